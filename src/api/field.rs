@@ -1,0 +1,396 @@
+//! Where a fault lies and what it is, as values.
+//!
+//! Guarantees: a [`Fault`] prints exactly as the API server prints a built-in field error, and carries the
+//! `reason` that ends up in `Status.details.causes`; a [`Warning`] is never longer than the API server advises
+//! and never holds a character that would make it drop the warning.
+//! Never: stop at the first fault, or echo a value that the caller marked as not to be shown.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// One step of a [`Path`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Segment {
+    /// A named field: `.spec`.
+    Field(Cow<'static, str>),
+    /// A position in a list: `[2]`.
+    Index(usize),
+    /// A key of a map whose keys are data: `[app.kubernetes.io/name]`.
+    Key(String),
+}
+
+/// The path of a field, printed as the API server does: `spec.windows[2].from`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Path(Vec<Segment>);
+
+impl Path {
+    /// The object itself.
+    #[must_use]
+    pub const fn root() -> Self {
+        Self(Vec::new())
+    }
+
+    /// `spec`, where nearly every fault lies.
+    #[must_use]
+    pub fn spec() -> Self {
+        Self::root().at("spec")
+    }
+
+    /// `metadata`.
+    #[must_use]
+    pub fn metadata() -> Self {
+        Self::root().at("metadata")
+    }
+
+    /// The field `name` below this one.
+    #[must_use]
+    pub fn at(&self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.child(Segment::Field(name.into()))
+    }
+
+    /// The item at `index` of this list.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        self.child(Segment::Index(index))
+    }
+
+    /// The value under `key` of this map.
+    #[must_use]
+    pub fn key(&self, key: impl Into<String>) -> Self {
+        self.child(Segment::Key(key.into()))
+    }
+
+    /// The path with `segment` appended.
+    #[must_use]
+    pub fn child(&self, segment: Segment) -> Self {
+        let mut segments = self.0.clone();
+        segments.push(segment);
+        Self(segments)
+    }
+
+    /// The steps from the root.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+}
+
+impl From<Vec<Segment>> for Path {
+    fn from(segments: Vec<Segment>) -> Self {
+        Self(segments)
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Field(name) if position == 0 => write!(formatter, "{name}")?,
+                Segment::Field(name) => write!(formatter, ".{name}")?,
+                Segment::Index(index) => write!(formatter, "[{index}]")?,
+                Segment::Key(key) => write!(formatter, "[{key}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What kind of fault it is: the `reason` of a cause, in apimachinery's words (`field.ErrorType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// The field has to be given.
+    Required,
+    /// The value is of the right type and wrong all the same.
+    Invalid,
+    /// The value is not one of a closed set.
+    NotSupported,
+    /// The value has to be unique and is not.
+    Duplicate,
+    /// The field may not be given, or may not be changed, as things are.
+    Forbidden,
+    /// The value has too many characters.
+    TooLong,
+    /// The list or map has too many items.
+    TooMany,
+    /// The value is of another JSON type.
+    TypeInvalid,
+}
+
+impl Reason {
+    /// The cause's `reason`, as in `metav1.CauseType`.
+    #[must_use]
+    pub const fn cause(self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Required => "Required value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Duplicate => "Duplicate value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+        }
+    }
+}
+
+/// One fault of one field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fault {
+    /// The field, in the version that the fault was found in.
+    pub path: Path,
+    /// Which kind of fault.
+    pub reason: Reason,
+    /// The offending value, rendered, where it helps and is no secret.
+    pub value: Option<String>,
+    /// What is allowed, or why this is not.
+    pub detail: String,
+}
+
+impl Fault {
+    /// A fault of `reason` at `path` that shows no value.
+    pub fn new(path: Path, reason: Reason, detail: impl Into<String>) -> Self {
+        Self {
+            path,
+            reason,
+            value: None,
+            detail: detail.into(),
+        }
+    }
+
+    /// The field is missing.
+    pub fn required(path: Path, detail: impl Into<String>) -> Self {
+        Self::new(path, Reason::Required, detail)
+    }
+
+    /// The field may not be given or changed.
+    pub fn forbidden(path: Path, detail: impl Into<String>) -> Self {
+        Self::new(path, Reason::Forbidden, detail)
+    }
+
+    /// `value` is wrong; `detail` says what is allowed.
+    pub fn invalid(path: Path, value: impl Rendered, detail: impl Into<String>) -> Self {
+        Self {
+            value: Some(value.rendered()),
+            ..Self::new(path, Reason::Invalid, detail)
+        }
+    }
+
+    /// `value` occurs twice.
+    pub fn duplicate(path: Path, value: impl Rendered) -> Self {
+        Self {
+            value: Some(value.rendered()),
+            ..Self::new(path, Reason::Duplicate, "")
+        }
+    }
+
+    /// `value` is none of `supported`.
+    pub fn not_supported(path: Path, value: impl Rendered, supported: &[&str]) -> Self {
+        let list = supported
+            .iter()
+            .map(|one| format!("\"{one}\""))
+            .collect::<Vec<_>>()
+            .join(", ");
+        Self {
+            value: Some(value.rendered()),
+            ..Self::new(path, Reason::NotSupported, format!("supported values: {list}"))
+        }
+    }
+
+    /// The message of the cause: everything but the path.
+    #[must_use]
+    pub fn message(&self) -> String {
+        let mut message = self.reason.prefix().to_owned();
+        for part in [self.value.as_deref().unwrap_or_default(), &self.detail] {
+            if !part.is_empty() {
+                message.push_str(": ");
+                message.push_str(part);
+            }
+        }
+        message
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.path, self.message())
+    }
+}
+
+/// How an offending value is shown: strings in quotes, numbers bare, long ones cut.
+pub trait Rendered {
+    /// The value as it stands in a message.
+    fn rendered(&self) -> String;
+}
+
+/// Longest value that a message repeats, in characters; what is longer is cut.
+const LONGEST_VALUE: usize = 80;
+
+impl Rendered for &str {
+    fn rendered(&self) -> String {
+        let mut shown: String = self.chars().take(LONGEST_VALUE).collect();
+        if shown.len() < self.len() {
+            shown.push('…');
+        }
+        format!("{shown:?}")
+    }
+}
+
+impl Rendered for String {
+    fn rendered(&self) -> String {
+        self.as_str().rendered()
+    }
+}
+
+impl Rendered for &String {
+    fn rendered(&self) -> String {
+        self.as_str().rendered()
+    }
+}
+
+impl Rendered for i32 {
+    fn rendered(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Rendered for i64 {
+    fn rendered(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Rendered for &serde_json::Value {
+    fn rendered(&self) -> String {
+        match self {
+            serde_json::Value::String(text) => text.rendered(),
+            other => {
+                let text = other.to_string();
+                let mut shown: String = text.chars().take(LONGEST_VALUE).collect();
+                if shown.len() < text.len() {
+                    shown.push('…');
+                }
+                shown
+            }
+        }
+    }
+}
+
+/// A sentence that kubectl prints as `Warning: …`.
+///
+/// At most 120 characters and no control characters: the API server cuts longer ones when many meet, and
+/// silently drops those that hold a newline (kubernetes/apiserver, `pkg/endpoints/filters/warning.go`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Warning(String);
+
+/// The API server's advice for one warning, in characters.
+const LONGEST_WARNING: usize = 120;
+
+impl Warning {
+    /// `text` with control characters replaced by spaces and the end cut where it is too long.
+    pub fn new(text: impl AsRef<str>) -> Self {
+        let clean = text
+            .as_ref()
+            .chars()
+            .map(|one| if one.is_control() { ' ' } else { one });
+        let mut kept: String = clean.clone().take(LONGEST_WARNING).collect();
+        if clean.count() > LONGEST_WARNING {
+            kept.pop();
+            kept.push('…');
+        }
+        Self(kept)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What a judge says of an object: every fault, every warning. No fault means that it is accepted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Why the object is refused; all of it.
+    pub faults: Vec<Fault>,
+    /// What its author should know although it is accepted.
+    pub warnings: Vec<Warning>,
+}
+
+impl Verdict {
+    /// Accepted means that no fault was found.
+    #[must_use]
+    pub fn accepted(&self) -> bool {
+        self.faults.is_empty()
+    }
+
+    /// Adds a fault.
+    pub fn deny(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, text: impl AsRef<str>) {
+        self.warnings.push(Warning::new(text));
+    }
+
+    /// Adds all that `other` found.
+    pub fn merge(&mut self, other: Self) {
+        self.faults.extend(other.faults);
+        self.warnings.extend(other.warnings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_prints_as_the_api_server_prints_it() {
+        let path = Path::spec().at("windows").index(2).at("labels").key("a/b");
+        assert_eq!(path.to_string(), "spec.windows[2].labels[a/b]");
+    }
+
+    #[test]
+    fn a_fault_reads_like_a_built_in_one() {
+        let fault = Fault::invalid(Path::spec().at("replicas"), 12, "must be at most 9");
+        assert_eq!(
+            fault.to_string(),
+            "spec.replicas: Invalid value: 12: must be at most 9"
+        );
+        let fault = Fault::not_supported(Path::spec().at("overlap"), "Sum", &["Max", "Min"]);
+        assert_eq!(
+            fault.to_string(),
+            r#"spec.overlap: Unsupported value: "Sum": supported values: "Max", "Min""#
+        );
+        assert_eq!(
+            Fault::duplicate(Path::spec(), "a").message(),
+            r#"Duplicate value: "a""#
+        );
+    }
+
+    #[test]
+    fn a_warning_keeps_to_what_the_api_server_passes_on() {
+        let warning = Warning::new(format!("one\ntwo {}", "x".repeat(300)));
+        assert_eq!(warning.as_str().chars().count(), 120);
+        assert!(warning.as_str().starts_with("one two x"));
+        assert!(warning.as_str().ends_with('…'));
+    }
+}

@@ -1,0 +1,119 @@
+//! The API: what each kind looks like in each version, what its fields mean, and who judges them.
+//!
+//! Everything below this folder is pure: no client, no clock, no randomness, no file system, nothing
+//! asynchronous. Time, where a rule depends on it, is an argument.
+//!
+//! ```text
+//!            v1alpha1 ──lens──▶ v1 (hub, stored)
+//!   written by users   │            │
+//!                      └── schema ──┴── default ── validate ──▶ Verdict
+//! ```
+//!
+//! One folder a kind, with the same files in each: `v1alpha1` and `v1` (wire types), `convert` (the lens table),
+//! `default`, `validate`, `status`.
+
+pub mod field;
+pub mod lens;
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+use field::{Verdict, Warning};
+
+/// The API group of every kind.
+pub const GROUP: &str = "gatehouse.dev";
+
+/// A served version. `v1` is the hub: the one that is stored, judged and worked on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Version {
+    /// The shape that the published ancestors have; served and deprecated.
+    V1Alpha1,
+    /// The hub.
+    V1,
+}
+
+impl Version {
+    /// All served versions, oldest first.
+    pub const ALL: [Self; 2] = [Self::V1Alpha1, Self::V1];
+
+    /// The version's name: `v1`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::V1Alpha1 => "v1alpha1",
+            Self::V1 => "v1",
+        }
+    }
+
+    /// Group and version as an object's `apiVersion` has them.
+    #[must_use]
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::V1Alpha1 => "gatehouse.dev/v1alpha1",
+            Self::V1 => "gatehouse.dev/v1",
+        }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// No served version has that name.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown version {0:?}: expected gatehouse.dev/v1 or gatehouse.dev/v1alpha1")]
+pub struct UnknownVersion(String);
+
+impl FromStr for Version {
+    type Err = UnknownVersion;
+
+    /// Takes `v1` as well as `gatehouse.dev/v1`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|version| text == version.as_str() || text == version.api_version())
+            .ok_or_else(|| UnknownVersion(text.to_owned()))
+    }
+}
+
+/// What a kind is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// `EtcdCluster`.
+    pub kind: &'static str,
+    /// `etcdclusters`: the resource in paths and rules.
+    pub plural: &'static str,
+}
+
+/// One column of the grid: all that the gate has to know of a kind. Every method is pure.
+pub trait Kind: Send + Sync {
+    /// What it is called.
+    fn names(&self) -> Names;
+
+    /// Its definition, both versions in it, without the conversion stanza (that needs an address).
+    fn definition(&self) -> CustomResourceDefinition;
+
+    /// How its versions map on each other.
+    fn lens(&self) -> &'static lens::Lens;
+
+    /// Writes into a new object, in the hub version, what its absent fields mean; `written` is the version that
+    /// its author used, and what that version promised is what is written. Adds only, and adds nothing on a
+    /// second pass.
+    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning>;
+
+    /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
+    /// are those of the hub.
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict;
+
+    /// Judges the deletion of an object in the hub version.
+    fn validate_delete(&self, object: &Value) -> Verdict;
+
+    /// Judges a new replica count that comes by the scale subresource, where the kind has one.
+    fn validate_scale(&self, replicas: i64, old: i64) -> Verdict;
+}

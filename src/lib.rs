@@ -1,0 +1,12 @@
+//! gatehouse: it stands at the gate of a cluster, and works inside.
+//!
+//! At the gate, an HTTPS server defaults, validates and converts custom resources; inside, an operator makes them
+//! real. The parts, pure ones first:
+//!
+//! - [`api`]: the kinds, their versions, conversion, defaults and rules. Pure.
+//! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
+//! - [`kinds`]: the one table of kinds, from which everything else is derived.
+
+pub mod api;
+pub mod kinds;
+pub mod review;

@@ -1,0 +1,93 @@
+//! The review protocol of the API server: bytes in, bytes out, and a short report for logs and metrics.
+//!
+//! Guarantees: every body gets an answer that the API server can read, with the `uid` of the request in it as far
+//! as one could be found; what is not understood is never allowed. Pure: time is an argument.
+
+use jiff::Timestamp;
+
+/// Which review is asked for: one HTTPS path each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// `POST /mutate`: defaults, as a JSON patch.
+    Mutate,
+    /// `POST /validate`: allowed, or all that is wrong.
+    Validate,
+    /// `POST /convert`: the same objects in another version.
+    Convert,
+}
+
+impl Endpoint {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Mutate, Self::Validate, Self::Convert];
+
+    /// The first segment of its path, and its name in logs and metrics.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mutate => "mutate",
+            Self::Validate => "validate",
+            Self::Convert => "convert",
+        }
+    }
+
+    /// Reads one review and answers it.
+    #[must_use]
+    pub fn answer(self, _body: &[u8], _now: Timestamp) -> Answer {
+        Answer {
+            body: Vec::new(),
+            report: Report::default(),
+        }
+    }
+
+    /// The answer to a review that could not be worked on (too large, too late, a panic): a refusal with the
+    /// request's uid, as far as `body` (which may be cut off anywhere) shows one.
+    #[must_use]
+    pub fn failure(self, _body: &[u8], _failure: &Failure) -> Answer {
+        Answer {
+            body: Vec::new(),
+            report: Report::default(),
+        }
+    }
+}
+
+/// Why a review was not worked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The HTTP code inside the review's status: 400, 413, 500, 504.
+    pub code: u16,
+    /// The machine-readable reason of that status: `BadRequest`, `RequestEntityTooLarge`, `InternalError`, `Timeout`.
+    pub reason: &'static str,
+    /// The sentence for the user.
+    pub message: String,
+}
+
+/// A review's answer, ready to be sent with HTTP 200, and what is worth saying about it.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The review document, JSON.
+    pub body: Vec<u8>,
+    /// For the log line, the span and the metrics.
+    pub report: Report,
+}
+
+/// What a review was about and how it went; never any of the object's content.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The request's uid, empty where none was found.
+    pub uid: String,
+    /// The kind under review; for a conversion the kind of its first object. Empty where unknown. One of the
+    /// known kinds or empty, so that it may label a metric.
+    pub kind: &'static str,
+    /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, or empty.
+    pub operation: &'static str,
+    /// The object's namespace and name, as far as known: `namespace/name`.
+    pub object: String,
+    /// The user who asked, as the API server names it.
+    pub user: String,
+    /// The code inside the answer: 200 where it was allowed or converted.
+    pub code: u16,
+    /// The paths of the faults found, no values.
+    pub faults: Vec<String>,
+    /// Objects converted.
+    pub objects: usize,
+}
