@@ -10,3 +10,9 @@ pub static KINDS: &[&dyn Kind] = &[];
 pub fn find(kind: &str) -> Option<&'static dyn Kind> {
     KINDS.iter().copied().find(|one| one.names().kind == kind)
 }
+
+/// The kind whose resource has that plural name.
+#[must_use]
+pub fn find_plural(plural: &str) -> Option<&'static dyn Kind> {
+    KINDS.iter().copied().find(|one| one.names().plural == plural)
+}

@@ -161,12 +161,7 @@ pub struct Fault {
 impl Fault {
     /// A fault of `reason` at `path` that shows no value.
     pub fn new(path: Path, reason: Reason, detail: impl Into<String>) -> Self {
-        Self {
-            path,
-            reason,
-            value: None,
-            detail: detail.into(),
-        }
+        Self { path, reason, value: None, detail: detail.into() }
     }
 
     /// The field is missing.
@@ -181,27 +176,17 @@ impl Fault {
 
     /// `value` is wrong; `detail` says what is allowed.
     pub fn invalid(path: Path, value: impl Rendered, detail: impl Into<String>) -> Self {
-        Self {
-            value: Some(value.rendered()),
-            ..Self::new(path, Reason::Invalid, detail)
-        }
+        Self { value: Some(value.rendered()), ..Self::new(path, Reason::Invalid, detail) }
     }
 
     /// `value` occurs twice.
     pub fn duplicate(path: Path, value: impl Rendered) -> Self {
-        Self {
-            value: Some(value.rendered()),
-            ..Self::new(path, Reason::Duplicate, "")
-        }
+        Self { value: Some(value.rendered()), ..Self::new(path, Reason::Duplicate, "") }
     }
 
     /// `value` is none of `supported`.
     pub fn not_supported(path: Path, value: impl Rendered, supported: &[&str]) -> Self {
-        let list = supported
-            .iter()
-            .map(|one| format!("\"{one}\""))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let list = supported.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(", ");
         Self {
             value: Some(value.rendered()),
             ..Self::new(path, Reason::NotSupported, format!("supported values: {list}"))
@@ -300,10 +285,7 @@ const LONGEST_WARNING: usize = 120;
 impl Warning {
     /// `text` with control characters replaced by spaces and the end cut where it is too long.
     pub fn new(text: impl AsRef<str>) -> Self {
-        let clean = text
-            .as_ref()
-            .chars()
-            .map(|one| if one.is_control() { ' ' } else { one });
+        let clean = text.as_ref().chars().map(|one| if one.is_control() { ' ' } else { one });
         let mut kept: String = clean.clone().take(LONGEST_WARNING).collect();
         if clean.count() > LONGEST_WARNING {
             kept.pop();
@@ -371,19 +353,13 @@ mod tests {
     #[test]
     fn a_fault_reads_like_a_built_in_one() {
         let fault = Fault::invalid(Path::spec().at("replicas"), 12, "must be at most 9");
-        assert_eq!(
-            fault.to_string(),
-            "spec.replicas: Invalid value: 12: must be at most 9"
-        );
+        assert_eq!(fault.to_string(), "spec.replicas: Invalid value: 12: must be at most 9");
         let fault = Fault::not_supported(Path::spec().at("overlap"), "Sum", &["Max", "Min"]);
         assert_eq!(
             fault.to_string(),
             r#"spec.overlap: Unsupported value: "Sum": supported values: "Max", "Min""#
         );
-        assert_eq!(
-            Fault::duplicate(Path::spec(), "a").message(),
-            r#"Duplicate value: "a""#
-        );
+        assert_eq!(Fault::duplicate(Path::spec(), "a").message(), r#"Duplicate value: "a""#);
     }
 
     #[test]

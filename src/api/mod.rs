@@ -13,7 +13,9 @@
 //! `default`, `validate`, `status`.
 
 pub mod field;
+pub mod judge;
 pub mod lens;
+pub mod schema;
 
 use std::fmt;
 use std::str::FromStr;
@@ -97,7 +99,7 @@ pub trait Kind: Send + Sync {
     fn names(&self) -> Names;
 
     /// Its definition, both versions in it, without the conversion stanza (that needs an address).
-    fn definition(&self) -> CustomResourceDefinition;
+    fn definition(&self) -> &'static CustomResourceDefinition;
 
     /// How its versions map on each other.
     fn lens(&self) -> &'static lens::Lens;

@@ -3,6 +3,11 @@
 //! Guarantees: every body gets an answer that the API server can read, with the `uid` of the request in it as far
 //! as one could be found; what is not understood is never allowed. Pure: time is an argument.
 
+mod admission;
+mod conversion;
+mod envelope;
+mod json;
+
 use jiff::Timestamp;
 
 /// Which review is asked for: one HTTPS path each.
@@ -32,20 +37,21 @@ impl Endpoint {
 
     /// Reads one review and answers it.
     #[must_use]
-    pub fn answer(self, _body: &[u8], _now: Timestamp) -> Answer {
-        Answer {
-            body: Vec::new(),
-            report: Report::default(),
+    pub fn answer(self, body: &[u8], now: Timestamp) -> Answer {
+        match self {
+            Self::Mutate | Self::Validate => admission::answer(self, body, now),
+            Self::Convert => conversion::answer(body),
         }
     }
 
     /// The answer to a review that could not be worked on (too large, too late, a panic): a refusal with the
     /// request's uid, as far as `body` (which may be cut off anywhere) shows one.
     #[must_use]
-    pub fn failure(self, _body: &[u8], _failure: &Failure) -> Answer {
-        Answer {
-            body: Vec::new(),
-            report: Report::default(),
+    pub fn failure(self, body: &[u8], failure: &Failure) -> Answer {
+        let uid = envelope::find_uid(body);
+        match self {
+            Self::Mutate | Self::Validate => admission::refuse(&uid, failure),
+            Self::Convert => conversion::refuse(&uid, failure),
         }
     }
 }

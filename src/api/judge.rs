@@ -1,0 +1,151 @@
+//! The one judge of objects: the gate, the command line and the controllers ask here, so that they agree.
+//!
+//! Guarantees: every fault of an object in one verdict, those of its structure and those of its meaning, with the
+//! paths of the version that its author wrote. An update is judged by what it changes: a fault that the stored
+//! object has as well is a warning, so that an object stored before a rule existed still takes labels, status and
+//! the removal of finalizers. An object that is being deleted is left in peace.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::field::{Fault, Path, Reason, Segment, Verdict};
+use super::lens::memory::ANNOTATION;
+use super::{Kind, Version, schema};
+
+/// An object, and the version that it is written in.
+#[derive(Clone, Copy, Debug)]
+pub struct Written<'a> {
+    /// The version of `object`.
+    pub version: Version,
+    /// The whole object.
+    pub object: &'a Value,
+}
+
+/// A creation or an update, to be judged.
+#[derive(Clone, Copy)]
+pub struct Change<'a> {
+    /// What is to be stored.
+    pub new: Written<'a>,
+    /// What is stored, on update.
+    pub old: Option<Written<'a>>,
+    /// The version that the author wrote, in whose paths faults are told; the API server may have converted since.
+    pub author: Version,
+    /// The present.
+    pub now: Timestamp,
+}
+
+/// Judges a creation or an update of a `kind`.
+#[must_use]
+pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
+    if change.new.object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null()) {
+        return Verdict::default();
+    }
+    let old = change.old.map(|old| hub(kind, old));
+    let mut verdict = found(kind, change.new, old.as_ref(), change);
+    if let Some(old) = change.old
+        && !verdict.accepted()
+    {
+        ratchet(&mut verdict, &found(kind, old, None, change));
+    }
+    verdict
+}
+
+/// The object in the hub's version.
+#[must_use]
+pub fn hub(kind: &dyn Kind, written: Written) -> Value {
+    kind.lens().convert(written.object.clone(), written.version, Version::V1)
+}
+
+/// All that is wrong with an object, in its author's paths.
+fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) -> Verdict {
+    let mut object = hub(kind, new);
+    let of_hub = schema_faults(kind, Version::V1, &object);
+    let decodable = repair(&mut object, &of_hub);
+    let meant = if decodable { kind.validate(&object, old, change.now) } else { Verdict::default() };
+
+    let mut faults = match new.version {
+        Version::V1Alpha1 => schema_faults(kind, new.version, new.object),
+        Version::V1 => Vec::new(),
+    };
+    for stage in [of_hub, meant.faults] {
+        let stage = stage.into_iter().map(|fault| in_authors_paths(kind, fault, change.author));
+        let news: Vec<_> = stage.filter(|fault| !covered(&faults, &fault.path)).collect();
+        faults.extend(news);
+    }
+    Verdict { faults, warnings: meant.warnings }
+}
+
+/// An earlier stage refused this field, or one below it: a second complaint about one value helps nobody.
+fn covered(faults: &[Fault], path: &Path) -> bool {
+    faults.iter().any(|fault| fault.path.segments().starts_with(path.segments()))
+}
+
+fn schema_faults(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Fault> {
+    schema::of(kind.definition(), version).map(|schema| schema::faults(schema, object)).unwrap_or_default()
+}
+
+/// Takes out of an object what its schema refuses, so that the rest can be judged too. False where something that
+/// has to be there is missing: then there is nothing to decode.
+fn repair(object: &mut Value, faults: &[Fault]) -> bool {
+    faults.iter().all(|fault| match fault.reason {
+        Reason::Required => false,
+        Reason::TypeInvalid | Reason::NotSupported => remove(object, fault.path.segments()),
+        _ => true,
+    })
+}
+
+/// Removes a field; false where it is the item of a list, whose removal would shift the others.
+fn remove(value: &mut Value, path: &[Segment]) -> bool {
+    let (step, rest) = match path.split_first() {
+        Some(split) => split,
+        None => return false,
+    };
+    match (step, rest.is_empty()) {
+        (Segment::Field(name), true) => {
+            value.as_object_mut().is_some_and(|fields| fields.shift_remove(name.as_ref()).is_some())
+        }
+        (Segment::Key(name), true) => {
+            value.as_object_mut().is_some_and(|fields| fields.shift_remove(name).is_some())
+        }
+        (Segment::Index(_), true) => false,
+        (Segment::Field(name), false) => {
+            value.get_mut(name.as_ref()).is_some_and(|child| remove(child, rest))
+        }
+        (Segment::Key(name), false) => value.get_mut(name).is_some_and(|child| remove(child, rest)),
+        (Segment::Index(index), false) => value.get_mut(index).is_some_and(|child| remove(child, rest)),
+    }
+}
+
+/// A fault of the hub, told to an author of that version.
+fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
+    if author == Version::V1 {
+        return fault;
+    }
+    match kind.lens().spoke_path(&fault.path) {
+        Some(path) => Fault { path, ..fault },
+        None => Fault {
+            detail: format!("{}: {}", fault.path, fault.detail),
+            path: Path::metadata().at("annotations").key(ANNOTATION),
+            ..fault
+        },
+    }
+}
+
+/// Turns faults that the stored object has as well into warnings.
+fn ratchet(verdict: &mut Verdict, stored: &Verdict) {
+    let known: HashSet<_> = stored.faults.iter().map(identity).collect();
+    let (kept, tolerated): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut verdict.faults).into_iter().partition(|fault| !known.contains(&identity(fault)));
+    verdict.faults = kept;
+    for fault in tolerated {
+        verdict.warn(format!("unchanged and still invalid: {fault}"));
+    }
+}
+
+/// A fault wherever in its list it lies: removing an item moves the others.
+fn identity(fault: &Fault) -> (Vec<&Segment>, String) {
+    let steps = fault.path.segments().iter().filter(|step| !matches!(step, Segment::Index(_))).collect();
+    (steps, fault.message())
+}

@@ -1,0 +1,240 @@
+//! The two directions, run over the same rows.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use super::memory::{Coarse, Item, Memory, digest};
+use super::{ItemName, Row, tree};
+
+type Fields = Map<String, Value>;
+
+/// Hub to spoke, and what the spoke cannot say.
+pub(super) fn to_spoke(rows: &'static [Row], mut hub: Fields) -> (Fields, Memory) {
+    let mut spoke = kept_parts(&hub);
+    let mut memory = Memory::default();
+    for row in rows {
+        match row {
+            Row::HubOnly { .. } => {}
+            Row::Object { spoke: place, hub: from } => {
+                if matches!(tree::get(&hub, from), Some(Value::Object(fields)) if fields.is_empty()) {
+                    tree::take(&mut hub, from);
+                    tree::put(&mut spoke, place, Value::Object(Fields::new()));
+                }
+            }
+            Row::Field { spoke: place, hub: from } => {
+                if let Some(value) = tree::take(&mut hub, from) {
+                    tree::put(&mut spoke, place, value);
+                }
+            }
+            Row::Value { spoke: place, hub: from, translation } => {
+                let Some(value) = tree::take(&mut hub, from) else {
+                    continue;
+                };
+                let shown = (translation.to_spoke)(&value).unwrap_or_else(|| value.clone());
+                if (translation.to_hub)(&shown).unwrap_or_else(|| shown.clone()) != value {
+                    let coarse = Coarse::Value { shown: digest(&shown), was: value };
+                    memory.rows.insert((*from).to_owned(), coarse);
+                }
+                tree::put(&mut spoke, place, shown);
+            }
+            Row::List { spoke: place, hub: from, items, name } => {
+                let Some(value) = tree::take(&mut hub, from) else {
+                    continue;
+                };
+                let (shown, coarse) = list_to_spoke(items, *name, value);
+                if let Some(coarse) = coarse {
+                    memory.rows.insert((*from).to_owned(), coarse);
+                }
+                tree::put(&mut spoke, place, shown);
+            }
+        }
+    }
+    for (part, rest) in hub {
+        let bare = rest.as_object().is_some_and(Map::is_empty) && spoke.contains_key(&part);
+        if !bare {
+            memory.only.insert(part, rest);
+        }
+    }
+    (spoke, memory)
+}
+
+/// Spoke to hub, with what is remembered of the hub.
+pub(super) fn to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory) -> Fields {
+    let mut hub = kept_parts(&spoke);
+    let whole = spoke.clone();
+    let Memory { only, rows: mut coarse } = memory;
+    for row in rows {
+        let (Some(place), target) = (row.spoke(), row.hub()) else {
+            continue;
+        };
+        let remembered = coarse.remove(target);
+        match row {
+            Row::HubOnly { .. } => {}
+            Row::Object { .. } => {
+                if matches!(tree::get(&whole, place), Some(Value::Object(fields)) if fields.is_empty()) {
+                    tree::take(&mut spoke, place);
+                    tree::put(&mut hub, target, Value::Object(Fields::new()));
+                }
+            }
+            Row::Field { .. } => {
+                if let Some(value) = tree::take(&mut spoke, place) {
+                    tree::put(&mut hub, target, value);
+                }
+            }
+            Row::Value { translation, .. } => {
+                let Some(value) = tree::take(&mut spoke, place) else {
+                    continue;
+                };
+                let value = match remembered {
+                    Some(Coarse::Value { shown, was }) if shown == digest(&value) => was,
+                    _ => (translation.to_hub)(&value).unwrap_or(value),
+                };
+                tree::put(&mut hub, target, value);
+            }
+            Row::List { items, name, .. } => {
+                if let Some(value) = tree::take(&mut spoke, place) {
+                    tree::put(&mut hub, target, list_to_hub(items, *name, value, remembered));
+                }
+            }
+        }
+    }
+    let known_to_the_hub = without_rows(rows, spoke);
+    tree::fill(&mut hub, known_to_the_hub);
+    let remembered = without_rows(rows, only).into_iter().filter(|(part, _)| whole.contains_key(part));
+    tree::fill(&mut hub, remembered.collect());
+    hub
+}
+
+/// The parts of the object that are there, empty: an object without `spec` stays one.
+fn kept_parts(fields: &Fields) -> Fields {
+    let objects = fields.iter().filter(|(_, value)| value.is_object());
+    objects.map(|(part, _)| (part.clone(), Value::Object(Fields::new()))).collect()
+}
+
+/// `fields` without those that a row writes in the hub: what rides along must not stand in for them.
+fn without_rows(rows: &'static [Row], mut fields: Fields) -> Fields {
+    for row in rows {
+        if row.spoke().is_some() && !matches!(row, Row::Object { .. }) {
+            tree::take(&mut fields, row.hub());
+        }
+    }
+    fields
+}
+
+fn list_to_spoke(rows: &'static [Row], name: Option<ItemName>, value: Value) -> (Value, Option<Coarse>) {
+    let Value::Array(items) = value else {
+        return (value, None);
+    };
+    let (shown, remembered): (Vec<_>, Vec<_>) = items.iter().map(|item| item_to_spoke(rows, item)).unzip();
+    let plain = list_to_hub(rows, name, Value::Array(shown.clone()), None);
+    let coarse = (plain != Value::Array(items)).then(|| Coarse::Items {
+        items: shown
+            .iter()
+            .zip(remembered)
+            .map(|(one, memory)| Item { shown: digest(one), memory })
+            .collect(),
+    });
+    (Value::Array(shown), coarse)
+}
+
+fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Memory) {
+    let Value::Object(fields) = item else {
+        return (item.clone(), Memory::default());
+    };
+    if let Some(place) = bare_item(rows) {
+        let mut rest = fields.clone();
+        return match tree::take(&mut rest, place) {
+            Some(value) => (value, Memory { only: rest, ..Memory::default() }),
+            None => (item.clone(), Memory::default()),
+        };
+    }
+    let (fields, memory) = to_spoke(rows, fields.clone());
+    (Value::Object(fields), memory)
+}
+
+fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
+    let Value::Array(items) = value else { return value };
+    let remembered = match coarse {
+        Some(Coarse::Items { items }) => items,
+        _ => Vec::new(),
+    };
+    let memories = assign(&items, remembered);
+    let mut converted: Vec<Value> =
+        items.into_iter().zip(memories).map(|(item, memory)| item_to_hub(rows, item, memory)).collect();
+    if let Some(name) = name {
+        name_items(&mut converted, name);
+    }
+    Value::Array(converted)
+}
+
+fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
+    if let (Some(place), false) = (bare_item(rows), item.is_object()) {
+        let mut fields = Fields::new();
+        tree::put(&mut fields, place, item);
+        tree::fill(&mut fields, memory.only);
+        return Value::Object(fields);
+    }
+    match item {
+        Value::Object(fields) => {
+            // An item is one thing: what it cannot say belongs to it, whichever of its fields are there.
+            let Memory { only, rows: coarse } = memory;
+            let mut hub = to_hub(rows, fields, Memory { only: Fields::new(), rows: coarse });
+            tree::fill(&mut hub, without_rows(rows, only));
+            Value::Object(hub)
+        }
+        other => other,
+    }
+}
+
+/// Where the hub's item holds what is the whole item in the spoke.
+fn bare_item(rows: &'static [Row]) -> Option<&'static str> {
+    rows.iter().find(|row| row.spoke() == Some("")).map(Row::hub)
+}
+
+/// Which memory belongs to which item of the spoke's list. An item that is shown as it was keeps its own, wherever
+/// it has moved to; an item that was edited in place keeps what its edit did not touch.
+fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Memory> {
+    let same_length = items.len() == remembered.len();
+    let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
+    let digests: Vec<_> = if free.is_empty() { Vec::new() } else { items.iter().map(digest).collect() };
+    let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
+    let take = |slot: &mut Option<Item>| slot.take().map(|item| item.memory);
+    for (index, shown) in digests.iter().enumerate() {
+        if let Some(slot) = free.get_mut(index)
+            && slot.as_ref().is_some_and(|item| item.shown == *shown)
+        {
+            assigned[index] = take(slot);
+        }
+    }
+    for (index, shown) in
+        digests.iter().enumerate().filter(|(index, _)| assigned[*index].is_none()).collect::<Vec<_>>()
+    {
+        let moved = free.iter_mut().find(|slot| slot.as_ref().is_some_and(|item| item.shown == *shown));
+        assigned[index] = moved.and_then(take);
+    }
+    for (index, memory) in
+        assigned.iter_mut().enumerate().filter(|(_, memory)| memory.is_none() && same_length)
+    {
+        *memory = free.get_mut(index).and_then(take);
+    }
+    assigned.into_iter().map(Option::unwrap_or_default).collect()
+}
+
+/// Names the items that have no name by their position, and past names that are taken.
+fn name_items(items: &mut [Value], name: ItemName) {
+    let mut taken: BTreeSet<String> =
+        items.iter().filter_map(|item| item.get(name.field)?.as_str().map(str::to_owned)).collect();
+    let count = items.len();
+    for (index, item) in items.iter_mut().enumerate() {
+        let Value::Object(fields) = item else { continue };
+        if fields.contains_key(name.field) {
+            continue;
+        }
+        let free = std::iter::once(index).chain(count..).map(|number| format!("{}{number}", name.prefix));
+        if let Some(free) = free.into_iter().find(|candidate| !taken.contains(candidate)) {
+            taken.insert(free.clone());
+            fields.shift_insert(0, name.field.to_owned(), free.into());
+        }
+    }
+}

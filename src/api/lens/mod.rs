@@ -1,0 +1,263 @@
+//! Conversion as a table: each row says where a field of the spoke (`v1alpha1`) lives in the hub (`v1`).
+//!
+//! Guarantees, for objects of any content, whole or partial:
+//! - total: no content makes a conversion fail; what cannot be translated is carried over as it is;
+//! - nothing is invented: an absent field stays absent, nothing is defaulted, nothing validated, and no part of an
+//!   object (`spec`, `status`) appears that was not there;
+//! - lossless: hub → spoke → hub gives the same object. What the spoke cannot say rides in one annotation
+//!   ([`memory::ANNOTATION`]), together with a digest of what the spoke showed in its place. An edit made through
+//!   the spoke therefore wins over the annotation, and only over the fields that it touched;
+//! - deterministic: no clock, no randomness.
+//!
+//! Why so strict: under server-side apply the API server converts *parts* of objects
+//! (kubernetes/website#53915), one object that fails makes every list fail, and a default written by a conversion
+//! becomes a field that some manager is said to own.
+
+mod engine;
+pub mod memory;
+mod path;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Map, Value};
+
+use super::Version;
+use memory::{ANNOTATION, Memory};
+
+/// One row of a table. Places are JSON pointers from the object's root, or from the item's for rows of a list.
+#[derive(Debug)]
+pub enum Row {
+    /// The same value in another place, or in the same one.
+    Field {
+        /// Where the spoke has it. Empty in a list row: the item itself.
+        spoke: &'static str,
+        /// Where the hub has it.
+        hub: &'static str,
+    },
+    /// The same meaning, written otherwise.
+    Value {
+        /// Where the spoke has it.
+        spoke: &'static str,
+        /// Where the hub has it.
+        hub: &'static str,
+        /// How the values map.
+        translation: Translation,
+    },
+    /// Lists of which one item corresponds to one item, in order.
+    List {
+        /// Where the spoke has it.
+        spoke: &'static str,
+        /// Where the hub has it.
+        hub: &'static str,
+        /// How the fields of an item map.
+        items: &'static [Row],
+        /// The key that items of the hub need and those of the spoke lack.
+        name: Option<ItemName>,
+    },
+    /// An object of the spoke whose fields have rows of their own: this one keeps it when it is empty.
+    Object {
+        /// Where the spoke has it.
+        spoke: &'static str,
+        /// Where the hub has it.
+        hub: &'static str,
+    },
+    /// What only the hub can say.
+    HubOnly {
+        /// Where the hub has it.
+        hub: &'static str,
+    },
+}
+
+/// A pair of functions for one value. Each returns `None` for a value that it does not understand; such a value is
+/// carried over as it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Translation {
+    /// Spoke to hub.
+    pub to_hub: fn(&Value) -> Option<Value>,
+    /// Hub to spoke. May be coarser: the hub's value is remembered where the way back gives another.
+    pub to_spoke: fn(&Value) -> Option<Value>,
+}
+
+/// How items of a hub list are named when the spoke's have no name: `prefix` and the position.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemName {
+    /// The field that holds the name.
+    pub field: &'static str,
+    /// What stands before the number.
+    pub prefix: &'static str,
+}
+
+/// The same field in the same place.
+#[must_use]
+pub const fn same(place: &'static str) -> Row {
+    Row::Field { spoke: place, hub: place }
+}
+
+/// The same value in another place.
+#[must_use]
+pub const fn rename(spoke: &'static str, hub: &'static str) -> Row {
+    Row::Field { spoke, hub }
+}
+
+/// A field that only the hub has.
+#[must_use]
+pub const fn hub_only(hub: &'static str) -> Row {
+    Row::HubOnly { hub }
+}
+
+impl Row {
+    /// Where the hub has it.
+    #[must_use]
+    pub const fn hub(&self) -> &'static str {
+        match self {
+            Self::Field { hub, .. }
+            | Self::Value { hub, .. }
+            | Self::List { hub, .. }
+            | Self::Object { hub, .. }
+            | Self::HubOnly { hub } => hub,
+        }
+    }
+
+    /// Where the spoke has it, if it has.
+    #[must_use]
+    pub const fn spoke(&self) -> Option<&'static str> {
+        match self {
+            Self::Field { spoke, .. }
+            | Self::Value { spoke, .. }
+            | Self::List { spoke, .. }
+            | Self::Object { spoke, .. } => Some(spoke),
+            Self::HubOnly { .. } => None,
+        }
+    }
+}
+
+/// How the two versions of a kind map on each other.
+#[derive(Debug)]
+pub struct Lens {
+    /// The table; the order of rows has no meaning.
+    pub rows: &'static [Row],
+}
+
+/// The top-level fields that no lens changes.
+pub const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// The parts of an object that a lens changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Parts {
+    /// Every top-level field but `apiVersion`, `kind` and `metadata`.
+    pub fields: Map<String, Value>,
+    /// The value of the loss annotation, where there is one.
+    pub loss: Option<String>,
+}
+
+impl Lens {
+    /// Converts the parts of an object. Between equal versions they are returned as they are.
+    ///
+    /// `room` is how many bytes the loss annotation may take; a larger one is replaced by a marker, see
+    /// [`memory::Memory::to_annotation`].
+    #[must_use]
+    pub fn convert_parts(&self, parts: Parts, from: Version, to: Version, room: usize) -> Parts {
+        match (from, to) {
+            (Version::V1Alpha1, Version::V1) => {
+                let memory = parts.loss.as_deref().map(Memory::from_annotation).unwrap_or_default();
+                Parts { fields: engine::to_hub(self.rows, parts.fields, memory), loss: None }
+            }
+            (Version::V1, Version::V1Alpha1) => {
+                let (fields, memory) = engine::to_spoke(self.rows, parts.fields);
+                Parts { fields, loss: memory.to_annotation(room) }
+            }
+            (Version::V1Alpha1, Version::V1Alpha1) | (Version::V1, Version::V1) => parts,
+        }
+    }
+
+    /// Converts a whole object and stamps its `apiVersion`. What is no JSON object is returned as it is.
+    #[must_use]
+    pub fn convert(&self, object: Value, from: Version, to: Version) -> Value {
+        let Value::Object(mut fields) = object else {
+            return object;
+        };
+        if from == to {
+            return Value::Object(fields);
+        }
+        let mut converted = Map::new();
+        for key in ENVELOPE {
+            if let Some(value) = fields.shift_remove(key) {
+                converted.insert(key.to_owned(), value);
+            }
+        }
+        if let Some(version) = converted.get_mut("apiVersion") {
+            *version = to.api_version().into();
+        }
+        let loss = take_loss(&mut converted);
+        let room = memory::room(
+            annotations(&converted)
+                .into_iter()
+                .flatten()
+                .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)),
+        );
+        let parts = self.convert_parts(Parts { fields, loss }, from, to, room);
+        if let Some(loss) = parts.loss {
+            put_loss(&mut converted, loss);
+        }
+        converted.extend(parts.fields);
+        Value::Object(converted)
+    }
+
+    /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
+    /// both in the hub's version.
+    ///
+    /// A `kubectl replace` with a manifest of the spoke has no loss annotation; it means what the spoke can say,
+    /// not that everything else be dropped.
+    #[must_use]
+    pub fn carry(&self, object: Value, stored: &Value) -> Value {
+        let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
+            return object;
+        };
+        let (spoke, lost) = engine::to_spoke(self.rows, parts_of(fields));
+        let (_, kept) = engine::to_spoke(self.rows, parts_of(stored));
+        if !lost.is_empty() || kept.is_empty() {
+            return object;
+        }
+        let mut carried = fields.clone();
+        carried.extend(engine::to_hub(self.rows, spoke, kept));
+        Value::Object(carried)
+    }
+
+    /// The path in the spoke of a field of the hub: the field itself, or the nearest that the spoke has.
+    /// `None` where the spoke has no such field at all.
+    #[must_use]
+    pub fn spoke_path(&self, hub: &super::field::Path) -> Option<super::field::Path> {
+        path::to_spoke(self.rows, hub)
+    }
+}
+
+/// What a lens changes of a whole object.
+fn parts_of(fields: &Map<String, Value>) -> Map<String, Value> {
+    let kept = |key: &str| !ENVELOPE.contains(&key);
+    fields.iter().filter(|(key, _)| kept(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn annotations(fields: &Map<String, Value>) -> Option<&Map<String, Value>> {
+    fields.get("metadata")?.get("annotations")?.as_object()
+}
+
+/// Takes the loss annotation out, and the map of annotations with it when nothing else is in there.
+fn take_loss(fields: &mut Map<String, Value>) -> Option<String> {
+    let metadata = fields.get_mut("metadata")?.as_object_mut()?;
+    let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
+    let loss = annotations.shift_remove(ANNOTATION)?;
+    if annotations.is_empty() {
+        metadata.shift_remove("annotations");
+    }
+    match loss {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn put_loss(fields: &mut Map<String, Value>, loss: String) {
+    let metadata = tree::object_at(fields, "metadata");
+    tree::object_at(metadata, "annotations").insert(ANNOTATION.to_owned(), loss.into());
+}

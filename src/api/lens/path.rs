@@ -1,0 +1,58 @@
+//! Where the author of a spoke's object finds a field of the hub.
+
+use super::super::field::{Path, Segment};
+use super::{Row, tree};
+
+/// The spoke's path for a path of the hub. A path above several rows gives the nearest object that the spoke has.
+pub(super) fn to_spoke(rows: &'static [Row], hub: &Path) -> Option<Path> {
+    let shared = |segments: &[Segment]| matches!(segments, [] | [Segment::Field(_)]);
+    if shared(hub.segments()) || !is_part(hub.segments(), "spec") && !is_part(hub.segments(), "status") {
+        return Some(hub.clone());
+    }
+    segments(rows, hub.segments()).map(Path::from)
+}
+
+fn is_part(segments: &[Segment], part: &str) -> bool {
+    matches!(segments.first(), Some(Segment::Field(name)) if name == part)
+}
+
+fn segments(rows: &'static [Row], hub: &[Segment]) -> Option<Vec<Segment>> {
+    let (row, rest) = rows
+        .iter()
+        .filter_map(|row| Some((row, strip(row.hub(), hub)?)))
+        .max_by_key(|(row, _)| tree::steps(row.hub()).count())
+        .or_else(|| Some((above(rows, hub)?, &[][..])))?;
+    let mut spoke: Vec<Segment> = tree::steps(row.spoke()?).map(|step| Segment::Field(step.into())).collect();
+    match (row, rest) {
+        (Row::List { items, .. }, [index @ Segment::Index(_), rest @ ..]) => {
+            spoke.push(index.clone());
+            if !rest.is_empty() {
+                spoke.extend(segments(items, rest).unwrap_or_default());
+            }
+        }
+        (Row::Value { .. } | Row::HubOnly { .. }, _) => {}
+        _ => spoke.extend(rest.iter().cloned()),
+    }
+    Some(spoke)
+}
+
+/// What follows in `hub` after the steps of `pointer`, if it starts with them.
+fn strip<'a>(pointer: &'static str, hub: &'a [Segment]) -> Option<&'a [Segment]> {
+    let mut rest = hub;
+    for step in tree::steps(pointer) {
+        match rest.split_first() {
+            Some((Segment::Field(name), tail)) if name == step => rest = tail,
+            _ => return None,
+        }
+    }
+    Some(rest)
+}
+
+/// A row below the path: the fault lies with an object of which the spoke has some field.
+fn above(rows: &'static [Row], hub: &[Segment]) -> Option<&'static Row> {
+    rows.iter().filter(|row| row.spoke().is_some()).find(|row| {
+        let mut steps = tree::steps(row.hub());
+        hub.iter()
+            .all(|segment| matches!(segment, Segment::Field(name) if steps.next() == Some(name.as_ref())))
+    })
+}

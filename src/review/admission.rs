@@ -1,0 +1,297 @@
+//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`.
+//!
+//! Guarantees: all faults of an object in one answer, in the field paths of the version that its author wrote, also
+//! where the API server has converted it on the way (`requestKind`); a patch only adds what is absent; what is not
+//! understood is refused.
+//!
+//! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would tell the
+//! author only what *they* found; what no other mutating hook can be expected to mend (anything but a missing
+//! field) is therefore told here, all at once.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::envelope::{self, Request, Status, bad_request};
+use super::json;
+use super::{Answer, Endpoint, Failure, Report};
+use crate::api::field::{Fault, Path, Reason, Verdict, Warning};
+use crate::api::judge::{self, Change, Written};
+use crate::api::{GROUP, Kind, Version};
+use crate::kinds;
+
+const API_VERSION: &str = "admission.k8s.io/v1";
+const KIND: &str = "AdmissionReview";
+
+/// More warnings than these help nobody; the API server cuts them all when they get too many.
+const MOST_WARNINGS: usize = 16;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Review<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: Response<'a>,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'a [String],
+}
+
+/// What is done to objects, as far as rules distinguish.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Create,
+    Update,
+    Delete,
+    Connect,
+}
+
+impl Operation {
+    const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Delete, Self::Connect];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
+}
+
+/// A request, read as far as every operation needs it.
+struct Admission<'a> {
+    request: &'a Request<'a>,
+    kind: &'static dyn Kind,
+    operation: Operation,
+    sub_resource: String,
+    /// The version of the objects in the request; of no meaning for a sub-resource of another kind.
+    version: Version,
+    /// The version that the author wrote.
+    author: Version,
+    now: Timestamp,
+}
+
+/// What is decided.
+#[derive(Default)]
+struct Decision {
+    verdict: Verdict,
+    patch: Option<String>,
+}
+
+/// Answers a review.
+pub(super) fn answer(endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
+    let request = match envelope::open(body, API_VERSION, KIND) {
+        Ok(request) => request,
+        Err(failure) => return refuse(&envelope::find_uid(body), &failure),
+    };
+    let mut report = Report { uid: request.uid.clone(), ..Report::default() };
+    let decided = read(&request, now).and_then(|admission| {
+        describe(&mut report, &admission);
+        let decision = match endpoint {
+            Endpoint::Mutate => mutate(&admission),
+            _ => validate(&admission),
+        };
+        decision.map(|decision| (admission, decision))
+    });
+    match decided {
+        Ok((admission, decision)) => respond(&admission, decision, report),
+        Err(failure) => {
+            Answer { report: Report { code: failure.code, ..report }, ..refuse(&request.uid, &failure) }
+        }
+    }
+}
+
+/// A request that was not worked on.
+pub(super) fn refuse(uid: &str, failure: &Failure) -> Answer {
+    let response = Response { uid, status: Some(Status::failure(failure)), ..Response::default() };
+    Answer {
+        body: document(response),
+        report: Report { uid: uid.to_owned(), code: failure.code, ..Report::default() },
+    }
+}
+
+fn document(response: Response) -> Vec<u8> {
+    envelope::bytes(&Review { api_version: API_VERSION, kind: KIND, response })
+}
+
+/// The kind named in `field` of a request: group, version and kind.
+fn group_version_kind(request: &Request, field: &str) -> Option<[String; 3]> {
+    let fields = json::fields(request.fields.get(field)?)?;
+    Some(["group", "version", "kind"].map(|key| fields.text(key).unwrap_or_default().into_owned()))
+}
+
+fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, Failure> {
+    let operation = request.text("operation").unwrap_or_default();
+    let operation = Operation::ALL.into_iter().find(|one| one.name() == operation).ok_or_else(|| {
+        bad_request(format!(
+            "request.operation: unknown operation {operation:?}: expected CREATE, UPDATE, DELETE or CONNECT"
+        ))
+    })?;
+    let sub_resource = request.text("subResource").unwrap_or_default();
+    let resource = request.fields.get("resource").and_then(json::fields);
+    let plural = resource.and_then(|resource| resource.text("resource")).unwrap_or_default();
+    let [group, version, name] = group_version_kind(request, "kind")
+        .ok_or_else(|| bad_request("the request has no kind".to_owned()))?;
+    let unknown = || {
+        bad_request(format!(
+            "unknown kind {name:?} of {group}/{version} ({plural}/{sub_resource}): expected one of {GROUP}"
+        ))
+    };
+    if sub_resource == "scale" {
+        let kind = kinds::find_plural(&plural).ok_or_else(unknown)?;
+        let (version, author) = (Version::V1, Version::V1);
+        return Ok(Admission { request, kind, operation, sub_resource, version, author, now });
+    }
+    let kind = kinds::find(&name).filter(|_| group == GROUP).ok_or_else(unknown)?;
+    let version: Version = version.parse().map_err(|error| bad_request(format!("request.kind: {error}")))?;
+    let written = group_version_kind(request, "requestKind")
+        .filter(|[group, _, other]| group == GROUP && *other == name);
+    let author = written.and_then(|[_, version, _]| version.parse().ok()).unwrap_or(version);
+    Ok(Admission { request, kind, operation, sub_resource, version, author, now })
+}
+
+fn describe(report: &mut Report, admission: &Admission) {
+    let request = admission.request;
+    let user = request.fields.get("userInfo").and_then(json::fields);
+    report.kind = admission.kind.names().kind;
+    report.operation = admission.operation.name();
+    report.object = format!(
+        "{}/{}",
+        request.text("namespace").unwrap_or_default(),
+        request.text("name").unwrap_or_default()
+    );
+    report.user = user.and_then(|user| user.text("username")).unwrap_or_default().into_owned();
+}
+
+impl Admission<'_> {
+    /// The object under `name`, which has to be there.
+    fn object(&self, name: &str) -> Result<Value, Failure> {
+        let object = self.request.value(name)?;
+        let object = object.ok_or_else(|| {
+            bad_request(format!("the request has no {name}, which {} needs", self.operation.name()))
+        })?;
+        if object.is_object() { Ok(object) } else { Err(bad_request(format!("request.{name} is no object"))) }
+    }
+
+    fn judge(&self, version: Version, object: &Value, old: Option<&Value>) -> Verdict {
+        let new = Written { version, object };
+        let old = old.map(|object| Written { version: self.version, object });
+        judge::judge(self.kind, &Change { new, old, author: self.author, now: self.now })
+    }
+
+    fn old(&self) -> Result<Option<Value>, Failure> {
+        (self.operation == Operation::Update).then(|| self.object("oldObject")).transpose()
+    }
+}
+
+/// What absent fields mean, at creation; and what an update through the old version could not say.
+fn mutate(admission: &Admission) -> Result<Decision, Failure> {
+    let main = admission.sub_resource.is_empty();
+    if !main || !matches!(admission.operation, Operation::Create | Operation::Update) {
+        return Ok(Decision::default());
+    }
+    let object = admission.object("object")?;
+    let old = admission.old()?;
+    let (kind, version) = (admission.kind, admission.version);
+    let mut hub = judge::hub(kind, Written { version, object: &object });
+    let mut warnings = Vec::new();
+    match &old {
+        None => warnings = kind.default(&mut hub, admission.author),
+        Some(old) if admission.author == Version::V1Alpha1 => {
+            hub = kind.lens().carry(hub, &judge::hub(kind, Written { version, object: old }));
+        }
+        Some(_) => {}
+    }
+    let mended = kind.lens().convert(hub, Version::V1, version);
+    let mut verdict = admission.judge(version, &mended, old.as_ref());
+    if verdict.faults.iter().all(|fault| fault.reason == Reason::Required) {
+        // Left to the validating hook, which comes after all mutating ones, and warns as well.
+        verdict = Verdict { faults: Vec::new(), warnings };
+    }
+    let patch = json_patch::diff(&object, &mended);
+    let patch = (!patch.is_empty()).then(|| STANDARD.encode(envelope::bytes(&patch)));
+    Ok(Decision { verdict, patch })
+}
+
+fn validate(admission: &Admission) -> Result<Decision, Failure> {
+    let verdict = match (admission.operation, admission.sub_resource.as_str()) {
+        (Operation::Create | Operation::Update, "") => {
+            let object = admission.object("object")?;
+            admission.judge(admission.version, &object, admission.old()?.as_ref())
+        }
+        (Operation::Delete, "") => {
+            let object = admission.object("oldObject")?;
+            let hub = judge::hub(admission.kind, Written { version: admission.version, object: &object });
+            admission.kind.validate_delete(&hub)
+        }
+        (Operation::Update, "scale") => scale(admission)?,
+        // Not asked for by our rules, and nothing that they forbid.
+        _ => Verdict::default(),
+    };
+    Ok(Decision { verdict, patch: None })
+}
+
+/// A new count by way of `/scale`, which shows nothing else of the object.
+fn scale(admission: &Admission) -> Result<Verdict, Failure> {
+    let replicas = |object: Value| object.pointer("/spec/replicas").map_or(Some(0), Value::as_i64);
+    let new = admission.object("object")?;
+    let old = admission.object("oldObject")?;
+    match (replicas(new), replicas(old)) {
+        (Some(new), old) => Ok(admission.kind.validate_scale(new, old.unwrap_or(new))),
+        (None, _) => {
+            let path = Path::spec().at("replicas");
+            Ok(Verdict {
+                faults: vec![Fault::new(path, Reason::TypeInvalid, "must be an integer")],
+                warnings: Vec::new(),
+            })
+        }
+    }
+}
+
+fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer {
+    let Decision { verdict, patch } = decision;
+    let name = admission.request.text("name").unwrap_or_default();
+    let mut warnings: Vec<String> = Vec::new();
+    for warning in verdict.warnings.iter().map(Warning::as_str) {
+        if warnings.len() < MOST_WARNINGS && !warnings.iter().any(|known| known == warning) {
+            warnings.push(warning.to_owned());
+        }
+    }
+    let status = (!verdict.accepted()).then(|| {
+        let status = Status::invalid(admission.kind.names().kind, &name, &verdict.faults);
+        match admission.operation {
+            Operation::Delete => Status { reason: "Forbidden", code: Some(403), ..status },
+            _ => status,
+        }
+    });
+    let report = Report {
+        code: status.as_ref().and_then(|status| status.code).unwrap_or(200),
+        faults: verdict.faults.iter().map(|fault| fault.path.to_string()).collect(),
+        ..report
+    };
+    let patch = if status.is_none() { patch } else { None };
+    let response = Response {
+        uid: &admission.request.uid,
+        allowed: status.is_none(),
+        status,
+        patch_type: patch.as_ref().map(|_| "JSONPatch"),
+        patch,
+        warnings: &warnings,
+    };
+    Answer { body: document(response), report }
+}
