@@ -1,9 +1,9 @@
 //! The table of kinds: routes, definitions, webhook rules and controllers are derived from it.
 
-use crate::api::Kind;
+use crate::api::{Kind, tdset};
 
 /// Every kind there is.
-pub static KINDS: &[&dyn Kind] = &[];
+pub static KINDS: &[&dyn Kind] = &[&tdset::TDSetKind];
 
 /// The kind of that name.
 #[must_use]

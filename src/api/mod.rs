@@ -12,10 +12,12 @@
 //! One folder a kind, with the same files in each: `v1alpha1` and `v1` (wire types), `convert` (the lens table),
 //! `default`, `validate`, `status`.
 
+pub mod definition;
 pub mod field;
 pub mod judge;
 pub mod lens;
 pub mod schema;
+pub mod tdset;
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,0 +1,90 @@
+//! How TDSet `v1alpha1` and `v1` map on each other.
+//!
+//! Hours of `v1alpha1` are wall-clock hours in the object's time zone, which is UTC unless `v1` said otherwise. They
+//! are not recalculated to UTC: that would need a date (a zone has two offsets), and an hour edited through
+//! `v1alpha1` would be read back in the zone that the object keeps.
+
+use serde_json::Value;
+
+use crate::api::lens::{ItemName, Lens, Row, Translation, hub_only, rename, same};
+
+/// The table.
+pub static LENS: Lens = Lens {
+    rows: &[
+        Row::Object { spoke: "/spec/container", hub: "/spec/target/create" },
+        rename("/spec/container/image", "/spec/target/create/image"),
+        rename("/spec/container/port", "/spec/target/create/port"),
+        rename("/spec/service/port", "/spec/target/create/servicePort"),
+        Row::List {
+            spoke: "/spec/schedulingConfig",
+            hub: "/spec/windows",
+            items: WINDOW,
+            name: Some(ItemName { field: "name", prefix: "w" }),
+        },
+        rename("/spec/defaultReplica", "/spec/replicas"),
+        rename("/spec/intervalMint", "/spec/resyncMinutes"),
+        hub_only("/spec/timeZone"),
+        hub_only("/spec/suspend"),
+        hub_only("/spec/overlap"),
+        hub_only("/spec/exceptions"),
+        hub_only("/spec/ramp"),
+        hub_only("/spec/manualScale"),
+        hub_only("/spec/target"),
+        hub_only("/spec/autoscaler"),
+        same("/status/observedGeneration"),
+        same("/status/activeWindow"),
+        same("/status/scheduledReplicas"),
+        same("/status/replicas"),
+        same("/status/readyReplicas"),
+        same("/status/nextTransition"),
+        same("/status/conditions"),
+        hub_only("/status/selector"),
+        hub_only("/status/lastTransition"),
+        hub_only("/status/upcoming"),
+        hub_only("/status/tzdb"),
+    ],
+};
+
+/// A window. Its hours are rounded outward where `v1alpha1` cannot say the minutes.
+static WINDOW: &[Row] = &[
+    Row::Value {
+        spoke: "/startTime",
+        hub: "/from",
+        translation: Translation { to_hub: clock, to_spoke: hour_before },
+    },
+    Row::Value {
+        spoke: "/endTime",
+        hub: "/to",
+        translation: Translation { to_hub: clock, to_spoke: hour_after },
+    },
+    rename("/replica", "/replicas"),
+    hub_only("/name"),
+    hub_only("/days"),
+    hub_only("/season"),
+    hub_only("/enabled"),
+];
+
+/// `18` is `"18:00"`.
+fn clock(hour: &Value) -> Option<Value> {
+    let hour = hour.as_u64().filter(|hour| *hour <= 23)?;
+    Some(format!("{hour:02}:00").into())
+}
+
+/// The hour that a window's start lies in.
+fn hour_before(time: &Value) -> Option<Value> {
+    let (hour, _) = hour_and_minute(time)?;
+    (hour <= 23).then(|| hour.into())
+}
+
+/// The first full hour at or past a window's end; midnight is 0, as an end of `v1alpha1` it wraps.
+fn hour_after(time: &Value) -> Option<Value> {
+    let (hour, minute) = hour_and_minute(time)?;
+    let full = if minute > 0 { hour + 1 } else { hour };
+    (full <= 24).then(|| (full % 24).into())
+}
+
+fn hour_and_minute(time: &Value) -> Option<(u64, u64)> {
+    let (hour, minute) = time.as_str()?.split_once(':')?;
+    let number = |text: &str| (text.len() == 2).then(|| text.parse::<u64>().ok()).flatten();
+    Some((number(hour)?, number(minute).filter(|minute| *minute <= 59)?))
+}

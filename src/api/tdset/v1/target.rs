@@ -1,0 +1,218 @@
+//! The workload of a TDSet: one to create, or one that is there.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, EnvFromSource, EnvVar, Lifecycle, LocalObjectReference, PodSecurityContext, Probe,
+    ResourceRequirements, SecurityContext, Toleration, TopologySpreadConstraint, Volume, VolumeMount,
+};
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The workload that is scaled.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = ("has(self.create) != has(self.ref)", "exactly one of create and ref is required"),
+    validation = Rule::new("has(self.create) == has(oldSelf.create) && has(self.ref) == has(oldSelf.ref)")
+        .message("create and ref cannot be exchanged for one another").reason(Reason::FieldValueForbidden),
+)]
+pub struct Target {
+    /// Makes a Deployment, and a Service where servicePort is given, both named as this object and owned by it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create: Option<Box<Create>>,
+
+    /// Names a workload in the same namespace that has a scale subresource. Nothing but its count is written.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
+}
+
+/// A workload that is there.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("self.name == oldSelf.name").message("is immutable")
+        .field_path(".name").reason(Reason::FieldValueForbidden),
+    validation = Rule::new("self.kind == oldSelf.kind").message("is immutable")
+        .field_path(".kind").reason(Reason::FieldValueForbidden),
+)]
+pub struct Reference {
+    /// API version of the workload, such as apps/v1.
+    #[schemars(length(min = 1, max = 317))]
+    pub api_version: String,
+
+    /// Kind of the workload, such as StatefulSet. Immutable.
+    #[schemars(length(min = 1, max = 63))]
+    #[x_kube(validation = ("self != 'TDSet'", "must not be a TDSet"))]
+    pub kind: String,
+
+    /// Name of the workload. Immutable.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// A Deployment with one container.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Create {
+    /// Image of the container.
+    #[schemars(length(min = 1, max = 1024))]
+    pub image: String,
+
+    /// Port that the container listens on, 1 to 65535; it is named tdset.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: i32,
+
+    /// Port of a Service in front of the pods, 1 to 65535. Absent means that there is no Service.
+    #[schemars(range(min = 1, max = 65535))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_port: Option<i32>,
+
+    /// Entry point, in place of the image's own.
+    #[schemars(length(max = 256))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<Vec<String>>,
+
+    /// Arguments of the entry point, in place of the image's own.
+    #[schemars(length(max = 256))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<Vec<String>>,
+
+    /// Working directory of the container, in place of the image's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub working_dir: Option<String>,
+
+    /// Environment variables.
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<EnvVar>>,
+
+    /// ConfigMaps and Secrets whose keys become environment variables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env_from: Option<Vec<EnvFromSource>>,
+
+    /// Compute resources that the container asks for and is held to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+
+    /// When the image is pulled: Always, Never or IfNotPresent. Absent means IfNotPresent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_pull_policy: Option<PullPolicy>,
+
+    /// Secrets in the same namespace that the image is pulled with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_pull_secrets: Option<Vec<LocalObjectReference>>,
+
+    /// Restarts the container where it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub liveness_probe: Option<Probe>,
+
+    /// Takes the pod out of its Services where it fails.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub readiness_probe: Option<Probe>,
+
+    /// Holds the other probes back until it succeeds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_probe: Option<Probe>,
+
+    /// What is done after the container's start and before its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<Lifecycle>,
+
+    /// Security settings of the container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<SecurityContext>,
+
+    /// Volumes of podTemplate that the container sees.
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volume_mounts: Option<Vec<VolumeMount>>,
+
+    /// What else the pods are to have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_template: Option<Box<PodTemplate>>,
+}
+
+/// When an image is pulled.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PullPolicy {
+    /// Before every start.
+    Always,
+    /// Never: it has to be on the node.
+    Never,
+    /// Where the node does not have it.
+    IfNotPresent,
+}
+
+impl PullPolicy {
+    /// As a container has it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Always => "Always",
+            Self::Never => "Never",
+            Self::IfNotPresent => "IfNotPresent",
+        }
+    }
+}
+
+/// What is laid over the pods that are made.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodTemplate {
+    /// Labels and annotations of the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<PodMetadata>,
+
+    /// Labels that a node must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<BTreeMap<String, String>>,
+
+    /// Which nodes and which other pods the pods seek or avoid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Affinity>,
+
+    /// Taints of nodes that the pods put up with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tolerations: Option<Vec<Toleration>>,
+
+    /// How the pods are spread over nodes and zones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
+
+    /// PriorityClass of the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_class_name: Option<String>,
+
+    /// ServiceAccount that the pods run as. Absent means the namespace's default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+
+    /// Security settings of the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<PodSecurityContext>,
+
+    /// Seconds from the signal to end until a pod is killed. Absent means 30.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub termination_grace_period_seconds: Option<i64>,
+
+    /// Volumes that volumeMounts may name.
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub volumes: Option<Vec<Volume>>,
+}
+
+/// Labels and annotations of pods.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodMetadata {
+    /// Labels, beside those that the pods are selected by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub labels: Option<BTreeMap<String, String>>,
+
+    /// Annotations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
+}
