@@ -7,6 +7,8 @@ mod admission;
 mod conversion;
 mod envelope;
 mod json;
+#[cfg(test)]
+mod tests;
 
 use jiff::Timestamp;
 

@@ -10,8 +10,13 @@ use super::{ItemName, Row, tree};
 type Fields = Map<String, Value>;
 
 /// Hub to spoke, and what the spoke cannot say.
-pub(super) fn to_spoke(rows: &'static [Row], mut hub: Fields) -> (Fields, Memory) {
-    let mut spoke = kept_parts(&hub);
+pub(super) fn to_spoke(rows: &'static [Row], hub: Fields) -> (Fields, Memory) {
+    let parts = kept_parts(&hub);
+    fields_to_spoke(rows, hub, parts)
+}
+
+/// As [`to_spoke`], for an object or an item of a list; `spoke` is what it starts from.
+fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> (Fields, Memory) {
     let mut memory = Memory::default();
     for row in rows {
         match row {
@@ -50,18 +55,33 @@ pub(super) fn to_spoke(rows: &'static [Row], mut hub: Fields) -> (Fields, Memory
             }
         }
     }
-    for (part, rest) in hub {
-        let bare = rest.as_object().is_some_and(Map::is_empty) && spoke.contains_key(&part);
-        if !bare {
-            memory.only.insert(part, rest);
-        }
-    }
+    memory.only = only_the_hub(rows, &mut hub);
+    tree::fill(&mut spoke, hub);
     (spoke, memory)
 }
 
+/// Takes out of what no row has moved all that the spoke has no place for, and what would be taken for something
+/// else there. What remains is unknown to both, and passes.
+fn only_the_hub(rows: &'static [Row], rest: &mut Fields) -> Fields {
+    let mut only = Fields::new();
+    for row in rows {
+        let place = row.spoke().unwrap_or_else(|| row.hub());
+        if let Some(value) = tree::take(rest, place) {
+            tree::put(&mut only, place, value);
+        }
+    }
+    only
+}
+
 /// Spoke to hub, with what is remembered of the hub.
-pub(super) fn to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory) -> Fields {
-    let mut hub = kept_parts(&spoke);
+pub(super) fn to_hub(rows: &'static [Row], spoke: Fields, mut memory: Memory) -> Fields {
+    let parts = kept_parts(&spoke);
+    memory.only.retain(|part, _| spoke.contains_key(part));
+    fields_to_hub(rows, spoke, memory, parts)
+}
+
+/// As [`to_hub`], for an object or an item of a list; `hub` is what it starts from.
+fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hub: Fields) -> Fields {
     let whole = spoke.clone();
     let Memory { only, rows: mut coarse } = memory;
     for row in rows {
@@ -99,10 +119,8 @@ pub(super) fn to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory) ->
             }
         }
     }
-    let known_to_the_hub = without_rows(rows, spoke);
-    tree::fill(&mut hub, known_to_the_hub);
-    let remembered = without_rows(rows, only).into_iter().filter(|(part, _)| whole.contains_key(part));
-    tree::fill(&mut hub, remembered.collect());
+    tree::fill(&mut hub, without_rows(rows, spoke));
+    tree::fill(&mut hub, without_rows(rows, only));
     hub
 }
 
@@ -149,7 +167,7 @@ fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Memory) {
             None => (item.clone(), Memory::default()),
         };
     }
-    let (fields, memory) = to_spoke(rows, fields.clone());
+    let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
     (Value::Object(fields), memory)
 }
 
@@ -160,10 +178,12 @@ fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coars
         _ => Vec::new(),
     };
     let memories = assign(&items, remembered);
+    let new: Vec<bool> = memories.iter().map(Option::is_none).collect();
+    let memories = memories.into_iter().map(Option::unwrap_or_default);
     let mut converted: Vec<Value> =
         items.into_iter().zip(memories).map(|(item, memory)| item_to_hub(rows, item, memory)).collect();
     if let Some(name) = name {
-        name_items(&mut converted, name);
+        name_items(&mut converted, &new, name);
     }
     Value::Array(converted)
 }
@@ -176,13 +196,7 @@ fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
         return Value::Object(fields);
     }
     match item {
-        Value::Object(fields) => {
-            // An item is one thing: what it cannot say belongs to it, whichever of its fields are there.
-            let Memory { only, rows: coarse } = memory;
-            let mut hub = to_hub(rows, fields, Memory { only: Fields::new(), rows: coarse });
-            tree::fill(&mut hub, without_rows(rows, only));
-            Value::Object(hub)
-        }
+        Value::Object(fields) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
         other => other,
     }
 }
@@ -194,7 +208,7 @@ fn bare_item(rows: &'static [Row]) -> Option<&'static str> {
 
 /// Which memory belongs to which item of the spoke's list. An item that is shown as it was keeps its own, wherever
 /// it has moved to; an item that was edited in place keeps what its edit did not touch.
-fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Memory> {
+fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
     let same_length = items.len() == remembered.len();
     let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
     let digests: Vec<_> = if free.is_empty() { Vec::new() } else { items.iter().map(digest).collect() };
@@ -213,22 +227,21 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Memory> {
         let moved = free.iter_mut().find(|slot| slot.as_ref().is_some_and(|item| item.shown == *shown));
         assigned[index] = moved.and_then(take);
     }
-    for (index, memory) in
-        assigned.iter_mut().enumerate().filter(|(_, memory)| memory.is_none() && same_length)
-    {
-        *memory = free.get_mut(index).and_then(take);
+    let edited = assigned.iter_mut().filter(|memory| memory.is_none() && same_length);
+    for (memory, item) in edited.zip(free.into_iter().flatten()) {
+        *memory = Some(item.memory);
     }
-    assigned.into_iter().map(Option::unwrap_or_default).collect()
+    assigned
 }
 
-/// Names the items that have no name by their position, and past names that are taken.
-fn name_items(items: &mut [Value], name: ItemName) {
+/// Names the `new` items that have no name by their position, and past names that are taken.
+fn name_items(items: &mut [Value], new: &[bool], name: ItemName) {
     let mut taken: BTreeSet<String> =
         items.iter().filter_map(|item| item.get(name.field)?.as_str().map(str::to_owned)).collect();
     let count = items.len();
     for (index, item) in items.iter_mut().enumerate() {
         let Value::Object(fields) = item else { continue };
-        if fields.contains_key(name.field) {
+        if fields.contains_key(name.field) || !new[index] {
             continue;
         }
         let free = std::iter::once(index).chain(count..).map(|number| format!("{}{number}", name.prefix));

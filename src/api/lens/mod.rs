@@ -243,7 +243,7 @@ fn annotations(fields: &Map<String, Value>) -> Option<&Map<String, Value>> {
     fields.get("metadata")?.get("annotations")?.as_object()
 }
 
-/// Takes the loss annotation out, and the map of annotations with it when nothing else is in there.
+/// Takes the loss annotation out, and what it was alone in.
 fn take_loss(fields: &mut Map<String, Value>) -> Option<String> {
     let metadata = fields.get_mut("metadata")?.as_object_mut()?;
     let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
@@ -251,10 +251,10 @@ fn take_loss(fields: &mut Map<String, Value>) -> Option<String> {
     if annotations.is_empty() {
         metadata.shift_remove("annotations");
     }
-    match loss {
-        Value::String(text) => Some(text),
-        _ => None,
+    if metadata.is_empty() {
+        fields.shift_remove("metadata");
     }
+    loss.as_str().map(str::to_owned)
 }
 
 fn put_loss(fields: &mut Map<String, Value>, loss: String) {

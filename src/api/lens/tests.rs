@@ -1,1 +1,241 @@
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray,
+};
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
+use super::super::arbitrary::Source;
+use super::super::field::Path;
+use super::super::{Kind, Version, schema, tdset::TDSetKind};
+use super::memory::ANNOTATION;
+use super::{Lens, Row, tree};
+use crate::kinds::KINDS;
+
+const HUB: Version = Version::V1;
+const SPOKE: Version = Version::V1Alpha1;
+
+fn lens() -> &'static Lens {
+    TDSetKind.lens()
+}
+
+fn down(kind: &dyn Kind, object: &Value) -> Value {
+    kind.lens().convert(object.clone(), HUB, SPOKE)
+}
+
+fn up(kind: &dyn Kind, object: &Value) -> Value {
+    kind.lens().convert(object.clone(), SPOKE, HUB)
+}
+
+fn tdset(spec: Value) -> Value {
+    json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "shop"}, "spec": spec})
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_goes_down_comes_up_again(seed: u64, nonsense in prop_oneof![Just(0u64), Just(12)]) {
+        for kind in KINDS {
+            let mut source = Source::new(seed);
+            source.nonsense = nonsense;
+            let object = source.object(*kind, HUB);
+            let shown = down(*kind, &object);
+            prop_assert_eq!(&up(*kind, &shown), &object, "shown as {}", shown);
+        }
+    }
+
+    #[test]
+    fn what_the_old_version_says_survives_the_new_one(seed: u64) {
+        for kind in KINDS {
+            let mut object = Source::new(seed).object(*kind, SPOKE);
+            // An empty container beside a service is one object with the service's port in the hub.
+            if object.pointer("/spec/container") == Some(&json!({})) {
+                tree::take(object.as_object_mut().unwrap(), "/spec/container");
+            }
+            let hub = up(*kind, &object);
+            prop_assert_eq!(&down(*kind, &hub), &object, "stored as {}", hub);
+        }
+    }
+
+    #[test]
+    fn converting_twice_is_converting_once(seed: u64) {
+        for kind in KINDS {
+            let shown = down(*kind, &Source::new(seed).object(*kind, HUB));
+            prop_assert_eq!(down(*kind, &up(*kind, &shown)), shown);
+        }
+    }
+
+    #[test]
+    fn an_edit_of_the_old_version_wins_and_touches_nothing_else(seed: u64) {
+        for kind in KINDS {
+            let hub = Source::new(seed).object(*kind, HUB);
+            let mut shown = down(*kind, &hub);
+            let Some(Value::Object(spec)) = shown.get_mut("spec") else { continue };
+            let (field, place) = match kind.names().kind {
+                "TDSet" => ("defaultReplica", "/spec/replicas"),
+                _ => ("size", "/spec/replicas"),
+            };
+            spec.insert(field.to_owned(), json!(7777));
+            let mut expected = hub;
+            if let Value::Object(fields) = &mut expected {
+                tree::put(fields, place, json!(7777));
+            }
+            prop_assert_eq!(up(*kind, &shown), expected);
+        }
+    }
+
+    #[test]
+    fn an_annotation_of_any_content_fails_nothing_and_never_stays(seed: u64, loss in ".{0,60}") {
+        for kind in KINDS {
+            let mut shown = Source::new(seed).object(*kind, SPOKE);
+            shown["metadata"]["annotations"][ANNOTATION] = loss.clone().into();
+            let mut plain = shown.clone();
+            plain["metadata"]["annotations"].as_object_mut().unwrap().shift_remove(ANNOTATION);
+            for place in ["/metadata/annotations", "/metadata"] {
+                if plain.pointer(place) == Some(&json!({})) {
+                    tree::take(plain.as_object_mut().unwrap(), place);
+                }
+            }
+            prop_assert_eq!(up(*kind, &shown), up(*kind, &plain));
+        }
+    }
+
+    #[test]
+    fn a_write_without_the_annotation_is_completed_from_what_is_stored(seed: u64) {
+        for kind in KINDS {
+            let stored = Source::new(seed).object(*kind, HUB);
+            let mut written = down(*kind, &stored);
+            if let Some(Value::Object(annotations)) = written.pointer_mut("/metadata/annotations") {
+                annotations.shift_remove(ANNOTATION);
+            }
+            let arrived = up(*kind, &written);
+            let carried = kind.lens().carry(arrived, &stored);
+            prop_assert_eq!(carried.get("spec"), stored.get("spec"));
+            prop_assert_eq!(carried.get("status"), stored.get("status"));
+        }
+    }
+}
+
+#[test]
+fn equal_versions_are_left_untouched() {
+    let object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "spec": {"unknown": [1, null]}});
+    assert_eq!(lens().convert(object.clone(), HUB, HUB), object);
+}
+
+#[test]
+fn absent_stays_absent() {
+    for kind in KINDS {
+        for object in [json!({}), json!({"metadata": {}}), json!({"spec": {}}), json!({"status": {}})] {
+            assert_eq!(down(*kind, &object), object);
+            assert_eq!(up(*kind, &object), object);
+        }
+    }
+}
+
+#[test]
+fn a_window_that_moved_keeps_its_minutes_and_an_edited_one_its_days() {
+    let window = |name: &str, from: &str, replicas: i32| json!({"name": name, "from": from, "to": "23:15", "days": ["Mon"], "replicas": replicas});
+    let hub = tdset(json!({"windows": [window("a", "18:30", 1), window("b", "20:45", 2)]}));
+    let mut shown = down(&TDSetKind, &hub);
+    assert_eq!(shown["spec"]["schedulingConfig"][0], json!({"startTime": 18, "endTime": 0, "replica": 1}));
+    shown["spec"]["schedulingConfig"].as_array_mut().unwrap().swap(0, 1);
+    shown["spec"]["schedulingConfig"][0]["replica"] = json!(9);
+    let back = up(&TDSetKind, &shown);
+    assert_eq!(back["spec"]["windows"][1], window("a", "18:30", 1));
+    assert_eq!(back["spec"]["windows"][0], window("b", "20:45", 9));
+}
+
+#[test]
+fn a_window_added_through_the_old_version_gets_a_free_name() {
+    let hub = tdset(json!({"windows": [{"name": "w1", "from": "01:00", "to": "02:00", "replicas": 1}]}));
+    let mut shown = down(&TDSetKind, &hub);
+    let added = json!({"startTime": 3, "endTime": 4, "replica": 2});
+    shown["spec"]["schedulingConfig"].as_array_mut().unwrap().push(added);
+    let windows = &up(&TDSetKind, &shown)["spec"]["windows"];
+    assert_eq!(windows[0]["name"], "w1");
+    assert_eq!(windows[1], json!({"name": "w2", "from": "03:00", "to": "04:00", "replicas": 2}));
+}
+
+#[test]
+fn a_forged_annotation_cannot_stand_in_for_what_the_old_version_shows() {
+    let forged = json!({"only": {"spec": {"replicas": 99, "timeZone": "Asia/Tokyo"}}}).to_string();
+    let object = json!({"metadata": {"annotations": {ANNOTATION: forged}}, "spec": {}});
+    assert_eq!(up(&TDSetKind, &object), json!({"spec": {"timeZone": "Asia/Tokyo"}}));
+}
+
+#[test]
+fn no_part_appears_that_was_not_there() {
+    let loss = json!({"only": {"spec": {"timeZone": "Asia/Tokyo"}}}).to_string();
+    let object = json!({"metadata": {"annotations": {ANNOTATION: loss}}, "status": {}});
+    assert_eq!(up(&TDSetKind, &object), json!({"status": {}}));
+}
+
+#[test]
+fn an_annotation_without_room_is_replaced_by_a_marker_and_the_stored_object_completes_the_write() {
+    let stored = tdset(json!({"target": {"create": {"image": "a", "command": ["x".repeat(300 * 1024)]}}}));
+    let mut shown = down(&TDSetKind, &stored);
+    assert!(super::memory::is_dropped(shown["metadata"]["annotations"][ANNOTATION].as_str().unwrap()));
+    shown["spec"]["container"]["image"] = json!("b");
+    let carried = lens().carry(up(&TDSetKind, &shown), &stored);
+    let mut expected = stored;
+    expected["spec"]["target"]["create"]["image"] = json!("b");
+    assert_eq!(carried["spec"], expected["spec"]);
+}
+
+#[test]
+fn a_fault_is_told_where_the_old_version_has_the_field() {
+    let spoke = |path: &Path| lens().spoke_path(path).map(|path| path.to_string());
+    let window = Path::spec().at("windows").index(2);
+    assert_eq!(spoke(&window.at("to")).as_deref(), Some("spec.schedulingConfig[2].endTime"));
+    assert_eq!(spoke(&window.at("days").index(0)).as_deref(), Some("spec.schedulingConfig[2]"));
+    assert_eq!(spoke(&Path::spec().at("replicas")).as_deref(), Some("spec.defaultReplica"));
+    assert_eq!(spoke(&Path::spec().at("timeZone")), None);
+    assert_eq!(spoke(&Path::metadata().at("name")).as_deref(), Some("metadata.name"));
+}
+
+/// Every leaf of both schemas, as pointers; items of a list under their list's.
+fn leaves(schema: &JSONSchemaProps, place: &str, found: &mut Vec<String>) {
+    match (&schema.properties, &schema.items) {
+        (Some(properties), _) if !properties.is_empty() => {
+            for (name, property) in properties {
+                leaves(property, &format!("{place}/{name}"), found);
+            }
+        }
+        (_, Some(JSONSchemaPropsOrArray::Schema(each))) if each.properties.is_some() => {
+            leaves(each, &format!("{place}/-"), found);
+        }
+        _ => found.push(place.to_owned()),
+    }
+}
+
+/// A row decides about this place: itself, or the object that it is in, or the items' rows of its list.
+fn decided(rows: &'static [Row], place: &str, side: fn(&'static Row) -> Option<&'static str>) -> bool {
+    rows.iter().filter_map(|row| Some((row, side(row)?))).any(|(row, at)| {
+        let Some(rest) = place.strip_prefix(at) else { return false };
+        match row {
+            Row::List { items, .. } if rest.starts_with("/-") => decided(items, &rest[2..], side),
+            Row::Object { .. } => false,
+            _ => rest.is_empty() || rest.starts_with('/'),
+        }
+    })
+}
+
+#[test]
+fn every_field_of_both_versions_has_a_row() {
+    for kind in KINDS {
+        for version in Version::ALL {
+            let side: fn(&'static Row) -> Option<&'static str> = match version {
+                Version::V1Alpha1 => |row| row.spoke(),
+                Version::V1 => |row| Some(row.hub()),
+            };
+            let mut found = Vec::new();
+            for part in ["spec", "status"] {
+                let schema = schema::of(kind.definition(), version).unwrap();
+                leaves(&schema.properties.as_ref().unwrap()[part], &format!("/{part}"), &mut found);
+            }
+            let missing: Vec<_> =
+                found.iter().filter(|place| !decided(kind.lens().rows, place, side)).collect();
+            assert!(missing.is_empty(), "{} {version}: no row decides about {missing:?}", kind.names().kind);
+        }
+    }
+}

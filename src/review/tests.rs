@@ -1,0 +1,214 @@
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Endpoint, Failure};
+use crate::api::Version;
+use crate::api::arbitrary::Source;
+use crate::api::lens::memory::ANNOTATION;
+use crate::kinds::KINDS;
+
+fn now() -> Timestamp {
+    "2026-11-21T12:00:00Z".parse().unwrap()
+}
+
+fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
+    serde_json::from_slice(&endpoint.answer(body, now()).body).unwrap()
+}
+
+fn conversion(to: Version, objects: &[Value]) -> Value {
+    let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": {"uid": "u-1", "desiredAPIVersion": to.api_version(), "objects": objects}});
+    answer(Endpoint::Convert, review.to_string().as_bytes())["response"].take()
+}
+
+fn admission(endpoint: Endpoint, request: &Value) -> Value {
+    let mut request = request.clone();
+    request["uid"] = json!("u-1");
+    let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request});
+    answer(endpoint, review.to_string().as_bytes())["response"].take()
+}
+
+fn kind(version: &str) -> Value {
+    json!({"group": "gatehouse.dev", "version": version, "kind": "TDSet"})
+}
+
+proptest! {
+    #[test]
+    fn a_review_converts_as_the_lens_does_and_keeps_the_order(seeds in prop::collection::vec(any::<u64>(), 0..6)) {
+        for to in Version::ALL {
+            let objects: Vec<_> = seeds.iter().flat_map(|seed| {
+                let mut source = Source::new(*seed);
+                source.nonsense = 20;
+                KINDS.iter().flat_map(|kind| Version::ALL.map(|from| (*kind, from, source.object(*kind, from)))).collect::<Vec<_>>()
+            }).collect();
+            let response = conversion(to, &objects.iter().map(|(_, _, object)| object.clone()).collect::<Vec<_>>());
+            prop_assert_eq!(&response["uid"], "u-1");
+            prop_assert_eq!(&response["result"]["status"], "Success");
+            let converted = response["convertedObjects"].as_array().unwrap();
+            prop_assert_eq!(converted.len(), objects.len());
+            for ((kind, from, object), converted) in objects.iter().zip(converted) {
+                prop_assert_eq!(converted, &kind.lens().convert(object.clone(), *from, to));
+            }
+        }
+    }
+}
+
+#[test]
+fn metadata_passes_through_as_the_bytes_that_came() {
+    let object = r#"{"kind":"TDSet","apiVersion":"gatehouse.dev/v1alpha1","metadata":{"name":"a","x":12345678901234567890123,"managedFields":[ {"a":1.0} ]},"spec":{"defaultReplica":1}}"#;
+    let review = format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{{"uid":"u","desiredAPIVersion":"gatehouse.dev/v1","objects":[{object}]}}}}"#
+    );
+    let body = String::from_utf8(Endpoint::Convert.answer(review.as_bytes(), now()).body).unwrap();
+    let metadata = r#""metadata":{"name":"a","x":12345678901234567890123,"managedFields":[ {"a":1.0} ]}"#;
+    assert!(body.contains(metadata), "{body}");
+}
+
+#[test]
+fn ten_thousand_objects_of_both_versions_come_back_in_order() {
+    let objects: Vec<_> = (0..10_000)
+        .map(|number| {
+            let (version, field) =
+                if number % 3 == 0 { ("v1", "replicas") } else { ("v1alpha1", "defaultReplica") };
+            json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "TDSet",
+                "metadata": {"name": format!("n{number}")}, "spec": {field: number, "rubbish": [null]}})
+        })
+        .collect();
+    let converted = conversion(Version::V1, &objects)["convertedObjects"].take();
+    let converted = converted.as_array().unwrap();
+    assert_eq!(converted.len(), objects.len());
+    for (number, object) in converted.iter().enumerate() {
+        assert_eq!(object["metadata"]["name"], format!("n{number}"));
+        assert_eq!(object["spec"]["replicas"], number);
+    }
+}
+
+#[test]
+fn nonsense_in_one_object_fails_no_review() {
+    let sound = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "spec": {"replicas": 1}});
+    for nonsense in [json!(5), json!(null), json!("x"), json!([]), json!({"windows": 7, "target": "x"})] {
+        let broken = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"annotations": 3}, "spec": nonsense});
+        let response = conversion(Version::V1Alpha1, &[sound.clone(), broken]);
+        assert_eq!(response["result"]["status"], "Success", "{response}");
+        assert_eq!(response["convertedObjects"][0]["spec"]["defaultReplica"], 1);
+    }
+}
+
+#[test]
+fn an_unknown_kind_is_named_with_its_place() {
+    let unknown = json!({"apiVersion": "gatehouse.dev/v1", "kind": "Pear", "metadata": {"namespace": "a", "name": "b"}});
+    let response = conversion(Version::V1, &[unknown]);
+    assert_eq!(response["result"]["status"], "Failure");
+    assert_eq!(response["result"]["message"], "objects[0]: Pear a/b: unknown kind \"Pear\" of gatehouse.dev");
+    assert_eq!(response["convertedObjects"], json!([]));
+}
+
+#[test]
+fn a_hostile_envelope_is_refused_with_a_reason_and_the_uid_that_it_shows() {
+    let deep = format!(r#"{{"a":{}{}}}"#, "[".repeat(200), "]".repeat(200));
+    let create = r#""operation":"CREATE","kind":{"group":"gatehouse.dev","version":"v1","kind":"TDSet"}"#;
+    let of = |request: &str| {
+        format!(r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{request}}}"#)
+    };
+    let cases: Vec<(String, &str, &str)> = vec![
+        (String::new(), "", "the body is empty"),
+        ("{}".into(), "", "expected kind AdmissionReview"),
+        ("[1]".into(), "", "unable to read the AdmissionReview"),
+        ("nonsense".into(), "", "unable to read the AdmissionReview"),
+        (
+            of(r#"{"uid":"u-7","operat"#).trim_end_matches('}').into(),
+            "u-7",
+            "unable to read the AdmissionReview",
+        ),
+        (of("null"), "", "no request"),
+        (of(r#"{"operation":"CREATE"}"#), "", "no uid"),
+        (of(r#"{"uid":"u-7","uid":"u-8"}"#), "u-7", "duplicate field"),
+        (of(r#"{"uid":"u-7"}"#), "u-7", "request.operation"),
+        (of(&format!(r#"{{"uid":"u-7",{create}}}"#)), "u-7", "no object"),
+        (of(&format!(r#"{{"uid":"u-7",{create},"object":null}}"#)), "u-7", "no object"),
+        (of(&format!(r#"{{"uid":"u-7",{create},"object":[]}}"#)), "u-7", "is no object"),
+        (of(&format!(r#"{{"uid":"u-7",{create},"object":{deep}}}"#)), "u-7", "recursion limit"),
+        (
+            of(&format!(r#"{{"uid":"u-7",{create},"object":{{"spec":{{"a":1,"a":2}}}}}}"#)),
+            "u-7",
+            "duplicate field",
+        ),
+        (
+            of(r#"{"uid":"u-7","operation":"CREATE","kind":{"group":"apps","version":"v1","kind":"TDSet"}}"#),
+            "u-7",
+            "unknown kind",
+        ),
+        (
+            of(&format!(r#"{{"uid":"u-7",{create}}}"#))
+                .replace("admission.k8s.io/v1", "admission.k8s.io/v1beta1"),
+            "u-7",
+            "v1beta1",
+        ),
+    ];
+    for endpoint in [Endpoint::Mutate, Endpoint::Validate] {
+        for (body, uid, message) in &cases {
+            let review = answer(endpoint, body.as_bytes());
+            let response = &review["response"];
+            assert_eq!(review["kind"], "AdmissionReview");
+            assert_eq!(response["allowed"], false, "{body}");
+            assert_eq!(response["uid"], *uid, "{body}");
+            assert_eq!(response["status"]["code"], 400, "{body}");
+            let said = response["status"]["message"].as_str().unwrap();
+            assert!(said.contains(message), "{said:?} should contain {message:?} for {body}");
+        }
+    }
+}
+
+#[test]
+fn a_review_that_was_cut_off_is_answered_with_its_uid() {
+    let failure = Failure { code: 413, reason: "RequestEntityTooLarge", message: "too large".into() };
+    let body = br#"{"kind":"AdmissionReview","request":{"uid":"u-9","object":{"met"#;
+    for endpoint in Endpoint::ALL {
+        let review: Value = serde_json::from_slice(&endpoint.failure(body, &failure).body).unwrap();
+        assert_eq!(review["response"]["uid"], "u-9");
+        assert_ne!(review["response"]["allowed"], true);
+    }
+}
+
+#[test]
+fn a_creation_in_the_old_version_is_defaulted_and_the_second_pass_adds_nothing() {
+    let spec = json!({"container": {"image": "a", "port": 80}, "schedulingConfig": [], "defaultReplica": 1});
+    let mut object = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet",
+        "metadata": {"name": "a", "namespace": "b"}, "spec": spec});
+    let request = json!({"operation": "CREATE", "kind": kind("v1alpha1"), "name": "a", "object": object});
+    let response = admission(Endpoint::Mutate, &request);
+    assert_eq!(response["allowed"], true, "{response}");
+    if let Some(patch) = response.get("patch") {
+        assert_eq!(response["patchType"], "JSONPatch");
+        let patch =
+            base64::Engine::decode(&base64::engine::general_purpose::STANDARD, patch.as_str().unwrap())
+                .unwrap();
+        let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+        json_patch::patch(&mut object, &patch).unwrap();
+    }
+    let again = json!({"operation": "CREATE", "kind": kind("v1alpha1"), "name": "a", "object": object});
+    let again = admission(Endpoint::Mutate, &again);
+    assert!(again.get("patch").is_none() && again.get("patchType").is_none(), "{again}");
+}
+
+#[test]
+fn an_update_through_the_old_version_keeps_what_only_the_new_one_says() {
+    let spec = |zone: bool, replicas: i32| {
+        let mut spec = json!({"target": {"create": {"image": "a", "port": 80}}, "replicas": replicas});
+        if zone {
+            spec["timeZone"] = json!("Europe/Berlin");
+        }
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"}, "spec": spec})
+    };
+    let request = json!({"operation": "UPDATE", "kind": kind("v1"), "requestKind": kind("v1alpha1"), "name": "a",
+        "object": spec(false, 5), "oldObject": spec(true, 1)});
+    let response = admission(Endpoint::Mutate, &request);
+    let patch = base64::Engine::decode(
+        &base64::engine::general_purpose::STANDARD,
+        response["patch"].as_str().unwrap(),
+    );
+    let patch: Value = serde_json::from_slice(&patch.unwrap()).unwrap();
+    assert_eq!(patch, json!([{"op": "add", "path": "/spec/timeZone", "value": "Europe/Berlin"}]));
+    assert!(!response.to_string().contains(ANNOTATION));
+}

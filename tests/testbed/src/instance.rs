@@ -1,0 +1,251 @@
+//! Control planes that outlive the command that started them, each under a name.
+//!
+//! Guarantees: what was started is recorded with its start time, so `down` stops that very process and no later
+//! one of the same id, also after a crash or a reboot; two commands about one name do not meet.
+//!
+//! A name has the folder `<root>/<name>` with `record.json`, the logs of further processes and, unless another
+//! folder was given, the control plane's own in `cluster`.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    ControlPlane, Error, KubernetesVersion, Options, ProcessId, RunningProcess,
+    component::start_detached,
+    files::{private_folder, remove_folder, write_private},
+    process::boot_id,
+};
+
+const CONTROL_PLANE_GRACE: Duration = Duration::from_secs(5);
+const OTHERS_GRACE: Duration = Duration::from_secs(20);
+const NAME_LIMIT: usize = 40;
+
+/// All the named control planes of one state folder.
+#[derive(Debug, Clone)]
+pub struct Instances {
+    root: PathBuf,
+}
+
+/// What is known of one that is up, or was when the machine or a process of it crashed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Record {
+    boot: String,
+    /// The release, such as `1.36.3`; with assets, the one that they stand for.
+    pub kubernetes: String,
+    pub server: String,
+    pub kubeconfig: PathBuf,
+    pub folder: PathBuf,
+    /// Oldest first.
+    pub control_plane: Vec<RunningProcess>,
+    /// What was started besides, oldest first.
+    pub others: Vec<RunningProcess>,
+}
+
+impl Record {
+    /// Whether every process of the control plane runs.
+    #[must_use]
+    pub fn is_up(&self) -> bool {
+        self.control_plane.iter().all(|process| self.runs(process))
+    }
+
+    /// Whether this process of the record runs.
+    #[must_use]
+    pub fn runs(&self, process: &RunningProcess) -> bool {
+        self.boot == boot_id() && process.id.runs()
+    }
+
+    /// Stops everything, newest first, and forgets the control plane's folder.
+    fn stop(&self) -> Result<(), Error> {
+        let others = self.others.iter().rev().map(|process| (process, OTHERS_GRACE));
+        let control_plane = self.control_plane.iter().rev().map(|process| (process, CONTROL_PLANE_GRACE));
+        for (process, grace) in others.chain(control_plane) {
+            if self.runs(process) {
+                process.id.stop(grace)?;
+            }
+        }
+        // The file tells that the folder is a control plane's, whatever the record says.
+        if self.folder.join("pids").is_file() { remove_folder(&self.folder) } else { Ok(()) }
+    }
+}
+
+impl Instances {
+    /// Those of `${XDG_STATE_HOME:-~/.local/state}/gatehouse`.
+    pub fn from_env() -> Result<Instances, Error> {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
+        Ok(Instances::at(state.ok_or(Error::NoHome)?.join("gatehouse")))
+    }
+
+    /// Those of this folder.
+    #[must_use]
+    pub fn at(root: PathBuf) -> Instances {
+        Instances { root }
+    }
+
+    /// Starts a control plane of this name unless it is up, and says whether it did. What is left of one that
+    /// crashed is cleared away first.
+    pub fn up(&self, name: &str, mut options: Options) -> Result<(Record, bool), Error> {
+        let _lock = self.lock(name)?;
+        let folder = self.folder(name);
+        if let Some(record) = self.read(name)? {
+            if record.is_up() {
+                return Ok((record, false));
+            }
+            record.stop()?;
+        }
+        remove_folder(&folder)?;
+        private_folder(&folder)?;
+        options.folder.get_or_insert_with(|| folder.join("cluster"));
+        options.existing = None;
+        let kubernetes = options.version.release().to_owned();
+        let started = ControlPlane::start(options).and_then(|control_plane| {
+            let record = Record {
+                boot: boot_id(),
+                kubernetes,
+                server: control_plane.server().to_owned(),
+                kubeconfig: control_plane.kubeconfig().to_owned(),
+                folder: control_plane.folder().to_owned(),
+                control_plane: control_plane.processes(),
+                others: Vec::new(),
+            };
+            self.write(name, &record)?; // first, so that a crash here leaves nothing unrecorded
+            control_plane.detach()?;
+            Ok((record, true))
+        });
+        started.inspect_err(|_| drop(remove_folder(&folder)))
+    }
+
+    /// Like [`Instances::up`], but refuses one that is up with another version.
+    pub fn up_with_version(
+        &self,
+        name: &str,
+        version: KubernetesVersion,
+        options: Options,
+    ) -> Result<(Record, bool), Error> {
+        let (record, started) = self.up(name, Options { version, ..options })?;
+        if record.kubernetes == version.release() {
+            return Ok((record, started));
+        }
+        Err(Error::OtherVersion { name: name.to_owned(), running: record.kubernetes })
+    }
+
+    /// Stops all that runs under this name and removes its folders. Says whether there was anything.
+    pub fn down(&self, name: &str) -> Result<bool, Error> {
+        let _lock = self.lock(name)?;
+        let folder = self.folder(name);
+        let was_there = folder.exists();
+        if let Some(record) = self.read(name)? {
+            record.stop()?;
+        }
+        remove_folder(&folder)?;
+        Ok(was_there)
+    }
+
+    /// Starts a command beside a control plane that is up, with `KUBECONFIG` set to its administrator's, and
+    /// returns at once. The label is free unless a process of that label runs; with `replace` that one is
+    /// stopped first. What it says is appended to `log`, or to `<label>.log` in the folder of the name.
+    pub fn exec(
+        &self,
+        name: &str,
+        label: &str,
+        command: &mut Command,
+        log: Option<&Path>,
+        replace: bool,
+    ) -> Result<RunningProcess, Error> {
+        check_name(label)?;
+        let _lock = self.lock(name)?;
+        let mut record =
+            self.read(name)?.filter(Record::is_up).ok_or_else(|| Error::NotUp(name.to_owned()))?;
+        let running = record.others.iter().find(|process| process.label == label && record.runs(process));
+        if let Some(process) = running {
+            if !replace {
+                let (name, label) = (name.to_owned(), label.to_owned());
+                return Err(Error::AlreadyRuns { name, label, pid: process.id.pid() });
+            }
+            process.id.stop(OTHERS_GRACE)?;
+        }
+        record.others.retain(|process| process.label != label);
+        let log = match log {
+            Some(path) => {
+                std::path::absolute(path).map_err(Error::io(format!("finding {}", path.display())))?
+            }
+            None => self.folder(name).join(format!("{label}.log")),
+        };
+        let child = start_detached(command.env("KUBECONFIG", &record.kubeconfig), &log)?;
+        let process = RunningProcess { label: label.to_owned(), id: ProcessId::of(child.id())?, log };
+        record.others.push(process.clone());
+        self.write(name, &record)?;
+        Ok(process)
+    }
+
+    /// What is recorded under this name.
+    pub fn read(&self, name: &str) -> Result<Option<Record>, Error> {
+        check_name(name)?;
+        let path = self.folder(name).join("record.json");
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(Error::Io { doing: format!("reading {}", path.display()), source });
+            }
+        };
+        serde_json::from_str(&text).map(Some).map_err(|source| Error::BadRecord { path, source })
+    }
+
+    /// The names that something is recorded under, in order.
+    pub fn names(&self) -> Result<Vec<String>, Error> {
+        let entries = match fs::read_dir(&self.root) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(source) => {
+                return Err(Error::Io { doing: format!("reading {}", self.root.display()), source });
+            }
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| self.folder(name).join("record.json").is_file())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.root.join(name)
+    }
+
+    fn write(&self, name: &str, record: &Record) -> Result<(), Error> {
+        let path = self.folder(name).join("record.json");
+        let text = serde_json::to_string_pretty(record)
+            .map_err(|source| Error::BadRecord { path: path.clone(), source })?;
+        let unfinished = path.with_extension("new");
+        write_private(&unfinished, &text)?;
+        fs::rename(&unfinished, &path).map_err(Error::io(format!("writing {}", path.display())))
+    }
+
+    /// Held while a command works on a name; the kernel frees it at any end of the command.
+    fn lock(&self, name: &str) -> Result<File, Error> {
+        check_name(name)?;
+        private_folder(&self.root)?;
+        let path = self.root.join(format!(".{name}.lock"));
+        let doing = format!("locking {}", path.display());
+        let file = File::options().create(true).append(true).open(path).map_err(Error::io(doing.clone()))?;
+        file.lock().map_err(Error::io(doing))?;
+        Ok(file)
+    }
+}
+
+/// Names and labels become names of files.
+fn check_name(name: &str) -> Result<(), Error> {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if !name.is_empty() && name.len() <= NAME_LIMIT && name.bytes().all(letter) {
+        return Ok(());
+    }
+    Err(Error::BadName(name.to_owned()))
+}

@@ -1,0 +1,95 @@
+//! What ends a control plane when its parent cannot: a small shell that reads a pipe which only the parent holds.
+//!
+//! Guarantees: when the pipe closes, whether the parent closed it, crashed or was killed, every process it was
+//! told of is killed, and then the folder is removed. A process id that meanwhile means another process is left
+//! alone. After [`Reaper::release`] nothing is killed or removed.
+//!
+//! Between the start of a component and [`Reaper::watch`] lie microseconds in which a killed parent leaves that
+//! component behind.
+
+use std::{
+    io::Write,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Child, ChildStdin, Command, Stdio},
+};
+
+use crate::{Error, ProcessId};
+
+const SCRIPT: &str = r#"
+trap '' INT TERM HUP
+watched=
+while read -r line; do
+    [ "$line" != release ] || exit 0
+    watched="$line
+$watched"
+done
+
+# runs PID START: whether it is still that process
+runs() {
+    read -r stat 2>/dev/null <"/proc/$1/stat" || return 1
+    wanted=$2
+    set -- ${stat##*) }
+    [ "$1" != Z ] && [ "${20}" = "$wanted" ]
+}
+
+printf '%s' "$watched" | while read -r pid start; do
+    if runs "$pid" "$start"; then kill -KILL -- "-$pid"; fi
+done
+printf '%s' "$watched" | while read -r pid start; do
+    tries=100
+    while [ "$tries" -gt 0 ] && runs "$pid" "$start"; do
+        sleep 0.1
+        tries=$((tries - 1))
+    done
+done
+if [ -n "$1" ]; then rm -rf -- "$1"; fi
+"#;
+
+/// The shell, and the end of the pipe that keeps it waiting.
+#[derive(Debug)]
+pub(crate) struct Reaper {
+    shell: Child,
+    pipe: Option<ChildStdin>,
+}
+
+impl Reaper {
+    /// Starts to watch; `folder` is what is removed at the end.
+    pub(crate) fn start(folder: Option<&Path>) -> Result<Reaper, Error> {
+        let mut shell = Command::new("sh")
+            .args(["-c", SCRIPT, "testbed-reaper"])
+            .arg(folder.unwrap_or(Path::new("")))
+            .current_dir("/")
+            .process_group(0) // out of reach of an interrupt at the terminal
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(Error::io("starting sh, which ends what a crashed test leaves"))?;
+        let pipe = shell.stdin.take();
+        Ok(Reaper { shell, pipe })
+    }
+
+    /// Has this process killed at the end as well.
+    pub(crate) fn watch(&mut self, process: &ProcessId) -> Result<(), Error> {
+        self.tell(&format!("{} {}\n", process.pid(), process.started()))
+    }
+
+    /// Lets everything live.
+    pub(crate) fn release(mut self) -> Result<(), Error> {
+        self.tell("release\n")
+        // The drop closes the pipe, at whose end the shell has nothing left to do.
+    }
+
+    fn tell(&mut self, line: &str) -> Result<(), Error> {
+        let Some(pipe) = &mut self.pipe else { return Ok(()) };
+        pipe.write_all(line.as_bytes()).map_err(Error::io("telling the reaper"))
+    }
+}
+
+impl Drop for Reaper {
+    fn drop(&mut self) {
+        self.pipe = None;
+        let _ = self.shell.wait(); // bounded: the script waits ten seconds per process at most
+    }
+}

@@ -1,0 +1,97 @@
+//! Where the binaries are: the folders that `tools/build.sh` fills, or the one that `KUBEBUILDER_ASSETS` names.
+//!
+//! Never builds or downloads anything.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Error, KubernetesVersion, version};
+
+/// The folders that hold the binaries of one Kubernetes version.
+#[derive(Debug, Clone)]
+pub(crate) struct Tools {
+    kubernetes: PathBuf,
+    etcd: PathBuf,
+    assets: bool,
+}
+
+impl Tools {
+    /// Assets stand for the default version only, as they do for `tools/build.sh`.
+    pub(crate) fn of(kubernetes: KubernetesVersion, assets: Option<&Path>) -> Tools {
+        match assets {
+            Some(folder) if kubernetes == KubernetesVersion::default() => {
+                Tools { kubernetes: folder.to_owned(), etcd: folder.to_owned(), assets: true }
+            }
+            _ => {
+                let cache = cache();
+                Tools {
+                    kubernetes: cache.join(format!("kubernetes-{}/bin", kubernetes.release())),
+                    etcd: cache.join(format!("etcd-{}/bin", version::etcd_release())),
+                    assets: false,
+                }
+            }
+        }
+    }
+
+    /// Where a tool of this name is expected.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        if name.starts_with("etcd") { self.etcd.join(name) } else { self.kubernetes.join(name) }
+    }
+
+    /// Where this tool is.
+    pub(crate) fn require(&self, name: &'static str) -> Result<PathBuf, Error> {
+        let path = self.path(name);
+        match (path.is_file(), self.assets) {
+            (true, _) => Ok(path),
+            (false, true) => Err(Error::AssetMissing { name, path }),
+            (false, false) => Err(Error::ToolMissing { name, path }),
+        }
+    }
+
+    /// Where the controller manager is. Assets may lack it, as those of envtest do; what `make tools` builds may not.
+    pub(crate) fn controller_manager(&self) -> Result<Option<PathBuf>, Error> {
+        match self.require("kube-controller-manager") {
+            Err(Error::AssetMissing { .. }) => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
+    /// A kubectl for a cluster of others: ours if it has been built, else the one on PATH.
+    pub(crate) fn any_kubectl(&self) -> PathBuf {
+        self.require("kubectl").unwrap_or_else(|_| PathBuf::from("kubectl"))
+    }
+}
+
+/// The folder that `tools/build.sh` builds into; the two must agree.
+fn cache() -> PathBuf {
+    let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    set("GATEHOUSE_TOOLS").unwrap_or_else(|| {
+        set("XDG_CACHE_HOME")
+            .or_else(|| set("HOME").map(|home| home.join(".cache")))
+            .unwrap_or_default()
+            .join("gatehouse/tools")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_binary_is_named_with_its_path_and_its_cure() {
+        let tools =
+            Tools { kubernetes: "/nowhere/k/bin".into(), etcd: "/nowhere/e/bin".into(), assets: false };
+        let words = tools.require("kube-apiserver").unwrap_err().to_string();
+        assert_eq!(words, "`kube-apiserver` is missing at /nowhere/k/bin/kube-apiserver: run `make tools`");
+        assert!(tools.require("etcdctl").unwrap_err().to_string().contains("/nowhere/e/bin/etcdctl"));
+        assert!(tools.controller_manager().is_err());
+    }
+
+    #[test]
+    fn assets_stand_for_the_default_version_and_may_lack_a_controller_manager() {
+        let assets = Path::new("/nowhere/assets");
+        let tools = Tools::of(KubernetesVersion::default(), Some(assets));
+        assert!(matches!(tools.require("etcd"), Err(Error::AssetMissing { .. })));
+        assert_eq!(tools.controller_manager().unwrap(), None);
+        assert!(!Tools::of(KubernetesVersion::V1_34, Some(assets)).assets);
+    }
+}

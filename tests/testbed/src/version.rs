@@ -1,0 +1,95 @@
+//! The Kubernetes versions that are pinned below `tools/`, which alone says what they are.
+
+use std::{fmt, str::FromStr};
+
+use crate::Error;
+
+const ETCD: &str = include_str!("../../../tools/etcd/go.mod");
+const KUBERNETES_1_36: &str = include_str!("../../../tools/kubernetes-1.36/go.mod");
+const KUBERNETES_1_34: &str = include_str!("../../../tools/kubernetes-1.34/go.mod");
+
+/// A Kubernetes minor version that the testbed can run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum KubernetesVersion {
+    V1_34,
+    #[default]
+    V1_36,
+}
+
+impl KubernetesVersion {
+    /// Every version that the testbed can run, oldest first.
+    pub const ALL: [KubernetesVersion; 2] = [KubernetesVersion::V1_34, KubernetesVersion::V1_36];
+
+    /// `1.36`
+    #[must_use]
+    pub fn minor(self) -> &'static str {
+        match self {
+            KubernetesVersion::V1_34 => "1.34",
+            KubernetesVersion::V1_36 => "1.36",
+        }
+    }
+
+    /// The pinned release, such as `1.36.3`.
+    #[must_use]
+    pub fn release(self) -> &'static str {
+        let file = match self {
+            KubernetesVersion::V1_34 => KUBERNETES_1_34,
+            KubernetesVersion::V1_36 => KUBERNETES_1_36,
+        };
+        required(file, "k8s.io/kubernetes").unwrap_or(self.minor())
+    }
+}
+
+impl fmt::Display for KubernetesVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.minor())
+    }
+}
+
+impl FromStr for KubernetesVersion {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let plain = text.strip_prefix('v').unwrap_or(text);
+        KubernetesVersion::ALL
+            .into_iter()
+            .find(|version| plain == version.minor() || plain == version.release())
+            .ok_or_else(|| Error::UnknownVersion(text.to_owned()))
+    }
+}
+
+/// The pinned release of etcd.
+pub(crate) fn etcd_release() -> &'static str {
+    required(ETCD, "go.etcd.io/etcd/server/v3").unwrap_or("unknown")
+}
+
+/// The version, without the `v`, at which a go.mod requires a module.
+fn required(file: &'static str, module: &str) -> Option<&'static str> {
+    file.lines().find_map(|line| {
+        let mut words = line.split_whitespace().skip_while(|word| *word == "require");
+        (words.next()? == module).then_some(())?;
+        words.next()?.strip_prefix('v')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pinned_releases_are_read_from_the_modules() {
+        for version in KubernetesVersion::ALL {
+            assert!(version.release().starts_with(&format!("{version}.")), "{}", version.release());
+        }
+        assert!(etcd_release().starts_with("3."), "{}", etcd_release());
+    }
+
+    #[test]
+    fn versions_are_read_in_three_spellings() {
+        let default = KubernetesVersion::default();
+        for text in [default.minor().to_owned(), format!("v{default}"), default.release().to_owned()] {
+            assert_eq!(text.parse::<KubernetesVersion>().unwrap(), default);
+        }
+        assert!("1.2".parse::<KubernetesVersion>().is_err());
+    }
+}
