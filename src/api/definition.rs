@@ -39,11 +39,7 @@ fn settle(version: &mut CustomResourceDefinitionVersion, kind: &str) {
         version.deprecated = Some(true);
         version.deprecation_warning = Some(format!("{old} {kind} is deprecated; use {hub}"));
     }
-    if let Some(schema) = version
-        .schema
-        .as_mut()
-        .and_then(|schema| schema.open_api_v3_schema.as_mut())
-    {
+    if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
         tidy(schema);
     }
 }
@@ -54,11 +50,7 @@ pub fn tidy(schema: &mut JSONSchemaProps) {
     schema.nullable = None;
     schema.title = None;
     schema.description = schema.description.take().map(|text| shorten(&text));
-    if schema
-        .format
-        .as_deref()
-        .is_some_and(|format| format.starts_with("uint"))
-    {
+    if schema.format.as_deref().is_some_and(|format| format.starts_with("uint")) {
         schema.format = None;
     }
     for below in children(schema) {
@@ -94,11 +86,7 @@ fn shorten(text: &str) -> String {
     let end = line
         .match_indices(". ")
         .map(|(position, _)| position)
-        .find(|&position| {
-            !["e.g", "i.e", "etc"]
-                .iter()
-                .any(|short| line[..position].ends_with(short))
-        });
+        .find(|&position| !["e.g", "i.e", "etc"].iter().any(|short| line[..position].ends_with(short)));
     match end {
         Some(position) => line[..=position].to_owned(),
         None => line,

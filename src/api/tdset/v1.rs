@@ -86,10 +86,7 @@ pub const MOST_DATES: usize = 400;
 pub struct TDSetSpec {
     /// IANA name of the time zone that all local times and dates of this object are in, such as Europe/Berlin.
     /// Offsets, "Local" and POSIX strings are refused. Written as Etc/UTC at creation when absent.
-    #[schemars(
-        length(min = 1, max = 64),
-        regex(pattern = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$")
-    )]
+    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$"))]
     #[x_kube(validation = ("self != 'Local'", "must be the name of an IANA time zone, such as Europe/Berlin"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
@@ -358,10 +355,7 @@ pub struct RampStep {
     pub step: IntOrString,
 
     /// Time between two steps, such as 30s or 1m30s, from 1s to 24h.
-    #[schemars(
-        length(min = 2, max = 32),
-        regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")
-    )]
+    #[schemars(length(min = 2, max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
     #[x_kube(validation = (
         "duration(self) >= duration('1s') && duration(self) <= duration('24h')", "must be from 1s to 24h"
     ))]

@@ -1,0 +1,150 @@
+//! The pods of the members: their image, and what is laid over them.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, EnvVar, PodSecurityContext, ResourceRequirements, SecurityContext, Toleration,
+    TopologySpreadConstraint,
+};
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The image that members run; its tag is `v` and the version.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// The repository, without a tag. Absent: quay.io/coreos/etcd.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub repository: Option<String>,
+
+    /// When nodes pull the image. Absent: IfNotPresent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull_policy: Option<PullPolicy>,
+
+    /// Secrets with credentials for the repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub pull_secrets: Option<Vec<NamedReference>>,
+}
+
+/// When nodes pull an image.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullPolicy {
+    /// At every start of a pod.
+    Always,
+    /// Where the node does not have it yet.
+    IfNotPresent,
+    /// Never.
+    Never,
+}
+
+impl PullPolicy {
+    /// The value as it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Always => "Always",
+            Self::IfNotPresent => "IfNotPresent",
+            Self::Never => "Never",
+        }
+    }
+}
+
+/// Another object in the same namespace, by name.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct NamedReference {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// What is laid over the pods of the members. A change restarts them, one at a time.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct PodTemplate {
+    /// Further labels and annotations of the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<PodMetadata>,
+
+    /// CPU and memory of the etcd container.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+
+    /// Environment variables of the etcd container. Those that begin with ETCD_ are flags of etcd and refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub env: Option<Vec<EnvVar>>,
+
+    /// Which nodes and neighbours the pods want. Absent: members keep apart by node where they can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<Affinity>,
+
+    /// Taints that the pods tolerate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub tolerations: Option<Vec<Toleration>>,
+
+    /// How the pods spread over zones and nodes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["topologyKey".into(), "whenUnsatisfiable".into()]))]
+    pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
+
+    /// Labels that a node must have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_selector: Option<BTreeMap<String, String>>,
+
+    /// PriorityClass of the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub priority_class_name: Option<String>,
+
+    /// ServiceAccount of the pods and of the backups. Absent: the namespace's default, without its token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub service_account_name: Option<String>,
+
+    /// Scheduler of the pods. Absent: default-scheduler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub scheduler_name: Option<String>,
+
+    /// RuntimeClass of the pods.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub runtime_class_name: Option<String>,
+
+    /// Seconds that a member has to hand its leadership over and stop, 0 to 3600. Absent: 30.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 3600))]
+    pub termination_grace_period_seconds: Option<i64>,
+
+    /// Security settings of the pods. Absent: no root, the runtime's default seccomp profile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_context: Option<PodSecurityContext>,
+
+    /// Security settings of the etcd container. Absent: no privileges, no capabilities, a read-only root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub container_security_context: Option<SecurityContext>,
+}
+
+/// Labels and annotations that are added to the operator's own, which win.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct PodMetadata {
+    /// Further labels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub labels: Option<BTreeMap<String, String>>,
+
+    /// Further annotations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub annotations: Option<BTreeMap<String, String>>,
+}

@@ -1,0 +1,95 @@
+//! Certificates, users and roles.
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Certificates of members and clients.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.secrets) == (has(self.mode) && self.mode == 'Secrets')")
+        .message("secrets go with mode Secrets, and mode Secrets needs them").field_path(".secrets")
+)]
+pub struct Tls {
+    /// Where certificates come from; immutable. Automatic: a certificate authority of this cluster alone, rotated
+    /// by the operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Absent at creation: Automatic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<TlsMode>,
+
+    /// The Secrets that hold the certificates, with mode Secrets only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<TlsSecrets>,
+}
+
+/// Where certificates come from.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TlsMode {
+    /// One certificate authority a cluster, made and rotated by the operator.
+    Automatic,
+    /// Secrets that others keep.
+    Secrets,
+    /// Plain HTTP.
+    Disabled,
+}
+
+impl TlsMode {
+    /// The value as it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Automatic => "Automatic",
+            Self::Secrets => "Secrets",
+            Self::Disabled => "Disabled",
+        }
+    }
+}
+
+/// Names of Secrets in the cluster's namespace, of type kubernetes.io/tls with `tls.crt`, `tls.key` and `ca.crt`.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(
+    validation = Rule::new("has(self.server) && has(self.peer) && has(self.client)")
+        .message("server, peer and client are needed together")
+)]
+pub struct TlsSecrets {
+    /// Secret with the certificate that members show to clients; needs the usages server and client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub server: Option<String>,
+
+    /// Secret with the certificate that members show to each other; needs the usages server and client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub peer: Option<String>,
+
+    /// Secret with the certificate that the operator and the backups show; with auth its common name is root.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub client: Option<String>,
+
+    /// Secret with the `ca.crt` that clients are judged by. Absent: the `ca.crt` of `server`.
+    #[serde(rename = "clientCA", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub client_ca: Option<String>,
+
+    /// Secret with the `ca.crt` that peers are judged by. Absent: the `ca.crt` of `peer`.
+    #[serde(rename = "peerCA", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub peer_ca: Option<String>,
+}
+
+/// Users and roles of etcd.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct Auth {
+    /// Whether etcd asks who is there; needs TLS; immutable. Absent: false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enabled: Option<bool>,
+
+    /// Secret whose key `password` is the password of etcd's user root. Absent: root has no password and is known
+    /// by its client certificate alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    pub root_secret: Option<String>,
+}
