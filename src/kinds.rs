@@ -1,9 +1,9 @@
 //! The table of kinds: routes, definitions, webhook rules and controllers are derived from it.
 
-use crate::api::{Kind, tdset};
+use crate::api::{Kind, etcdcluster, tdset};
 
 /// Every kind there is.
-pub static KINDS: &[&dyn Kind] = &[&tdset::TDSetKind];
+pub static KINDS: &[&dyn Kind] = &[&etcdcluster::EtcdClusterKind, &tdset::TDSetKind];
 
 /// The kind of that name.
 #[must_use]

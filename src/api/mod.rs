@@ -12,6 +12,8 @@
 //! One folder a kind, with the same files in each: `v1alpha1` and `v1` (wire types), `convert` (the lens table),
 //! `default`, `validate`, `status`.
 
+#[cfg(test)]
+pub mod arbitrary;
 pub mod cron;
 pub mod definition;
 pub mod duration;

@@ -3,3 +3,51 @@
 pub mod convert;
 pub mod v1;
 pub mod v1alpha1;
+
+use std::sync::LazyLock;
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::CustomResourceExt;
+use serde_json::Value;
+
+use super::definition;
+use super::field::{Verdict, Warning};
+use super::lens::Lens;
+use super::{Kind, Names, Version};
+
+/// The kind EtcdCluster.
+pub struct EtcdClusterKind;
+
+impl Kind for EtcdClusterKind {
+    fn names(&self) -> Names {
+        Names { kind: "EtcdCluster", plural: "etcdclusters" }
+    }
+
+    fn definition(&self) -> &'static CustomResourceDefinition {
+        static DEFINITION: LazyLock<CustomResourceDefinition> = LazyLock::new(|| {
+            definition::merge(v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd(), "EtcdCluster")
+        });
+        &DEFINITION
+    }
+
+    fn lens(&self) -> &'static Lens {
+        &convert::LENS
+    }
+
+    fn default(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
+        Vec::new()
+    }
+
+    fn validate(&self, _object: &Value, _old: Option<&Value>, _now: Timestamp) -> Verdict {
+        Verdict::default()
+    }
+
+    fn validate_delete(&self, _object: &Value) -> Verdict {
+        Verdict::default()
+    }
+
+    fn validate_scale(&self, _replicas: i64, _old: i64) -> Verdict {
+        Verdict::default()
+    }
+}

@@ -157,18 +157,24 @@ fn list_to_spoke(rows: &'static [Row], name: Option<ItemName>, value: Value) -> 
 }
 
 fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Memory) {
-    let Value::Object(fields) = item else {
-        return (item.clone(), Memory::default());
+    let (bare, Value::Object(fields)) = (bare_item(rows), item) else {
+        return (item.clone(), whole_item(item));
     };
-    if let Some(place) = bare_item(rows) {
-        let mut rest = fields.clone();
-        return match tree::take(&mut rest, place) {
-            Some(value) => (value, Memory { only: rest, ..Memory::default() }),
-            None => (item.clone(), Memory::default()),
-        };
+    let Some(place) = bare else {
+        let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
+        return (Value::Object(fields), memory);
+    };
+    let mut rest = fields.clone();
+    match tree::take(&mut rest, place) {
+        Some(value @ Value::String(_)) => (value, Memory { only: rest, ..Memory::default() }),
+        _ => (item.clone(), Memory::default()),
     }
-    let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
-    (Value::Object(fields), memory)
+}
+
+/// Remembers an item that is no object, so that it is not taken for the short form of one.
+fn whole_item(item: &Value) -> Memory {
+    let coarse = Coarse::Value { shown: digest(item), was: item.clone() };
+    Memory { rows: [(String::new(), coarse)].into(), ..Memory::default() }
 }
 
 fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
@@ -189,15 +195,15 @@ fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coars
 }
 
 fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
-    if let (Some(place), false) = (bare_item(rows), item.is_object()) {
-        let mut fields = Fields::new();
-        tree::put(&mut fields, place, item);
-        tree::fill(&mut fields, memory.only);
-        return Value::Object(fields);
-    }
-    match item {
-        Value::Object(fields) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
-        other => other,
+    match (item, bare_item(rows)) {
+        (Value::Object(fields), None) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
+        (Value::String(text), Some(place)) if !memory.rows.contains_key("") => {
+            let mut fields = Fields::new();
+            tree::put(&mut fields, place, text.into());
+            tree::fill(&mut fields, memory.only);
+            Value::Object(fields)
+        }
+        (other, _) => other,
     }
 }
 
