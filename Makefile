@@ -1,0 +1,76 @@
+# gatehouse. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Where things that outlive `cargo clean` and a fresh clone are kept.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gatehouse
+# The Kubernetes that tests and `make up` run on: 1.36 or 1.34.
+KUBERNETES ?= 1.36
+# The name of the local control plane of `make up`; several can be up side by side.
+NAME ?= gatehouse
+
+CARGO_DENY_VERSION := 0.20.2
+CARGO_DENY := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: up
+up: tools ## A local control plane with gatehouse at its gate, all examples applied, and a tour
+	@cargo build --quiet --bin gatehouse && cargo build --quiet -p testbed
+	@tools/up.sh $(NAME) $(KUBERNETES)
+
+.PHONY: down
+down: ## End what `make up` started
+	@cargo run --quiet -p testbed -- down --name $(NAME)
+
+.PHONY: check
+check: fmt lint deny generated ## Format, lints, licences and sources, generated files, architecture
+	cargo test --quiet --test architecture
+
+.PHONY: fmt
+fmt: ## The code is formatted
+	cargo fmt --all --check
+
+.PHONY: lint
+lint: ## Clippy has nothing to say
+	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+
+.PHONY: deny
+deny: $(CARGO_DENY) ## Licences, sources and duplicates of the dependencies
+	$(CARGO_DENY) --log-level error check bans licenses sources
+
+$(CARGO_DENY):
+	@echo "building cargo-deny $(CARGO_DENY_VERSION) once (3 to 6 minutes on two cores)"
+	cargo install --quiet --locked cargo-deny@$(CARGO_DENY_VERSION) --root $(dir $(patsubst %/,%,$(dir $@)))
+
+.PHONY: generated
+generated: ## What is generated under deploy/ is current
+	cargo run --quiet -- manifests --check deploy
+
+.PHONY: gen
+gen: ## Write the generated files under deploy/
+	cargo run --quiet -- manifests --write deploy
+
+.PHONY: tools
+tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into the cache, once
+	@tools/build.sh $(KUBERNETES)
+
+.PHONY: test
+test: ## Everything that runs without a node: pure tests, and a real API server of both versions
+	@tools/build.sh all
+	cargo test --workspace
+
+.PHONY: test-pure
+test-pure: ## The pure tests alone
+	cargo test --lib
+
+.PHONY: test-api
+test-api: tools ## The tests on a real API server of version $(KUBERNETES) alone
+	cargo test --test api -- $(FILTER)
+
+.PHONY: certs
+certs: ## Development certificates for `gatehouse serve --webhook-only`
+	@certs/make.sh
