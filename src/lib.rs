@@ -6,7 +6,13 @@
 //! - [`api`]: the kinds, their versions, conversion, defaults and rules. Pure.
 //! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
 //! - [`kinds`]: the one table of kinds, from which everything else is derived.
+//! - [`server`]: the gate itself: sockets, TLS, limits, and the drain.
+//! - [`runtime`]: what runs: tasks, readiness, shutdown, time, logs and metrics.
+//! - [`cli`]: the command line.
 
 pub mod api;
+pub mod cli;
 pub mod kinds;
 pub mod review;
+pub mod runtime;
+pub mod server;

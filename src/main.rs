@@ -1,3 +1,12 @@
 //! The thin binary: everything is in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+fn main() -> ExitCode {
+    // First of all: whoever opens a TLS connection later, ours or a library, takes what is installed here. It fails
+    // only where one is installed already, and nothing has run yet.
+    let _fresh = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    gatehouse::cli::run(gatehouse::cli::Cli::parse())
+}

@@ -1,0 +1,80 @@
+//! The command line.
+//!
+//! Exit codes, the same for every command: 0 it worked, 1 it failed or found faults, 2 the command line is wrong.
+
+pub mod serve;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::runtime::supervisor::chain;
+use crate::runtime::telemetry::{self, FILTER_VARIABLE, LogFormat};
+
+/// It worked.
+pub const OK: u8 = 0;
+/// It failed, or found faults.
+pub const FAILED: u8 = 1;
+/// The command line is wrong.
+pub const USAGE: u8 = 2;
+
+/// Guards, converts and works EtcdCluster and TDSet objects.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    propagate_version = true,
+    after_help = "Exit codes: 0 it worked, 1 it failed or found faults, 2 the command line is wrong.\n\
+                  GATEHOUSE_LOG filters the log: info, or gatehouse=debug,kube=warn."
+)]
+pub struct Cli {
+    /// How log lines look: text on a terminal and JSON elsewhere, unless said otherwise.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        env = "GATEHOUSE_LOG_FORMAT"
+    )]
+    pub log_format: LogFormat,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What gatehouse can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Serve the gate, and with it the operator.
+    Serve(serve::Options),
+}
+
+/// Does what the command line says.
+#[must_use]
+pub fn run(cli: Cli) -> ExitCode {
+    let filter = std::env::var(FILTER_VARIABLE).ok();
+    let done = telemetry::init(cli.log_format, filter.as_deref())
+        .map_err(Into::into)
+        .and_then(|()| match cli.command {
+            Command::Serve(options) => serve::run(options),
+        });
+    match done {
+        Ok(()) => ExitCode::from(OK),
+        Err(error) => {
+            complain(&*error);
+            ExitCode::from(FAILED)
+        }
+    }
+}
+
+/// A command's failure, for a person.
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn complain(error: &(dyn std::error::Error + 'static)) {
+    let label = if std::io::stderr().is_terminal() {
+        "\u{1b}[1;31merror:\u{1b}[0m"
+    } else {
+        "error:"
+    };
+    eprintln!("{label} {}", chain(error));
+}

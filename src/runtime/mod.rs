@@ -1,0 +1,19 @@
+//! What runs: tasks, readiness, shutdown, time, logs and metrics.
+//!
+//! Guarantees: every task is known by name and joined; who is not ready is listed; a shutdown drains first and
+//! stops second. Assumes: one multi-threaded tokio runtime. Never: knows what the tasks are for.
+//!
+//! Only this folder may spawn ([`Tasks`], [`Supervisor`]) and only [`clock`] asks the time.
+
+pub mod clock;
+pub mod metrics;
+pub mod readiness;
+pub mod signals;
+pub mod supervisor;
+mod tasks;
+pub mod telemetry;
+
+pub use metrics::Metrics;
+pub use readiness::{Readiness, Ready};
+pub use supervisor::{Life, Supervisor};
+pub use tasks::{Tasks, blocking};

@@ -1,0 +1,220 @@
+//! One review: from the request's head to the answer.
+//!
+//! Guarantees: every review gets HTTP 200 and an answer with its uid, as far as it showed one, whatever happens: too
+//! large, too late, not JSON, a panic. The one exception is 503 with `Retry-After` while too much is in flight,
+//! which the API server repeats (client-go `rest/with_retry.go`); any other status would lose the answer's body.
+//! Never: puts anything of an object in a log, a span or a metric.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use axum::http::{StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
+use tracing::{Instrument, debug};
+
+use super::body::{self, End, Kept};
+use super::limits::Limits;
+use super::observe::Observed;
+use super::{deadline, problem};
+use crate::review::{Answer, Endpoint, Failure};
+use crate::runtime::{Metrics, blocking, clock};
+
+/// Who answers reviews: [`Rules`], or a test that wants the gate to be asked what no rule would.
+pub trait Reviewer: Send + Sync + 'static {
+    /// Reads one review and answers it.
+    fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer;
+
+    /// The answer to a review that could not be worked on.
+    fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer;
+}
+
+/// The rules of this crate.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules;
+
+impl Reviewer for Rules {
+    fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
+        endpoint.answer(body, now)
+    }
+
+    fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer {
+        endpoint.failure(body, failure)
+    }
+}
+
+/// What all requests share.
+pub(super) struct Gate {
+    reviewer: Arc<dyn Reviewer>,
+    limits: Limits,
+    metrics: Metrics,
+    in_flight: Semaphore,
+    large_in_flight: Arc<Semaphore>,
+}
+
+impl Gate {
+    pub(super) fn new(reviewer: Arc<dyn Reviewer>, limits: Limits, metrics: Metrics) -> Self {
+        Self {
+            reviewer,
+            limits,
+            metrics,
+            in_flight: Semaphore::new(limits.in_flight),
+            large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
+        }
+    }
+
+    pub(super) const fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Answers one request to `endpoint`.
+    pub(super) async fn handle(self: Arc<Self>, endpoint: Endpoint, request: Request) -> Response {
+        let observed = Observed::begin(&self.metrics, endpoint, request.uri().path());
+        let Ok(_place) = self.in_flight.try_acquire() else {
+            self.metrics.shed.inc();
+            observed.status(StatusCode::SERVICE_UNAVAILABLE);
+            return problem::busy();
+        };
+        let answer = self
+            .review(endpoint, request)
+            .instrument(observed.span().clone())
+            .await;
+        observed.answered(&answer.report);
+        let json = HeaderValue::from_static("application/json");
+        ([(CONTENT_TYPE, json)], answer.body).into_response()
+    }
+
+    async fn review(self: &Arc<Self>, endpoint: Endpoint, request: Request) -> Answer {
+        let (parts, body) = request.into_parts();
+        let (deadline, objection) = terms(endpoint, &parts.uri, &parts.headers);
+        let (bytes, fault) = self.read(endpoint, body, deadline).await;
+        match objection.or(fault) {
+            Some(failure) => self.fail(endpoint, &bytes, &failure),
+            None if bytes.len() > self.limits.large => self.judge_large(endpoint, bytes, deadline).await,
+            None => self.judge(endpoint, &bytes),
+        }
+    }
+
+    /// The body, or what came of it and why that is not all.
+    async fn read(&self, endpoint: Endpoint, body: Body, deadline: Instant) -> (Bytes, Option<Failure>) {
+        let limit = self.limits.body(endpoint);
+        let mut kept = Kept::default();
+        let fault = match timeout_at(deadline, body::read(body, limit, &mut kept)).await {
+            Ok(Ok(End::Whole)) => None,
+            Ok(Ok(End::TooLarge)) => Some(problem::too_large(limit)),
+            Ok(Err(broken)) => {
+                debug!(error = %broken, "request broke off");
+                Some(problem::broken_off())
+            }
+            Err(_elapsed) => Some(problem::too_late("reading the review")),
+        };
+        (kept.into_bytes(), fault)
+    }
+
+    fn judge(&self, endpoint: Endpoint, body: &[u8]) -> Answer {
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            self.reviewer.answer(endpoint, body, clock::now())
+        }));
+        answer.unwrap_or_else(|_said| {
+            self.metrics.panics.inc();
+            self.fail(endpoint, body, &problem::panicked())
+        })
+    }
+
+    /// On a thread of its own, since it may take long, and not too many at a time, since each needs a multiple of
+    /// its size. One that is too late is answered; its work ends unheard.
+    async fn judge_large(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
+        let gate = Arc::clone(self);
+        let judged = body.clone();
+        let work = async {
+            // Closed never; were it, the work would only go on without a place.
+            let place = Arc::clone(&self.large_in_flight).acquire_owned().await;
+            blocking(move || {
+                let _place = place;
+                gate.judge(endpoint, &judged)
+            })
+            .await
+        };
+        match timeout_at(deadline, work).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_panicked)) => self.fail(endpoint, &body, &problem::panicked()),
+            Err(_elapsed) => self.fail(endpoint, &body, &problem::too_late("judging the review")),
+        }
+    }
+
+    fn fail(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer {
+        let answer = catch_unwind(AssertUnwindSafe(|| {
+            self.reviewer.failure(endpoint, body, failure)
+        }));
+        answer.unwrap_or_else(|_said| {
+            self.metrics.panics.inc();
+            self.reviewer.failure(endpoint, b"", failure)
+        })
+    }
+}
+
+/// What the head of the request says: until when, and whether there is anything against it.
+fn terms(endpoint: Endpoint, uri: &Uri, headers: &HeaderMap) -> (Instant, Option<Failure>) {
+    let begun = clock::instant();
+    match deadline::of_request(endpoint, uri.query()) {
+        Ok(allowed) => (begun + allowed, media(headers)),
+        Err(invalid) => (
+            begun + deadline::unasked(endpoint),
+            Some(problem::bad_request(invalid.to_string())),
+        ),
+    }
+}
+
+fn media(headers: &HeaderMap) -> Option<Failure> {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let encoding = headers.get(CONTENT_ENCODING).map(text);
+    if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+        return Some(problem::unsupported("Content-Encoding", &encoding, "none"));
+    }
+    let content = headers.get(CONTENT_TYPE).map(text).unwrap_or_default();
+    let media = content.split(';').next().unwrap_or_default().trim();
+    (!media.eq_ignore_ascii_case("application/json"))
+        .then(|| problem::unsupported("Content-Type", &content, "application/json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(name: &'static str, value: &'static str) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(name, HeaderValue::from_static(value));
+        media(&headers).map(|failure| failure.message)
+    }
+
+    #[test]
+    fn json_passes_with_parameters_and_in_any_case() {
+        for value in [
+            "application/json",
+            "Application/JSON",
+            "application/json; charset=utf-8",
+        ] {
+            assert_eq!(judged("content-type", value), None);
+        }
+        assert_eq!(judged("content-encoding", "identity"), None);
+    }
+
+    #[test]
+    fn other_media_are_named_with_what_is_expected() {
+        assert_eq!(
+            judged("content-type", "application/yaml").unwrap(),
+            r#"unsupported Content-Type "application/yaml": expected application/json"#
+        );
+        assert_eq!(
+            judged("content-encoding", "gzip").unwrap(),
+            r#"unsupported Content-Encoding "gzip": expected none"#
+        );
+        assert!(media(&HeaderMap::new()).is_some());
+    }
+}

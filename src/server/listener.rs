@@ -1,0 +1,111 @@
+//! The accept loop: sockets in, one task for each, none waits for another.
+//!
+//! Guarantees: at most `connections` at a time, more wait in the kernel's backlog; an accept that fails for want of
+//! file descriptors waits a little instead of spinning; a client that is slow in its handshake holds up nobody.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tracing::warn;
+
+use crate::runtime::Metrics;
+
+/// Connections that the kernel keeps while the loop is busy.
+const BACKLOG: u32 = 1024;
+
+/// Wait after an accept that failed for want of resources: first, and at most.
+const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(1));
+
+/// Binds `address`; port 0 takes a free one. `[::]` means every address of both families, and every address of
+/// version 4 on a machine without version 6.
+///
+/// # Errors
+/// When the system refuses the address.
+pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
+    match listen(address) {
+        Err(_) if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) => {
+            listen(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port()))
+        }
+        bound => bound,
+    }
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Hands each connection to `serve`, with the permit that it holds while it is open, until `stop` resolves.
+pub async fn accept_until(
+    stop: impl Future<Output = ()>,
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+    metrics: &Metrics,
+    serve: impl Fn(TcpStream, OwnedSemaphorePermit),
+) {
+    let mut stop = pin!(stop);
+    let mut wait = BACK_OFF.0;
+    loop {
+        let accepted = tokio::select! {
+            () = &mut stop => return,
+            accepted = accept(listener, connections) => accepted,
+        };
+        match accepted {
+            Ok((socket, permit)) => {
+                wait = BACK_OFF.0;
+                metrics.connections.inc();
+                serve(socket, permit);
+            }
+            // The client was gone before its turn came: nothing is wrong here.
+            Err(error) if is_of_the_client(&error) => {}
+            Err(error) => {
+                metrics.accepts_failed.inc();
+                warn!(%error, retry_in = ?wait, "failed to accept a connection");
+                tokio::select! {
+                    () = &mut stop => return,
+                    () = tokio::time::sleep(wait) => {}
+                }
+                wait = (wait * 2).min(BACK_OFF.1);
+            }
+        }
+    }
+}
+
+/// The next connection and its place among the open ones.
+///
+/// # Errors
+/// When the system has none to give.
+pub async fn accept(
+    listener: &TcpListener,
+    connections: &Arc<Semaphore>,
+) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
+    let permit = Arc::clone(connections)
+        .acquire_owned()
+        .await
+        .map_err(io::Error::other)?;
+    let (socket, _client) = listener.accept().await?;
+    // Answers are small and written at once: waiting to fill a packet would cost 40 ms (RFC 896).
+    socket.set_nodelay(true)?;
+    Ok((socket, permit))
+}
+
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::NotConnected
+            | io::ErrorKind::InvalidInput
+    )
+}

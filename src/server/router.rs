@@ -1,0 +1,46 @@
+//! Paths to handlers.
+//!
+//! ```text
+//!   POST /mutate   /mutate/{kind}   ┐
+//!   POST /validate /validate/{kind} ├─▶ Gate::handle
+//!   POST /convert  /convert/{kind}  ┘
+//!   any other method there          ──▶ 405, a Status
+//!   any other path                  ──▶ 404, a Status
+//! ```
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{Method, StatusCode, Uri};
+use axum::response::Response;
+use axum::routing::post;
+
+use super::handler::Gate;
+use super::{observe, problem, route};
+use crate::review::Endpoint;
+
+/// The gate's paths.
+pub(super) fn router(gate: Arc<Gate>) -> Router {
+    let mut router = Router::new();
+    for endpoint in Endpoint::ALL {
+        let general = route::general(endpoint);
+        let of_kind = format!("{general}/{{kind}}");
+        let review = move |State(gate): State<Arc<Gate>>, request: Request| gate.handle(endpoint, request);
+        router = router.route(general, post(review)).route(&of_kind, post(review));
+    }
+    router
+        .method_not_allowed_fallback(not_allowed)
+        .fallback(not_found)
+        .with_state(gate)
+}
+
+async fn not_allowed(State(gate): State<Arc<Gate>>, method: Method) -> Response {
+    observe::elsewhere(gate.metrics(), StatusCode::METHOD_NOT_ALLOWED);
+    problem::not_allowed(&method)
+}
+
+async fn not_found(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
+    observe::elsewhere(gate.metrics(), StatusCode::NOT_FOUND);
+    problem::not_found(&uri)
+}
