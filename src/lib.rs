@@ -6,7 +6,9 @@
 //! - [`api`]: the kinds, their versions, conversion, defaults and rules. Pure.
 //! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
 //! - [`kinds`]: the one table of kinds, from which everything else is derived.
+//! - [`certs`]: the certificate that is served, and what others have to trust.
 
 pub mod api;
+pub mod certs;
 pub mod kinds;
 pub mod review;
