@@ -7,8 +7,10 @@
 //! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
 //! - [`kinds`]: the one table of kinds, from which everything else is derived.
 //! - [`certs`]: the certificate that is served, and what others have to trust.
+//! - [`install`]: what the cluster is told about this gate, and that it stays so.
 
 pub mod api;
 pub mod certs;
+pub mod install;
 pub mod kinds;
 pub mod review;

@@ -175,14 +175,13 @@ impl SharedAuthority {
                 }));
             }
             (AuthorityStep::Reissue, Ok(authority)) => authority.reissue(now)?,
-            (AuthorityStep::Create | AuthorityStep::Keep | AuthorityStep::Reissue, _) => Authority::create(now)?,
+            (AuthorityStep::Create | AuthorityStep::Keep | AuthorityStep::Reissue, _) => {
+                Authority::create(now)?
+            }
         };
         let trusted: Vec<_> = stored.trusted.into_iter().chain(known.cloned()).collect();
         let bundle = rotate::bundle(now, authority.certificate(), &trusted, leaf);
-        Ok(Settled::Change(Change {
-            version: stored.version,
-            data: data(&authority, bundle.as_ref()),
-        }))
+        Ok(Settled::Change(Change { version: stored.version, data: data(&authority, bundle.as_ref()) }))
     }
 
     /// Says what is about to be written, and why.
@@ -194,8 +193,12 @@ impl SharedAuthority {
                 tracing::warn!(secret, %reason, "the secret holds no usable authority: making a new one");
             }
             (AuthorityStep::Create, _) => tracing::info!(secret, "making an authority"),
-            (AuthorityStep::Reissue, _) => tracing::info!(secret, "renewing the authority under the same key"),
-            (AuthorityStep::WriteBundle(bundle), _) => tracing::info!(secret, ?bundle, "correcting the bundle"),
+            (AuthorityStep::Reissue, _) => {
+                tracing::info!(secret, "renewing the authority under the same key")
+            }
+            (AuthorityStep::WriteBundle(bundle), _) => {
+                tracing::info!(secret, ?bundle, "correcting the bundle")
+            }
         }
     }
 
@@ -221,9 +224,7 @@ impl SharedAuthority {
     }
 
     async fn read(&self) -> Result<Option<Secret>, Error> {
-        call(self.secrets.get_opt(&self.name))
-            .await
-            .map_err(|source| self.failed("read", source))
+        call(self.secrets.get_opt(&self.name)).await.map_err(|source| self.failed("read", source))
     }
 
     /// The Secret as written, or `None` when somebody else was first.
@@ -253,29 +254,23 @@ impl SharedAuthority {
             data: Some(data.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
             ..Secret::default()
         };
-        let params = PostParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PostParams::default()
-        };
+        let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         call(self.secrets.create(&params, &secret)).await
     }
 
     /// A merge patch leaves what others added alone, and a resource version inside makes it conditional.
-    async fn update(&self, version: &str, data: &BTreeMap<&'static str, ByteString>) -> Result<Secret, call::Error> {
+    async fn update(
+        &self,
+        version: &str,
+        data: &BTreeMap<&'static str, ByteString>,
+    ) -> Result<Secret, call::Error> {
         let patch = json!({"metadata": {"resourceVersion": version}, "data": data});
-        let params = PatchParams {
-            field_manager: Some(MANAGER.to_owned()),
-            ..PatchParams::default()
-        };
+        let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
         call(self.secrets.patch(&self.name, &params, &Patch::Merge(patch))).await
     }
 
     fn failed(&self, verb: &'static str, source: call::Error) -> Error {
-        Error::Call {
-            verb,
-            secret: self.place(),
-            source,
-        }
+        Error::Call { verb, secret: self.place(), source }
     }
 
     fn place(&self) -> String {

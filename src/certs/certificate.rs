@@ -70,13 +70,7 @@ impl Certificate {
         };
         let serial = parsed.raw_serial().to_vec();
         let is_authority = parsed.is_ca();
-        Ok(Self {
-            der,
-            validity,
-            identity,
-            serial,
-            is_authority,
-        })
+        Ok(Self { der, validity, identity, serial, is_authority })
     }
 
     /// The certificates in PEM text that can be read; whatever else is in there is passed over.

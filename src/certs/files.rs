@@ -104,25 +104,13 @@ impl MountedFiles {
     /// Reads these files. `bundle`, which may be missing, holds what clients have to trust.
     #[must_use]
     pub fn new(certificate: PathBuf, key: PathBuf, bundle: Option<PathBuf>, clock: Clock) -> Self {
-        Self {
-            certificate,
-            key,
-            bundle,
-            clock,
-            seen: None,
-            facts: Facts::default(),
-        }
+        Self { certificate, key, bundle, clock, seen: None, facts: Facts::default() }
     }
 
     /// Reads a mounted Secret of type `kubernetes.io/tls`: `tls.crt`, `tls.key`, and `ca.crt` where it is there.
     #[must_use]
     pub fn in_directory(directory: &Path, clock: Clock) -> Self {
-        Self::new(
-            directory.join("tls.crt"),
-            directory.join("tls.key"),
-            Some(directory.join("ca.crt")),
-            clock,
-        )
+        Self::new(directory.join("tls.crt"), directory.join("tls.key"), Some(directory.join("ca.crt")), clock)
     }
 
     /// Reads once, and serves what is new.
@@ -138,10 +126,8 @@ impl MountedFiles {
         let pair = self.check(&content, (self.clock)())?;
         let bundle = self.trusted(content.bundle.as_deref().unwrap_or_default())?;
         let validity = pair.validity;
-        sink(pair.chain, pair.key).map_err(|source| Error::Refused {
-            path: self.certificate.clone(),
-            source,
-        })?;
+        sink(pair.chain, pair.key)
+            .map_err(|source| Error::Refused { path: self.certificate.clone(), source })?;
         self.facts = Facts {
             leaf: Some(validity),
             authority: None,
@@ -163,11 +149,7 @@ impl MountedFiles {
             Some(path) => read_optional(path).await?,
             None => None,
         };
-        Ok(Content {
-            certificate: read(&self.certificate).await?,
-            key: read(&self.key).await?,
-            bundle,
-        })
+        Ok(Content { certificate: read(&self.certificate).await?, key: read(&self.key).await?, bundle })
     }
 
     /// The bundle in the file. An empty file is as good as none: cert-manager leaves one where the issuer is public.
@@ -183,23 +165,14 @@ impl MountedFiles {
         let chain: Vec<_> = CertificateDer::pem_slice_iter(&content.certificate)
             .collect::<Result<_, _>>()
             .map_err(|_| Error::NoCertificate(self.certificate.clone()))?;
-        let leaf = chain
-            .first()
-            .ok_or_else(|| Error::NoCertificate(self.certificate.clone()))?;
+        let leaf = chain.first().ok_or_else(|| Error::NoCertificate(self.certificate.clone()))?;
         let validity = Certificate::read(leaf.clone())
-            .map_err(|source| Error::Certificate {
-                path: self.certificate.clone(),
-                source,
-            })?
+            .map_err(|source| Error::Certificate { path: self.certificate.clone(), source })?
             .validity();
         if now >= validity.not_after {
-            return Err(Error::Expired {
-                path: self.certificate.clone(),
-                not_after: validity.not_after,
-            });
+            return Err(Error::Expired { path: self.certificate.clone(), not_after: validity.not_after });
         }
-        let key =
-            PrivateKeyDer::from_pem_slice(&content.key).map_err(|_| Error::NoKey(self.key.clone()))?;
+        let key = PrivateKeyDer::from_pem_slice(&content.key).map_err(|_| Error::NoKey(self.key.clone()))?;
         let provider = rustls::crypto::aws_lc_rs::default_provider();
         CertifiedKey::from_der(chain.clone(), key.clone_key(), &provider).map_err(|source| Error::Pair {
             certificate: self.certificate.clone(),
@@ -229,10 +202,7 @@ impl Content {
 }
 
 async fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    tokio::fs::read(path).await.map_err(|source| Error::Read {
-        path: path.to_owned(),
-        source,
-    })
+    tokio::fs::read(path).await.map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 
 async fn read_optional(path: &Path) -> Result<Option<Vec<u8>>, Error> {

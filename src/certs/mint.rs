@@ -96,11 +96,8 @@ impl Authority {
         let mut params = CertificateParams::default();
         params.distinguished_name = common_name("gatehouse authority");
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
-        params.key_usages = vec![
-            KeyUsagePurpose::KeyCertSign,
-            KeyUsagePurpose::CrlSign,
-            KeyUsagePurpose::DigitalSignature,
-        ];
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
         // The maker's own choice is a digest of the key: the same for two certificates of one key, while RFC 5280
         // section 4.1.2.2 wants each of an issuer's serial numbers once.
         params.serial_number = Some(serial()?);
@@ -116,10 +113,8 @@ impl Authority {
     /// When either cannot be read, they are not a pair, or the certificate may not sign.
     pub fn load(key: &[u8], certificate: &[u8]) -> Result<Self, Error> {
         let key = KeyPair::from_pem(&String::from_utf8_lossy(key))?;
-        let certificate = Certificate::read_all(certificate)
-            .into_iter()
-            .next()
-            .ok_or(Error::NoCertificate)?;
+        let certificate =
+            Certificate::read_all(certificate).into_iter().next().ok_or(Error::NoCertificate)?;
         if !certificate.is_authority() {
             return Err(Error::NotAnAuthority);
         }
@@ -134,10 +129,8 @@ impl Authority {
     /// # Errors
     /// When a name is not ASCII, or as [`Authority::create`].
     pub fn mint(&self, names: &[String], now: Timestamp) -> Result<Leaf, Error> {
-        let mut params = CertificateParams::new(names).map_err(|source| Error::Name {
-            names: names.to_vec(),
-            source,
-        })?;
+        let mut params =
+            CertificateParams::new(names).map_err(|source| Error::Name { names: names.to_vec(), source })?;
         params.distinguished_name = common_name("gatehouse");
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -150,11 +143,7 @@ impl Authority {
         let key = KeyPair::generate()?;
         let issuer = Issuer::from_ca_cert_der(self.certificate.der(), &self.key)?;
         let certificate = Certificate::read(params.signed_by(&key, &issuer)?.der().clone())?;
-        Ok(Leaf {
-            certificate,
-            issuer: self.certificate.clone(),
-            key,
-        })
+        Ok(Leaf { certificate, issuer: self.certificate.clone(), key })
     }
 
     /// Its certificate.
@@ -198,10 +187,7 @@ impl Leaf {
     /// What [`rotate`](super::rotate) has to know of it.
     #[must_use]
     pub const fn in_use(&self) -> LeafInUse<'_> {
-        LeafInUse {
-            validity: self.certificate.validity(),
-            issuer: &self.issuer,
-        }
+        LeafInUse { validity: self.certificate.validity(), issuer: &self.issuer }
     }
 }
 

@@ -37,7 +37,8 @@ use files::MountedFiles;
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Takes a chain, leaf first, and its key into service, or refuses them and changes nothing.
-pub type Sink = dyn Fn(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) -> Result<(), BoxError> + Send + Sync;
+pub type Sink =
+    dyn Fn(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) -> Result<(), BoxError> + Send + Sync;
 
 /// Says what time it is.
 pub type Clock = fn() -> Timestamp;
@@ -117,15 +118,14 @@ struct Asked {
 /// A publisher that serves through `sink`, and a handle on what it knows.
 pub fn publisher<F>(sink: F) -> (Publisher, Handle)
 where
-    F: Fn(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) -> Result<(), BoxError> + Send + Sync + 'static,
+    F: Fn(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) -> Result<(), BoxError>
+        + Send
+        + Sync
+        + 'static,
 {
     let (sender, receiver) = watch::channel(State::default());
     let asked = Arc::<Asked>::default();
-    let publisher = Publisher {
-        sink: Box::new(sink),
-        state: sender,
-        asked: Arc::clone(&asked),
-    };
+    let publisher = Publisher { sink: Box::new(sink), state: sender, asked: Arc::clone(&asked) };
     (publisher, Handle { state: receiver, asked })
 }
 
@@ -149,11 +149,7 @@ impl Source {
         loop {
             // The outcome is in the state and in the log.
             let failed = self.refresh(&publisher).await.is_err();
-            let pause = if failed && self.facts().leaf.is_none() {
-                RETRY
-            } else {
-                self.pause()
-            };
+            let pause = if failed && self.facts().leaf.is_none() { RETRY } else { self.pause() };
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = publisher.asked.wake.notified() => {}
@@ -217,13 +213,12 @@ impl Handle {
         self.state()
     }
 
-    /// Waits until the bundle is another than `known`, and returns it.
-    pub async fn bundle_other_than(&mut self, known: Option<&Bundle>) -> Option<Bundle> {
-        let changed = self.state.wait_for(|state| state.facts.bundle.as_ref() != known);
-        if let Ok(state) = changed.await {
-            return state.facts.bundle.clone();
+    /// Waits until there is a bundle other than `known`.
+    pub async fn bundle_other_than(&mut self, known: Option<&Bundle>) {
+        let is_other = |state: &State| state.facts.bundle.is_some() && state.facts.bundle.as_ref() != known;
+        if self.state.wait_for(is_other).await.is_err() {
+            std::future::pending::<()>().await; // the source is gone: nothing will change any more
         }
-        std::future::pending().await // the source is gone: nothing will change any more
     }
 
     /// Waits until there is a leaf to serve.

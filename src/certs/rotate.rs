@@ -139,12 +139,8 @@ pub fn bundle(
     leaf: Option<LeafInUse<'_>>,
 ) -> Option<Bundle> {
     let overlaps = now < after(issued(authority), OVERLAP);
-    let needed = trusted
-        .iter()
-        .filter(|one| overlaps || one.identity() == authority.identity());
-    let in_use = leaf
-        .filter(|leaf| now < leaf.validity.not_after)
-        .map(|leaf| leaf.issuer);
+    let needed = trusted.iter().filter(|one| overlaps || one.identity() == authority.identity());
+    let in_use = leaf.filter(|leaf| now < leaf.validity.not_after).map(|leaf| leaf.issuer);
     Bundle::of(
         needed
             .chain(in_use)
@@ -159,10 +155,7 @@ pub fn bundle(
 /// The share comes from its serial number, so that all replicas agree while clusters made on one day differ.
 #[must_use]
 pub fn authority_renewal(authority: &Certificate) -> Timestamp {
-    let jitter = authority
-        .serial()
-        .iter()
-        .fold(0_i64, |sum, byte| (sum * 31 + i64::from(*byte)) % 1_000);
+    let jitter = authority.serial().iter().fold(0_i64, |sum, byte| (sum * 31 + i64::from(*byte)) % 1_000);
     share(authority.validity(), 6_000 + jitter)
 }
 
@@ -175,10 +168,7 @@ pub fn leaf_renewal(leaf: Validity) -> Timestamp {
 /// The moment at which so many ten-thousandths of a life are over.
 fn share(validity: Validity, ten_thousandths: i64) -> Timestamp {
     let life = validity.not_before.duration_until(validity.not_after).as_secs();
-    after(
-        validity.not_before,
-        SignedDuration::from_secs(life.saturating_mul(ten_thousandths) / 10_000),
-    )
+    after(validity.not_before, SignedDuration::from_secs(life.saturating_mul(ten_thousandths) / 10_000))
 }
 
 /// When it was made, which is later than when it began to hold.
