@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
@@ -22,7 +23,7 @@ use serde_json::json;
 use super::call::{self, call};
 use super::certificate::{Bundle, Certificate};
 use super::mint::{self, Authority, Leaf};
-use super::rotate::{self, AuthorityStep, LeafStep};
+use super::rotate::{self, AuthorityStep, LeafInUse, LeafStep};
 use super::{BoxError, Clock, Facts, Sink};
 
 /// How often the Secret is read.
@@ -140,7 +141,11 @@ impl SharedAuthority {
         let mut secret = self.read().await?;
         for _ in 0..ATTEMPTS {
             let stored = Stored::of(secret.as_ref());
-            match self.change(stored)? {
+            let leaf = self.leaf.as_ref().map(Leaf::in_use);
+            let known = self.known.as_ref().map(|known| known.authority.certificate());
+            let step = stored.step((self.clock)(), leaf);
+            self.announce(&step, &stored);
+            match stored.after(step, (self.clock)(), known, leaf)? {
                 Settled::Known(known) => {
                     self.known = Some(known);
                     return Ok(());
@@ -154,34 +159,6 @@ impl SharedAuthority {
             }
         }
         Err(Error::Contended(self.place()))
-    }
-
-    fn change(&self, stored: Stored) -> Result<Settled, Error> {
-        let now = (self.clock)();
-        let leaf = self.leaf.as_ref().map(Leaf::in_use);
-        let known = self.known.as_ref().map(|known| known.authority.certificate());
-        let certificate = stored.authority.as_ref().ok().map(Authority::certificate);
-        let step = rotate::authority(now, certificate, &stored.bundle, leaf);
-        self.announce(&step, &stored);
-        let authority = match (step, stored.authority) {
-            (AuthorityStep::Keep, Ok(authority)) => {
-                let bundle = Bundle::of(stored.trusted);
-                return Ok(Settled::Known(Known { authority, bundle }));
-            }
-            (AuthorityStep::WriteBundle(bundle), _) => {
-                return Ok(Settled::Change(Change {
-                    version: stored.version,
-                    data: BTreeMap::from([(BUNDLE, bytes(bundle.pem()))]),
-                }));
-            }
-            (AuthorityStep::Reissue, Ok(authority)) => authority.reissue(now)?,
-            (AuthorityStep::Create | AuthorityStep::Keep | AuthorityStep::Reissue, _) => {
-                Authority::create(now)?
-            }
-        };
-        let trusted: Vec<_> = stored.trusted.into_iter().chain(known.cloned()).collect();
-        let bundle = rotate::bundle(now, authority.certificate(), &trusted, leaf);
-        Ok(Settled::Change(Change { version: stored.version, data: data(&authority, bundle.as_ref()) }))
     }
 
     /// Says what is about to be written, and why.
@@ -305,6 +282,40 @@ impl Stored {
             bundle: bundle.to_vec(),
         }
     }
+
+    /// What has to be done about it.
+    fn step(&self, now: Timestamp, leaf: Option<LeafInUse<'_>>) -> AuthorityStep {
+        let certificate = self.authority.as_ref().ok().map(Authority::certificate);
+        rotate::authority(now, certificate, &self.bundle, leaf)
+    }
+
+    /// The change that a step comes to. `known` is the authority that was in force before, which stays trusted when
+    /// the Secret was lost.
+    fn after(
+        self,
+        step: AuthorityStep,
+        now: Timestamp,
+        known: Option<&Certificate>,
+        leaf: Option<LeafInUse<'_>>,
+    ) -> Result<Settled, Error> {
+        let authority = match (step, self.authority) {
+            (AuthorityStep::Keep, Ok(authority)) => {
+                let bundle = Bundle::of(self.trusted);
+                return Ok(Settled::Known(Known { authority, bundle }));
+            }
+            (AuthorityStep::WriteBundle(bundle), _) => {
+                let data = BTreeMap::from([(BUNDLE, ByteString(bundle.pem().to_vec()))]);
+                return Ok(Settled::Change(Change { version: self.version, data }));
+            }
+            (AuthorityStep::Reissue, Ok(authority)) => authority.reissue(now)?,
+            (AuthorityStep::Create | AuthorityStep::Keep | AuthorityStep::Reissue, _) => {
+                Authority::create(now)?
+            }
+        };
+        let trusted: Vec<_> = self.trusted.into_iter().chain(known.cloned()).collect();
+        let bundle = rotate::bundle(now, authority.certificate(), &trusted, leaf);
+        Ok(Settled::Change(Change { version: self.version, data: data(&authority, bundle.as_ref()) }))
+    }
 }
 
 fn data(authority: &Authority, bundle: Option<&Bundle>) -> BTreeMap<&'static str, ByteString> {
@@ -314,10 +325,6 @@ fn data(authority: &Authority, bundle: Option<&Bundle>) -> BTreeMap<&'static str
         (CERTIFICATE, ByteString(authority.certificate_pem())),
         (BUNDLE, ByteString(bundle)),
     ])
-}
-
-fn bytes(pem: &[u8]) -> ByteString {
-    ByteString(pem.to_vec())
 }
 
 #[cfg(test)]

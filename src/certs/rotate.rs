@@ -117,12 +117,15 @@ pub fn leaf(now: Timestamp, authority: &Certificate, leaf: Option<LeafInUse<'_>>
     let Some(leaf) = leaf else {
         return LeafStep::Mint(Why::Missing);
     };
+    if leaf.issuer.identity() != authority.identity() {
+        // Served too early, the new leaf would be refused by whoever has the old bundle; too late, it is the old
+        // leaf that is refused.
+        let is_trusted = now >= after(issued(authority), PROPAGATION);
+        let is_last_call = after(now, PROPAGATION) >= leaf.validity.not_after;
+        return if is_trusted || is_last_call { LeafStep::Mint(Why::OtherAuthority) } else { LeafStep::Keep };
+    }
     if now >= leaf_renewal(leaf.validity) {
         return LeafStep::Mint(Why::Aged);
-    }
-    let is_foreign = leaf.issuer.identity() != authority.identity();
-    if is_foreign && now >= after(issued(authority), PROPAGATION) {
-        return LeafStep::Mint(Why::OtherAuthority);
     }
     LeafStep::Keep
 }
@@ -180,3 +183,6 @@ fn issued(certificate: &Certificate) -> Timestamp {
 pub(super) fn after(moment: Timestamp, duration: SignedDuration) -> Timestamp {
     moment.saturating_add(duration).unwrap_or(Timestamp::MAX)
 }
+
+#[cfg(test)]
+mod tests;
