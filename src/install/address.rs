@@ -50,13 +50,12 @@ impl Address {
         let authority = uri.authority().ok_or_else(invalid)?;
         let is_base = matches!(uri.path(), "" | "/") && uri.query().is_none();
         let has_user = authority.as_str().contains('@');
+        let has_port = authority.as_str() != authority.host();
         if uri.scheme_str() != Some("https") || !is_base || has_user || authority.host().is_empty() {
             return Err(invalid());
         }
-        Ok(Self::Url {
-            host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(443),
-        })
+        let port = if has_port { authority.port_u16().ok_or_else(invalid)? } else { 443 };
+        Ok(Self::Url { host: authority.host().trim_matches(['[', ']']).to_owned(), port })
     }
 
     /// The names that a certificate for this address has to carry.

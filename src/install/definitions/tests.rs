@@ -45,6 +45,7 @@ fn base_urls_are_taken_and_anything_else_is_refused_with_what_is_allowed() {
         "https://gate.example?query",
         "https://user@gate.example",
         "https://gate.example:port",
+        "https://gate.example:99999",
     ] {
         let message = Address::from_url(bad).unwrap_err().to_string();
         assert!(message.contains(&format!("{bad:?}")) && message.contains("https://host:port"), "{message}");
