@@ -6,12 +6,12 @@
 //! - [`api`]: the kinds, their versions, conversion, defaults and rules. Pure.
 //! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
 //! - [`kinds`]: the one table of kinds, from which everything else is derived.
-//! - [`server`]: the gate itself: sockets, TLS, limits, and the drain.
-//! - [`runtime`]: what runs: tasks, readiness, shutdown, time, logs and metrics.
-//! - [`cli`]: the command line.
+//! - [`certs`]: the certificate that is served, and what others have to trust.
+//! - [`install`]: what the cluster is told about this gate, and that it stays so.
 
 pub mod api;
-pub mod cli;
+pub mod certs;
+pub mod install;
 pub mod kinds;
 pub mod review;
 pub mod runtime;

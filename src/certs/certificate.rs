@@ -1,0 +1,179 @@
+//! Certificates as values: read, and written as one bundle.
+//!
+//! Guarantees: a [`Certificate`] has been parsed; a [`Bundle`] made of the same certificates has the same bytes,
+//! whatever their order was, because each change of a `caBundle` inside a definition makes the API server drop
+//! its watches of that kind.
+//! Never: asks the time or holds a private key.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+/// From when until when a certificate holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    /// The first moment.
+    pub not_before: Timestamp,
+    /// The last moment.
+    pub not_after: Timestamp,
+}
+
+/// Who signs with a certificate: its subject and its public key, as they are encoded.
+///
+/// Two certificates of the same identity verify the same leaves, which is what makes an authority's re-issue
+/// harmless in any order of events.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    subject: Vec<u8>,
+    public_key: Vec<u8>,
+}
+
+/// These bytes are not a certificate.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to read a certificate: {0}")]
+pub struct Unreadable(String);
+
+/// A certificate and what was read from it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Certificate {
+    der: CertificateDer<'static>,
+    validity: Validity,
+    identity: Identity,
+    serial: Vec<u8>,
+    is_authority: bool,
+}
+
+impl Certificate {
+    /// Reads one certificate.
+    ///
+    /// # Errors
+    /// When the bytes are not X.509, or its dates cannot be told.
+    pub fn read(der: CertificateDer<'static>) -> Result<Self, Unreadable> {
+        let (rest, parsed) =
+            X509Certificate::from_der(&der).map_err(|error| Unreadable(error.to_string()))?;
+        if !rest.is_empty() {
+            return Err(Unreadable(format!("{} bytes too many", rest.len())));
+        }
+        let second = |second| Timestamp::from_second(second).map_err(|error| Unreadable(error.to_string()));
+        let validity = Validity {
+            not_before: second(parsed.validity().not_before.timestamp())?,
+            not_after: second(parsed.validity().not_after.timestamp())?,
+        };
+        let identity = Identity {
+            subject: parsed.subject().as_raw().to_vec(),
+            public_key: parsed.public_key().raw.to_vec(),
+        };
+        let serial = parsed.raw_serial().to_vec();
+        let is_authority = parsed.is_ca();
+        Ok(Self { der, validity, identity, serial, is_authority })
+    }
+
+    /// The certificates in PEM text that can be read; whatever else is in there is passed over.
+    #[must_use]
+    pub fn read_all(pem: &[u8]) -> Vec<Self> {
+        CertificateDer::pem_slice_iter(pem)
+            .filter_map(Result::ok)
+            .filter_map(|der| Self::read(der).ok())
+            .collect()
+    }
+
+    /// The encoded certificate.
+    #[must_use]
+    pub const fn der(&self) -> &CertificateDer<'static> {
+        &self.der
+    }
+
+    /// When it holds.
+    #[must_use]
+    pub const fn validity(&self) -> Validity {
+        self.validity
+    }
+
+    /// Who signs with it.
+    #[must_use]
+    pub const fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Its serial number, big-endian.
+    #[must_use]
+    pub fn serial(&self) -> &[u8] {
+        &self.serial
+    }
+
+    /// Whether it may sign others.
+    #[must_use]
+    pub const fn is_authority(&self) -> bool {
+        self.is_authority
+    }
+
+    /// Whether this encoded public key, algorithm included, is the certificate's.
+    #[must_use]
+    pub fn has_public_key(&self, subject_public_key_info: &[u8]) -> bool {
+        self.identity.public_key == subject_public_key_info
+    }
+}
+
+impl fmt::Debug for Certificate {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "certificate {} until {}", hex(&self.serial), self.validity.not_after)
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The certificates that a client of ours trusts, as PEM: sorted, none twice.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Bundle {
+    certificates: Vec<Certificate>,
+    pem: Vec<u8>,
+}
+
+impl Bundle {
+    /// A bundle of these certificates, or none when there are none: the API server refuses an empty one.
+    #[must_use]
+    pub fn of(certificates: impl IntoIterator<Item = Certificate>) -> Option<Self> {
+        let mut certificates: Vec<_> = certificates.into_iter().collect();
+        certificates.sort_by(|left, right| left.der.as_ref().cmp(right.der.as_ref()));
+        certificates.dedup();
+        let pem = certificates.iter().flat_map(pem_of).collect();
+        (!certificates.is_empty()).then_some(Self { certificates, pem })
+    }
+
+    /// The PEM text, as `caBundle` carries it (there in base64 once more).
+    #[must_use]
+    pub fn pem(&self) -> &[u8] {
+        &self.pem
+    }
+
+    /// What is in it, in its order.
+    #[must_use]
+    pub fn certificates(&self) -> &[Certificate] {
+        &self.certificates
+    }
+}
+
+impl fmt::Debug for Bundle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(&self.certificates).finish()
+    }
+}
+
+/// RFC 7468 text of one certificate: lines of 64 characters.
+pub(super) fn pem_of(certificate: &Certificate) -> Vec<u8> {
+    let encoded = STANDARD.encode(&certificate.der);
+    let mut pem = b"-----BEGIN CERTIFICATE-----\n".to_vec();
+    for line in encoded.as_bytes().chunks(64) {
+        pem.extend_from_slice(line);
+        pem.push(b'\n');
+    }
+    pem.extend_from_slice(b"-----END CERTIFICATE-----\n");
+    pem
+}

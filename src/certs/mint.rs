@@ -1,0 +1,223 @@
+//! Makes keys and certificates: the authority and what it signs.
+//!
+//! Guarantees: P-256 keys; an authority can be issued again under the same key and name; no leaf outlives the
+//! authority that signed it; private keys are never printed.
+//! Never: asks the time, reads or writes anything.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
+};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use time::OffsetDateTime;
+
+use super::certificate::{Certificate, Unreadable, Validity, pem_of};
+use super::rotate::{AUTHORITY_LIFETIME, LEAF_LIFETIME, LeafInUse, SKEW, after};
+
+/// Making or loading a key or certificate failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A name that no certificate can carry.
+    #[error("failed to sign a certificate for {names:?}: {source}")]
+    Name {
+        /// The names asked for.
+        names: Vec<String>,
+        /// What the certificate's maker said.
+        source: rcgen::Error,
+    },
+    /// The random source or the signature failed.
+    #[error("failed to make a certificate: {0}")]
+    Crypto(#[from] rcgen::Error),
+    /// A date that X.509 cannot express.
+    #[error("failed to make a certificate: the clock says {0}")]
+    Clock(Timestamp),
+    /// No randomness for a serial number.
+    #[error("failed to make a certificate: no random bytes")]
+    Random,
+    /// What was made or loaded is no certificate.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// The text holds no certificate.
+    #[error("no certificate in it")]
+    NoCertificate,
+    /// The certificate may not sign.
+    #[error("the certificate is not one of an authority")]
+    NotAnAuthority,
+    /// Key and certificate are of different pairs.
+    #[error("the key does not fit the certificate")]
+    Mismatch,
+}
+
+/// A certificate authority with its key.
+pub struct Authority {
+    certificate: Certificate,
+    key: KeyPair,
+}
+
+/// A server certificate with its key, made for this process.
+pub struct Leaf {
+    certificate: Certificate,
+    issuer: Certificate,
+    key: KeyPair,
+}
+
+/// The names under which the API server, and people inside the cluster, reach a Service.
+#[must_use]
+pub fn service_names(service: &str, namespace: &str) -> Vec<String> {
+    vec![
+        service.to_owned(),
+        format!("{service}.{namespace}"),
+        format!("{service}.{namespace}.svc"),
+        format!("{service}.{namespace}.svc.cluster.local"),
+    ]
+}
+
+impl Authority {
+    /// A new authority with a new key.
+    ///
+    /// # Errors
+    /// When there is no randomness, or `now` is beyond what X.509 can express.
+    pub fn create(now: Timestamp) -> Result<Self, Error> {
+        Self::issue(KeyPair::generate()?, now)
+    }
+
+    /// The same key and name for another [`AUTHORITY_LIFETIME`].
+    ///
+    /// # Errors
+    /// As [`Authority::create`].
+    pub fn reissue(self, now: Timestamp) -> Result<Self, Error> {
+        Self::issue(self.key, now)
+    }
+
+    fn issue(key: KeyPair, now: Timestamp) -> Result<Self, Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = common_name("gatehouse authority");
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages =
+            vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        // The maker's own choice is a digest of the key: the same for two certificates of one key, while RFC 5280
+        // section 4.1.2.2 wants each of an issuer's serial numbers once.
+        params.serial_number = Some(serial()?);
+        params.not_before = date(now, -SKEW)?;
+        params.not_after = date(now, AUTHORITY_LIFETIME)?;
+        let certificate = Certificate::read(params.self_signed(&key)?.der().clone())?;
+        Ok(Self { certificate, key })
+    }
+
+    /// Takes up an authority from PEM text, made here or elsewhere.
+    ///
+    /// # Errors
+    /// When either cannot be read, they are not a pair, or the certificate may not sign.
+    pub fn load(key: &[u8], certificate: &[u8]) -> Result<Self, Error> {
+        let key = KeyPair::from_pem(&String::from_utf8_lossy(key))?;
+        let certificate =
+            Certificate::read_all(certificate).into_iter().next().ok_or(Error::NoCertificate)?;
+        if !certificate.is_authority() {
+            return Err(Error::NotAnAuthority);
+        }
+        if !certificate.has_public_key(&key.subject_public_key_info()) {
+            return Err(Error::Mismatch);
+        }
+        Ok(Self { certificate, key })
+    }
+
+    /// Signs a new leaf with a new key for these names, each a DNS name or an IP address.
+    ///
+    /// # Errors
+    /// When a name is not ASCII, or as [`Authority::create`].
+    pub fn mint(&self, names: &[String], now: Timestamp) -> Result<Leaf, Error> {
+        let mut params =
+            CertificateParams::new(names).map_err(|source| Error::Name { names: names.to_vec(), source })?;
+        params.distinguished_name = common_name("gatehouse");
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.use_authority_key_identifier_extension = true;
+        params.serial_number = Some(serial()?);
+        params.not_before = date(now, -SKEW)?;
+        let last = after(now, LEAF_LIFETIME).min(self.certificate.validity().not_after);
+        params.not_after = date(last, SignedDuration::ZERO)?;
+        let key = KeyPair::generate()?;
+        let issuer = Issuer::from_ca_cert_der(self.certificate.der(), &self.key)?;
+        let certificate = Certificate::read(params.signed_by(&key, &issuer)?.der().clone())?;
+        Ok(Leaf { certificate, issuer: self.certificate.clone(), key })
+    }
+
+    /// Its certificate.
+    #[must_use]
+    pub const fn certificate(&self) -> &Certificate {
+        &self.certificate
+    }
+
+    /// Its certificate as PEM.
+    #[must_use]
+    pub fn certificate_pem(&self) -> Vec<u8> {
+        pem_of(&self.certificate)
+    }
+
+    /// Its private key as PEM. Handle with care.
+    #[must_use]
+    pub fn key_pem(&self) -> Vec<u8> {
+        self.key.serialize_pem().into_bytes()
+    }
+}
+
+impl Leaf {
+    /// What the server sends: the leaf alone, since its authority is what clients have.
+    #[must_use]
+    pub fn chain(&self) -> Vec<CertificateDer<'static>> {
+        vec![self.certificate.der().clone()]
+    }
+
+    /// Its private key. Handle with care.
+    #[must_use]
+    pub fn key(&self) -> PrivateKeyDer<'static> {
+        PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.serialize_der()))
+    }
+
+    /// When it holds.
+    #[must_use]
+    pub const fn validity(&self) -> Validity {
+        self.certificate.validity()
+    }
+
+    /// What [`rotate`](super::rotate) has to know of it.
+    #[must_use]
+    pub const fn in_use(&self) -> LeafInUse<'_> {
+        LeafInUse { validity: self.certificate.validity(), issuer: &self.issuer }
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "authority with {:?}", self.certificate)
+    }
+}
+
+impl fmt::Debug for Leaf {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "leaf with {:?}", self.certificate)
+    }
+}
+
+fn common_name(name: &str) -> DistinguishedName {
+    let mut distinguished = DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}
+
+/// 127 random bits: positive, and of one length.
+fn serial() -> Result<SerialNumber, Error> {
+    let mut bytes = [0_u8; 16];
+    aws_lc_rs::rand::fill(&mut bytes).map_err(|_| Error::Random)?;
+    bytes[0] = bytes[0] & 0x7f | 0x40;
+    Ok(SerialNumber::from_slice(&bytes))
+}
+
+fn date(moment: Timestamp, offset: SignedDuration) -> Result<OffsetDateTime, Error> {
+    let moment = after(moment, offset);
+    OffsetDateTime::from_unix_timestamp(moment.as_second()).map_err(|_| Error::Clock(moment))
+}

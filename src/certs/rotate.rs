@@ -1,0 +1,188 @@
+//! When certificates are renewed, and what is trusted meanwhile.
+//!
+//! Pure: the time and everything that was read are arguments, so that replicas which see the same decide the same.
+//!
+//! ```text
+//! authority  |--------- 365 d -------------------------------|
+//!                          60-70 %: the same key and name again, both in the bundle
+//! leaf       |- 7 d -|
+//!                2/3: a new key
+//! ```
+//!
+//! Guarantees:
+//! - An authority's renewal keeps key and name: the old bundle verifies new leaves and the new bundle old ones, so
+//!   that no order of writes, watches and restarts can fail a call.
+//! - An authority with a *new* key (the Secret was lost or unreadable) is trusted for [`PROPAGATION`] before the
+//!   leaf follows it, and the one before stays trusted for [`OVERLAP`].
+//!
+//! Assumes: clocks of replicas and API servers differ by less than [`SKEW`].
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::certificate::{Bundle, Certificate, Validity};
+
+/// How long a leaf holds.
+pub const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How long an authority holds.
+pub const AUTHORITY_LIFETIME: SignedDuration = SignedDuration::from_hours(365 * 24);
+/// By how much clocks may differ: certificates hold from so long before they were made.
+pub const SKEW: SignedDuration = SignedDuration::from_hours(1);
+/// How long a bundle with a new key in it takes, generously, to reach every API server: one poll of each replica,
+/// one write, one watch event.
+pub const PROPAGATION: SignedDuration = SignedDuration::from_mins(10);
+/// How long an authority that was replaced by one with another key stays in the bundle: until every leaf that it
+/// signed is gone, and a day.
+pub const OVERLAP: SignedDuration = SignedDuration::from_hours(8 * 24);
+
+/// What to do about the authority, which all replicas share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AuthorityStep {
+    /// Make one with a new key: there is none, or none that can be used.
+    Create,
+    /// Issue it again, same key and name.
+    Reissue,
+    /// Write this bundle: the stored one lacks what is still in use or holds what is past.
+    WriteBundle(Bundle),
+    /// Nothing.
+    Keep,
+}
+
+/// What to do about the leaf, which each replica has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeafStep {
+    /// Sign a new one.
+    Mint(Why),
+    /// Nothing.
+    Keep,
+}
+
+/// Why a leaf is signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// There is none yet.
+    Missing,
+    /// Two thirds of its life are over.
+    Aged,
+    /// The authority has another key, and everybody has had time to trust it.
+    OtherAuthority,
+}
+
+impl Why {
+    /// For logs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missing => "there was none",
+            Self::Aged => "two thirds of its life are over",
+            Self::OtherAuthority => "the authority has another key",
+        }
+    }
+}
+
+/// What a replica knows of its own leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct LeafInUse<'a> {
+    /// When it holds.
+    pub validity: Validity,
+    /// The authority's certificate that it was signed under.
+    pub issuer: &'a Certificate,
+}
+
+/// What the shared state needs. First match wins.
+#[must_use]
+pub fn authority(
+    now: Timestamp,
+    authority: Option<&Certificate>,
+    stored_bundle: &[u8],
+    leaf: Option<LeafInUse<'_>>,
+) -> AuthorityStep {
+    let Some(authority) = authority else {
+        return AuthorityStep::Create;
+    };
+    if now >= authority_renewal(authority) {
+        return AuthorityStep::Reissue;
+    }
+    match bundle(now, authority, &Certificate::read_all(stored_bundle), leaf) {
+        Some(wanted) if wanted.pem() != stored_bundle => AuthorityStep::WriteBundle(wanted),
+        _ => AuthorityStep::Keep,
+    }
+}
+
+/// What this replica's leaf needs. First match wins.
+#[must_use]
+pub fn leaf(now: Timestamp, authority: &Certificate, leaf: Option<LeafInUse<'_>>) -> LeafStep {
+    if now >= authority.validity().not_after {
+        return LeafStep::Keep; // what it signed now would not hold
+    }
+    let Some(leaf) = leaf else {
+        return LeafStep::Mint(Why::Missing);
+    };
+    if leaf.issuer.identity() != authority.identity() {
+        // Served too early, the new leaf would be refused by whoever has the old bundle; too late, it is the old
+        // leaf that is refused.
+        let is_trusted = now >= after(issued(authority), PROPAGATION);
+        let is_last_call = after(now, PROPAGATION) >= leaf.validity.not_after;
+        return if is_trusted || is_last_call { LeafStep::Mint(Why::OtherAuthority) } else { LeafStep::Keep };
+    }
+    if now >= leaf_renewal(leaf.validity) {
+        return LeafStep::Mint(Why::Aged);
+    }
+    LeafStep::Keep
+}
+
+/// All that is to be trusted at `now`: the authority, and of what was trusted before what is still needed.
+///
+/// Certificates of the same identity stay until they expire, others for [`OVERLAP`], and the issuer of the leaf
+/// in use as long as that leaf holds.
+#[must_use]
+pub fn bundle(
+    now: Timestamp,
+    authority: &Certificate,
+    trusted: &[Certificate],
+    leaf: Option<LeafInUse<'_>>,
+) -> Option<Bundle> {
+    let overlaps = now < after(issued(authority), OVERLAP);
+    let needed = trusted.iter().filter(|one| overlaps || one.identity() == authority.identity());
+    let in_use = leaf.filter(|leaf| now < leaf.validity.not_after).map(|leaf| leaf.issuer);
+    Bundle::of(
+        needed
+            .chain(in_use)
+            .filter(|one| one.is_authority() && now < after(one.validity().not_after, SKEW))
+            .chain([authority])
+            .cloned(),
+    )
+}
+
+/// When an authority is issued again: at 60 to 70 % of its life.
+///
+/// The share comes from its serial number, so that all replicas agree while clusters made on one day differ.
+#[must_use]
+pub fn authority_renewal(authority: &Certificate) -> Timestamp {
+    let jitter = authority.serial().iter().fold(0_i64, |sum, byte| (sum * 31 + i64::from(*byte)) % 1_000);
+    share(authority.validity(), 6_000 + jitter)
+}
+
+/// When a leaf is signed anew: at two thirds of its life.
+#[must_use]
+pub fn leaf_renewal(leaf: Validity) -> Timestamp {
+    share(leaf, 6_667)
+}
+
+/// The moment at which so many ten-thousandths of a life are over.
+fn share(validity: Validity, ten_thousandths: i64) -> Timestamp {
+    let life = validity.not_before.duration_until(validity.not_after).as_secs();
+    after(validity.not_before, SignedDuration::from_secs(life.saturating_mul(ten_thousandths) / 10_000))
+}
+
+/// When it was made, which is later than when it began to hold.
+fn issued(certificate: &Certificate) -> Timestamp {
+    after(certificate.validity().not_before, SKEW)
+}
+
+/// Saturates at the end of time, which some certificates have as their last moment.
+pub(super) fn after(moment: Timestamp, duration: SignedDuration) -> Timestamp {
+    moment.saturating_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Writes one of our cluster-wide objects, and waits until it is in force.
+//!
+//! Guarantees: server-side apply under a field manager of its own, so that fields which others own stay theirs; an
+//! object that holds all we want already is not written (the API server drops an apply without effect, and with it
+//! the change of resource version that would reset every watch); each call has a limit; an error names its object.
+//! Never: compares by itself. The API server knows its defaults and normal forms better than any copy of them.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams};
+use kube::core::PartialObjectMeta;
+use kube::runtime::wait::{await_condition, conditions};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::INSTALLED_BY;
+use crate::certs::call::{self, call};
+
+/// Who owns the fields.
+pub const MANAGER: &str = "gatehouse-install";
+/// Conflicts are rare, and gone when tried again.
+const ATTEMPTS: u32 = 5;
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// An object could not be written, or did not come into force.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A call to the API server failed.
+    #[error("failed to {verb} {object}: {source}")]
+    Call {
+        /// What was tried.
+        verb: &'static str,
+        /// `validatingwebhookconfigurations/gatehouse`.
+        object: String,
+        /// Why.
+        source: call::Error,
+    },
+    /// A definition is there, but not served.
+    #[error("{object} is not established after {} s: {reason}", .waited.as_secs())]
+    NotEstablished {
+        /// Which definition.
+        object: String,
+        /// How long it was waited for.
+        waited: Duration,
+        /// What its conditions say.
+        reason: String,
+    },
+}
+
+/// Whose objects are written over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// Anybody's.
+    Always,
+    /// Anybody's but those of another release of gatehouse. In a rolling update two releases run side by side: the
+    /// one that started last has the say, and the other does not undo its work.
+    UnlessOtherRelease,
+}
+
+/// What became of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// It was all there.
+    Unchanged,
+    /// It is now.
+    Written,
+    /// It belongs to another release.
+    LeftAlone,
+}
+
+/// Brings `wanted` about.
+///
+/// # Errors
+/// When the API server refuses it or does not answer.
+pub async fn apply<K>(api: &Api<K>, wanted: &K, policy: Policy) -> Result<Applied, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
+{
+    let name = wanted.name_any();
+    let failed = |verb| {
+        let object = describe::<K>(&name);
+        move |source| Error::Call { verb, object, source }
+    };
+    let before = call(api.get_metadata_opt(&name)).await.map_err(failed("read"))?;
+    if policy == Policy::UnlessOtherRelease
+        && before.as_ref().is_some_and(|live| is_other_release(live, wanted))
+    {
+        return Ok(Applied::LeftAlone);
+    }
+    let after = write(api, &name, wanted).await.map_err(failed("apply"))?;
+    if before.and_then(|before| before.resource_version()) == after.resource_version() {
+        return Ok(Applied::Unchanged);
+    }
+    tracing::info!(object = describe::<K>(&name), "applied");
+    Ok(Applied::Written)
+}
+
+async fn write<K>(api: &Api<K>, name: &str, wanted: &K) -> Result<K, call::Error>
+where
+    K: Clone + Debug + Serialize + DeserializeOwned,
+{
+    let params = PatchParams::apply(MANAGER).force();
+    let mut attempt = 1;
+    loop {
+        match call(api.patch(name, &params, &Patch::Apply(wanted))).await {
+            Err(error) if error.is_lost_race() && attempt < ATTEMPTS => {
+                tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
+                attempt += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Without the annotation, somebody took it off: that is a change to undo like any other.
+fn is_other_release<K: Resource>(live: &PartialObjectMeta<K>, wanted: &K) -> bool {
+    let release = live.annotations().get(INSTALLED_BY);
+    release.is_some() && release != wanted.annotations().get(INSTALLED_BY)
+}
+
+/// Waits until a definition's objects are served.
+///
+/// # Errors
+/// When it takes longer than `limit`; the conditions of the definition say why.
+pub async fn established(
+    client: &Client,
+    definition: &CustomResourceDefinition,
+    limit: Duration,
+) -> Result<(), Error> {
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    let name = definition.name_any();
+    let condition = await_condition(api.clone(), &name, conditions::is_crd_established());
+    if matches!(tokio::time::timeout(limit, condition).await, Ok(Ok(_))) {
+        return Ok(());
+    }
+    let object = describe::<CustomResourceDefinition>(&name);
+    let live = call(api.get(&name)).await.map_err(|source| Error::Call {
+        verb: "read",
+        object: object.clone(),
+        source,
+    })?;
+    Err(Error::NotEstablished { object, waited: limit, reason: doubts(&live) })
+}
+
+/// What a definition's conditions have against it.
+fn doubts(definition: &CustomResourceDefinition) -> String {
+    let conditions = definition.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let doubts: Vec<_> = conditions
+        .filter(|one| (one.type_ == "NonStructuralSchema") == (one.status == "True"))
+        .map(|one| {
+            format!("{} is {}: {}", one.type_, one.status, one.message.as_deref().unwrap_or("no message"))
+        })
+        .collect();
+    if doubts.is_empty() {
+        return "it has no conditions yet".to_owned();
+    }
+    doubts.join("; ")
+}
+
+fn describe<K: Resource<DynamicType = ()>>(name: &str) -> String {
+    format!("{}/{name}", K::plural(&()))
+}

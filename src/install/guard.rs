@@ -1,0 +1,131 @@
+//! Keeps the installation as it was written.
+//!
+//! A `helm upgrade` or a `kubectl apply` of plain manifests takes the `caBundle` away, and from then on every write
+//! to our kinds fails. Therefore our definitions and configurations are watched and put right.
+//!
+//! Guarantees: no write when nothing differs; before each correction the certificates are read afresh, so that a
+//! replica which has not seen the newest bundle yet does not take it back; whoever keeps undoing a correction is
+//! met with growing pauses of up to [`LONGEST`].
+
+use std::convert::Infallible;
+use std::fmt::Debug;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::future::FutureExt as _;
+use futures::stream::{BoxStream, StreamExt as _, select_all};
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::core::PartialObjectMeta;
+use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use tokio::time::Instant;
+
+use super::{NAME, Plan, definitions, restore};
+use crate::certs::Handle;
+
+/// The longest pause between two corrections.
+pub const LONGEST: Duration = Duration::from_secs(60);
+/// The first pause, after a correction that did not last or one that failed.
+const FIRST: Duration = Duration::from_secs(1);
+/// After so much calm the next correction is made at once again.
+const CALM: Duration = Duration::from_secs(300);
+/// Changes come in groups: what follows within this time is met by one correction.
+const GROUP: Duration = Duration::from_millis(250);
+
+/// How fast corrections follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Pace {
+    pause: Duration,
+}
+
+impl Pace {
+    /// A correction was made, or failed: the next one waits longer.
+    fn slow_down(&mut self) {
+        self.pause = (self.pause * 2).clamp(FIRST, LONGEST);
+    }
+
+    /// There was nothing to correct for so long.
+    fn recover(&mut self, calm: Duration) {
+        if calm >= CALM {
+            self.pause = Duration::ZERO;
+        }
+    }
+}
+
+/// Watches and corrects without end; dropping the future ends it. `plan.bundle` is kept up with what `certificates`
+/// says.
+pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: Handle) -> Infallible {
+    let mut changes = pin!(changes(&client, &plan));
+    let mut pace = Pace::default();
+    let mut corrected = Instant::now();
+    let mut is_due = false;
+    loop {
+        if !is_due {
+            tokio::select! {
+                Some(()) = changes.next() => {}
+                () = certificates.bundle_other_than(plan.bundle.as_ref()) => {}
+            }
+        }
+        pace.recover(corrected.elapsed());
+        tokio::time::sleep(GROUP.max(pace.pause)).await;
+        while let Some(Some(())) = changes.next().now_or_never() {}
+        plan.bundle = certificates.fresh().await.facts.bundle.or(plan.bundle);
+        let outcome = restore(&client, &plan).await;
+        if let Err(error) = &outcome {
+            tracing::warn!(reason = %error, "failed to correct the installation");
+        }
+        is_due = outcome.is_err();
+        if !matches!(outcome, Ok(false)) {
+            pace.slow_down();
+            corrected = Instant::now();
+        }
+    }
+}
+
+/// One item for each change of one of our objects, whoever made it.
+fn changes(client: &Client, plan: &Plan) -> BoxStream<'static, ()> {
+    let definitions = definitions::all(plan);
+    let names = definitions.iter().map(CustomResourceDefinition::name_any);
+    let streams = names.map(|name| changes_of::<CustomResourceDefinition>(client, &name)).chain([
+        changes_of::<MutatingWebhookConfiguration>(client, NAME),
+        changes_of::<ValidatingWebhookConfiguration>(client, NAME),
+    ]);
+    select_all(streams).boxed()
+}
+
+fn changes_of<K>(client: &Client, name: &str) -> BoxStream<'static, ()>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static,
+{
+    let api = Api::<PartialObjectMeta<K>>::all(client.clone());
+    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+    watcher(api, config).default_backoff().filter_map(|event| async { event.ok().map(|_| ()) }).boxed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_correction_is_made_at_once_and_further_ones_wait_longer_and_longer() {
+        let mut pace = Pace::default();
+        let mut pauses = vec![pace.pause.as_secs()];
+        for _ in 0..8 {
+            pace.slow_down();
+            pauses.push(pace.pause.as_secs());
+        }
+        assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 60, 60]);
+    }
+
+    #[test]
+    fn only_a_long_calm_makes_the_guard_quick_again() {
+        let mut pace = Pace { pause: LONGEST };
+        pace.recover(CALM - Duration::from_secs(1));
+        assert_eq!(pace.pause, LONGEST);
+        pace.recover(CALM);
+        assert_eq!(pace.pause, Duration::ZERO);
+    }
+}

@@ -1,0 +1,112 @@
+//! gatehouse installs itself: its definitions, with conversion in them, and its webhook configurations.
+//!
+//! ```text
+//! certificate served, listener up            (the caller's part)
+//!   └▶ probe: TLS with the bundle alone, one conversion
+//!        └▶ definitions with their conversion stanza ─▶ established
+//!             └▶ webhook configurations
+//! ```
+//!
+//! Guarantees: nothing in the cluster points at a gate that did not answer its own call; writing what is there
+//! already changes nothing, not even a resource version, so that a restart resets no watch; afterwards
+//! [`guard`] keeps it so.
+//! Never: removes anything. To uninstall: delete both configurations named `gatehouse`; then, to keep the objects,
+//! set `spec.conversion.strategy` of each definition to `None` once all are stored as v1, or, to lose them, delete
+//! the definitions; only then stop the gate. While definitions point at a gate that is gone, their objects can be
+//! neither read nor deleted, and namespaces that hold some are stuck.
+
+pub mod address;
+pub mod apply;
+pub mod definitions;
+pub mod guard;
+pub mod probe;
+pub mod webhooks;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
+};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Api, Client};
+
+use crate::certs::certificate::Bundle;
+pub use address::Address;
+use apply::{Applied, Policy, apply};
+
+/// What both webhook configurations are called.
+pub const NAME: &str = "gatehouse";
+/// The annotation that says which release wrote an object last.
+pub const INSTALLED_BY: &str = "gatehouse.dev/installed-by";
+
+/// How long a definition may take until it is served.
+const ESTABLISHED: Duration = Duration::from_secs(30);
+
+/// What the cluster is to be told about this gate.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the API server finds it.
+    pub address: Address,
+    /// The namespace that the gate itself runs in, which it does not judge; none outside a cluster.
+    pub own_namespace: Option<String>,
+    /// What the API server has to trust; none where somebody else writes that (cert-manager's injector), or where
+    /// the certificate is publicly trusted.
+    pub bundle: Option<Bundle>,
+}
+
+/// Installing failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The gate does not answer itself.
+    #[error(transparent)]
+    Probe(#[from] probe::Error),
+    /// An object could not be written, or is not served.
+    #[error(transparent)]
+    Apply(#[from] apply::Error),
+}
+
+/// Installs all there is, in the order in which each step may rely on the one before.
+///
+/// # Errors
+/// At the first step that fails; every step may be repeated.
+pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Result<(), Error> {
+    probe::probe(listener, plan).await?;
+    write_definitions(client, plan, Policy::Always).await?;
+    for definition in definitions::all(plan) {
+        apply::established(client, &definition, ESTABLISHED).await?;
+    }
+    write_configurations(client, plan, Policy::Always).await?;
+    Ok(())
+}
+
+/// Writes everything again as far as it differs; whether anything did.
+async fn restore(client: &Client, plan: &Plan) -> Result<bool, apply::Error> {
+    let policy = Policy::UnlessOtherRelease;
+    let definitions = write_definitions(client, plan, policy).await?;
+    let configurations = write_configurations(client, plan, policy).await?;
+    Ok(definitions || configurations)
+}
+
+async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    let mut written = false;
+    for definition in definitions::all(plan) {
+        written |= apply(&api, &definition, policy).await? == Applied::Written;
+    }
+    Ok(written)
+}
+
+async fn write_configurations(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {
+    let resources = webhooks::resources();
+    let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
+    let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
+    let first = apply(&mutating, &webhooks::mutating(plan, &resources), policy).await?;
+    let second = apply(&validating, &webhooks::validating(plan, &resources), policy).await?;
+    Ok([first, second].contains(&Applied::Written))
+}
+
+/// What every object of ours carries.
+fn annotations() -> std::collections::BTreeMap<String, String> {
+    [(INSTALLED_BY.to_owned(), env!("CARGO_PKG_VERSION").to_owned())].into()
+}

@@ -1,0 +1,150 @@
+//! The webhook configurations, as values. Pure.
+//!
+//! Guarantees: rules for our kinds alone, so that a gate which is down never keeps the rest of the cluster from
+//! healing it; not for the namespace that the gate runs in; one validating hook for all kinds, since the API server
+//! passes on only the first refusal.
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
+    ValidatingWebhookConfiguration,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+use kube::api::ObjectMeta;
+
+use super::{NAME, Plan, address, annotations};
+use crate::api::{GROUP, Kind, Version};
+use crate::kinds::KINDS;
+use crate::review::Endpoint;
+
+/// How long the API server waits for one answer, in seconds. The caller waits that long at most for each hook.
+const TIMEOUT_SECONDS: i32 = 5;
+
+/// What rules have to know of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// Its plural name.
+    pub plural: String,
+    /// Whether replicas can be set by its scale subresource.
+    pub has_scale: bool,
+}
+
+impl Resource {
+    /// What rules have to know of `kind`.
+    #[must_use]
+    pub fn of(kind: &dyn Kind) -> Self {
+        let versions = &kind.definition().spec.versions;
+        let has_scale = versions
+            .iter()
+            .filter_map(|version| version.subresources.as_ref())
+            .any(|subresources| subresources.scale.is_some());
+        Self { plural: kind.names().plural.to_owned(), has_scale }
+    }
+}
+
+/// All kinds.
+#[must_use]
+pub fn resources() -> Vec<Resource> {
+    KINDS.iter().map(|kind| Resource::of(*kind)).collect()
+}
+
+/// Judges creation, change and deletion in every version, and the scale subresource.
+#[must_use]
+pub fn validating(plan: &Plan, resources: &[Resource]) -> ValidatingWebhookConfiguration {
+    let plurals = resources.iter().map(|one| one.plural.clone()).collect();
+    let scales: Vec<_> =
+        resources.iter().filter(|one| one.has_scale).map(|one| format!("{}/scale", one.plural)).collect();
+    let mut rules = vec![rule(&Version::ALL, &["CREATE", "UPDATE", "DELETE"], plurals)];
+    if !scales.is_empty() {
+        rules.push(rule(&Version::ALL, &["UPDATE"], scales));
+    }
+    let hook = ValidatingWebhook {
+        name: "validate.gatehouse.dev".to_owned(),
+        client_config: address::of_admission(plan, Endpoint::Validate),
+        rules: Some(rules),
+        failure_policy: Some("Fail".to_owned()),
+        match_policy: Some("Equivalent".to_owned()),
+        namespace_selector: Some(namespaces(plan)),
+        object_selector: Some(LabelSelector::default()),
+        match_conditions: Some(conditions()),
+        side_effects: "None".to_owned(),
+        timeout_seconds: Some(TIMEOUT_SECONDS),
+        admission_review_versions: vec!["v1".to_owned()],
+    };
+    ValidatingWebhookConfiguration { metadata: metadata(), webhooks: Some(vec![hook]) }
+}
+
+/// Writes defaults into new and changed objects.
+///
+/// The rules name the hub alone: with `Equivalent` a write in another version arrives converted, and `requestKind`
+/// tells what its author wrote.
+#[must_use]
+pub fn mutating(plan: &Plan, resources: &[Resource]) -> MutatingWebhookConfiguration {
+    let plurals = resources.iter().map(|one| one.plural.clone()).collect();
+    let hook = MutatingWebhook {
+        name: "mutate.gatehouse.dev".to_owned(),
+        client_config: address::of_admission(plan, Endpoint::Mutate),
+        rules: Some(vec![rule(&[Version::V1], &["CREATE", "UPDATE"], plurals)]),
+        failure_policy: Some("Fail".to_owned()),
+        match_policy: Some("Equivalent".to_owned()),
+        reinvocation_policy: Some("IfNeeded".to_owned()),
+        namespace_selector: Some(namespaces(plan)),
+        object_selector: Some(LabelSelector::default()),
+        match_conditions: Some(conditions()),
+        side_effects: "None".to_owned(),
+        timeout_seconds: Some(TIMEOUT_SECONDS),
+        admission_review_versions: vec!["v1".to_owned()],
+    };
+    MutatingWebhookConfiguration { metadata: metadata(), webhooks: Some(vec![hook]) }
+}
+
+fn metadata() -> ObjectMeta {
+    ObjectMeta { name: Some(NAME.to_owned()), annotations: Some(annotations()), ..ObjectMeta::default() }
+}
+
+fn rule(versions: &[Version], operations: &[&str], resources: Vec<String>) -> RuleWithOperations {
+    RuleWithOperations {
+        api_groups: Some(vec![GROUP.to_owned()]),
+        api_versions: Some(versions.iter().map(ToString::to_string).collect()),
+        operations: Some(operations.iter().map(ToString::to_string).collect()),
+        resources: Some(resources),
+        scope: Some("Namespaced".to_owned()),
+    }
+}
+
+/// Every namespace but the gate's own: what it needs to come up must not need it. Written out even when empty, so
+/// that a selector which somebody else sets is taken back.
+fn namespaces(plan: &Plan) -> LabelSelector {
+    let own = plan.own_namespace.as_ref().map(|namespace| {
+        vec![LabelSelectorRequirement {
+            key: "kubernetes.io/metadata.name".to_owned(),
+            operator: "NotIn".to_owned(),
+            values: Some(vec![namespace.clone()]),
+        }]
+    });
+    LabelSelector { match_expressions: own, match_labels: None }
+}
+
+/// Leaves out updates that change nothing which is judged: finalizers, owners, managed fields.
+fn conditions() -> Vec<MatchCondition> {
+    vec![MatchCondition { name: "changes-what-is-judged".to_owned(), expression: changes() }]
+}
+
+/// True for whatever is no update of the object itself. There, one of `object` and `oldObject` may be null or (as a
+/// `Scale`) without the fields below; what CEL makes of those does not matter next to a true alternative.
+fn changes() -> String {
+    let judged = ["spec", "metadata.labels", "metadata.annotations", "metadata.deletionTimestamp"];
+    let other = [
+        "request.operation != 'UPDATE'".to_owned(),
+        "(has(request.subResource) && request.subResource != '')".to_owned(),
+    ];
+    other.into_iter().chain(judged.map(differs)).collect::<Vec<_>>().join(" || ")
+}
+
+fn differs(field: &str) -> String {
+    format!(
+        "has(object.{field}) != has(oldObject.{field}) || (has(object.{field}) && object.{field} != oldObject.{field})"
+    )
+}
+
+#[cfg(test)]
+mod tests;
