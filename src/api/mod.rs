@@ -16,6 +16,7 @@ pub mod definition;
 pub mod field;
 pub mod lens;
 pub mod tdset;
+pub mod time_zone;
 
 use std::fmt;
 use std::str::FromStr;
