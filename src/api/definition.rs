@@ -77,6 +77,12 @@ fn children(schema: &mut JSONSchemaProps) -> Vec<&mut JSONSchemaProps> {
     below
 }
 
+/// Takes the description out of the schema of a type, so that the one of the field stays: for the enums that optional
+/// fields have, whose own would win (`#[schemars(transform = undescribed)]`).
+pub fn undescribed(schema: &mut schemars::Schema) {
+    schema.remove("description");
+}
+
 /// One line; the first sentence only where the whole is long.
 fn shorten(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -90,5 +96,112 @@ fn shorten(text: &str) -> String {
     match end {
         Some(position) => line[..=position].to_owned(),
         None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::KINDS;
+
+    fn schemas() -> Vec<(String, JSONSchemaProps)> {
+        let versions = KINDS.iter().flat_map(|kind| {
+            let definition = kind.definition();
+            definition.spec.versions.into_iter().map(|version| {
+                let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
+                (format!("{}/{}", kind.names().kind, version.name), schema.unwrap())
+            })
+        });
+        versions.collect()
+    }
+
+    fn walk(path: &str, schema: &mut JSONSchemaProps, visit: &mut impl FnMut(&str, &JSONSchemaProps)) {
+        visit(path, schema);
+        for (name, below) in schema.properties.iter_mut().flatten() {
+            walk(&format!("{path}.{name}"), below, visit);
+        }
+        if let Some(JSONSchemaPropsOrArray::Schema(item)) = schema.items.as_mut() {
+            walk(&format!("{path}[]"), item, visit);
+        }
+        if let Some(JSONSchemaPropsOrBool::Schema(value)) = schema.additional_properties.as_mut() {
+            walk(&format!("{path}{{}}"), value, visit);
+        }
+    }
+
+    #[test]
+    fn every_schema_is_structural() {
+        for (name, mut schema) in schemas() {
+            walk(&name, &mut schema, &mut |path, node| {
+                let free = node.x_kubernetes_int_or_string == Some(true)
+                    || node.x_kubernetes_preserve_unknown_fields == Some(true);
+                assert!(node.type_.is_some() || free, "{path} has no type");
+                assert!(node.ref_path.is_none(), "{path} refers to another schema");
+                for list in [&node.all_of, &node.any_of, &node.one_of] {
+                    assert!(list.is_none(), "{path} has a choice of schemas");
+                }
+            });
+        }
+    }
+
+    #[test]
+    fn no_schema_defaults_a_field_or_takes_null() {
+        for (name, mut schema) in schemas() {
+            walk(&name, &mut schema, &mut |path, node| {
+                assert!(node.default.is_none(), "{path} has a default");
+                assert!(node.nullable.is_none(), "{path} takes null");
+            });
+        }
+    }
+
+    #[test]
+    fn every_field_is_described_in_few_words() {
+        for (name, mut schema) in schemas() {
+            walk(&name, &mut schema, &mut |path, node| {
+                let described = node.description.as_deref();
+                if node.properties.is_none() && !path.ends_with(']') && !path.ends_with('}') {
+                    let known = ["apiVersion", "kind", "metadata"]
+                        .iter()
+                        .any(|own| path == format!("{name}.{own}"));
+                    assert!(described.is_some() || known, "{path} is not described");
+                }
+                assert!(
+                    described.is_none_or(|text| text.len() < 700),
+                    "{path}: {described:?}"
+                );
+            });
+        }
+    }
+
+    #[test]
+    fn the_hub_is_stored_and_the_other_version_warns() {
+        for kind in KINDS {
+            let versions = kind.definition().spec.versions;
+            let found: Vec<_> = versions
+                .iter()
+                .map(|version| (version.name.as_str(), version.storage, version.deprecated))
+                .collect();
+            assert_eq!(found, [("v1", true, None), ("v1alpha1", false, Some(true))]);
+            let warning = versions[1].deprecation_warning.clone().unwrap();
+            let expected = format!(
+                "gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1",
+                kind.names().kind
+            );
+            assert_eq!(warning, expected);
+        }
+    }
+
+    #[test]
+    fn a_definition_stays_small() {
+        for kind in KINDS {
+            let size = serde_json::to_string(&kind.definition()).unwrap().len();
+            assert!(size < 200_000, "{} has {size} bytes", kind.names().kind);
+        }
+    }
+
+    #[test]
+    fn a_long_description_is_cut_at_its_first_sentence() {
+        assert_eq!(shorten("One\n line. Two."), "One line. Two.");
+        let long = format!("The size, e.g. 1Gi. {}", "More of it. ".repeat(60));
+        assert_eq!(shorten(&long), "The size, e.g. 1Gi.");
     }
 }

@@ -25,6 +25,7 @@ pub mod name;
 pub mod quantity;
 pub mod schema;
 pub mod tdset;
+pub mod time_zone;
 
 use std::fmt;
 use std::str::FromStr;

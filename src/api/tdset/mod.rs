@@ -1,6 +1,7 @@
 //! TDSet: a workload whose replica count follows a timetable.
 
 pub mod convert;
+pub mod schedule;
 pub mod v1;
 pub mod v1alpha1;
 

@@ -12,6 +12,8 @@ use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::api::definition::undescribed;
+
 pub use status::{PastTransition, Phase, TDSetStatus, Transition};
 pub use target::{Create, PodMetadata, PodTemplate, PullPolicy, Reference, Target};
 
@@ -156,6 +158,7 @@ impl TDSetSpec {
 
 /// Which of several windows decides.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
 pub enum Overlap {
     /// The first one in list order.
     #[default]
@@ -168,6 +171,7 @@ pub enum Overlap {
 
 /// What becomes of a count that somebody else wrote.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
 pub enum ManualScale {
     /// It is taken back at once.
     #[default]
@@ -178,6 +182,7 @@ pub enum ManualScale {
 
 /// A day of the week.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
 pub enum Day {
     /// Monday.
     Mon,

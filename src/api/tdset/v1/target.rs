@@ -10,6 +10,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::definition::undescribed;
+
 /// The workload that is scaled.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,10 +34,10 @@ pub struct Target {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("self.name == oldSelf.name").message("is immutable")
-        .field_path(".name").reason(Reason::FieldValueForbidden),
-    validation = Rule::new("self.kind == oldSelf.kind").message("is immutable")
-        .field_path(".kind").reason(Reason::FieldValueForbidden),
+    validation = Rule::new("!self.apiVersion.startsWith('gatehouse.dev/')")
+        .message("must not be of gatehouse's own kinds").field_path(".kind"),
+    validation = Rule::new("self.kind == oldSelf.kind").message("field is immutable").field_path(".kind"),
+    validation = Rule::new("self.name == oldSelf.name").message("field is immutable").field_path(".name"),
 )]
 pub struct Reference {
     /// API version of the workload, such as apps/v1.
@@ -44,7 +46,6 @@ pub struct Reference {
 
     /// Kind of the workload, such as StatefulSet. Immutable.
     #[schemars(length(min = 1, max = 63))]
-    #[x_kube(validation = ("self != 'TDSet'", "must not be a TDSet"))]
     pub kind: String,
 
     /// Name of the workload. Immutable.
@@ -136,6 +137,7 @@ pub struct Create {
 
 /// When an image is pulled.
 #[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
 pub enum PullPolicy {
     /// Before every start.
     Always,
