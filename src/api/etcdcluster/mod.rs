@@ -1,8 +1,13 @@
 //! EtcdCluster: what it looks like in each version, what its fields mean, and who judges them.
 
 pub mod convert;
+pub mod default;
+pub mod flags;
+pub mod status;
 pub mod v1;
 pub mod v1alpha1;
+pub mod validate;
+pub mod versions;
 
 use std::sync::LazyLock;
 
@@ -35,19 +40,22 @@ impl Kind for EtcdClusterKind {
         &convert::LENS
     }
 
-    fn default(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
-        Vec::new()
+    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning> {
+        default::on_create(object, written)
     }
 
-    fn validate(&self, _object: &Value, _old: Option<&Value>, _now: Timestamp) -> Verdict {
-        Verdict::default()
+    fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
+        validate::validate(object, old)
     }
 
-    fn validate_delete(&self, _object: &Value) -> Verdict {
-        Verdict::default()
+    fn validate_delete(&self, object: &Value) -> Verdict {
+        validate::validate_delete(object)
     }
 
-    fn validate_scale(&self, _replicas: i64, _old: i64) -> Verdict {
-        Verdict::default()
+    fn validate_scale(&self, replicas: i64, old: i64) -> Verdict {
+        validate::validate_scale(replicas, old)
     }
 }
+
+#[cfg(test)]
+mod tests;

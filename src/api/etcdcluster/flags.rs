@@ -1,0 +1,252 @@
+//! The flags of etcd: which minor has which, and which of them belong to the operator.
+//!
+//! Source: `server/etcdmain/help.go` of etcd 3.5.33, 3.6.14 and 3.7.1.
+
+/// What becomes of a flag that a user asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It may be set.
+    Free,
+    /// The operator sets it, or relies on how it stands.
+    Owned,
+    /// It has a field of its own, below `spec.options`.
+    Field(&'static str),
+    /// Etcd of that minor does not have it; other minors do.
+    Elsewhere,
+    /// No etcd that is supported has it.
+    Unknown,
+}
+
+/// What becomes of `flag`, which has no leading dashes, on etcd 3.`minor`.
+#[must_use]
+pub fn standing(flag: &str, minor: u64) -> Standing {
+    if let Some((_, field)) = FIELDS.iter().find(|(name, _)| *name == flag) {
+        return Standing::Field(field);
+    }
+    if OWNED.contains(&flag) {
+        return Standing::Owned;
+    }
+    let home = HOMES.iter().find(|home| home.flags.contains(&flag));
+    match home {
+        Some(home) if (home.first..=home.last).contains(&minor) => Standing::Free,
+        Some(_) => Standing::Elsewhere,
+        None => Standing::Unknown,
+    }
+}
+
+/// Flags and the minors that have them.
+struct Home {
+    first: u64,
+    last: u64,
+    flags: &'static [&'static str],
+}
+
+const HOMES: &[Home] = &[
+    Home { first: 5, last: 7, flags: EVERYWHERE },
+    Home { first: 6, last: 7, flags: SINCE_6 },
+    Home { first: 5, last: 6, flags: UNTIL_6 },
+    Home { first: 6, last: 6, flags: ONLY_6 },
+];
+
+/// Flags with a field of their own, and that field below `spec.options`.
+const FIELDS: &[(&str, &str)] = &[
+    ("auto-compaction-mode", "autoCompaction.mode"),
+    ("auto-compaction-retention", "autoCompaction.retention"),
+    ("election-timeout", "electionTimeout"),
+    ("heartbeat-interval", "heartbeatInterval"),
+    ("quota-backend-bytes", "quotaBackendBytes"),
+    ("snapshot-count", "snapshotCount"),
+];
+
+/// Flags that the operator sets, or on whose absence it relies.
+const OWNED: &[&str] = &[
+    "advertise-client-urls",
+    "auto-tls",
+    "cert-file",
+    "client-cert-allowed-hostname",
+    "client-cert-auth",
+    "client-cert-file",
+    "client-crl-file",
+    "client-key-file",
+    "config-file",
+    "data-dir",
+    "discovery",
+    "discovery-cacert",
+    "discovery-cert",
+    "discovery-dial-timeout",
+    "discovery-endpoints",
+    "discovery-fallback",
+    "discovery-insecure-skip-tls-verify",
+    "discovery-insecure-transport",
+    "discovery-keepalive-time",
+    "discovery-keepalive-timeout",
+    "discovery-key",
+    "discovery-password",
+    "discovery-proxy",
+    "discovery-request-timeout",
+    "discovery-srv",
+    "discovery-srv-name",
+    "discovery-token",
+    "discovery-user",
+    "enable-log-rotation",
+    "enable-v2",
+    "experimental-compact-hash-check-enabled",
+    "experimental-enable-v2v3",
+    "experimental-initial-corrupt-check",
+    "experimental-peer-skip-client-san-verification",
+    "force-new-cluster",
+    "help",
+    "initial-advertise-peer-urls",
+    "initial-cluster",
+    "initial-cluster-state",
+    "initial-cluster-token",
+    "initial-election-tick-advance",
+    "key-file",
+    "listen-client-http-urls",
+    "listen-client-urls",
+    "listen-metrics-urls",
+    "listen-peer-urls",
+    "log-outputs",
+    "log-rotation-config-json",
+    "max-learners",
+    "name",
+    "peer-auto-tls",
+    "peer-cert-allowed-cn",
+    "peer-cert-allowed-hostname",
+    "peer-cert-file",
+    "peer-client-cert-auth",
+    "peer-client-cert-file",
+    "peer-client-key-file",
+    "peer-crl-file",
+    "peer-key-file",
+    "peer-skip-client-san-verification",
+    "peer-trusted-ca-file",
+    "proxy",
+    "proxy-dial-timeout",
+    "proxy-failure-wait",
+    "proxy-read-timeout",
+    "proxy-refresh-interval",
+    "proxy-write-timeout",
+    "self-signed-cert-validity",
+    "socket-reuse-address",
+    "socket-reuse-port",
+    "strict-reconfig-check",
+    "trusted-ca-file",
+    "unsafe-no-fsync",
+    "v2-deprecation",
+    "version",
+    "wal-dir",
+];
+
+/// Flags of 3.5, 3.6 and 3.7.
+const EVERYWHERE: &[&str] = &[
+    "auth-token",
+    "auth-token-ttl",
+    "backend-batch-interval",
+    "backend-batch-limit",
+    "backend-bbolt-freelist-type",
+    "bcrypt-cost",
+    "cipher-suites",
+    "cors",
+    "enable-grpc-gateway",
+    "enable-pprof",
+    "grpc-keepalive-interval",
+    "grpc-keepalive-min-time",
+    "grpc-keepalive-timeout",
+    "host-whitelist",
+    "log-level",
+    "logger",
+    "max-concurrent-streams",
+    "max-request-bytes",
+    "max-snapshots",
+    "max-txn-ops",
+    "max-wals",
+    "metrics",
+    "pre-vote",
+    "raft-read-timeout",
+    "raft-write-timeout",
+    "tls-max-version",
+    "tls-min-version",
+];
+
+/// Flags of 3.6 and 3.7.
+const SINCE_6: &[&str] = &[
+    "bootstrap-defrag-threshold-megabytes",
+    "compact-hash-check-time",
+    "compaction-batch-limit",
+    "compaction-sleep-interval",
+    "corrupt-check-time",
+    "distributed-tracing-address",
+    "distributed-tracing-instance-id",
+    "distributed-tracing-sampling-rate",
+    "distributed-tracing-service-name",
+    "downgrade-check-time",
+    "enable-distributed-tracing",
+    "feature-gates",
+    "log-format",
+    "memory-mlock",
+    "snapshot-catchup-entries",
+    "warning-apply-duration",
+    "warning-unary-request-duration",
+    "watch-progress-notify-interval",
+];
+
+/// Flags of 3.5 and 3.6, gone in 3.7.
+const UNTIL_6: &[&str] = &[
+    "experimental-bootstrap-defrag-threshold-megabytes",
+    "experimental-compact-hash-check-time",
+    "experimental-compaction-batch-limit",
+    "experimental-compaction-sleep-interval",
+    "experimental-corrupt-check-time",
+    "experimental-distributed-tracing-address",
+    "experimental-distributed-tracing-instance-id",
+    "experimental-distributed-tracing-sampling-rate",
+    "experimental-distributed-tracing-service-name",
+    "experimental-downgrade-check-time",
+    "experimental-enable-distributed-tracing",
+    "experimental-enable-lease-checkpoint",
+    "experimental-enable-lease-checkpoint-persist",
+    "experimental-memory-mlock",
+    "experimental-stop-grpc-service-on-defrag",
+    "experimental-txn-mode-write-with-shared-buffer",
+    "experimental-warning-apply-duration",
+    "experimental-watch-progress-notify-interval",
+];
+
+/// Flags of 3.6 alone.
+const ONLY_6: &[&str] =
+    &["experimental-snapshot-catchup-entries", "experimental-warning-unary-request-duration"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_flag_stands_in_one_place() {
+        let lists = [OWNED, EVERYWHERE, SINCE_6, UNTIL_6, ONLY_6];
+        let mut all: Vec<&str> = lists.concat();
+        all.extend(FIELDS.iter().map(|(name, _)| *name));
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    #[test]
+    fn a_flag_is_judged_by_the_minor() {
+        for (flag, minor, expected) in [
+            ("max-txn-ops", 5, Standing::Free),
+            ("feature-gates", 5, Standing::Elsewhere),
+            ("feature-gates", 6, Standing::Free),
+            ("experimental-corrupt-check-time", 6, Standing::Free),
+            ("experimental-corrupt-check-time", 7, Standing::Elsewhere),
+            ("snapshot-count", 7, Standing::Field("snapshotCount")),
+            ("data-dir", 6, Standing::Owned),
+            ("initial-cluster-token", 6, Standing::Owned),
+            ("force-new-cluster", 6, Standing::Owned),
+            ("max-txn-opps", 6, Standing::Unknown),
+        ] {
+            assert_eq!(standing(flag, minor), expected, "{flag} on 3.{minor}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The words of an EtcdCluster's status: condition types, their reasons, operations and roles.
+
+/// Types of conditions. All are true where all is well, but Degraded, QuorumLost and Paused.
+pub mod condition {
+    /// A quorum serves: a linearizable read passed. Unknown where that cannot be told.
+    pub const AVAILABLE: &str = "Available";
+    /// A change is under way.
+    pub const PROGRESSING: &str = "Progressing";
+    /// Something needs attention although the cluster may serve.
+    pub const DEGRADED: &str = "Degraded";
+    /// Fewer voters than a majority have answered for longer than the grace period.
+    pub const QUORUM_LOST: &str = "QuorumLost";
+    /// The last backup that was due has been verified.
+    pub const BACKUP_READY: &str = "BackupReady";
+    /// Every certificate is there and valid.
+    pub const CERTIFICATES_READY: &str = "CertificatesReady";
+    /// The spec passes the gate's own rules.
+    pub const SPEC_VALID: &str = "SpecValid";
+    /// Work rests because the spec says so.
+    pub const PAUSED: &str = "Paused";
+
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [&str; 8] =
+        [AVAILABLE, PROGRESSING, DEGRADED, QUORUM_LOST, BACKUP_READY, CERTIFICATES_READY, SPEC_VALID, PAUSED];
+}
+
+/// Reasons of conditions, by the type that they belong to.
+pub mod reason {
+    /// Available: a linearizable read passed.
+    pub const QUORUM_SERVES: &str = "QuorumServes";
+    /// Available: no member answers, so that nothing can be told.
+    pub const UNREACHABLE: &str = "Unreachable";
+    /// Available, Progressing: the cluster is stopped, its data are kept.
+    pub const STOPPED: &str = "Stopped";
+
+    /// Progressing: nothing is left to do.
+    pub const SETTLED: &str = "Settled";
+    /// Progressing: the first member is being made.
+    pub const BOOTSTRAPPING: &str = "Bootstrapping";
+    /// Progressing: a member is being added.
+    pub const SCALING_OUT: &str = "ScalingOut";
+    /// Progressing: a learner catches up.
+    pub const WAITING_FOR_LEARNER: &str = "WaitingForLearner";
+    /// Progressing: a member is being removed.
+    pub const SCALING_IN: &str = "ScalingIn";
+    /// Progressing: members are moved to another version.
+    pub const UPGRADING: &str = "Upgrading";
+    /// Progressing: the next minor has to wait until every member has saved a snapshot under this one.
+    pub const WAITING_FOR_SNAPSHOT: &str = "WaitingForSnapshot";
+    /// Progressing: members are restarted for a changed template.
+    pub const RESTARTING: &str = "Restarting";
+    /// Progressing: a failed member is replaced.
+    pub const REPLACING: &str = "Replacing";
+    /// Progressing: a lost quorum is being recovered.
+    pub const RECOVERING: &str = "Recovering";
+    /// Progressing: the first member is made of a backup.
+    pub const RESTORING: &str = "Restoring";
+
+    /// Degraded: all members serve and no alarm is armed.
+    pub const HEALTHY: &str = "Healthy";
+    /// Degraded: a member does not answer.
+    pub const MEMBER_DOWN: &str = "MemberDown";
+    /// Degraded: the database has reached its quota; etcd takes no writes.
+    pub const DATABASE_QUOTA_EXCEEDED: &str = "DatabaseQuotaExceeded";
+    /// Degraded: a member's data differ from the others'.
+    pub const CORRUPT: &str = "Corrupt";
+    /// Degraded: a member belongs to another etcd cluster. No change is made until a person has looked.
+    pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
+    /// Degraded: a learner does not catch up.
+    pub const LEARNER_STUCK: &str = "LearnerStuck";
+    /// Degraded: a member of the new version does not come up.
+    pub const UPGRADE_STALLED: &str = "UpgradeStalled";
+    /// Degraded, Available, QuorumLost: fewer voters than a majority answer.
+    pub const QUORUM_LOST: &str = "QuorumLost";
+    /// QuorumLost: a majority of the voters answers.
+    pub const QUORUM_PRESENT: &str = "QuorumPresent";
+
+    /// BackupReady: the last backup that was due is verified.
+    pub const BACKUP_VERIFIED: &str = "BackupVerified";
+    /// BackupReady: no backups are asked for.
+    pub const NO_BACKUPS: &str = "NoBackups";
+    /// BackupReady: none has been due yet.
+    pub const NO_BACKUP_YET: &str = "NoBackupYet";
+    /// BackupReady: a backup is overdue.
+    pub const BACKUP_OVERDUE: &str = "BackupOverdue";
+    /// BackupReady: the last backup failed.
+    pub const BACKUP_FAILED: &str = "BackupFailed";
+    /// BackupReady: scheduled backups rest.
+    pub const BACKUP_SUSPENDED: &str = "BackupSuspended";
+
+    /// CertificatesReady: all are there and valid.
+    pub const CERTIFICATES_VALID: &str = "CertificatesValid";
+    /// CertificatesReady: plain HTTP.
+    pub const TLS_DISABLED: &str = "TLSDisabled";
+    /// CertificatesReady: a Secret is missing or cannot be read.
+    pub const SECRET_UNREADABLE: &str = "SecretUnreadable";
+    /// CertificatesReady: a certificate has expired or soon will.
+    pub const CERTIFICATE_EXPIRING: &str = "CertificateExpiring";
+
+    /// SpecValid: the gate's rules hold.
+    pub const VALID: &str = "Valid";
+    /// SpecValid: they do not; existing members are left alone.
+    pub const INVALID: &str = "Invalid";
+
+    /// Paused: the spec says so.
+    pub const PAUSED_BY_SPEC: &str = "PausedBySpec";
+    /// Paused: work goes on.
+    pub const NOT_PAUSED: &str = "NotPaused";
+}
+
+/// A change that takes more than one pass, as `status.operation.type` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operation {
+    /// The first member is being made.
+    Bootstrap,
+    /// A member is being added.
+    ScaleOut,
+    /// A member is being removed.
+    ScaleIn,
+    /// Members are moved to another version.
+    Upgrade,
+    /// A failed member is replaced.
+    Replace,
+    /// Members are restarted for a changed template.
+    Restart,
+    /// A lost quorum is being recovered.
+    Recover,
+    /// The first member is made of a backup.
+    Restore,
+}
+
+impl Operation {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Bootstrap,
+        Self::ScaleOut,
+        Self::ScaleIn,
+        Self::Upgrade,
+        Self::Replace,
+        Self::Restart,
+        Self::Recover,
+        Self::Restore,
+    ];
+
+    /// The word in the status.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Bootstrap => "Bootstrap",
+            Self::ScaleOut => "ScaleOut",
+            Self::ScaleIn => "ScaleIn",
+            Self::Upgrade => "Upgrade",
+            Self::Replace => "Replace",
+            Self::Restart => "Restart",
+            Self::Recover => "Recover",
+            Self::Restore => "Restore",
+        }
+    }
+
+    /// The operation of that word; none where a newer release wrote one that this one does not know.
+    #[must_use]
+    pub fn find(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == word)
+    }
+}
+
+/// What a member is to its cluster, as `status.members[].role` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// It votes.
+    Voter,
+    /// It follows and does not vote yet.
+    Learner,
+    /// It is counted and has not started yet.
+    Unstarted,
+}
+
+impl Role {
+    /// The word in the status.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Voter => "Voter",
+            Self::Learner => "Learner",
+            Self::Unstarted => "Unstarted",
+        }
+    }
+}

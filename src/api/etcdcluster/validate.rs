@@ -1,0 +1,107 @@
+//! Who judges an EtcdCluster: every rule that needs the object and the stored one and nothing else.
+//!
+//! Guarantees: all faults and warnings at once, each with the path of its field in the hub's version, the value,
+//! and what is allowed; everything that the CEL rules of the definition refuse is refused here too.
+//! Assumes: the object is in the hub's version and its structure is sound. Faults that the stored object has as well
+//! are found again here; the caller lets them pass.
+
+mod backup;
+mod names;
+mod options;
+mod replicas;
+mod storage;
+mod tls;
+mod update;
+mod version;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::v1::{EtcdClusterSpec, EtcdClusterStatus};
+use crate::api::field::{Fault, Path, Reason, Verdict};
+
+/// What the rules look at.
+struct Cluster<'a> {
+    name: &'a str,
+    /// Whether the API server will append to the name.
+    generated: bool,
+    spec: EtcdClusterSpec,
+    status: EtcdClusterStatus,
+}
+
+impl<'a> Cluster<'a> {
+    fn read(object: &'a Value) -> Result<Self, Fault> {
+        let text = |pointer| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let spec = match object.get("spec") {
+            None | Some(Value::Null) => EtcdClusterSpec::default(),
+            Some(spec) => EtcdClusterSpec::deserialize(spec)
+                .map_err(|error| Fault::new(Path::spec(), Reason::TypeInvalid, error.to_string()))?,
+        };
+        // A status that does not read belongs to another release: no ground to refuse its spec.
+        let status = object
+            .get("status")
+            .and_then(|status| EtcdClusterStatus::deserialize(status).ok())
+            .unwrap_or_default();
+        let name = text("/metadata/name");
+        Ok(Self {
+            name,
+            generated: name.is_empty() && !text("/metadata/generateName").is_empty(),
+            spec,
+            status,
+        })
+    }
+}
+
+/// Judges a creation, or an update where `old` is there.
+#[must_use]
+pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
+    let mut verdict = Verdict::default();
+    let new = match Cluster::read(object) {
+        Ok(new) => new,
+        Err(fault) => {
+            verdict.deny(fault);
+            return verdict;
+        }
+    };
+    names::judge(&new, &mut verdict);
+    replicas::judge(&new.spec, &mut verdict);
+    version::judge(&new.spec, &mut verdict);
+    storage::judge(&new.spec, &mut verdict);
+    tls::judge(&new.spec, &mut verdict);
+    options::judge(&new.spec, &mut verdict);
+    backup::judge(&new.spec, &mut verdict);
+    if let Some(Ok(old)) = old.map(Cluster::read) {
+        update::judge(&new.spec, &old.spec, &old.status, &mut verdict);
+    }
+    verdict
+}
+
+/// Judges a deletion.
+#[must_use]
+pub fn validate_delete(object: &Value) -> Verdict {
+    let mut verdict = Verdict::default();
+    let path = Path::spec().at("deletionProtection");
+    if object.pointer("/spec/deletionProtection").and_then(Value::as_bool) == Some(true) {
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        verdict.deny(Fault::forbidden(
+            path,
+            format!(
+                "the cluster is protected from deletion; lift it first: kubectl patch etcdcluster {name} \
+                 --type=merge -p '{{\"spec\":{{\"deletionProtection\":false}}}}'"
+            ),
+        ));
+    }
+    verdict
+}
+
+/// Judges a number of members that comes by the scale subresource.
+#[must_use]
+pub fn validate_scale(replicas: i64, old: i64) -> Verdict {
+    let mut verdict = Verdict::default();
+    replicas::judge_count(replicas, &mut verdict);
+    replicas::judge_step(replicas, old, &mut verdict);
+    verdict
+}
+
+#[cfg(test)]
+mod tests;

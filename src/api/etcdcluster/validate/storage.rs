@@ -1,0 +1,72 @@
+//! Where data lie, and how much room they have.
+
+use super::super::v1::{EtcdClusterSpec, Medium};
+use crate::api::field::{Fault, Path, Verdict};
+use crate::api::name;
+use crate::api::quantity::Quantity;
+
+/// Etcd's own quota, in bytes: what an absent `options.quotaBackendBytes` means.
+const USUAL_QUOTA: u64 = 2 << 30;
+/// The largest quota that etcd advises, in bytes.
+const MOST_QUOTA: u64 = 8 << 30;
+
+pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+    let storage = Path::spec().at("storage");
+    let size = spec.storage.as_ref().and_then(|storage| storage.size.as_ref());
+    let quota = spec.options.as_ref().and_then(|options| options.quota_backend_bytes.as_ref());
+    let size = size.and_then(|size| bytes(size, storage.at("size"), verdict));
+    let quota_path = Path::spec().at("options").at("quotaBackendBytes");
+    let asked = quota.and_then(|quota| bytes(quota, quota_path.clone(), verdict));
+    if let (Some(written), Some(quota)) = (quota, asked) {
+        judge_quota(written, quota, size, quota_path, verdict);
+    } else if quota.is_none() && size.is_some_and(|size| size < USUAL_QUOTA) {
+        verdict.warn(
+            "spec.storage.size: less than etcd's quota of 2Gi; set spec.options.quotaBackendBytes below it",
+        );
+    }
+    let Some(given) = &spec.storage else { return };
+    if let Some(class) = given.class_name.as_ref().filter(|class| !class.is_empty())
+        && let Err(detail) = name::dns_1123_subdomain(class)
+    {
+        verdict.deny(Fault::invalid(storage.at("className"), class, detail));
+    }
+    if given.medium == Some(Medium::Memory) {
+        if given.class_name.is_some() {
+            verdict.warn("spec.storage.className: has no effect on a cluster in memory");
+        }
+        if given.reclaim_policy.is_some() {
+            verdict.warn("spec.storage.reclaimPolicy: has no effect on a cluster in memory");
+        }
+    }
+}
+
+fn judge_quota(written: &Quantity, quota: u64, size: Option<u64>, path: Path, verdict: &mut Verdict) {
+    if quota > MOST_QUOTA {
+        verdict.warn(format!(
+            "spec.options.quotaBackendBytes: {written} is more than the 8Gi that etcd advises"
+        ));
+    }
+    let Some(size) = size else { return };
+    if size < quota {
+        verdict.deny(Fault::invalid(path, &written.to_string(), "must be at most spec.storage.size"));
+    } else if size / 2 < quota {
+        verdict.warn(
+            "spec.storage.size: less than twice spec.options.quotaBackendBytes; defragmentation needs room",
+        );
+    }
+}
+
+/// The bytes that a quantity stands for; a fault where it stands for none.
+pub fn bytes(quantity: &Quantity, path: Path, verdict: &mut Verdict) -> Option<u64> {
+    match quantity.bytes() {
+        Ok(bytes) => Some(bytes),
+        Err(error) => {
+            let detail = error.to_string();
+            verdict.deny(match quantity {
+                Quantity::Integer(number) => Fault::invalid(path, *number, detail),
+                Quantity::Text(text) => Fault::invalid(path, text, detail),
+            });
+            None
+        }
+    }
+}

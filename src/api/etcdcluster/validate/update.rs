@@ -1,0 +1,178 @@
+//! What may become of a cluster that is there: judged against the stored object and what was seen of it.
+
+use semver::Version;
+
+use super::super::status::{Operation, condition};
+use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
+use super::super::versions::{self, parse, parse_reported};
+use super::{replicas, tls, version};
+use crate::api::field::{Fault, Path, Verdict};
+
+/// What a change of an immutable field is told.
+const IMMUTABLE: &str = "is immutable: make a new cluster and restore a backup into it";
+
+pub fn judge(new: &EtcdClusterSpec, old: &EtcdClusterSpec, seen: &EtcdClusterStatus, verdict: &mut Verdict) {
+    judge_immutable(new, old, seen, verdict);
+    judge_size(new, old, verdict);
+    judge_version(new, old, seen, verdict);
+    judge_replicas(new, old, seen, verdict);
+    if new.version != old.version && new.replicas != old.replicas {
+        verdict.warn(
+            "spec.version and spec.replicas change together: the upgrade comes first, then the members",
+        );
+    }
+}
+
+fn judge_immutable(
+    new: &EtcdClusterSpec,
+    old: &EtcdClusterSpec,
+    seen: &EtcdClusterStatus,
+    verdict: &mut Verdict,
+) {
+    let storage = Path::spec().at("storage");
+    if medium(new) != medium(old) {
+        verdict.deny(Fault::forbidden(storage.at("medium"), IMMUTABLE));
+    }
+    if class(new) != class(old) {
+        verdict.deny(Fault::forbidden(storage.at("className"), IMMUTABLE));
+    }
+    if tls::mode(new) != tls::mode(old) {
+        verdict.deny(Fault::forbidden(Path::spec().at("tls").at("mode"), IMMUTABLE));
+    }
+    if tls::authenticates(new) != tls::authenticates(old) {
+        verdict.deny(Fault::forbidden(Path::spec().at("auth").at("enabled"), IMMUTABLE));
+    }
+    // Removing it is harmless, it has been read; before that a wrong one may still be put right.
+    if new.restore.is_some() && new.restore != old.restore && seen.cluster_id.is_some() {
+        verdict.deny(Fault::forbidden(
+            Path::spec().at("restore"),
+            "is read once, before the first member starts; make a new cluster to restore into",
+        ));
+    }
+}
+
+fn medium(spec: &EtcdClusterSpec) -> Medium {
+    spec.storage.as_ref().and_then(|storage| storage.medium).unwrap_or(Medium::PersistentVolume)
+}
+
+fn class(spec: &EtcdClusterSpec) -> &str {
+    spec.storage.as_ref().and_then(|storage| storage.class_name.as_deref()).unwrap_or_default()
+}
+
+fn judge_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
+    let size = |spec: &EtcdClusterSpec| spec.storage.as_ref().and_then(|storage| storage.size.clone());
+    let (Some(after), Some(before)) = (size(new), size(old)) else { return };
+    let (Ok(more), Ok(less)) = (after.bytes(), before.bytes()) else { return };
+    if more < less {
+        verdict.deny(Fault::invalid(
+            Path::spec().at("storage").at("size"),
+            &after.to_string(),
+            format!("must be at least {before}: a volume can grow and never shrink"),
+        ));
+    } else if more > less && medium(new) == Medium::PersistentVolume {
+        verdict
+            .warn("spec.storage.size: volumes grow only where their StorageClass has allowVolumeExpansion");
+    }
+}
+
+fn operation(seen: &EtcdClusterStatus) -> Option<Operation> {
+    seen.operation.as_ref()?.kind.as_deref().and_then(Operation::find)
+}
+
+fn judge_version(
+    new: &EtcdClusterSpec,
+    old: &EtcdClusterSpec,
+    seen: &EtcdClusterStatus,
+    verdict: &mut Verdict,
+) {
+    let of = |spec: &EtcdClusterSpec| spec.version.as_deref().and_then(parse);
+    let (Some(after), Some(before)) = (of(new), of(old)) else { return };
+    if after == before {
+        return;
+    }
+    let running = seen.version.as_deref().and_then(parse_reported).unwrap_or_else(|| before.clone());
+    let agreed = seen.cluster_version.as_deref().and_then(parse_reported);
+    let upgrading = operation(seen) == Some(Operation::Upgrade);
+    if let Some(detail) = refused_step(&after, &running, agreed.as_ref(), upgrading) {
+        verdict.deny(Fault::invalid(version::path(), &after.to_string(), detail));
+    } else if after < running {
+        verdict.warn(format!("spec.version: {after} is older than {running}, which runs"));
+    }
+}
+
+/// Why etcd cannot go from what runs to `after`.
+fn refused_step(
+    after: &Version,
+    running: &Version,
+    agreed: Option<&Version>,
+    upgrading: bool,
+) -> Option<String> {
+    if after.minor < running.minor {
+        return Some(format!("must not be a lower minor than {running}, which runs: etcd cannot go back"));
+    }
+    if let Some(agreed) = agreed.filter(|agreed| after.minor < agreed.minor) {
+        return Some(format!(
+            "must not be a lower minor than 3.{}, which the members have agreed on: etcd cannot go back",
+            agreed.minor
+        ));
+    }
+    if upgrading && after != running {
+        return Some(format!(
+            "an upgrade is under way: wait until status.version says that it is through, or set {running} to roll back"
+        ));
+    }
+    if after.minor > running.minor + 1 {
+        return Some(format!(
+            "must be at most one minor above {running}, which runs: first 3.{}",
+            running.minor + 1
+        ));
+    }
+    let least = versions::minor_of(after).and_then(|minor| minor.from_patch)?;
+    (after.minor == running.minor + 1 && running.patch < least)
+        .then(|| format!("needs every member at 3.{}.{least} or later before, {running} runs", running.minor))
+}
+
+fn judge_replicas(
+    new: &EtcdClusterSpec,
+    old: &EtcdClusterSpec,
+    seen: &EtcdClusterStatus,
+    verdict: &mut Verdict,
+) {
+    let (Some(after), Some(before)) = (new.replicas, old.replicas) else { return };
+    if after == before {
+        return;
+    }
+    replicas::judge_step(after.into(), before.into(), verdict);
+    let (grows, shrinks) = (after > before, after < before && after > 0);
+    let under_way = operation(seen);
+    let detail = match under_way {
+        Some(Operation::ScaleOut) if shrinks => "a member is being added: wait until that is through",
+        Some(Operation::ScaleIn) if grows => "a member is being removed: wait until that is through",
+        Some(Operation::Recover | Operation::Restore) if shrinks => {
+            "the cluster is being recovered: wait until that is through"
+        }
+        _ if shrinks && quorum_lost(seen) => "no member can be removed while the quorum is lost",
+        _ => {
+            if shrinks {
+                warn_of_failed_members(after, before, seen, verdict);
+            }
+            return;
+        }
+    };
+    verdict.deny(Fault::invalid(replicas::path(), after, detail));
+}
+
+fn quorum_lost(seen: &EtcdClusterStatus) -> bool {
+    seen.conditions.iter().flatten().any(|one| one.type_ == condition::QUORUM_LOST && one.status == "True")
+}
+
+/// Fewer members than the failed ones and a majority need each of the others to answer.
+fn warn_of_failed_members(after: i32, before: i32, seen: &EtcdClusterStatus, verdict: &mut Verdict) {
+    let failed = seen.members.iter().flatten().filter(|member| member.healthy == Some(false)).count();
+    let majority = before / 2 + 1;
+    if failed > 0 && i32::try_from(failed).unwrap_or(i32::MAX).saturating_add(majority) > after {
+        verdict.warn(format!(
+            "spec.replicas: {failed} members do not answer; {after} leave no room for another failure"
+        ));
+    }
+}
