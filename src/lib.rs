@@ -11,6 +11,7 @@
 
 pub mod api;
 pub mod certs;
+pub mod cli;
 pub mod install;
 pub mod kinds;
 pub mod review;

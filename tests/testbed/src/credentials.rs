@@ -32,8 +32,9 @@ pub(crate) struct Credentials {
     pub(crate) api_server: Pair,
     /// etcd's own, and that of its only client: both ends are sure of each other whatever port they meet on.
     pub(crate) etcd: Pair,
-    /// Signs the tokens of ServiceAccounts.
-    pub(crate) service_accounts: PathBuf,
+    /// Signs the tokens of ServiceAccounts, and judges them.
+    pub(crate) service_account_key: PathBuf,
+    pub(crate) service_account_public_key: PathBuf,
     pub(crate) tokens: PathBuf,
     pub(crate) admin_token: String,
     pub(crate) controller_manager_token: String,
@@ -62,7 +63,9 @@ impl Credentials {
         let both = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         let api_server = pair(folder, &issuer, "kube-apiserver", &API_SERVER_NAMES, &server)?;
         let etcd = pair(folder, &issuer, "etcd", &["127.0.0.1", "localhost"], &both)?;
-        let service_accounts = write(folder, "service-accounts.key", &KeyPair::generate()?.serialize_pem())?;
+        let signer = KeyPair::generate()?;
+        let service_account_key = write(folder, "service-accounts.key", &signer.serialize_pem())?;
+        let service_account_public_key = write(folder, "service-accounts.pub", &signer.public_key_pem())?;
 
         let (admin_token, controller_manager_token) = (random_hex(32)?, random_hex(32)?);
         let tokens = format!(
@@ -76,7 +79,8 @@ impl Credentials {
             ca_pem,
             api_server,
             etcd,
-            service_accounts,
+            service_account_key,
+            service_account_public_key,
             tokens,
             admin_token,
             controller_manager_token,

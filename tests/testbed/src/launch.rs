@@ -235,8 +235,8 @@ impl Plan {
                 ("tls-private-key-file", &credentials.api_server.key),
                 ("client-ca-file", &credentials.ca),
                 ("token-auth-file", &credentials.tokens),
-                ("service-account-key-file", &credentials.service_accounts),
-                ("service-account-signing-key-file", &credentials.service_accounts),
+                ("service-account-key-file", &credentials.service_account_public_key),
+                ("service-account-signing-key-file", &credentials.service_account_key),
             ],
         );
         if self.controller_manager.is_none() {
@@ -262,7 +262,7 @@ impl Plan {
             [
                 ("kubeconfig", kubeconfig.as_path()),
                 ("root-ca-file", &credentials.ca),
-                ("service-account-private-key-file", &credentials.service_accounts),
+                ("service-account-private-key-file", &credentials.service_account_key),
                 ("cluster-signing-cert-file", &credentials.ca),
                 ("cluster-signing-key-file", &credentials.ca_key),
             ],

@@ -82,7 +82,7 @@ impl ProcessId {
         };
         // The shell's own kill: there is none in std that takes an id.
         Command::new("sh")
-            .args(["-c", r#"kill -"$1" -- "-$2""#, "kill", name, &self.pid.to_string()])
+            .args(["-c", r#"kill -s "$1" -- "-$2""#, "kill", name, &self.pid.to_string()])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -34,7 +34,7 @@ runs() {
 }
 
 printf '%s' "$watched" | while read -r pid start; do
-    if runs "$pid" "$start"; then kill -KILL -- "-$pid"; fi
+    if runs "$pid" "$start"; then kill -s KILL -- "-$pid"; fi
 done
 printf '%s' "$watched" | while read -r pid start; do
     tries=100

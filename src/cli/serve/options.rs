@@ -1,0 +1,112 @@
+//! What `gatehouse serve` can be told, and what follows from it.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use kube::Client;
+
+use crate::certs::authority::SharedAuthority;
+use crate::certs::files::MountedFiles;
+use crate::certs::Source;
+use crate::install::Address;
+use crate::install::address::InvalidUrl;
+use crate::runtime::clock;
+use crate::runtime::supervisor::Patience;
+use crate::server::{Limits, parse_duration};
+
+/// What `gatehouse serve` can be told.
+#[derive(Args, Clone, Debug)]
+pub struct Options {
+    /// Serve reviews only: no Kubernetes API is asked for anything.
+    #[arg(long, requires_all = ["tls_cert", "tls_key"], env = "GATEHOUSE_WEBHOOK_ONLY")]
+    pub webhook_only: bool,
+    /// Where reviews are served, over HTTPS. Port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "[::]:9443", env = "GATEHOUSE_LISTEN")]
+    pub listen: SocketAddr,
+    /// Where /livez, /readyz and /metrics are served, over HTTP. Port 0 takes a free one.
+    #[arg(long, value_name = "ADDR", default_value = "[::]:8080", env = "GATEHOUSE_HEALTH_LISTEN")]
+    pub health_listen: SocketAddr,
+    /// PEM file of the certificate chain, leaf first; read again when it changes. Without it, gatehouse is its own
+    /// authority.
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// PEM file of the private key.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// PEM file of the authority that signed the certificate; written as caBundle. Without it, somebody else does.
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub tls_ca: Option<PathBuf>,
+    /// Where the API server reaches this gate when it is outside of the cluster: https://host:port. The port may be
+    /// 0, for the one that --listen took.
+    #[arg(long, value_name = "URL", env = "GATEHOUSE_WEBHOOK_URL")]
+    pub webhook_url: Option<String>,
+    /// The Service by which the API server reaches this gate inside the cluster.
+    #[arg(long, value_name = "NAME", default_value = "gatehouse", env = "GATEHOUSE_SERVICE")]
+    pub service: String,
+    /// The Service's port.
+    #[arg(long, value_name = "PORT", default_value_t = 443, env = "GATEHOUSE_SERVICE_PORT")]
+    pub service_port: u16,
+    /// The namespace that gatehouse runs in: that of its Service and of its Secret.
+    #[arg(long, value_name = "NAME", default_value = "gatehouse-system", env = "POD_NAMESPACE")]
+    pub namespace: String,
+    /// The Secret that keeps gatehouse's own authority.
+    #[arg(long, value_name = "NAME", default_value = "gatehouse-ca", env = "GATEHOUSE_CA_SECRET")]
+    pub ca_secret: String,
+    /// How long a drain goes on accepting, until everybody has heard that this endpoint is gone.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "12s")]
+    pub drain_delay: Duration,
+    /// How long after that idle connections may stay until their client closes them.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "90s")]
+    pub drain_deadline: Duration,
+    /// Threads that serve. [default: one for each core]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub worker_threads: Option<u16>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text).ok_or_else(|| "expected a duration such as 10s or 1m30s".to_owned())
+}
+
+impl Options {
+    /// How long the parts of a shutdown may take.
+    pub(super) fn patience(&self) -> Patience {
+        let drain = self.drain_delay + self.drain_deadline + Duration::from_secs(10);
+        Patience { drain, ..Patience::default() }
+    }
+
+    /// What the server allows.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { drain_delay: self.drain_delay, drain_deadline: self.drain_deadline, ..Limits::default() }
+    }
+
+    /// Where the API server reaches the gate that listens at `listener`.
+    pub(super) fn address(&self, listener: SocketAddr) -> Result<Address, InvalidUrl> {
+        let Some(url) = &self.webhook_url else {
+            let (name, namespace) = (self.service.clone(), self.namespace.clone());
+            return Ok(Address::Service { name, namespace, port: self.service_port });
+        };
+        Ok(match Address::from_url(url)? {
+            Address::Url { host, port: 0 } => Address::Url { host, port: listener.port() },
+            address => address,
+        })
+    }
+
+    /// The namespace that the gate does not judge: its own, where it runs in one.
+    pub(super) fn own_namespace(&self) -> Option<String> {
+        self.webhook_url.is_none().then(|| self.namespace.clone())
+    }
+
+    /// The mounted certificate, where there is one.
+    pub(super) fn mounted(&self) -> Option<Source> {
+        let (certificate, key) = (self.tls_cert.clone()?, self.tls_key.clone()?);
+        Some(Source::Files(Box::new(MountedFiles::new(certificate, key, self.tls_ca.clone(), clock::now))))
+    }
+
+    /// The own authority, in its Secret.
+    pub(super) fn authority(&self, client: Client, names: Vec<String>) -> Source {
+        let (namespace, secret) = (&self.namespace, &self.ca_secret);
+        Source::Authority(Box::new(SharedAuthority::new(client, namespace, secret, names, clock::now)))
+    }
+}
