@@ -63,8 +63,17 @@ known_minor() {
         fail "Kubernetes $1 is not pinned here; there is: $(minors | paste -sd' ')"
 }
 
-etcd_folder() { printf '%s/etcd-%s/bin' "$cache" "$(pinned etcd go.etcd.io/etcd/server/v3)"; }
-kubernetes_folder() { printf '%s/kubernetes-%s/bin' "$cache" "$(pinned "kubernetes-$1" k8s.io/kubernetes)"; }
+etcd_folder() {
+    local version
+    version=$(pinned etcd go.etcd.io/etcd/server/v3)
+    printf '%s/etcd-%s/bin' "$cache" "$version"
+}
+
+kubernetes_folder() {
+    local version
+    version=$(pinned "kubernetes-$1" k8s.io/kubernetes)
+    printf '%s/kubernetes-%s/bin' "$cache" "$version"
+}
 
 # Without these the server reports v0.0.0 and clients misjudge it.
 kubernetes_ldflags() {
@@ -85,7 +94,8 @@ need_go() {
     command -v go >/dev/null ||
         fail "go is not installed; install Go $wanted or newer (https://go.dev/dl) and put its bin folder on PATH"
     # An older go may fetch the toolchain it lacks; then this answers with that one.
-    have=$(cd "$here/$folder" && go env GOVERSION 2>/dev/null) || have=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null || true)
+    have=$(cd "$here/$folder" && go env GOVERSION 2>/dev/null) ||
+        have=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || have=
     have=${have#go}
     have=${have%% *}
     [[ $(printf '%s\n%s\n' "$wanted" "${have:-0}" | sort -V | head -n1) == "$wanted" ]] ||
@@ -95,8 +105,10 @@ need_go() {
 # The checksum of all that decides what a binary is.
 recipe() {
     local folder=$1 package=$2 ldflags=$3
-    { cat -- "$here/$folder/go.mod" "$here/$folder/go.sum"; printf '%s\n' "$package" "$ldflags" CGO_ENABLED=0 -trimpath; } |
-        sha256sum | cut -d' ' -f1
+    {
+        cat -- "$here/$folder/go.mod" "$here/$folder/go.sum"
+        printf '%s\n' "$package" "$ldflags" CGO_ENABLED=0 -trimpath
+    } | sha256sum | cut -d' ' -f1
 }
 
 built() {
