@@ -199,7 +199,7 @@ impl Metrics {
         );
     }
 
-    /// The page that a Prometheus server scrapes, in the OpenMetrics text format.
+    /// The page that a Prometheus server scrapes, in the `OpenMetrics` text format.
     ///
     /// # Errors
     /// When a metric cannot be written, which only a faulty collector of another part could cause.

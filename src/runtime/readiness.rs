@@ -160,7 +160,7 @@ impl fmt::Display for Report {
                 (None, _) => writeln!(formatter, "[+]{name} ok")?,
                 (Some(why), Weight::Required) => writeln!(formatter, "[-]{name} not ready: {why}")?,
                 (Some(why), Weight::Listed) => {
-                    writeln!(formatter, "[~]{name} not ready, not required: {why}")?
+                    writeln!(formatter, "[~]{name} not ready, not required: {why}")?;
                 }
             }
         }

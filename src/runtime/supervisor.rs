@@ -102,7 +102,7 @@ impl Default for Patience {
             drain: Duration::from_secs(110),
             stop: Duration::from_secs(5),
             first_restart: Duration::from_secs(1),
-            longest_restart: Duration::from_secs(60),
+            longest_restart: Duration::from_mins(1),
         }
     }
 }

@@ -239,7 +239,9 @@ impl Activity {
             if due <= now {
                 return reason;
             }
-            sleep_until(due).await;
+            // Until the first request it is not known which limit will be the next.
+            let unknown = if asked { due } else { now + limits.idle };
+            sleep_until(due.min(unknown)).await;
         }
     }
 
