@@ -11,10 +11,7 @@ use crate::tls::{http2, post};
 
 /// Drains that stay where they are announced.
 fn announcing() -> Limits {
-    Limits {
-        drain_delay: NEVER,
-        ..limits()
-    }
+    Limits { drain_delay: NEVER, ..limits() }
 }
 
 #[tokio::test]
@@ -31,13 +28,8 @@ async fn while_the_drain_is_announced_all_goes_on_and_answers_say_close() {
     let mut after = gate.connect().await;
     assert!(after.ask("/convert", "{}").await.says_close());
     let (mut sender, _connection) = http2(&gate).await;
-    let answer = within(sender.send_request(post(&gate, "/validate", "{}")))
-        .await
-        .unwrap();
-    assert!(
-        !answer.headers().contains_key("connection"),
-        "HTTP/2 has no such header"
-    );
+    let answer = within(sender.send_request(post(&gate, "/validate", "{}"))).await.unwrap();
+    assert!(!answer.headers().contains_key("connection"), "HTTP/2 has no such header");
 }
 
 #[tokio::test]
@@ -64,8 +56,7 @@ async fn a_review_in_flight_is_answered() {
         echo(endpoint, body)
     });
     let asked = tokio::spawn(gate.post("/convert").body(large()).send());
-    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#)
-        .await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#).await;
     gate.drain();
     within(async { while TcpStream::connect(gate.address).await.is_ok() {} }).await;
     barrier.open();
@@ -85,8 +76,7 @@ async fn http2_is_told_to_go_and_its_review_in_flight_is_answered() {
     });
     let (mut sender, connection) = http2(&gate).await;
     let asked = tokio::spawn(sender.send_request(post(&gate, "/convert", &large())));
-    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#)
-        .await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#).await;
     gate.drain();
     within(async { while TcpStream::connect(gate.address).await.is_ok() {} }).await;
     barrier.open();
@@ -97,10 +87,7 @@ async fn http2_is_told_to_go_and_its_review_in_flight_is_answered() {
 
 #[tokio::test]
 async fn at_the_deadline_idle_connections_are_closed() {
-    let soon = Limits {
-        drain_deadline: Duration::from_millis(50),
-        ..limits()
-    };
+    let soon = Limits { drain_deadline: Duration::from_millis(50), ..limits() };
     let mut gate = Gate::start(soon, echo);
     let mut idle = gate.connect().await;
     idle.ask("/validate", "{}").await;

@@ -16,11 +16,7 @@ async fn json(response: reqwest::Response) -> Value {
 async fn each_path_asks_for_its_review_with_or_without_a_kind() {
     let gate = Gate::echo();
     for name in ["mutate", "validate", "convert"] {
-        for path in [
-            format!("/{name}"),
-            format!("/{name}/tdsets"),
-            format!("/{name}?timeout=10s"),
-        ] {
+        for path in [format!("/{name}"), format!("/{name}/tdsets"), format!("/{name}?timeout=10s")] {
             let response = gate.post(&path).body("{}").send().await.unwrap();
             assert_eq!(response.status(), 200, "{path}");
             assert_eq!(response.headers()["content-type"], "application/json");
@@ -32,44 +28,22 @@ async fn each_path_asks_for_its_review_with_or_without_a_kind() {
 #[tokio::test]
 async fn any_other_path_is_not_found_and_any_other_method_not_allowed() {
     let gate = Gate::echo();
-    for path in [
-        "/",
-        "/validation",
-        "/validate/",
-        "/validate/a/b",
-        "/metrics",
-        "/readyz",
-    ] {
+    for path in ["/", "/validation", "/validate/", "/validate/a/b", "/metrics", "/readyz"] {
         let response = gate.post(path).body("{}").send().await.unwrap();
         assert_eq!(response.status(), 404, "{path}");
         assert_eq!(json(response).await["reason"], "NotFound");
     }
-    let response = gate
-        .authority
-        .client()
-        .get(gate.url("/validate"))
-        .send()
-        .await
-        .unwrap();
+    let response = gate.authority.client().get(gate.url("/validate")).send().await.unwrap();
     assert_eq!(response.status(), 405);
     assert_eq!(response.headers()["allow"], "POST");
-    assert_eq!(
-        json(response).await["message"],
-        "unsupported method GET: expected POST"
-    );
-    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="other",code="404"} 6"#)
-        .await;
-    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="other",code="405"} 1"#)
-        .await;
+    assert_eq!(json(response).await["message"], "unsupported method GET: expected POST");
+    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="other",code="404"} 6"#).await;
+    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="other",code="405"} 1"#).await;
 }
 
 #[tokio::test]
 async fn a_body_of_the_limit_is_judged_and_one_byte_more_is_a_failure_inside_the_review() {
-    let small = Limits {
-        admission_body: 1000,
-        conversion_body: 2000,
-        ..limits()
-    };
+    let small = Limits { admission_body: 1000, conversion_body: 2000, ..limits() };
     let gate = Gate::start(small, echo);
     for (path, limit) in [("/validate", 1000), ("/mutate", 1000), ("/convert", 2000)] {
         let whole = json(gate.post(path).body("x".repeat(limit)).send().await.unwrap()).await;
@@ -94,9 +68,7 @@ async fn a_client_that_writes_past_the_limit_still_reads_the_answer() {
 async fn what_is_not_plain_json_is_refused_inside_the_review() {
     let gate = Gate::echo();
     let client = gate.authority.client();
-    let yaml = client
-        .post(gate.url("/validate"))
-        .header("content-type", "application/yaml");
+    let yaml = client.post(gate.url("/validate")).header("content-type", "application/yaml");
     let response = yaml.body("a: 1").send().await.unwrap();
     assert_eq!(response.status(), 200);
     let refused = json(response).await;
@@ -108,10 +80,7 @@ async fn what_is_not_plain_json_is_refused_inside_the_review() {
     assert_eq!(refused["read"], 4);
     let gzip = gate.post("/convert").header("content-encoding", "gzip").body("x");
     let refused = json(gzip.send().await.unwrap()).await;
-    assert_eq!(
-        refused["message"],
-        r#"unsupported Content-Encoding "gzip": expected none"#
-    );
+    assert_eq!(refused["message"], r#"unsupported Content-Encoding "gzip": expected none"#);
 }
 
 #[tokio::test]
@@ -134,35 +103,18 @@ async fn a_body_that_does_not_come_is_answered_with_what_there_is() {
     let gate = Gate::echo();
     let mut connection = gate.connect().await;
     let head = "POST /validate?timeout=100ms HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n";
-    connection
-        .send(&format!("{head}content-length: 100\r\n\r\n{{\"half\""))
-        .await;
+    connection.send(&format!("{head}content-length: 100\r\n\r\n{{\"half\"")).await;
     let answer = connection.answer().await;
     assert_eq!(answer.status, 200);
-    assert_eq!(
-        (&answer.body["failure"], &answer.body["read"]),
-        (&504.into(), &7.into())
-    );
+    assert_eq!((&answer.body["failure"], &answer.body["read"]), (&504.into(), &7.into()));
 }
 
 #[tokio::test]
 async fn a_timeout_that_is_none_is_refused_with_what_is_allowed() {
     let gate = Gate::echo();
-    let refused = json(
-        gate.post("/validate?timeout=soon")
-            .body("{}")
-            .send()
-            .await
-            .unwrap(),
-    )
-    .await;
+    let refused = json(gate.post("/validate?timeout=soon").body("{}").send().await.unwrap()).await;
     assert_eq!(refused["failure"], 400);
-    assert!(
-        refused["message"]
-            .as_str()
-            .unwrap()
-            .contains(r#"timeout: "soon""#)
-    );
+    assert!(refused["message"].as_str().unwrap().contains(r#"timeout: "soon""#));
 }
 
 #[tokio::test]
@@ -180,29 +132,22 @@ async fn a_panic_is_one_reviews_failure_and_the_connection_lives_on() {
     }
     assert_eq!(connection.ask("/validate", "{}").await.body["read"], 2);
     gate.shows("gatehouse_panics_total 2").await;
-    gate.shows(r#"gatehouse_reviews_total{endpoint="validate",kind="",operation="",code="500"} 2"#)
-        .await;
-    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 3"#)
-        .await;
-    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/validate"} 0"#)
-        .await;
+    gate.shows(r#"gatehouse_reviews_total{endpoint="validate",kind="",operation="",code="500"} 2"#).await;
+    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 3"#).await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/validate"} 0"#).await;
 }
 
 #[tokio::test]
 async fn over_the_number_in_flight_a_client_is_told_to_come_again() {
     let barrier = Barrier::default();
     let held = barrier.clone();
-    let one = Limits {
-        in_flight: 1,
-        ..limits()
-    };
+    let one = Limits { in_flight: 1, ..limits() };
     let gate = Gate::start(one, move |endpoint, body| {
         held.pass();
         echo(endpoint, body)
     });
     let first = tokio::spawn(gate.post("/convert").body(large()).send());
-    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#)
-        .await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#).await;
     let response = gate.post("/validate").body("{}").send().await.unwrap();
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["retry-after"], "1");
@@ -218,10 +163,7 @@ async fn over_the_number_in_flight_a_client_is_told_to_come_again() {
 async fn large_reviews_wait_for_each_other_and_small_ones_do_not_wait_for_them() {
     let barrier = Barrier::default();
     let held = barrier.clone();
-    let one = Limits {
-        large_in_flight: 1,
-        ..limits()
-    };
+    let one = Limits { large_in_flight: 1, ..limits() };
     let gate = Gate::start(one, move |endpoint, body| {
         if body.len() > 2 {
             held.pass();
@@ -229,17 +171,13 @@ async fn large_reviews_wait_for_each_other_and_small_ones_do_not_wait_for_them()
         echo(endpoint, body)
     });
     let first = tokio::spawn(gate.post("/convert").body(large()).send());
-    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#)
-        .await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#).await;
     let second = gate.post("/convert?timeout=200ms").body(large()).send();
     assert_eq!(json(within(second).await.unwrap()).await["failure"], 504);
     let small = gate.post("/convert").body("{}").send();
     assert_eq!(json(within(small).await.unwrap()).await["read"], 2);
     barrier.open();
-    assert_eq!(
-        json(within(first).await.unwrap().unwrap()).await["failure"],
-        Value::Null
-    );
+    assert_eq!(json(within(first).await.unwrap().unwrap()).await["failure"], Value::Null);
 }
 
 #[tokio::test]

@@ -22,7 +22,7 @@ use tokio_rustls::client::TlsStream;
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// So long that no test lives to see it.
-pub const NEVER: Duration = Duration::from_secs(86_400);
+pub const NEVER: Duration = Duration::from_hours(24);
 
 pub fn install_provider() {
     // The second test of a process finds it installed.
@@ -48,10 +48,7 @@ impl Authority {
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate = parameters.self_signed(&key).unwrap();
-        Self {
-            certificate: certificate.der().clone(),
-            issuer: Issuer::new(parameters, key),
-        }
+        Self { certificate: certificate.der().clone(), issuer: Issuer::new(parameters, key) }
     }
 
     pub fn leaf(&self) -> Leaf {
@@ -71,20 +68,14 @@ impl Authority {
     pub fn connector(&self, protocols: &[&str]) -> TlsConnector {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
-        let mut config = rustls::ClientConfig::builder()
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
         TlsConnector::from(Arc::new(config))
     }
 
     pub fn client(&self) -> reqwest::Client {
         let certificate = reqwest::Certificate::from_der(&self.certificate).unwrap();
-        reqwest::Client::builder()
-            .tls_certs_only([certificate])
-            .no_proxy()
-            .build()
-            .unwrap()
+        reqwest::Client::builder().tls_certs_only([certificate]).no_proxy().build().unwrap()
     }
 }
 
@@ -109,10 +100,7 @@ where
         });
         Answer {
             body: told.to_string().into_bytes(),
-            report: Report {
-                code: failure.code,
-                ..Report::default()
-            },
+            report: Report { code: failure.code, ..Report::default() },
         }
     }
 }
@@ -120,13 +108,8 @@ where
 /// Says which review was asked for and how long it was.
 pub fn echo(endpoint: Endpoint, body: &[u8]) -> Answer {
     Answer {
-        body: json!({"endpoint": endpoint.name(), "read": body.len()})
-            .to_string()
-            .into_bytes(),
-        report: Report {
-            code: 200,
-            ..Report::default()
-        },
+        body: json!({"endpoint": endpoint.name(), "read": body.len()}).to_string().into_bytes(),
+        report: Report { code: 200, ..Report::default() },
     }
 }
 
@@ -200,10 +183,7 @@ impl Gate {
     }
 
     pub fn post(&self, path: &str) -> reqwest::RequestBuilder {
-        self.authority
-            .client()
-            .post(self.url(path))
-            .header("content-type", "application/json")
+        self.authority.client().post(self.url(path)).header("content-type", "application/json")
     }
 
     /// One HTTP/1.1 connection, spoken by hand.
@@ -245,9 +225,7 @@ pub struct Raw {
 
 impl Raw {
     pub fn says_close(&self) -> bool {
-        self.head
-            .to_ascii_lowercase()
-            .contains("\r\nconnection: close\r\n")
+        self.head.to_ascii_lowercase().contains("\r\nconnection: close\r\n")
     }
 }
 
@@ -272,10 +250,7 @@ impl Connection {
             let length = head
                 .to_ascii_lowercase()
                 .lines()
-                .find_map(|line| {
-                    line.strip_prefix("content-length: ")
-                        .map(|text| text.parse().unwrap())
-                })
+                .find_map(|line| line.strip_prefix("content-length: ").map(|text| text.parse().unwrap()))
                 .unwrap_or(0);
             let mut body = vec![0; length];
             self.0.read_exact(&mut body).await.unwrap();
@@ -306,9 +281,7 @@ pub fn request(path: &str, body: &str) -> String {
 
 /// What `work` gives, or a failed test when it takes too long.
 pub async fn within<Output>(work: impl Future<Output = Output>) -> Output {
-    tokio::time::timeout(PATIENCE, work)
-        .await
-        .expect("it takes too long")
+    tokio::time::timeout(PATIENCE, work).await.expect("it takes too long")
 }
 
 /// A review that the gate judges on a thread of its own.

@@ -16,10 +16,7 @@ pub async fn http2(gate: &Gate) -> (SendRequest<String>, JoinHandle<hyper::Resul
 }
 
 pub fn post(gate: &Gate, path: &str, body: &str) -> Request<String> {
-    Request::post(gate.url(path))
-        .header("content-type", "application/json")
-        .body(body.to_owned())
-        .unwrap()
+    Request::post(gate.url(path)).header("content-type", "application/json").body(body.to_owned()).unwrap()
 }
 
 #[tokio::test]
@@ -32,11 +29,7 @@ async fn a_client_gets_the_best_protocol_that_it_offers() {
         (&[], None),
     ] {
         let stream = gate.handshake(offered).await;
-        let protocol = stream
-            .get_ref()
-            .1
-            .alpn_protocol()
-            .map(|name| str::from_utf8(name).unwrap());
+        let protocol = stream.get_ref().1.alpn_protocol().map(|name| str::from_utf8(name).unwrap());
         assert_eq!(protocol, chosen, "{offered:?}");
     }
     let mut silent = Connection(gate.handshake(&[]).await);
@@ -48,17 +41,11 @@ async fn http2_serves_many_reviews_at_once() {
     let gate = Gate::echo();
     let (mut sender, _connection) = http2(&gate).await;
     let mut answers: Vec<Response<Incoming>> = Vec::new();
-    let asked: Vec<_> = (0..100)
-        .map(|_| sender.send_request(post(&gate, "/validate", "{}")))
-        .collect();
+    let asked: Vec<_> = (0..100).map(|_| sender.send_request(post(&gate, "/validate", "{}"))).collect();
     for answer in asked {
         answers.push(within(answer).await.unwrap());
     }
-    assert!(
-        answers
-            .iter()
-            .all(|one| one.status() == 200 && one.version() == Version::HTTP_2)
-    );
+    assert!(answers.iter().all(|one| one.status() == 200 && one.version() == Version::HTTP_2));
     gate.shows("gatehouse_connections_total 1").await;
 }
 
@@ -83,19 +70,10 @@ async fn a_new_certificate_is_seen_by_the_next_handshake_and_the_old_connection_
 async fn a_client_that_distrusts_the_certificate_is_counted_and_hurts_nobody() {
     let gate = Gate::echo();
     let stranger = crate::support::Authority::new();
-    let failed = stranger
-        .client()
-        .post(gate.url("/validate"))
-        .body("{}")
-        .send()
-        .await;
+    let failed = stranger.client().post(gate.url("/validate")).body("{}").send().await;
     assert!(failed.is_err());
-    gate.shows(r#"gatehouse_handshakes_failed_total{reason="tls"} 1"#)
-        .await;
-    assert_eq!(
-        gate.post("/validate").body("{}").send().await.unwrap().status(),
-        200
-    );
+    gate.shows(r#"gatehouse_handshakes_failed_total{reason="tls"} 1"#).await;
+    assert_eq!(gate.post("/validate").body("{}").send().await.unwrap().status(), 200);
     gate.shows("gatehouse_connections_total 2").await;
 }
 
