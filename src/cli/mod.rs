@@ -19,10 +19,11 @@ pub const FAILED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
 
-/// Guards, converts and works EtcdCluster and TDSet objects.
+/// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
     version,
+    about,
     propagate_version = true,
     after_help = "Exit codes: 0 it worked, 1 it failed or found faults, 2 the command line is wrong.\n\
                   GATEHOUSE_LOG filters the log: info, or gatehouse=debug,kube=warn."
