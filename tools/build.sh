@@ -21,6 +21,7 @@ readonly here cache
 
 compiler=   # process id of the running go build
 unfinished= # file that it writes
+scratch=    # folder that it works in
 
 say() { printf '%s\n' "$*"; }
 fail() {
@@ -31,8 +32,9 @@ fail() {
 usage() { sed -n '/^# Builds/,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}"; }
 
 cleanup() {
-    if [[ -n $compiler ]]; then kill "$compiler" 2>/dev/null || true; fi
+    if [[ -n $compiler ]] && kill "$compiler" 2>/dev/null; then wait "$compiler" || true; fi
     if [[ -n $unfinished ]]; then rm -f -- "$unfinished"; fi
+    if [[ -n $scratch ]]; then rm -rf -- "$scratch"; fi
 }
 trap cleanup EXIT
 trap 'exit 130' INT
@@ -136,7 +138,12 @@ compile() {
     say "$what: building (cold: $how_long on two cores)"
     start=$SECONDS
     next=$PROGRESS_SECONDS
-    (cd "$here/$folder" && GOWORK=off CGO_ENABLED=0 exec go build -trimpath -ldflags "$ldflags" -o "$unfinished" "$package") 9>&- &
+    scratch=$(mktemp -d)
+    (
+        cd "$here/$folder"
+        export GOWORK=off CGO_ENABLED=0 GOTMPDIR=$scratch
+        exec go build -trimpath -ldflags "$ldflags" -o "$unfinished" "$package"
+    ) 9>&- &
     compiler=$!
     while kill -0 "$compiler" 2>/dev/null; do
         sleep 1
@@ -149,6 +156,8 @@ compile() {
     compiler=
     mv -f -- "$unfinished" "$bin/$name"
     unfinished=
+    rm -rf -- "$scratch"
+    scratch=
     printf '%s\n' "$sum" >"${bin%/bin}/stamps/.$name.$$"
     mv -f -- "${bin%/bin}/stamps/.$name.$$" "${bin%/bin}/stamps/$name"
     say "$what: built in $((SECONDS - start)) s"

@@ -159,15 +159,11 @@ mod tests {
             walk(&name, &mut schema, &mut |path, node| {
                 let described = node.description.as_deref();
                 if node.properties.is_none() && !path.ends_with(']') && !path.ends_with('}') {
-                    let known = ["apiVersion", "kind", "metadata"]
-                        .iter()
-                        .any(|own| path == format!("{name}.{own}"));
+                    let known =
+                        ["apiVersion", "kind", "metadata"].iter().any(|own| path == format!("{name}.{own}"));
                     assert!(described.is_some() || known, "{path} is not described");
                 }
-                assert!(
-                    described.is_none_or(|text| text.len() < 700),
-                    "{path}: {described:?}"
-                );
+                assert!(described.is_none_or(|text| text.len() < 700), "{path}: {described:?}");
             });
         }
     }
@@ -182,10 +178,8 @@ mod tests {
                 .collect();
             assert_eq!(found, [("v1", true, None), ("v1alpha1", false, Some(true))]);
             let warning = versions[1].deprecation_warning.clone().unwrap();
-            let expected = format!(
-                "gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1",
-                kind.names().kind
-            );
+            let expected =
+                format!("gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1", kind.names().kind);
             assert_eq!(warning, expected);
         }
     }

@@ -30,13 +30,7 @@ pub const USAGE: u8 = 2;
 )]
 pub struct Cli {
     /// How log lines look: text on a terminal and JSON elsewhere, unless said otherwise.
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        default_value_t,
-        env = "GATEHOUSE_LOG_FORMAT"
-    )]
+    #[arg(long, global = true, value_enum, default_value_t, env = "GATEHOUSE_LOG_FORMAT")]
     pub log_format: LogFormat,
     /// What to do.
     #[command(subcommand)]
@@ -54,10 +48,11 @@ pub enum Command {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let filter = std::env::var(FILTER_VARIABLE).ok();
-    let done = telemetry::init(cli.log_format, filter.as_deref())
-        .map_err(Into::into)
-        .and_then(|()| match cli.command {
-            Command::Serve(options) => serve::run(options),
+    let done =
+        telemetry::init(cli.log_format, filter.as_deref()).map_err(Into::into).and_then(|()| {
+            match cli.command {
+                Command::Serve(options) => serve::run(options),
+            }
         });
     match done {
         Ok(()) => ExitCode::from(OK),
@@ -72,10 +67,6 @@ pub fn run(cli: Cli) -> ExitCode {
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn complain(error: &(dyn std::error::Error + 'static)) {
-    let label = if std::io::stderr().is_terminal() {
-        "\u{1b}[1;31merror:\u{1b}[0m"
-    } else {
-        "error:"
-    };
+    let label = if std::io::stderr().is_terminal() { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
     eprintln!("{label} {}", chain(error));
 }

@@ -7,8 +7,14 @@ use crate::support::{Bed, Namespace};
 
 pub const TESTS: &[Test] = &[
     ("five_faults_are_told_in_one_answer", five_faults_are_told_in_one_answer),
-    ("the_same_faults_are_told_in_the_old_versions_paths", the_same_faults_are_told_in_the_old_versions_paths),
-    ("a_converted_request_is_answered_in_its_authors_paths", a_converted_request_is_answered_in_its_authors_paths),
+    (
+        "the_same_faults_are_told_in_the_old_versions_paths",
+        the_same_faults_are_told_in_the_old_versions_paths,
+    ),
+    (
+        "a_converted_request_is_answered_in_its_authors_paths",
+        a_converted_request_is_answered_in_its_authors_paths,
+    ),
     ("a_protected_object_is_not_deleted", a_protected_object_is_not_deleted),
     ("immutable_fields_stay", immutable_fields_stay),
     ("what_absent_fields_mean_is_written_at_creation", what_absent_fields_mean_is_written_at_creation),
@@ -101,7 +107,9 @@ fn immutable_fields_stay(bed: &Bed) {
     let old = "etcdclusters.v1alpha1.gatehouse.dev";
     let refused = namespace.kubectl(&["patch", old, "firm", "--type=merge", "-p", through_the_old]).fails();
     assert!(refused.contains("spec.storageSize"), "{refused}");
-    namespace.kubectl(&["patch", NEW, "firm", "--type=merge", "-p", r#"{"spec":{"storage":{"size":"20Gi"}}}"#]).ok();
+    namespace
+        .kubectl(&["patch", NEW, "firm", "--type=merge", "-p", r#"{"spec":{"storage":{"size":"20Gi"}}}"#])
+        .ok();
 }
 
 fn what_absent_fields_mean_is_written_at_creation(bed: &Bed) {

@@ -76,9 +76,9 @@ fn main() -> ExitCode {
         conclusion = Some(outcome);
     }
     let alone = ALONE.iter().flat_map(|(module, tests)| {
-        tests.iter().map(move |(name, test)| {
-            Trial::test(format!("alone::{module}::{name}"), move || finished(test))
-        })
+        tests
+            .iter()
+            .map(move |(name, test)| Trial::test(format!("alone::{module}::{name}"), move || finished(test)))
     });
     let outcome = libtest_mimic::run(&arguments, alone.collect());
     failed |= outcome.has_failed();
@@ -97,13 +97,17 @@ fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, fn(
         let name = |test: &str| format!("v{}::{}::{test}", version.minor(), module.name);
         module.tests.iter().map(move |(test, run)| (name(test), *run))
     });
-    tests.filter(|(name, _)| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()))).collect()
+    tests
+        .filter(|(name, _)| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str())))
+        .collect()
 }
 
 /// A panic is a failure with the message that was printed.
 fn finished(test: impl FnOnce() + std::panic::UnwindSafe) -> Result<(), Failed> {
     std::panic::catch_unwind(test).map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
-        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned())).unwrap_or_default().into()
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            .unwrap_or_default()
+            .into()
     })
 }

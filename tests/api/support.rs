@@ -150,7 +150,10 @@ impl Namespace<'_> {
     /// One object as it is served: `get("tdsets.v1.gatehouse.dev", "shop")`.
     #[track_caller]
     pub fn get(&self, resource: &str, name: &str) -> Value {
-        serde_json::from_str(&self.kubectl(&["get", resource, name, "-o", "json"]).ok()).expect("JSON")
+        serde_json::from_str(
+            &self.kubectl(&["get", resource, name, "-o", "json", "--show-managed-fields"]).ok(),
+        )
+        .expect("JSON")
     }
 
     /// Waits until a field has a value, watching: `until("deployment/shop", "{.spec.replicas}", "5")`.
@@ -184,10 +187,18 @@ impl Gate {
 
     /// The same with more options.
     pub fn install_with(cluster: &ControlPlane, options: &[&str]) -> Result<Self, String> {
-        let kubeconfig =
-            cluster.kubeconfig_for_service_account(NAMESPACE, "gatehouse").map_err(|error| error.to_string())?;
+        let kubeconfig = cluster
+            .kubeconfig_for_service_account(NAMESPACE, "gatehouse")
+            .map_err(|error| error.to_string())?;
         let mut words = vec!["serve", "--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"];
-        words.extend(["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"]);
+        words.extend([
+            "--webhook-url",
+            "https://127.0.0.1:0",
+            "--drain-delay",
+            "100ms",
+            "--drain-deadline",
+            "1s",
+        ]);
         words.extend(options);
         let mut gate = Self::spawn(cluster.folder(), Some(&kubeconfig), &words)?;
         gate.wait_for("installed")?;
@@ -197,12 +208,15 @@ impl Gate {
     /// Starts gatehouse with these words, and waits until it listens. It ends when this process does: a shell
     /// reads from a pipe that we hold, and kills it when the pipe breaks.
     pub fn spawn(folder: &Path, kubeconfig: Option<&Path>, words: &[&str]) -> Result<Self, String> {
-        const SCRIPT: &str = r#"exec 3<&0; "$@" </dev/null >/dev/null 3<&- & echo $!; (read -r _ <&3; kill -9 $!) & wait $!"#;
+        const SCRIPT: &str =
+            r#"exec 3<&0; "$@" </dev/null >/dev/null 3<&- & echo $!; (read -r _ <&3; kill -9 $!) & wait $!"#;
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let log = folder.join(format!("gatehouse-{}.log", NEXT.fetch_add(1, Ordering::Relaxed)));
         let file = File::create(&log).map_err(|error| error.to_string())?;
         let mut command = Command::new("sh");
-        command.args(["-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_gatehouse"), "--log-format", "json"]).args(words);
+        command
+            .args(["-c", SCRIPT, "sh", env!("CARGO_BIN_EXE_gatehouse"), "--log-format", "json"])
+            .args(words);
         command.env_remove("KUBECONFIG").env("GATEHOUSE_LOG", "info,gatehouse=debug");
         if let Some(kubeconfig) = kubeconfig {
             command.env("KUBECONFIG", kubeconfig);
@@ -216,7 +230,8 @@ impl Gate {
         let nowhere = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut gate = Self { shell, pid, log, address: nowhere, health: nowhere };
         let serving = gate.wait_for("serving")?;
-        let address = |field: &str| serving[field].as_str().and_then(|text| text.parse().ok()).ok_or("no address");
+        let address =
+            |field: &str| serving[field].as_str().and_then(|text| text.parse().ok()).ok_or("no address");
         (gate.address, gate.health) = (address("address")?, address("health")?);
         Ok(gate)
     }

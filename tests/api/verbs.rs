@@ -50,9 +50,10 @@ fn apply_again_changes_nothing(bed: &Bed) {
 
 fn two_managers_in_two_versions_never_loop(bed: &Bed) {
     let namespace = bed.namespace();
-    let of_new = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
+    let of_new =
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
         "spec": {"image": {"pullPolicy": "Always"}, "podTemplate": {"priorityClassName": "high"}}})
-    .to_string();
+        .to_string();
     let apply = |manager: &str, manifest: &str| {
         namespace.kubectl(&["apply", "--server-side", "--field-manager", manager]).input(manifest).ok();
     };
@@ -102,7 +103,10 @@ fn an_object_reads_in_both_versions(bed: &Bed) {
     assert!(namespace.kubectl(&["get", "gatehouse"]).ok().contains("seen"), "the category lists it");
     assert!(namespace.kubectl(&["get", "etcd"]).warnings().is_empty(), "the hub is not deprecated");
     let warned = namespace.kubectl(&["get", OLD]).warnings();
-    assert!(warned.contains("gatehouse.dev/v1alpha1 EtcdCluster is deprecated; use gatehouse.dev/v1"), "{warned}");
+    assert!(
+        warned.contains("gatehouse.dev/v1alpha1 EtcdCluster is deprecated; use gatehouse.dev/v1"),
+        "{warned}"
+    );
 }
 
 fn create_replace_and_patch_work_in_both_versions(bed: &Bed) {
@@ -116,7 +120,8 @@ fn create_replace_and_patch_work_in_both_versions(bed: &Bed) {
         let merge = json!({"spec": {field: 5}}).to_string();
         namespace.kubectl(&["patch", resource, field, "--type=merge", "-p", &merge]).ok();
         let path = format!("/spec/{field}");
-        let steps = json!([{"op": "test", "path": path, "value": 5}, {"op": "replace", "path": path, "value": 3}]);
+        let steps =
+            json!([{"op": "test", "path": path, "value": 5}, {"op": "replace", "path": path, "value": 3}]);
         namespace.kubectl(&["patch", resource, field, "--type=json", "-p", &steps.to_string()]).ok();
         assert_eq!(namespace.get(resource, field)["spec"][field], 3);
         namespace.kubectl(&["delete", resource, field]).ok();

@@ -32,7 +32,9 @@ pub use options::Options;
 enum Error {
     #[error("failed to listen on {address}")]
     Health { address: SocketAddr, source: std::io::Error },
-    #[error("unable to find a Kubernetes API: expected KUBECONFIG or a pod's service account, or --webhook-only")]
+    #[error(
+        "unable to find a Kubernetes API: expected KUBECONFIG or a pod's service account, or --webhook-only"
+    )]
     NoCluster { source: Box<dyn std::error::Error + Send + Sync> },
 }
 
