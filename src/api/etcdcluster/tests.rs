@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
+use crate::api::judge::{Change, Written, judge};
 
 fn definition() -> Value {
     serde_json::to_value(EtcdClusterKind.definition()).unwrap()
@@ -86,5 +87,52 @@ fn both_versions_have_their_scale_paths() {
         assert_eq!(one["subresources"]["scale"]["specReplicasPath"], path);
         assert_eq!(one["subresources"]["scale"]["labelSelectorPath"], ".status.selector");
         assert!(one["subresources"]["status"].is_object());
+    }
+}
+
+const ACCEPTED: &[&str] = &[
+    include_str!("../../../examples/etcdcluster/minimal.yaml"),
+    include_str!("../../../examples/etcdcluster/production.yaml"),
+    include_str!("../../../examples/etcdcluster/restored.yaml"),
+    include_str!("../../../examples/etcdcluster/classic-v1alpha1.yaml"),
+];
+
+const REJECTED: &[&str] = &[
+    include_str!("../../../examples/rejected/etcdcluster-auth-without-tls.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-backup-details.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-backup-nowhere.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-five-faults-v1alpha1.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-five-faults.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-half-a-pair.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-memory-stopped.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-options.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-unsupported-version.yaml"),
+];
+
+/// The verdict on a manifest, as at its creation, with paths as its author wrote them.
+fn create(manifest: &str) -> Verdict {
+    let object: Value = serde_saphyr::from_str(manifest).unwrap();
+    let author: Version = object["apiVersion"].as_str().unwrap().parse().unwrap();
+    let mut hub = EtcdClusterKind.lens().convert(object, author, Version::V1);
+    EtcdClusterKind.default(&mut hub, author);
+    let new = Written { version: Version::V1, object: &hub };
+    judge(&EtcdClusterKind, &Change { new, old: None, author, now: Timestamp::UNIX_EPOCH })
+}
+
+#[test]
+fn every_example_is_accepted() {
+    for manifest in ACCEPTED {
+        assert_eq!(create(manifest).faults, [], "{manifest}");
+    }
+}
+
+#[test]
+fn every_rejected_example_has_the_faults_that_its_first_line_names() {
+    for manifest in REJECTED {
+        let named = manifest.lines().next().unwrap().strip_prefix("# refused: ").unwrap();
+        let named: BTreeSet<String> = named.split(", ").map(str::to_owned).collect();
+        let found: BTreeSet<String> =
+            create(manifest).faults.iter().map(|fault| fault.path.to_string()).collect();
+        assert_eq!(found, named, "{manifest}");
     }
 }
