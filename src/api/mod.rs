@@ -119,6 +119,12 @@ pub trait Kind: Send + Sync {
     /// second pass.
     fn default(&self, object: &mut Value, written: Version) -> Vec<Warning>;
 
+    /// Completes an update in the hub version with what the version that its author used promises and cannot say.
+    /// As [`Kind::default`], adds only.
+    fn complete(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
+        Vec::new()
+    }
+
     /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
     /// are those of the hub.
     fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict;

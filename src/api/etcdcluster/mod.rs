@@ -51,6 +51,10 @@ impl Kind for EtcdClusterKind {
         default::on_create(object, written)
     }
 
+    fn complete(&self, object: &mut Value, written: Version) -> Vec<Warning> {
+        default::on_update(object, written)
+    }
+
     fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
         validate::validate(object, old)
     }

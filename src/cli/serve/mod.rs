@@ -152,7 +152,7 @@ fn keep_installed(
                 () = certificates.served() => {}
                 () = life.stopping() => return Ok(()),
             }
-            plan.bundle = certificates.state().facts.bundle;
+            plan.bundle = certificates.fresh().await.facts.bundle;
             install::install(&client, &plan, listener).await?;
             info!(address = %plan.address, "installed");
             life.ready().set();
