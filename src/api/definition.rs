@@ -107,7 +107,7 @@ mod tests {
     fn schemas() -> Vec<(String, JSONSchemaProps)> {
         let versions = KINDS.iter().flat_map(|kind| {
             let definition = kind.definition();
-            definition.spec.versions.into_iter().map(|version| {
+            definition.spec.versions.iter().cloned().map(|version| {
                 let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
                 (format!("{}/{}", kind.names().kind, version.name), schema.unwrap())
             })
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn the_hub_is_stored_and_the_other_version_warns() {
         for kind in KINDS {
-            let versions = kind.definition().spec.versions;
+            let versions = &kind.definition().spec.versions;
             let found: Vec<_> = versions
                 .iter()
                 .map(|version| (version.name.as_str(), version.storage, version.deprecated))
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_definition_stays_small() {
         for kind in KINDS {
-            let size = serde_json::to_string(&kind.definition()).unwrap().len();
+            let size = serde_json::to_string(kind.definition()).unwrap().len();
             assert!(size < 200_000, "{} has {size} bytes", kind.names().kind);
         }
     }
