@@ -107,7 +107,7 @@ mod tests {
     fn schemas() -> Vec<(String, JSONSchemaProps)> {
         let versions = KINDS.iter().flat_map(|kind| {
             let definition = kind.definition();
-            definition.spec.versions.clone().into_iter().map(|version| {
+            definition.spec.versions.iter().cloned().map(|version| {
                 let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
                 (format!("{}/{}", kind.names().kind, version.name), schema.unwrap())
             })
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_definition_stays_small() {
         for kind in KINDS {
-            let size = serde_json::to_string(&kind.definition()).unwrap().len();
+            let size = serde_json::to_string(kind.definition()).unwrap().len();
             assert!(size < 200_000, "{} has {size} bytes", kind.names().kind);
         }
     }

@@ -14,6 +14,7 @@
 
 #[cfg(test)]
 pub mod arbitrary;
+pub mod condition;
 pub mod cron;
 pub mod definition;
 pub mod duration;

@@ -180,6 +180,7 @@ impl Shift {
 }
 
 /// The changes of the clocks of `zone` after `from` and not after `until`.
+#[must_use]
 pub fn shifts(zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Shift> {
     let mut offset = zone.to_offset(from);
     zone.following(from)
