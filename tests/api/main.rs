@@ -9,6 +9,10 @@
 //! A missing part is an error that says what to run; nothing is skipped in silence.
 
 mod admission;
+mod conversion;
+mod corpus;
+mod direct;
+mod lifecycle;
 mod support;
 mod verbs;
 
@@ -38,10 +42,12 @@ const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
 
 const MODULES: &[Module] = &[
     Module { name: "admission", tests: admission::TESTS, versions: EVERY },
+    Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
+    Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 
-const ALONE: &[(&str, &[Alone])] = &[];
+const ALONE: &[(&str, &[Alone])] = &[("lifecycle", lifecycle::TESTS)];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
