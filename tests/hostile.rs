@@ -418,7 +418,6 @@ async fn numbers_beyond_all_bounds_are_never_allowed() {
     let numbers = [
         "1e400",
         "-1e400",
-        "1e-400",
         "99999999999999999999",
         "18446744073709551616",
         "3.0000001",
@@ -439,13 +438,11 @@ async fn numbers_beyond_all_bounds_are_never_allowed() {
         for path in ["/mutate", "/validate"] {
             let body = review.replacen("\"replicas\":3", &format!("\"replicas\":{number}"), 1);
             let answer = program.ask(path, body).await;
-            if number == "1e-400" {
-                continue; // a zero, as every reader of doubles has it
-            }
             let (code, message, uid) = refusal(path, &answer);
             assert!([400, 422].contains(&code), "{number:.40}: {code}");
             assert_eq!(uid, UID, "{number:.40}");
-            assert!(message.contains("replicas") || message.contains("object"), "{number:.40}: {message}");
+            let told = message.contains("spec.replicas") || message.contains("line 1 column");
+            assert!(told && message.len() < 1000, "{number:.40}: {message:.1000}");
         }
     }
     program.is_sane().await;
