@@ -98,10 +98,7 @@ fn repair(object: &mut Value, faults: &[Fault]) -> bool {
 
 /// Removes a field; false where it is the item of a list, whose removal would shift the others.
 fn remove(value: &mut Value, path: &[Segment]) -> bool {
-    let (step, rest) = match path.split_first() {
-        Some(split) => split,
-        None => return false,
-    };
+    let Some((step, rest)) = path.split_first() else { return false };
     match (step, rest.is_empty()) {
         (Segment::Field(name), true) => {
             value.as_object_mut().is_some_and(|fields| fields.shift_remove(name.as_ref()).is_some())

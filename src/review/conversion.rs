@@ -52,7 +52,7 @@ pub(super) fn answer(body: &[u8]) -> Answer {
                 objects: converted.len(),
                 ..Report::default()
             },
-            body: document(&request.uid, Status { status: "Success", ..Status::default() }, converted),
+            body: document(&request.uid, Status { outcome: "Success", ..Status::default() }, converted),
         },
         Err(failure) => refuse(&request.uid, &failure),
     }

@@ -52,7 +52,7 @@ pub enum Row {
         /// Where the hub has it.
         hub: &'static str,
         /// How the fields of an item map.
-        items: &'static [Row],
+        items: &'static [Self],
         /// The key that items of the hub need and those of the spoke lack.
         name: Option<ItemName>,
     },

@@ -26,7 +26,7 @@ fn up(kind: &dyn Kind, object: &Value) -> Value {
     kind.lens().convert(object.clone(), SPOKE, HUB)
 }
 
-fn tdset(spec: Value) -> Value {
+fn tdset(spec: &Value) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "shop"}, "spec": spec})
 }
 
@@ -135,7 +135,7 @@ fn absent_stays_absent() {
 #[test]
 fn a_window_that_moved_keeps_its_minutes_and_an_edited_one_its_days() {
     let window = |name: &str, from: &str, replicas: i32| json!({"name": name, "from": from, "to": "23:15", "days": ["Mon"], "replicas": replicas});
-    let hub = tdset(json!({"windows": [window("a", "18:30", 1), window("b", "20:45", 2)]}));
+    let hub = tdset(&json!({"windows": [window("a", "18:30", 1), window("b", "20:45", 2)]}));
     let mut shown = down(&TDSetKind, &hub);
     assert_eq!(shown["spec"]["schedulingConfig"][0], json!({"startTime": 18, "endTime": 0, "replica": 1}));
     shown["spec"]["schedulingConfig"].as_array_mut().unwrap().swap(0, 1);
@@ -147,7 +147,7 @@ fn a_window_that_moved_keeps_its_minutes_and_an_edited_one_its_days() {
 
 #[test]
 fn a_window_added_through_the_old_version_gets_a_free_name() {
-    let hub = tdset(json!({"windows": [{"name": "w1", "from": "01:00", "to": "02:00", "replicas": 1}]}));
+    let hub = tdset(&json!({"windows": [{"name": "w1", "from": "01:00", "to": "02:00", "replicas": 1}]}));
     let mut shown = down(&TDSetKind, &hub);
     let added = json!({"startTime": 3, "endTime": 4, "replica": 2});
     shown["spec"]["schedulingConfig"].as_array_mut().unwrap().push(added);
@@ -172,7 +172,7 @@ fn no_part_appears_that_was_not_there() {
 
 #[test]
 fn an_annotation_without_room_is_replaced_by_a_marker_and_the_stored_object_completes_the_write() {
-    let stored = tdset(json!({"target": {"create": {"image": "a", "command": ["x".repeat(300 * 1024)]}}}));
+    let stored = tdset(&json!({"target": {"create": {"image": "a", "command": ["x".repeat(300 * 1024)]}}}));
     let mut shown = down(&TDSetKind, &stored);
     assert!(super::memory::is_dropped(shown["metadata"]["annotations"][ANNOTATION].as_str().unwrap()));
     shown["spec"]["container"]["image"] = json!("b");
