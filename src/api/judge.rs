@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::field::{Fault, Path, Reason, Segment, Verdict};
-use super::lens::memory::ANNOTATION;
+use super::lens::memory;
 use super::{Kind, Version, schema};
 
 /// An object, and the version that it is written in.
@@ -124,10 +124,19 @@ fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
         Some(path) => Fault { path, ..fault },
         None => Fault {
             detail: format!("{}: {}", fault.path, fault.detail),
-            path: Path::metadata().at("annotations").key(ANNOTATION),
+            path: Path::metadata().at("annotations").key(memory::key(&pointer(&fault.path)).0),
             ..fault
         },
     }
+}
+
+/// The field of a list item lies with its list: that is what one annotation holds.
+fn pointer(path: &Path) -> String {
+    let named = path.segments().iter().map_while(|segment| match segment {
+        Segment::Field(name) => Some(name.as_ref()),
+        Segment::Index(_) | Segment::Key(_) => None,
+    });
+    named.fold(String::new(), |pointer, name| pointer + "/" + name)
 }
 
 /// Turns faults that the stored object has as well into warnings.
