@@ -41,10 +41,7 @@ where
 {
     /// A cache, and the owners of what changes in it; it is filled while that stream is polled. `trim` takes out of
     /// each object what nobody looks at.
-    pub fn watch<Owner>(
-        client: &Client,
-        trim: fn(&mut Child),
-    ) -> (Self, BoxStream<'static, ObjectRef<Owner>>)
+    pub fn watch<Owner>(client: &Client, trim: fn(&mut Child)) -> (Self, BoxStream<'static, ObjectRef<Owner>>)
     where
         Owner: Resource<DynamicType = ()> + 'static,
     {

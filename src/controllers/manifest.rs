@@ -73,7 +73,8 @@ impl Manifest {
     pub fn of<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> Self {
         let place = Place::of(object);
         let mut fields = json!({"apiVersion": place.resource.api_version, "kind": place.resource.kind});
-        if let (Value::Object(fields), Ok(Value::Object(more))) = (&mut fields, serde_json::to_value(object)) {
+        if let (Value::Object(fields), Ok(Value::Object(more))) = (&mut fields, serde_json::to_value(object))
+        {
             fields.extend(more);
             fields.shift_remove("status");
         }
@@ -173,7 +174,8 @@ mod tests {
     use super::*;
 
     fn settled(wanted: &Value, actual: &Value) -> bool {
-        let place = Place { resource: ApiResource::erase::<ConfigMap>(&()), namespace: "a".into(), name: "b".into() };
+        let place =
+            Place { resource: ApiResource::erase::<ConfigMap>(&()), namespace: "a".into(), name: "b".into() };
         !Manifest { place, object: wanted.clone() }.missing_from(actual)
     }
 
@@ -214,7 +216,11 @@ mod tests {
     #[test]
     fn a_field_that_is_no_longer_wanted_shows_in_the_hash() {
         let stamp = |object: Value| {
-            let place = Place { resource: ApiResource::erase::<ConfigMap>(&()), namespace: "a".into(), name: "b".into() };
+            let place = Place {
+                resource: ApiResource::erase::<ConfigMap>(&()),
+                namespace: "a".into(),
+                name: "b".into(),
+            };
             Manifest { place, object }.stamped()
         };
         let before = stamp(json!({"metadata": {"name": "b"}, "data": {"x": "1", "y": "2"}}));

@@ -25,7 +25,8 @@ struct Of {
 }
 
 /// Upper bounds of a pass's duration, in seconds.
-const DURATIONS: [f64; 12] = [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0];
+const DURATIONS: [f64; 12] =
+    [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0];
 
 /// Upper bounds of the time from a transition to its writing, in seconds.
 const LATENESSES: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 10.0, 60.0, 600.0];

@@ -144,8 +144,13 @@ mod tests {
     use super::*;
 
     fn refused(code: u16, reason: &str) -> Error {
-        let status = Status { code, reason: reason.to_owned(), message: "hunter2".to_owned(), ..Status::default() };
-        Error { verb: "apply", object: "deployments a/b".to_owned(), source: call::Error::Refused(Box::new(status)) }
+        let status =
+            Status { code, reason: reason.to_owned(), message: "hunter2".to_owned(), ..Status::default() };
+        Error {
+            verb: "apply",
+            object: "deployments a/b".to_owned(),
+            source: call::Error::Refused(Box::new(status)),
+        }
     }
 
     #[test]
@@ -179,7 +184,14 @@ mod tests {
                 message: "Invalid value: \"hunter2\"".to_owned(),
                 field: "spec.template".to_owned(),
             };
-            status.details = Some(StatusDetails { causes: vec![cause], ..StatusDetails::default() });
+            status.details = Some(StatusDetails {
+                causes: vec![cause],
+                name: String::new(),
+                group: String::new(),
+                kind: String::new(),
+                uid: String::new(),
+                retry_after_seconds: 0,
+            });
         }
         let expected = "failed to apply deployments a/b: Invalid (422): spec.template (FieldValueInvalid)";
         assert_eq!(error.said(), expected);

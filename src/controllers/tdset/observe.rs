@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use super::view::Observed;
 use super::{Operator, Recall};
+use crate::api::Version;
 use crate::api::field::{Fault, Path, Reason};
 use crate::api::judge::{self, Written};
 use crate::api::tdset::TDSetKind;
 use crate::api::tdset::v1::TDSet;
-use crate::api::Version;
 use crate::certs::call::call;
 use crate::controllers::Watched;
 use crate::controllers::manifest::Place;
@@ -60,11 +60,7 @@ async fn raw(operator: &Operator, object: &Watched<TDSet>) -> Result<Value, Erro
 ///
 /// # Errors
 /// When the API server does not say whether something that is not in a cache is there.
-pub async fn parts(
-    operator: &Operator,
-    object: &Watched<TDSet>,
-    now: Timestamp,
-) -> Result<Observed, Error> {
+pub async fn parts(operator: &Operator, object: &Watched<TDSet>, now: Timestamp) -> Result<Observed, Error> {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
     let recall = operator.memory.of(object.meta().uid.as_deref().unwrap_or_default());
     let create = object.0.as_ref().ok().and_then(|tdset| tdset.spec.target.create.as_deref());

@@ -93,10 +93,9 @@ fn work(view: &View) -> Vec<Step> {
     match view.deployment {
         Part::Foreign => {}
         Part::Absent => {
-            let manifest = view.wanted().map_or_else(
-                || wanted.clone(),
-                |replicas| deployment::with_count(wanted.clone(), replicas),
-            );
+            let manifest = view
+                .wanted()
+                .map_or_else(|| wanted.clone(), |replicas| deployment::with_count(wanted.clone(), replicas));
             steps.push(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }));
         }
         Part::Ours(found) => {
@@ -140,9 +139,7 @@ where
 /// The Service, where one is asked for, or none.
 fn in_front(view: &View, create: &Create) -> Option<Step> {
     match (service::service(view.tdset, create), &view.service) {
-        (Some(manifest), Part::Absent) => {
-            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
-        }
+        (Some(manifest), Part::Absent) => Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None })),
         (Some(wanted), Part::Ours(found)) => update(wanted, *found),
         (None, Part::Ours(found)) if !is_going(&found.metadata) => {
             Some(Step::Delete { place: Place::of(*found), uid: found.metadata.uid.clone()? })
@@ -184,7 +181,8 @@ fn warnings(status: &TDSetStatus, previous: &TDSetStatus) -> impl Iterator<Item 
     };
     reasons.into_iter().filter_map(move |(about, state, reason)| {
         let said = find(status, about).filter(|one| one.status == state && one.reason == reason)?;
-        let news = find(previous, about).is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
+        let news = find(previous, about)
+            .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
         news.then_some(Note { warning: true, reason, action: "Reconcile", text: said.message })
     })
 }
@@ -197,7 +195,8 @@ fn transition_note(transition: &PastTransition, edited: bool) -> Note {
         None if to.window.is_empty() => "outside all windows".to_owned(),
         None => format!("window {}", to.window),
     };
-    let when = if edited { "after a change of the object".to_owned() } else { format!("{lateness_ms} ms late") };
+    let when =
+        if edited { "after a change of the object".to_owned() } else { format!("{lateness_ms} ms late") };
     let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
     Note { warning: false, reason: "Scaled", action: "Scale", text }
 }

@@ -86,7 +86,8 @@ pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSet
 
 /// A fault without the value that it is about.
 fn shown(fault: &Fault) -> String {
-    let secret = fault.path.segments().iter().zip(SECRET).all(|(step, name)| step == &Segment::Field(name.into()));
+    let secret =
+        fault.path.segments().iter().zip(SECRET).all(|(step, name)| step == &Segment::Field(name.into()));
     let detail = if secret { String::new() } else { fault.detail.clone() };
     Fault { value: None, detail, ..fault.clone() }.to_string()
 }
@@ -169,11 +170,20 @@ fn progressing(view: &View) -> Statement {
     let (count, has) = (count(deployment), status.replicas.unwrap_or(0));
     let updated = status.updated_replicas.unwrap_or(0);
     let unavailable = count.saturating_sub(status.available_replicas.unwrap_or(0));
-    if view.wanted().is_some_and(|wanted| wanted != count) || !is_seen(deployment) || has != count || updated < has {
-        let message = format!("{updated} of {count} replicas are of the current template, {has} in all{ramp}");
+    if view.wanted().is_some_and(|wanted| wanted != count)
+        || !is_seen(deployment)
+        || has != count
+        || updated < has
+    {
+        let message =
+            format!("{updated} of {count} replicas are of the current template, {has} in all{ramp}");
         about.is(true, Reason::RollingOut, message)
     } else if unavailable > 0 {
-        about.is(!is_stuck(&status.conditions), Reason::PodsNotReady, format!("{unavailable} replicas are not available{ramp}"))
+        about.is(
+            !is_stuck(&status.conditions),
+            Reason::PodsNotReady,
+            format!("{unavailable} replicas are not available{ramp}"),
+        )
     } else {
         about.is(false, Reason::Settled, format!("nothing moves{ramp}"))
     }

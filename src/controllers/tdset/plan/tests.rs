@@ -105,7 +105,8 @@ impl Cluster {
                 let before = self.0.deployment.as_deref();
                 let given = made.spec.as_ref().unwrap().replicas;
                 let count = given.or_else(|| before.map(status::count)).unwrap_or(1);
-                made.metadata.managed_fields = before.and_then(|before| before.metadata.managed_fields.clone());
+                made.metadata.managed_fields =
+                    before.and_then(|before| before.metadata.managed_fields.clone());
                 made.metadata.uid = Some("d".to_owned());
                 scale(&mut made, count, if given.is_some() { MANAGER } else { "nobody" });
                 if given.is_none() && before.is_none() {
@@ -174,7 +175,8 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
     let mut cluster = Cluster::empty(EARLY);
     cluster.pass(&shop());
     let edited = changed("/spec/target/create/image", json!("shop:2"));
-    let expected = ["apply! Deployment 2 as gatehouse-tdset-count", "apply! Deployment null as gatehouse-tdset"];
+    let expected =
+        ["apply! Deployment 2 as gatehouse-tdset-count", "apply! Deployment null as gatehouse-tdset"];
     assert_eq!(verbs(&plan(&edited, &cluster.0).work), expected);
 
     let paused = changed("/spec/suspend", json!(true));
@@ -269,7 +271,10 @@ fn a_field_that_somebody_else_changed_is_taken_back_and_what_they_added_stays() 
     let edits: [(fn(&mut Deployment), bool); 4] = [
         (|deployment| pod(deployment).containers[0].image = Some("other".to_owned()), true),
         (|deployment| deployment.metadata.labels = None, true),
-        (|deployment| deployment.metadata.owner_references.as_mut().unwrap()[0].controller = Some(true), false),
+        (
+            |deployment| deployment.metadata.owner_references.as_mut().unwrap()[0].controller = Some(true),
+            false,
+        ),
         (|deployment| pod(deployment).dns_policy = Some("ClusterFirst".to_owned()), false),
     ];
     for (at, (edit, undone)) in edits.into_iter().enumerate() {
@@ -346,7 +351,8 @@ fn what_is_being_deleted_is_not_written() {
 #[test]
 fn what_is_not_acted_on_is_said_and_nothing_is_done() {
     let reference = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}});
-    let dates = json!([{"name": "x", "datesFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}, "replicas": 0}]);
+    let dates =
+        json!([{"name": "x", "datesFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}, "replicas": 0}]);
     for (path, value, said) in [
         ("/spec/target", reference, "spec.target.ref"),
         ("/spec/autoscaler", json!({"hpaRef": "x"}), "spec.autoscaler"),
@@ -383,7 +389,8 @@ fn an_invalid_object_is_told_of_by_its_fields_and_not_by_its_values() {
     let again = plan(&tdset, &Observed { status: first.status, ..observed });
     assert_eq!(again.report, []);
 
-    let env = ["target", "create", "env"].iter().fold(crate::api::field::Path::spec(), |path, step| path.at(*step));
+    let env =
+        ["target", "create", "env"].iter().fold(crate::api::field::Path::spec(), |path, step| path.at(*step));
     for path in [crate::api::field::Path::spec(), env.clone(), env.index(0).at("value")] {
         let fault = Fault::invalid(path, "hunter2", "hunter2 is no number");
         let plan = invalid(&tdset.metadata, &[fault], &Observed::default());
@@ -447,13 +454,17 @@ fn the_pods_are_what_the_spec_says_and_are_selected_whatever_it_says() {
             assert_eq!(pod[field], *value, "{field}");
         }
     }
-    let labels = json!({"team": "x", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/name": "tdset"});
+    let labels =
+        json!({"team": "x", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/name": "tdset"});
     assert_eq!(made["spec"]["template"]["metadata"], json!({"labels": labels, "annotations": {"note": "y"}}));
     let selector = json!({"app.kubernetes.io/instance": "shop", "app.kubernetes.io/name": "tdset"});
     assert_eq!(made["spec"]["selector"], json!({"matchLabels": selector}));
     assert_eq!((&container["name"], &made["spec"]["replicas"]), (&json!("tdset"), &Value::Null));
     let owner = &made["metadata"]["ownerReferences"][0];
-    assert_eq!((&owner["controller"], &owner["blockOwnerDeletion"], &owner["uid"]), (&json!(true), &json!(true), &json!("1")));
+    assert_eq!(
+        (&owner["controller"], &owner["blockOwnerDeletion"], &owner["uid"]),
+        (&json!(true), &json!(true), &json!("1"))
+    );
     let back: Deployment = serde_json::from_value(made).unwrap();
     assert_eq!(back.labels()["app.kubernetes.io/managed-by"], "gatehouse");
 }
