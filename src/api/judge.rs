@@ -52,6 +52,14 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
     verdict
 }
 
+/// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
+/// the controllers meet an object that was stored before a rule existed.
+#[must_use]
+pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Verdict {
+    let change = Change { new: object, old: Some(object), author: object.version, now };
+    found(kind, object, Some(&hub(kind, object)), &change)
+}
+
 /// The object in the hub's version.
 #[must_use]
 pub fn hub(kind: &dyn Kind, written: Written) -> Value {
