@@ -118,7 +118,9 @@ fn every_kind_has_a_file_for_every_concern() {
         .iter()
         .map(|kind| kind.names().kind.to_lowercase())
         .flat_map(|kind| API_GRID.iter().map(move |concern| format!("src/api/{kind}/{concern}")))
-        .filter(|file| !root().join(format!("{file}.rs")).exists() && !root().join(file).join("mod.rs").exists())
+        .filter(|file| {
+            !root().join(format!("{file}.rs")).exists() && !root().join(file).join("mod.rs").exists()
+        })
         .collect();
     assert!(missing.is_empty(), "{missing:#?}");
 }
@@ -128,7 +130,9 @@ fn no_file_is_longer_than_one_reads_at_a_sitting() {
     let files = sources("src").into_iter().chain(sources("tests"));
     let long: Vec<_> = files
         .map(|path| (code(&path).lines().count(), path))
-        .filter(|(lines, path)| *lines > LONGEST_FILE && !LONGER.iter().any(|(longer, _)| Path::new(longer) == path))
+        .filter(|(lines, path)| {
+            *lines > LONGEST_FILE && !LONGER.iter().any(|(longer, _)| Path::new(longer) == path)
+        })
         .collect();
     assert!(long.is_empty(), "{long:#?}");
 }

@@ -21,6 +21,7 @@ readonly here cache
 
 compiler=   # process id of the running go build
 unfinished= # file that it writes
+scratch=    # folder that it works in
 
 say() { printf '%s\n' "$*"; }
 fail() {
@@ -31,8 +32,9 @@ fail() {
 usage() { sed -n '/^# Builds/,/^set /{/^set /d;s/^# \{0,1\}//;p;}' "${BASH_SOURCE[0]}"; }
 
 cleanup() {
-    if [[ -n $compiler ]]; then kill "$compiler" 2>/dev/null || true; fi
+    if [[ -n $compiler ]] && kill "$compiler" 2>/dev/null; then wait "$compiler" || true; fi
     if [[ -n $unfinished ]]; then rm -f -- "$unfinished"; fi
+    if [[ -n $scratch ]]; then rm -rf -- "$scratch"; fi
 }
 trap cleanup EXIT
 trap 'exit 130' INT
@@ -63,8 +65,17 @@ known_minor() {
         fail "Kubernetes $1 is not pinned here; there is: $(minors | paste -sd' ')"
 }
 
-etcd_folder() { printf '%s/etcd-%s/bin' "$cache" "$(pinned etcd go.etcd.io/etcd/server/v3)"; }
-kubernetes_folder() { printf '%s/kubernetes-%s/bin' "$cache" "$(pinned "kubernetes-$1" k8s.io/kubernetes)"; }
+etcd_folder() {
+    local version
+    version=$(pinned etcd go.etcd.io/etcd/server/v3)
+    printf '%s/etcd-%s/bin' "$cache" "$version"
+}
+
+kubernetes_folder() {
+    local version
+    version=$(pinned "kubernetes-$1" k8s.io/kubernetes)
+    printf '%s/kubernetes-%s/bin' "$cache" "$version"
+}
 
 # Without these the server reports v0.0.0 and clients misjudge it.
 kubernetes_ldflags() {
@@ -85,7 +96,8 @@ need_go() {
     command -v go >/dev/null ||
         fail "go is not installed; install Go $wanted or newer (https://go.dev/dl) and put its bin folder on PATH"
     # An older go may fetch the toolchain it lacks; then this answers with that one.
-    have=$(cd "$here/$folder" && go env GOVERSION 2>/dev/null) || have=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null || true)
+    have=$(cd "$here/$folder" && go env GOVERSION 2>/dev/null) ||
+        have=$(cd / && GOTOOLCHAIN=local go env GOVERSION 2>/dev/null) || have=
     have=${have#go}
     have=${have%% *}
     [[ $(printf '%s\n%s\n' "$wanted" "${have:-0}" | sort -V | head -n1) == "$wanted" ]] ||
@@ -95,8 +107,10 @@ need_go() {
 # The checksum of all that decides what a binary is.
 recipe() {
     local folder=$1 package=$2 ldflags=$3
-    { cat -- "$here/$folder/go.mod" "$here/$folder/go.sum"; printf '%s\n' "$package" "$ldflags" CGO_ENABLED=0 -trimpath; } |
-        sha256sum | cut -d' ' -f1
+    {
+        cat -- "$here/$folder/go.mod" "$here/$folder/go.sum"
+        printf '%s\n' "$package" "$ldflags" CGO_ENABLED=0 -trimpath
+    } | sha256sum | cut -d' ' -f1
 }
 
 built() {
@@ -124,7 +138,12 @@ compile() {
     say "$what: building (cold: $how_long on two cores)"
     start=$SECONDS
     next=$PROGRESS_SECONDS
-    (cd "$here/$folder" && GOWORK=off CGO_ENABLED=0 exec go build -trimpath -ldflags "$ldflags" -o "$unfinished" "$package") 9>&- &
+    scratch=$(mktemp -d)
+    (
+        cd "$here/$folder"
+        export GOWORK=off CGO_ENABLED=0 GOTMPDIR=$scratch
+        exec go build -trimpath -ldflags "$ldflags" -o "$unfinished" "$package"
+    ) 9>&- &
     compiler=$!
     while kill -0 "$compiler" 2>/dev/null; do
         sleep 1
@@ -137,6 +156,8 @@ compile() {
     compiler=
     mv -f -- "$unfinished" "$bin/$name"
     unfinished=
+    rm -rf -- "$scratch"
+    scratch=
     printf '%s\n' "$sum" >"${bin%/bin}/stamps/.$name.$$"
     mv -f -- "${bin%/bin}/stamps/.$name.$$" "${bin%/bin}/stamps/$name"
     say "$what: built in $((SECONDS - start)) s"

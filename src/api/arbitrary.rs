@@ -16,6 +16,7 @@ pub struct Source {
 }
 
 impl Source {
+    /// The objects that come from `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed ^ 0x9E37_79B9_7F4A_7C15, nonsense: 0 }
     }

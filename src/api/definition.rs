@@ -107,7 +107,7 @@ mod tests {
     fn schemas() -> Vec<(String, JSONSchemaProps)> {
         let versions = KINDS.iter().flat_map(|kind| {
             let definition = kind.definition();
-            definition.spec.versions.into_iter().map(|version| {
+            definition.spec.versions.iter().cloned().map(|version| {
                 let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
                 (format!("{}/{}", kind.names().kind, version.name), schema.unwrap())
             })
@@ -159,15 +159,11 @@ mod tests {
             walk(&name, &mut schema, &mut |path, node| {
                 let described = node.description.as_deref();
                 if node.properties.is_none() && !path.ends_with(']') && !path.ends_with('}') {
-                    let known = ["apiVersion", "kind", "metadata"]
-                        .iter()
-                        .any(|own| path == format!("{name}.{own}"));
+                    let known =
+                        ["apiVersion", "kind", "metadata"].iter().any(|own| path == format!("{name}.{own}"));
                     assert!(described.is_some() || known, "{path} is not described");
                 }
-                assert!(
-                    described.is_none_or(|text| text.len() < 700),
-                    "{path}: {described:?}"
-                );
+                assert!(described.is_none_or(|text| text.len() < 700), "{path}: {described:?}");
             });
         }
     }
@@ -175,17 +171,15 @@ mod tests {
     #[test]
     fn the_hub_is_stored_and_the_other_version_warns() {
         for kind in KINDS {
-            let versions = kind.definition().spec.versions;
+            let versions = &kind.definition().spec.versions;
             let found: Vec<_> = versions
                 .iter()
                 .map(|version| (version.name.as_str(), version.storage, version.deprecated))
                 .collect();
             assert_eq!(found, [("v1", true, None), ("v1alpha1", false, Some(true))]);
             let warning = versions[1].deprecation_warning.clone().unwrap();
-            let expected = format!(
-                "gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1",
-                kind.names().kind
-            );
+            let expected =
+                format!("gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1", kind.names().kind);
             assert_eq!(warning, expected);
         }
     }
@@ -193,7 +187,7 @@ mod tests {
     #[test]
     fn a_definition_stays_small() {
         for kind in KINDS {
-            let size = serde_json::to_string(&kind.definition()).unwrap().len();
+            let size = serde_json::to_string(kind.definition()).unwrap().len();
             assert!(size < 200_000, "{} has {size} bytes", kind.names().kind);
         }
     }

@@ -15,6 +15,7 @@
 pub mod ancestors;
 #[cfg(test)]
 pub mod arbitrary;
+pub mod condition;
 pub mod cron;
 pub mod definition;
 pub mod duration;
@@ -119,6 +120,12 @@ pub trait Kind: Send + Sync {
     /// its author used, and what that version promised is what is written. Adds only, and adds nothing on a
     /// second pass.
     fn default(&self, object: &mut Value, written: Version) -> Vec<Warning>;
+
+    /// Completes an update in the hub version with what the version that its author used promises and cannot say.
+    /// As [`Kind::default`], adds only.
+    fn complete(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
+        Vec::new()
+    }
 
     /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
     /// are those of the hub.

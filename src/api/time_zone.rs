@@ -34,8 +34,7 @@ pub enum ZoneError {
 }
 
 fn hint(near: Option<&str>) -> String {
-    near.map(|name| format!(", did you mean {name}?"))
-        .unwrap_or_default()
+    near.map(|name| format!(", did you mean {name}?")).unwrap_or_default()
 }
 
 /// The release of the built-in database, such as `2026b`.
@@ -91,10 +90,7 @@ fn nearest(name: &str) -> Option<String> {
             _ => None,
         }
     };
-    names()
-        .filter_map(|known| rank(&known).map(|rank| (rank, known)))
-        .min()
-        .map(|(_, known)| known)
+    names().filter_map(|known| rank(&known).map(|rank| (rank, known))).min().map(|(_, known)| known)
 }
 
 /// The Levenshtein distance of two texts.
@@ -119,9 +115,9 @@ pub fn resolve(zone: &TimeZone, local: DateTime) -> Timestamp {
     let instant = match zone.to_ambiguous_timestamp(local).offset() {
         AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local),
         AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local),
-        AmbiguousOffset::Gap { after, .. } => after
-            .to_timestamp(local)
-            .map(|early| change_to(zone, early, after).unwrap_or(early)),
+        AmbiguousOffset::Gap { after, .. } => {
+            after.to_timestamp(local).map(|early| change_to(zone, early, after).unwrap_or(early))
+        }
     };
     instant.unwrap_or(Timestamp::MAX)
 }
@@ -178,16 +174,13 @@ impl Shift {
 
     /// The local dates that the change touches: one, or two where it happens around midnight.
     pub fn dates(&self) -> impl Iterator<Item = Date> {
-        let (low, high) = (
-            self.before.min(self.after).date(),
-            self.before.max(self.after).date(),
-        );
-        low.series(jiff::Span::new().days(1))
-            .take_while(move |date| *date <= high)
+        let (low, high) = (self.before.min(self.after).date(), self.before.max(self.after).date());
+        low.series(jiff::Span::new().days(1)).take_while(move |date| *date <= high)
     }
 }
 
 /// The changes of the clocks of `zone` after `from` and not after `until`.
+#[must_use]
 pub fn shifts(zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Shift> {
     let mut offset = zone.to_offset(from);
     zone.following(from)
@@ -215,19 +208,10 @@ mod tests {
 
     #[test]
     fn a_zone_is_found_by_its_exact_name_only() {
-        for name in [
-            "Europe/Berlin",
-            "Etc/UTC",
-            "UTC",
-            "America/Argentina/Buenos_Aires",
-            "EST5EDT",
-            "Etc/GMT+5",
-        ] {
-            assert_eq!(
-                find(name).map(|zone| zone.iana_name() == Some(name)),
-                Ok(true),
-                "{name}"
-            );
+        for name in
+            ["Europe/Berlin", "Etc/UTC", "UTC", "America/Argentina/Buenos_Aires", "EST5EDT", "Etc/GMT+5"]
+        {
+            assert_eq!(find(name).map(|zone| zone.iana_name() == Some(name)), Ok(true), "{name}");
         }
         assert_eq!(find("Local").unwrap_err(), ZoneError::Local);
         for name in ["+02:00", "UTC+2", "CET-1CEST,M3.5.0,M10.5.0/3", "2026"] {
@@ -247,17 +231,10 @@ mod tests {
             ("new york", "America/New_York"),
             ("utc", "UTC"),
         ] {
-            assert_eq!(
-                find(written).unwrap_err(),
-                ZoneError::Unknown(Some(meant.to_owned())),
-                "{written}"
-            );
+            assert_eq!(find(written).unwrap_err(), ZoneError::Unknown(Some(meant.to_owned())), "{written}");
         }
         let message = find("europe/berlin").unwrap_err().to_string();
-        assert!(
-            message.starts_with("unknown time zone, did you mean Europe/Berlin?: expected"),
-            "{message}"
-        );
+        assert!(message.starts_with("unknown time zone, did you mean Europe/Berlin?: expected"), "{message}");
     }
 
     #[test]
@@ -306,10 +283,8 @@ mod tests {
     /// Local times every quarter of an hour around every change of the clocks, in every zone.
     #[test]
     fn resolving_is_monotone_and_means_reached_in_all_zones() {
-        let (from, until) = (
-            "2026-01-01T00:00:00Z".parse().unwrap(),
-            "2031-01-01T00:00:00Z".parse().unwrap(),
-        );
+        let (from, until) =
+            ("2026-01-01T00:00:00Z".parse().unwrap(), "2031-01-01T00:00:00Z".parse().unwrap());
         let mut seen = 0;
         for name in names() {
             let zone = zone(&name);
@@ -323,10 +298,7 @@ mod tests {
                     assert!(instant >= last, "{name}: {local} steps back");
                     assert!(reached(&zone, instant) >= local, "{name}: {local} is not reached");
                     let just_before = instant - SignedDuration::from_nanos(1);
-                    assert!(
-                        reached(&zone, just_before) < local,
-                        "{name}: {local} is reached before"
-                    );
+                    assert!(reached(&zone, just_before) < local, "{name}: {local} is reached before");
                     last = instant;
                 }
             }

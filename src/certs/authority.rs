@@ -27,7 +27,7 @@ use super::rotate::{self, AuthorityStep, LeafInUse, LeafStep};
 use super::{BoxError, Clock, Facts, Sink};
 
 /// How often the Secret is read.
-pub const PAUSE: Duration = Duration::from_secs(60);
+pub const PAUSE: Duration = Duration::from_mins(1);
 /// What the Secret is called if nobody says otherwise.
 pub const SECRET: &str = "gatehouse-ca";
 /// The Secret's key for the authority's private key.
@@ -147,7 +147,7 @@ impl SharedAuthority {
             self.announce(&step, &stored);
             match stored.after(step, (self.clock)(), known, leaf)? {
                 Settled::Known(known) => {
-                    self.known = Some(known);
+                    self.known = Some(*known);
                     return Ok(());
                 }
                 Settled::Change(change) => {
@@ -171,10 +171,10 @@ impl SharedAuthority {
             }
             (AuthorityStep::Create, _) => tracing::info!(secret, "making an authority"),
             (AuthorityStep::Reissue, _) => {
-                tracing::info!(secret, "renewing the authority under the same key")
+                tracing::info!(secret, "renewing the authority under the same key");
             }
             (AuthorityStep::WriteBundle(bundle), _) => {
-                tracing::info!(secret, ?bundle, "correcting the bundle")
+                tracing::info!(secret, ?bundle, "correcting the bundle");
             }
         }
     }
@@ -263,7 +263,7 @@ impl fmt::Debug for SharedAuthority {
 
 /// Either nothing has to be written, or something has.
 enum Settled {
-    Known(Known),
+    Known(Box<Known>),
     Change(Change),
 }
 
@@ -301,7 +301,7 @@ impl Stored {
         let authority = match (step, self.authority) {
             (AuthorityStep::Keep, Ok(authority)) => {
                 let bundle = Bundle::of(self.trusted);
-                return Ok(Settled::Known(Known { authority, bundle }));
+                return Ok(Settled::Known(Box::new(Known { authority, bundle })));
             }
             (AuthorityStep::WriteBundle(bundle), _) => {
                 let data = BTreeMap::from([(BUNDLE, ByteString(bundle.pem().to_vec()))]);

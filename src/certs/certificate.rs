@@ -121,12 +121,10 @@ impl Certificate {
 
 impl fmt::Debug for Certificate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "certificate {} until {}", hex(&self.serial), self.validity.not_after)
+        formatter.write_str("certificate ")?;
+        self.serial.iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))?;
+        write!(formatter, " until {}", self.validity.not_after)
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The certificates that a client of ours trusts, as PEM: sorted, none twice.

@@ -172,6 +172,12 @@ impl Source {
     }
 }
 
+impl State {
+    fn is_other_than(&self, known: Option<&Bundle>) -> bool {
+        self.facts.bundle.is_some() && self.facts.bundle.as_ref() != known
+    }
+}
+
 impl Publisher {
     fn tell(&self, facts: Facts, failure: Option<&Error>, ticket: u64) {
         let failure = failure.map(ToString::to_string);
@@ -213,10 +219,15 @@ impl Handle {
         self.state()
     }
 
+    /// Whether there is a bundle other than `known`.
+    #[must_use]
+    pub fn has_bundle_other_than(&self, known: Option<&Bundle>) -> bool {
+        self.state.borrow().is_other_than(known)
+    }
+
     /// Waits until there is a bundle other than `known`.
     pub async fn bundle_other_than(&mut self, known: Option<&Bundle>) {
-        let is_other = |state: &State| state.facts.bundle.is_some() && state.facts.bundle.as_ref() != known;
-        if self.state.wait_for(is_other).await.is_err() {
+        if self.state.wait_for(|state| state.is_other_than(known)).await.is_err() {
             std::future::pending::<()>().await; // the source is gone: nothing will change any more
         }
     }

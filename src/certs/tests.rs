@@ -35,9 +35,9 @@ pub(super) struct Shelf(pub Arc<Mutex<Vec<Vec<CertificateDer<'static>>>>>);
 
 impl Shelf {
     pub(super) fn sink(&self) -> Box<Sink> {
-        let shelf = self.0.clone();
+        let chains = self.0.clone();
         Box::new(move |chain, _| {
-            shelf.lock().unwrap().push(chain);
+            chains.lock().unwrap().push(chain);
             Ok(())
         })
     }
@@ -94,14 +94,18 @@ async fn a_certificate_that_the_server_refuses_is_offered_again() {
 async fn whoever_asks_for_fresh_facts_gets_those_of_a_round_that_began_afterwards() {
     let (directory, source) = files_source();
     let (publisher, mut handle) = publisher(|_, _| Ok(()));
-    let running = tokio::spawn(source.run(publisher));
-    handle.served().await;
-    assert_eq!(handle.state().facts.bundle, None);
-    let authority = Authority::create(START).unwrap();
-    std::fs::write(directory.path().join("ca.crt"), authority.certificate_pem()).unwrap();
-    let bundle = handle.fresh().await.facts.bundle.unwrap();
-    assert_eq!(bundle.pem(), authority.certificate_pem());
-    running.abort();
+    let asking = async {
+        handle.served().await;
+        assert_eq!(handle.state().facts.bundle, None);
+        let authority = Authority::create(START).unwrap();
+        std::fs::write(directory.path().join("ca.crt"), authority.certificate_pem()).unwrap();
+        let bundle = handle.fresh().await.facts.bundle.unwrap();
+        assert_eq!(bundle.pem(), authority.certificate_pem());
+    };
+    tokio::select! {
+        never = source.run(publisher) => match never {},
+        () = asking => {}
+    }
 }
 
 #[test]

@@ -26,10 +26,11 @@ pub const FAILED: u8 = 1;
 /// The command line is wrong, or what it names could not be read.
 pub const USAGE: u8 = 2;
 
-/// Guards, converts and works EtcdCluster and TDSet objects.
+/// The whole command line.
 #[derive(Debug, Parser)]
 #[command(
     version,
+    about,
     propagate_version = true,
     after_help = "Exit codes: 0 it worked, 1 it failed or found faults, 2 the command line is wrong or what it names \
                   could not be read.\n\
@@ -66,15 +67,11 @@ pub fn run(cli: Cli) -> ExitCode {
     let done =
         telemetry::init(cli.log_format, filter.as_deref()).map_err(Into::into).and_then(|()| {
             match cli.command {
-                Command::Serve(options) => serve::run(*options).map(|()| ExitCode::from(OK)),
-                Command::Convert(options) => convert::run(&options),
-                Command::Validate(options) => validate::run(&options),
-                Command::Crds(options) => crds::run(&options),
-                Command::Manifests(options) => manifests::run(&options),
+                Command::Serve(options) => serve::run(options),
             }
         });
     match done {
-        Ok(code) => code,
+        Ok(()) => ExitCode::from(OK),
         Err(error) => {
             complain(&*error);
             ExitCode::from(FAILED)

@@ -84,35 +84,39 @@ where
         let object = describe::<K>(&name);
         move |source| Error::Call { verb, object, source }
     };
-    let before = call(api.get_metadata_opt(&name)).await.map_err(failed("read"))?;
-    if policy == Policy::UnlessOtherRelease
-        && before.as_ref().is_some_and(|live| is_other_release(live, wanted))
-    {
-        return Ok(Applied::LeftAlone);
-    }
-    let after = write(api, &name, wanted).await.map_err(failed("apply"))?;
-    if before.and_then(|before| before.resource_version()) == after.resource_version() {
-        return Ok(Applied::Unchanged);
-    }
-    tracing::info!(object = describe::<K>(&name), "applied");
-    Ok(Applied::Written)
-}
-
-async fn write<K>(api: &Api<K>, name: &str, wanted: &K) -> Result<K, call::Error>
-where
-    K: Clone + Debug + Serialize + DeserializeOwned,
-{
-    let params = PatchParams::apply(MANAGER).force();
-    let mut attempt = 1;
+    let mut attempt = 0;
     loop {
-        match call(api.patch(name, &params, &Patch::Apply(wanted))).await {
+        let before = call(api.get_metadata_opt(&name)).await.map_err(failed("read"))?;
+        let is_bound = policy == Policy::UnlessOtherRelease;
+        if is_bound && before.as_ref().is_some_and(|live| is_other_release(live, wanted)) {
+            return Ok(Applied::LeftAlone);
+        }
+        let version = before.and_then(|before| before.resource_version());
+        match write(api, &name, wanted, version.as_ref().filter(|_| is_bound)).await {
             Err(error) if error.is_lost_race() && attempt < ATTEMPTS => {
                 tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
                 attempt += 1;
             }
-            outcome => return outcome,
+            Err(error) => return Err(failed("apply")(error)),
+            Ok(after) if after.resource_version() == version => return Ok(Applied::Unchanged),
+            Ok(_) => {
+                tracing::info!(object = describe::<K>(&name), "applied");
+                return Ok(Applied::Written);
+            }
         }
     }
+}
+
+/// Applies `wanted`; with a version, only if that is still the newest: what was read of the object then holds at the
+/// moment of writing.
+async fn write<K>(api: &Api<K>, name: &str, wanted: &K, version: Option<&String>) -> Result<K, call::Error>
+where
+    K: Resource + Clone + Debug + Serialize + DeserializeOwned,
+{
+    let mut wanted = wanted.clone();
+    wanted.meta_mut().resource_version = version.cloned();
+    let params = PatchParams::apply(MANAGER).force();
+    call(api.patch(name, &params, &Patch::Apply(&wanted))).await
 }
 
 /// Without the annotation, somebody took it off: that is a change to undo like any other.

@@ -209,13 +209,15 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let old = admission.old()?;
     let (kind, version) = (admission.kind, admission.version);
     let mut hub = judge::hub(kind, Written { version, object: &object });
-    let mut warnings = Vec::new();
+    let warnings;
     match &old {
         None => warnings = kind.default(&mut hub, admission.author),
-        Some(old) if admission.author == Version::V1Alpha1 => {
-            hub = kind.lens().carry(hub, &judge::hub(kind, Written { version, object: old }));
+        Some(old) => {
+            if admission.author == Version::V1Alpha1 {
+                hub = kind.lens().carry(hub, &judge::hub(kind, Written { version, object: old }));
+            }
+            warnings = kind.complete(&mut hub, admission.author);
         }
-        Some(_) => {}
     }
     let mended = kind.lens().convert(hub, Version::V1, version);
     let mut verdict = admission.judge(version, &mended, old.as_ref());

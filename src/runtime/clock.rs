@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 /// The wall clock: for rules, certificates and whatever a person reads. May jump.
 #[must_use]
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
 pub fn now() -> Timestamp {
     Timestamp::now()
 }

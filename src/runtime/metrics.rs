@@ -68,9 +68,8 @@ pub struct Which {
 }
 
 /// Upper bounds of the latency histogram, in seconds: finer than controller-runtime's where reviews really end.
-const LATENCY_BUCKETS: [f64; 14] = [
-    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0,
-];
+const LATENCY_BUCKETS: [f64; 14] =
+    [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
 type Latency = Family<Webhook, Histogram, fn() -> Histogram>;
 
@@ -144,21 +143,13 @@ impl Metrics {
     }
 
     fn register_requests(&self, registry: &mut Registry) {
-        registry.register(
-            "requests",
-            "HTTP answers by path and status",
-            self.requests.clone(),
-        );
+        registry.register("requests", "HTTP answers by path and status", self.requests.clone());
         registry.register(
             "latency_seconds",
             "Seconds from the head of a request to its answer",
             self.latency.clone(),
         );
-        registry.register(
-            "requests_in_flight",
-            "Requests that are being worked on",
-            self.in_flight.clone(),
-        );
+        registry.register("requests_in_flight", "Requests that are being worked on", self.in_flight.clone());
     }
 
     fn register_gate(&self, registry: &mut Registry) {
@@ -172,26 +163,14 @@ impl Metrics {
         registry.register("shed", "Requests turned away with 503", self.shed.clone());
         registry.register("draining", "1 while draining", self.draining.clone());
         registry.register("connections", "Connections accepted", self.connections.clone());
-        registry.register(
-            "connections_open",
-            "Connections open",
-            self.connections_open.clone(),
-        );
+        registry.register("connections_open", "Connections open", self.connections_open.clone());
         registry.register(
             "connections_cut",
             "Connections ended because the client was silent",
             self.connections_cut.clone(),
         );
-        registry.register(
-            "handshakes_failed",
-            "TLS handshakes that failed",
-            self.handshakes_failed.clone(),
-        );
-        registry.register(
-            "accepts_failed",
-            "Accepts that failed",
-            self.accepts_failed.clone(),
-        );
+        registry.register("handshakes_failed", "TLS handshakes that failed", self.handshakes_failed.clone());
+        registry.register("accepts_failed", "Accepts that failed", self.accepts_failed.clone());
         registry.register(
             "certificate_expiry_timestamp_seconds",
             "When certificates end, in seconds since 1970",
@@ -199,7 +178,7 @@ impl Metrics {
         );
     }
 
-    /// The page that a Prometheus server scrapes, in the OpenMetrics text format.
+    /// The page that a Prometheus server scrapes, in the `OpenMetrics` text format.
     ///
     /// # Errors
     /// When a metric cannot be written, which only a faulty collector of another part could cause.
@@ -243,15 +222,9 @@ mod tests {
     #[test]
     fn the_page_has_the_names_that_dashboards_know() {
         let metrics = Metrics::default();
-        let request = Request {
-            webhook: "/validate",
-            code: code_label(200),
-        };
+        let request = Request { webhook: "/validate", code: code_label(200) };
         metrics.requests.get_or_create(&request).inc();
-        metrics
-            .latency
-            .get_or_create(&Webhook { webhook: "/validate" })
-            .observe(0.002);
+        metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.002);
         let page = metrics.page().unwrap();
         for line in [
             r#"controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 1"#,

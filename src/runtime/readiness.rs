@@ -75,11 +75,7 @@ impl Readiness {
         weight: Weight,
         check: impl Fn() -> Result<(), String> + Send + Sync + 'static,
     ) {
-        let entry = Entry {
-            name: name.into(),
-            weight,
-            check: Arc::new(check),
-        };
+        let entry = Entry { name: name.into(), weight, check: Arc::new(check) };
         let mut entries = lock(&self.entries);
         match entries.iter_mut().find(|known| known.name == entry.name) {
             Some(known) => *known = entry,
@@ -98,11 +94,7 @@ impl Readiness {
         let entries = lock(&self.entries).clone();
         let mut lines: Vec<Line> = entries
             .into_iter()
-            .map(|entry| Line {
-                fault: (entry.check)().err(),
-                name: entry.name,
-                weight: entry.weight,
-            })
+            .map(|entry| Line { fault: (entry.check)().err(), name: entry.name, weight: entry.weight })
             .collect();
         if self.draining.load(Ordering::Acquire) {
             lines.push(Line {
@@ -117,10 +109,7 @@ impl Readiness {
 
 impl fmt::Debug for Readiness {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_list()
-            .entries(lock(&self.entries).iter().map(|entry| &entry.name))
-            .finish()
+        formatter.debug_list().entries(lock(&self.entries).iter().map(|entry| &entry.name)).finish()
     }
 }
 
@@ -160,15 +149,11 @@ impl fmt::Display for Report {
                 (None, _) => writeln!(formatter, "[+]{name} ok")?,
                 (Some(why), Weight::Required) => writeln!(formatter, "[-]{name} not ready: {why}")?,
                 (Some(why), Weight::Listed) => {
-                    writeln!(formatter, "[~]{name} not ready, not required: {why}")?
+                    writeln!(formatter, "[~]{name} not ready, not required: {why}")?;
                 }
             }
         }
-        formatter.write_str(if self.ready() {
-            "readyz check passed\n"
-        } else {
-            "readyz check failed\n"
-        })
+        formatter.write_str(if self.ready() { "readyz check passed\n" } else { "readyz check failed\n" })
     }
 }
 

@@ -17,10 +17,7 @@ impl Signals {
     /// # Errors
     /// When the system refuses a handler.
     pub fn listen() -> io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// Waits for the next one and names it.

@@ -102,7 +102,7 @@ impl Default for Patience {
             drain: Duration::from_secs(110),
             stop: Duration::from_secs(5),
             first_restart: Duration::from_secs(1),
-            longest_restart: Duration::from_secs(60),
+            longest_restart: Duration::from_mins(1),
         }
     }
 }
@@ -152,9 +152,7 @@ impl Supervisor {
     {
         let life = self.life(name, Weight::Required);
         let asked = life.clone();
-        self.watch(&self.drained, name, task(life), move || {
-            *asked.phase.borrow() >= Phase::Draining
-        });
+        self.watch(&self.drained, name, task(life), move || *asked.phase.borrow() >= Phase::Draining);
     }
 
     /// Starts a critical task that runs until [`Life::stopping`].
@@ -164,9 +162,7 @@ impl Supervisor {
     {
         let life = self.life(name, Weight::Required);
         let asked = life.clone();
-        self.watch(&self.others, name, task(life), move || {
-            *asked.phase.borrow() >= Phase::Stopping
-        });
+        self.watch(&self.others, name, task(life), move || *asked.phase.borrow() >= Phase::Stopping);
     }
 
     /// Starts a task that runs until [`Life::stopping`] and is started again, with back-off, when it ends before.
@@ -188,9 +184,7 @@ impl Supervisor {
                 if begun.elapsed() > patience.longest_restart {
                     wait = patience.first_restart;
                 }
-                let why = ending
-                    .err()
-                    .map_or_else(|| "returned".to_owned(), |why| chain(&*why));
+                let why = ending.err().map_or_else(|| "returned".to_owned(), |why| chain(&*why));
                 warn!(task = name, error = why, restart_in = ?wait, "task ended, will restart it");
                 life.ready.unset(format!("restarting: {why}"));
                 tokio::select! {
@@ -244,10 +238,7 @@ impl Supervisor {
     }
 
     fn life(&self, name: &'static str, weight: Weight) -> Life {
-        Life {
-            ready: self.readiness.register(name, weight),
-            phase: self.phase.subscribe(),
-        }
+        Life { ready: self.readiness.register(name, weight), phase: self.phase.subscribe() }
     }
 
     fn watch<Task>(
@@ -265,19 +256,12 @@ impl Supervisor {
             let ending = joined(&attempts, task).await;
             if may_end() {
                 if let Err(failure) = ending {
-                    warn!(
-                        task = name,
-                        error = chain(&*failure),
-                        "task failed while shutting down"
-                    );
+                    warn!(task = name, error = chain(&*failure), "task failed while shutting down");
                 }
                 return;
             }
             // The receiver is gone only when the process has ended.
-            let _gone = ended.send(Error::Ended {
-                name,
-                source: ending.err(),
-            });
+            let _gone = ended.send(Error::Ended { name, source: ending.err() });
         });
     }
 }

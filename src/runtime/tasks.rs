@@ -53,9 +53,7 @@ pub async fn blocking<Output>(work: impl FnOnce() -> Output + Send + 'static) ->
 where
     Output: Send + 'static,
 {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|_: JoinError| Panicked)
+    tokio::task::spawn_blocking(work).await.map_err(|_: JoinError| Panicked)
 }
 
 /// What a panic said, as far as it is known at compile time: a formatted message may hold what a user wrote.
@@ -63,11 +61,6 @@ pub(crate) struct PanicMessage<'a>(pub(crate) &'a (dyn std::any::Any + Send));
 
 impl fmt::Display for PanicMessage<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(
-            self.0
-                .downcast_ref::<&'static str>()
-                .copied()
-                .unwrap_or("message withheld"),
-        )
+        formatter.write_str(self.0.downcast_ref::<&'static str>().copied().unwrap_or("message withheld"))
     }
 }

@@ -52,10 +52,7 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<(), Error> {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::INFO.into())
         .parse(filter.unwrap_or_default())
-        .map_err(|source| Error::Filter {
-            value: filter.unwrap_or_default().to_owned(),
-            source,
-        })?;
+        .map_err(|source| Error::Filter { value: filter.unwrap_or_default().to_owned(), source })?;
     let terminal = io::stderr().is_terminal();
     let text = match format {
         LogFormat::Auto => terminal,
@@ -65,16 +62,9 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<(), Error> {
     let lines: Box<dyn Layer<Registry> + Send + Sync> = if text {
         fmt::layer().with_ansi(terminal).with_writer(io::stderr).boxed()
     } else {
-        fmt::layer()
-            .json()
-            .flatten_event(true)
-            .with_span_list(false)
-            .with_writer(io::stderr)
-            .boxed()
+        fmt::layer().json().flatten_event(true).with_span_list(false).with_writer(io::stderr).boxed()
     };
-    tracing_subscriber::registry()
-        .with(lines.with_filter(filter))
-        .try_init()?;
+    tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
     log_panics();
     Ok(())
 }

@@ -47,11 +47,7 @@ impl Kept {
     /// The bytes in one piece.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {
-        if self.joined.is_empty() {
-            self.only
-        } else {
-            self.joined.into()
-        }
+        if self.joined.is_empty() { self.only } else { self.joined.into() }
     }
 }
 
@@ -94,10 +90,8 @@ mod tests {
     use super::*;
 
     fn frames(frames: &[&'static str]) -> Body {
-        let frames: Vec<Result<Bytes, std::io::Error>> = frames
-            .iter()
-            .map(|frame| Ok(Bytes::from_static(frame.as_bytes())))
-            .collect();
+        let frames: Vec<Result<Bytes, std::io::Error>> =
+            frames.iter().map(|frame| Ok(Bytes::from_static(frame.as_bytes()))).collect();
         Body::from_stream(stream::iter(frames))
     }
 
@@ -109,12 +103,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_of_exactly_the_limit_is_whole() {
-        for cut in [
-            &["abcdef"][..],
-            &["abc", "def"],
-            &["a", "", "bcde", "f"],
-            &["", "abcdef"],
-        ] {
+        for cut in [&["abcdef"][..], &["abc", "def"], &["a", "", "bcde", "f"], &["", "abcdef"]] {
             let (end, kept) = read_six(frames(cut)).await;
             assert_eq!((end.unwrap(), kept), (End::Whole, "abcdef".into()), "{cut:?}");
         }
@@ -122,12 +111,7 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_larger_body_the_beginning_is_kept() {
-        for cut in [
-            &["abcdefg"][..],
-            &["abc", "defg"],
-            &["abcdef", "g"],
-            &["abcdef", "g", "hijklmnopqrst"],
-        ] {
+        for cut in [&["abcdefg"][..], &["abc", "defg"], &["abcdef", "g"], &["abcdef", "g", "hijklmnopqrst"]] {
             let (end, kept) = read_six(frames(cut)).await;
             assert_eq!((end.unwrap(), kept), (End::TooLarge, "abcdef".into()), "{cut:?}");
         }

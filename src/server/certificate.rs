@@ -48,19 +48,13 @@ impl ServedCertificate {
     /// None yet: handshakes fail until the first [`Self::swap`].
     #[must_use]
     pub fn new(metrics: &Metrics) -> Self {
-        Self {
-            current: Arc::default(),
-            metrics: metrics.clone(),
-        }
+        Self { current: Arc::default(), metrics: metrics.clone() }
     }
 
     /// The chain and key that the next handshake gets.
     #[must_use]
     pub fn load(&self) -> Option<Arc<CertifiedKey>> {
-        self.current
-            .load()
-            .as_ref()
-            .map(|served| Arc::clone(&served.certified))
+        self.current.load().as_ref().map(|served| Arc::clone(&served.certified))
     }
 
     /// Serves `chain`, leaf first, from the next handshake on.
@@ -80,10 +74,7 @@ impl ServedCertificate {
             .certificate_expiry
             .get_or_create(&Which { which: "serving" })
             .set(expiry.as_duration().as_secs_f64());
-        self.current.store(Some(Arc::new(Served {
-            certified: Arc::new(certified),
-            expiry,
-        })));
+        self.current.store(Some(Arc::new(Served { certified: Arc::new(certified), expiry })));
         Ok(())
     }
 
@@ -114,10 +105,7 @@ impl ResolvesServerCert for ServedCertificate {
 
 impl fmt::Debug for ServedCertificate {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("ServedCertificate")
-            .field("expiry", &self.expiry())
-            .finish_non_exhaustive()
+        formatter.debug_struct("ServedCertificate").field("expiry", &self.expiry()).finish_non_exhaustive()
     }
 }
 
@@ -149,10 +137,7 @@ mod tests {
         served.swap(chain, key).unwrap();
         assert_eq!(served.check(now), Ok(()));
         let later: Timestamp = "2031-01-01T00:00:00Z".parse().unwrap();
-        assert_eq!(
-            served.check(later),
-            Err("the certificate expired at 2031-01-01T00:00:00Z".to_owned())
-        );
+        assert_eq!(served.check(later), Err("the certificate expired at 2031-01-01T00:00:00Z".to_owned()));
     }
 
     #[test]

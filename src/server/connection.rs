@@ -83,15 +83,7 @@ impl Shared {
             .max_local_error_reset_streams(100)
             .keep_alive_interval(Duration::from_secs(30))
             .keep_alive_timeout(Duration::from_secs(20));
-        Self {
-            acceptor,
-            http1,
-            http2,
-            router,
-            limits,
-            metrics,
-            phase,
-        }
+        Self { acceptor, http1, http2, router, limits, metrics, phase }
     }
 
     async fn reached(&self, phase: Phase) {
@@ -101,10 +93,7 @@ impl Shared {
     }
 
     fn failed(&self, reason: &'static str) {
-        self.metrics
-            .handshakes_failed
-            .get_or_create(&Reason { reason })
-            .inc();
+        self.metrics.handshakes_failed.get_or_create(&Reason { reason }).inc();
     }
 }
 
@@ -165,9 +154,7 @@ async fn answer(
     let version = request.version();
     let mut response = shared.router.clone().call(request.map(Body::new)).await?;
     if version <= Version::HTTP_11 && *shared.phase.borrow() > Phase::Serving {
-        response
-            .headers_mut()
-            .insert(CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
 }
@@ -181,10 +168,7 @@ struct Open {
 impl Open {
     fn new(metrics: &Metrics, permit: OwnedSemaphorePermit) -> Self {
         metrics.connections_open.inc();
-        Self {
-            metrics: metrics.clone(),
-            _permit: permit,
-        }
+        Self { metrics: metrics.clone(), _permit: permit }
     }
 }
 
@@ -209,11 +193,7 @@ struct Busy(Arc<Activity>);
 
 impl Activity {
     fn new() -> Self {
-        Self(Mutex::new(Heard {
-            busy: 0,
-            asked: false,
-            last: clock::instant(),
-        }))
+        Self(Mutex::new(Heard { busy: 0, asked: false, last: clock::instant() }))
     }
 
     fn begin(self: &Arc<Self>) -> Busy {
@@ -230,16 +210,15 @@ impl Activity {
         loop {
             let Heard { busy, asked, last } = *self.lock();
             let now = clock::instant();
-            let (limit, reason) = if asked {
-                (limits.idle, "idle")
-            } else {
-                (limits.first_header, "first_header")
-            };
+            let (limit, reason) =
+                if asked { (limits.idle, "idle") } else { (limits.first_header, "first_header") };
             let due = if busy > 0 { now + limit } else { last + limit };
             if due <= now {
                 return reason;
             }
-            sleep_until(due).await;
+            // Until the first request it is not known which limit will be the next.
+            let unknown = if asked { due } else { now + limits.idle };
+            sleep_until(due.min(unknown)).await;
         }
     }
 

@@ -24,10 +24,7 @@ pub struct InvalidTimeout(String);
 /// # Errors
 /// [`InvalidTimeout`], when the query has one.
 pub fn of_request(endpoint: Endpoint, query: Option<&str>) -> Result<Duration, InvalidTimeout> {
-    let asked = query
-        .unwrap_or_default()
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("timeout="));
+    let asked = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let patience = match asked {
         None => return Ok(unasked(endpoint)),
         Some(text) => parse_duration(text)
@@ -63,9 +60,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     while !rest.is_empty() {
         let number = rest.find(|one: char| !one.is_ascii_digit() && one != '.')?;
         let (value, after) = rest.split_at(number);
-        let unit = after
-            .find(|one: char| one.is_ascii_digit() || one == '.')
-            .unwrap_or(after.len());
+        let unit = after.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(after.len());
         let (unit, after) = after.split_at(unit);
         let seconds = value.parse::<f64>().ok()? * seconds_per(unit)?;
         total = total.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
@@ -95,36 +90,19 @@ mod tests {
     #[test]
     fn the_margin_is_a_tenth_of_what_the_client_waits() {
         let of = |endpoint, query| of_request(endpoint, query).unwrap();
-        assert_eq!(
-            of(Endpoint::Validate, Some("timeout=10s")),
-            Duration::from_secs(9)
-        );
-        assert_eq!(
-            of(Endpoint::Validate, Some("a=b&timeout=2s")),
-            Duration::from_millis(1800)
-        );
+        assert_eq!(of(Endpoint::Validate, Some("timeout=10s")), Duration::from_secs(9));
+        assert_eq!(of(Endpoint::Validate, Some("a=b&timeout=2s")), Duration::from_millis(1800));
         assert_eq!(of(Endpoint::Mutate, None), Duration::from_secs(9));
         assert_eq!(of(Endpoint::Convert, None), Duration::from_secs(27));
-        assert_eq!(
-            of(Endpoint::Validate, Some("timeout=5h")),
-            Duration::from_secs(27)
-        );
+        assert_eq!(of(Endpoint::Validate, Some("timeout=5h")), Duration::from_secs(27));
     }
 
     #[test]
     fn durations_read_as_go_reads_them() {
-        for (text, milliseconds) in [
-            ("300ms", 300),
-            ("1.5s", 1500),
-            ("1m30s", 90_000),
-            ("2h45m", 9_900_000),
-            (".5s", 500),
-        ] {
-            assert_eq!(
-                parse_duration(text),
-                Some(Duration::from_millis(milliseconds)),
-                "{text}"
-            );
+        for (text, milliseconds) in
+            [("300ms", 300), ("1.5s", 1500), ("1m30s", 90_000), ("2h45m", 9_900_000), (".5s", 500)]
+        {
+            assert_eq!(parse_duration(text), Some(Duration::from_millis(milliseconds)), "{text}");
         }
         for text in ["", "10", "s", "1x", "-1s", "1s-2s", "1e300s", "1..2s", ".s"] {
             assert_eq!(parse_duration(text), None, "{text}");

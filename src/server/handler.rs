@@ -80,10 +80,7 @@ impl Gate {
             observed.status(StatusCode::SERVICE_UNAVAILABLE);
             return problem::busy();
         };
-        let answer = self
-            .review(endpoint, request)
-            .instrument(observed.span().clone())
-            .await;
+        let answer = self.review(endpoint, request).instrument(observed.span().clone()).await;
         observed.answered(&answer.report);
         let json = HeaderValue::from_static("application/json");
         ([(CONTENT_TYPE, json)], answer.body).into_response()
@@ -117,9 +114,7 @@ impl Gate {
     }
 
     fn judge(&self, endpoint: Endpoint, body: &[u8]) -> Answer {
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            self.reviewer.answer(endpoint, body, clock::now())
-        }));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.reviewer.answer(endpoint, body, clock::now())));
         answer.unwrap_or_else(|_said| {
             self.metrics.panics.inc();
             self.fail(endpoint, body, &problem::panicked())
@@ -148,9 +143,7 @@ impl Gate {
     }
 
     fn fail(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer {
-        let answer = catch_unwind(AssertUnwindSafe(|| {
-            self.reviewer.failure(endpoint, body, failure)
-        }));
+        let answer = catch_unwind(AssertUnwindSafe(|| self.reviewer.failure(endpoint, body, failure)));
         answer.unwrap_or_else(|_said| {
             self.metrics.panics.inc();
             self.reviewer.failure(endpoint, b"", failure)
@@ -163,10 +156,9 @@ fn terms(endpoint: Endpoint, uri: &Uri, headers: &HeaderMap) -> (Instant, Option
     let begun = clock::instant();
     match deadline::of_request(endpoint, uri.query()) {
         Ok(allowed) => (begun + allowed, media(headers)),
-        Err(invalid) => (
-            begun + deadline::unasked(endpoint),
-            Some(problem::bad_request(invalid.to_string())),
-        ),
+        Err(invalid) => {
+            (begun + deadline::unasked(endpoint), Some(problem::bad_request(invalid.to_string())))
+        }
     }
 }
 
@@ -195,11 +187,7 @@ mod tests {
 
     #[test]
     fn json_passes_with_parameters_and_in_any_case() {
-        for value in [
-            "application/json",
-            "Application/JSON",
-            "application/json; charset=utf-8",
-        ] {
+        for value in ["application/json", "Application/JSON", "application/json; charset=utf-8"] {
             assert_eq!(judged("content-type", value), None);
         }
         assert_eq!(judged("content-encoding", "identity"), None);

@@ -43,11 +43,7 @@ impl Health {
             .route("/readyz", get(ready))
             .route("/metrics", get(page))
             .with_state(Shown { readiness, metrics });
-        Ok(Self {
-            address: listener.local_addr()?,
-            listener,
-            router,
-        })
+        Ok(Self { address: listener.local_addr()?, listener, router })
     }
 
     /// Where it listens.
@@ -61,19 +57,13 @@ impl Health {
     /// # Errors
     /// When the socket fails.
     pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-        axum::serve(self.listener, self.router)
-            .with_graceful_shutdown(stop)
-            .await
+        axum::serve(self.listener, self.router).with_graceful_shutdown(stop).await
     }
 }
 
 async fn ready(State(shown): State<Shown>) -> Response {
     let report = shown.readiness.report();
-    let status = if report.ready() {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
+    let status = if report.ready() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, report.to_string()).into_response()
 }
 

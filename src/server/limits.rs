@@ -46,7 +46,7 @@ impl Default for Limits {
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),
             first_header: Duration::from_secs(10),
-            idle: Duration::from_secs(180),
+            idle: Duration::from_mins(3),
             drain_delay: Duration::from_secs(12),
             drain_deadline: Duration::from_secs(90),
             close: Duration::from_secs(2),

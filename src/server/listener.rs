@@ -89,10 +89,7 @@ pub async fn accept(
     listener: &TcpListener,
     connections: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections)
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
+    let permit = Arc::clone(connections).acquire_owned().await.map_err(io::Error::other)?;
     let (socket, _client) = listener.accept().await?;
     // Answers are small and written at once: waiting to fill a packet would cost 40 ms (RFC 896).
     socket.set_nodelay(true)?;

@@ -89,10 +89,7 @@ impl Server {
     /// # Errors
     /// [`Error`].
     pub fn bind(config: Config) -> Result<Self, Error> {
-        let refused = |source| Error::Listen {
-            address: config.listen,
-            source,
-        };
+        let refused = |source| Error::Listen { address: config.listen, source };
         let listener = listener::bind(config.listen).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let phase = watch::Sender::new(Phase::Serving);

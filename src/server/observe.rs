@@ -58,10 +58,7 @@ impl<'a> Observed<'a> {
 
     /// The request was answered with this status and no review.
     pub(super) fn status(&self, status: StatusCode) {
-        let request = Request {
-            webhook: self.webhook,
-            code: code_label(status.as_u16()),
-        };
+        let request = Request { webhook: self.webhook, code: code_label(status.as_u16()) };
         self.metrics.requests.get_or_create(&request).inc();
     }
 
@@ -98,10 +95,7 @@ impl<'a> Observed<'a> {
                 result: if report.code == 200 { "success" } else { "failure" },
             };
             let objects = u64::try_from(report.objects).unwrap_or(u64::MAX);
-            self.metrics
-                .conversion_objects
-                .get_or_create(&conversion)
-                .inc_by(objects);
+            self.metrics.conversion_objects.get_or_create(&conversion).inc_by(objects);
         }
     }
 
@@ -144,9 +138,6 @@ impl Drop for Observed<'_> {
 
 /// Counts a request that no route took.
 pub(super) fn elsewhere(metrics: &Metrics, status: StatusCode) {
-    let request = Request {
-        webhook: route::ELSEWHERE,
-        code: code_label(status.as_u16()),
-    };
+    let request = Request { webhook: route::ELSEWHERE, code: code_label(status.as_u16()) };
     metrics.requests.get_or_create(&request).inc();
 }

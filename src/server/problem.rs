@@ -29,11 +29,7 @@ pub(super) fn broken_off() -> Failure {
 }
 
 pub(super) const fn bad_request(message: String) -> Failure {
-    Failure {
-        code: 400,
-        reason: "BadRequest",
-        message,
-    }
+    Failure { code: 400, reason: "BadRequest", message }
 }
 
 pub(super) fn panicked() -> Failure {
@@ -57,9 +53,7 @@ pub(super) fn unsupported(header: &str, value: &str, expected: &str) -> Failure 
 pub(super) fn busy() -> Response {
     let message = "too many reviews are in flight, try again";
     let mut response = status(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message);
-    response
-        .headers_mut()
-        .insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 

@@ -14,9 +14,7 @@ pub const ELSEWHERE: &str = "other";
 
 static OF_KINDS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let of = |endpoint: Endpoint| {
-        KINDS
-            .iter()
-            .map(move |kind| format!("{}/{}", general(endpoint), kind.names().plural))
+        KINDS.iter().map(move |kind| format!("{}/{}", general(endpoint), kind.names().plural))
     };
     Endpoint::ALL.into_iter().flat_map(of).collect()
 });
@@ -34,10 +32,7 @@ pub const fn general(endpoint: Endpoint) -> &'static str {
 /// The label of a request to `endpoint` by `path`: the path where it names a known kind, else the general one.
 #[must_use]
 pub fn label(endpoint: Endpoint, path: &str) -> &'static str {
-    OF_KINDS
-        .iter()
-        .find(|known| *known == path)
-        .map_or_else(|| general(endpoint), String::as_str)
+    OF_KINDS.iter().find(|known| *known == path).map_or_else(|| general(endpoint), String::as_str)
 }
 
 #[cfg(test)]

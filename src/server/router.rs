@@ -29,10 +29,7 @@ pub(super) fn router(gate: Arc<Gate>) -> Router {
         let review = move |State(gate): State<Arc<Gate>>, request: Request| gate.handle(endpoint, request);
         router = router.route(general, post(review)).route(&of_kind, post(review));
     }
-    router
-        .method_not_allowed_fallback(not_allowed)
-        .fallback(not_found)
-        .with_state(gate)
+    router.method_not_allowed_fallback(not_allowed).fallback(not_found).with_state(gate)
 }
 
 async fn not_allowed(State(gate): State<Arc<Gate>>, method: Method) -> Response {

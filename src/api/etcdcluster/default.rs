@@ -99,7 +99,7 @@ fn fill(object: &mut Value, path: &[&str], value: impl FnOnce() -> Value) -> boo
 mod tests {
     use super::*;
 
-    fn defaulted(spec: Value, written: Version) -> (Value, Vec<Warning>) {
+    fn defaulted(spec: &Value, written: Version) -> (Value, Vec<Warning>) {
         let mut object = json!({ "metadata": { "name": "a" }, "spec": spec });
         let warnings = on_create(&mut object, written);
         let once = object.clone();
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn an_empty_v1_object_is_three_members_with_certificates() {
-        let (spec, warnings) = defaulted(Value::Null, Version::V1);
+        let (spec, warnings) = defaulted(&Value::Null, Version::V1);
         assert_eq!(
             spec,
             json!({ "replicas": 3, "version": NEWEST, "storage": { "size": "10Gi" }, "tls": { "mode": "Automatic" } })
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn an_empty_v1alpha1_object_is_one_member_on_plain_http_and_says_so() {
-        let (spec, warnings) = defaulted(json!({}), Version::V1Alpha1);
+        let (spec, warnings) = defaulted(&json!({}), Version::V1Alpha1);
         assert_eq!(
             spec,
             json!({ "replicas": 1, "version": NEWEST, "storage": { "size": "10Gi" }, "tls": { "mode": "Disabled" } })
@@ -136,30 +136,31 @@ mod tests {
                         "destination": { "s3": { "bucket": "abc" } } }
         });
         for written in Version::ALL {
-            assert_eq!(defaulted(spec.clone(), written), (spec.clone(), Vec::new()));
+            assert_eq!(defaulted(&spec, written), (spec.clone(), Vec::new()));
         }
     }
 
     #[test]
     fn null_is_absent() {
-        let (spec, _) = defaulted(json!({ "replicas": null, "storage": null }), Version::V1);
+        let (spec, _) = defaulted(&json!({ "replicas": null, "storage": null }), Version::V1);
         assert_eq!((&spec["replicas"], &spec["storage"]["size"]), (&json!(3), &json!("10Gi")));
     }
 
     #[test]
     fn a_schedule_brings_zone_and_retention_and_from_v1alpha1_a_destination() {
-        let (spec, _) = defaulted(json!({ "backup": { "schedule": "0 2 * * *" } }), Version::V1);
+        let (spec, _) = defaulted(&json!({ "backup": { "schedule": "0 2 * * *" } }), Version::V1);
         assert_eq!(
             spec["backup"],
             json!({ "schedule": "0 2 * * *", "timeZone": "Etc/UTC", "retention": { "keepLast": 7 } })
         );
-        let (spec, warnings) = defaulted(json!({ "backup": { "schedule": "0 2 * * *" } }), Version::V1Alpha1);
+        let (spec, warnings) =
+            defaulted(&json!({ "backup": { "schedule": "0 2 * * *" } }), Version::V1Alpha1);
         assert_eq!(
             spec["backup"]["destination"],
             json!({ "persistentVolumeClaim": { "claimName": "a-backup" } })
         );
         assert_eq!(warnings.len(), 2);
-        let (spec, _) = defaulted(json!({ "backup": { "suspend": true } }), Version::V1);
+        let (spec, _) = defaulted(&json!({ "backup": { "suspend": true } }), Version::V1);
         assert_eq!(spec["backup"], json!({ "suspend": true }));
     }
 

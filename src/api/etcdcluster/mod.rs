@@ -3,16 +3,20 @@
 pub mod convert;
 pub mod default;
 pub mod flags;
+pub mod rules;
 pub mod status;
 pub mod v1;
 pub mod v1alpha1;
 pub mod validate;
 pub mod versions;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps,
+};
 use kube::CustomResourceExt;
 use serde_json::Value;
 
@@ -31,7 +35,10 @@ impl Kind for EtcdClusterKind {
 
     fn definition(&self) -> &'static CustomResourceDefinition {
         static DEFINITION: LazyLock<CustomResourceDefinition> = LazyLock::new(|| {
-            definition::merge(v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd(), "EtcdCluster")
+            let (spoke, hub) = (v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd());
+            let mut definition = definition::merge(spoke, hub, "EtcdCluster");
+            declare_name(&mut definition);
+            definition
         });
         &DEFINITION
     }
@@ -44,6 +51,10 @@ impl Kind for EtcdClusterKind {
         default::on_create(object, written)
     }
 
+    fn complete(&self, object: &mut Value, written: Version) -> Vec<Warning> {
+        default::on_update(object, written)
+    }
+
     fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
         validate::validate(object, old)
     }
@@ -54,6 +65,26 @@ impl Kind for EtcdClusterKind {
 
     fn validate_scale(&self, replicas: i64, old: i64) -> Verdict {
         validate::validate_scale(replicas, old)
+    }
+}
+
+/// Declares `metadata.name`, because a rule can only point at a field that the schema has.
+fn declare_name(definition: &mut CustomResourceDefinition) {
+    let name = JSONSchemaProps {
+        description: Some("Name of the cluster: a DNS-1035 label of at most 45 characters.".to_owned()),
+        type_: Some("string".to_owned()),
+        ..JSONSchemaProps::default()
+    };
+    let metadata = JSONSchemaProps {
+        type_: Some("object".to_owned()),
+        properties: Some(BTreeMap::from([("name".to_owned(), name)])),
+        ..JSONSchemaProps::default()
+    };
+    for version in &mut definition.spec.versions {
+        let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        if let Some(properties) = root.and_then(|root| root.properties.as_mut()) {
+            properties.insert("metadata".to_owned(), metadata.clone());
+        }
     }
 }
 

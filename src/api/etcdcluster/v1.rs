@@ -27,6 +27,8 @@ pub use tls::{Auth, Tls, TlsMode, TlsSecrets};
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+use super::rules;
+
 /// What the cluster should be. Absent fields are given their meaning once, at creation, and never change later.
 #[derive(CustomResource, KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[kube(
@@ -47,11 +49,7 @@ use serde::{Deserialize, Serialize};
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.selector"
     ),
-    validation = Rule::new(
-        "self.metadata.name.size() <= 45 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
-    ).message(
-        "metadata.name must be a DNS-1035 label of at most 45 characters: lower-case letters, digits and '-', first a letter"
-    ),
+    validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name"),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas", description = "Voting members asked for"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".status.version", description = "Lowest etcd version that a member runs"),
@@ -78,22 +76,22 @@ use serde::{Deserialize, Serialize};
     ).message("a cluster in memory cannot be stopped: its data would be gone").field_path(".replicas"),
     validation = Rule::new(
         "!(has(self.auth) && has(self.auth.enabled) && self.auth.enabled && has(self.tls) && has(self.tls.mode) && self.tls.mode == 'Disabled')"
-    ).message("authentication needs TLS: passwords would cross the network readable").field_path(".auth"),
+    ).message("authentication needs TLS: passwords would cross the network readable").field_path(".auth.enabled"),
     validation = Rule::new(
         "!(has(self.restore) && has(self.storage) && has(self.storage.medium) && self.storage.medium == 'Memory')"
     ).message("a cluster in memory cannot be restored").field_path(".restore"),
     validation = Rule::new(
         "(has(self.tls) && has(self.tls.mode) ? self.tls.mode : 'Automatic') == (has(oldSelf.tls) && has(oldSelf.tls.mode) ? oldSelf.tls.mode : 'Automatic')"
-    ).message("tls.mode is immutable: make a new cluster and restore a backup into it").field_path(".tls"),
+    ).message("tls.mode is immutable: make a new cluster and restore a backup into it").field_path(".tls.mode"),
     validation = Rule::new(
         "(has(self.storage) && has(self.storage.medium) ? self.storage.medium : 'PersistentVolume') == (has(oldSelf.storage) && has(oldSelf.storage.medium) ? oldSelf.storage.medium : 'PersistentVolume')"
-    ).message("storage.medium is immutable: make a new cluster and restore a backup into it").field_path(".storage"),
+    ).message("storage.medium is immutable: make a new cluster and restore a backup into it").field_path(".storage.medium"),
     validation = Rule::new(
         "(has(self.storage) && has(self.storage.className) ? self.storage.className : '') == (has(oldSelf.storage) && has(oldSelf.storage.className) ? oldSelf.storage.className : '')"
-    ).message("storage.className is immutable: make a new cluster and restore a backup into it").field_path(".storage"),
+    ).message("storage.className is immutable: make a new cluster and restore a backup into it").field_path(".storage.className"),
     validation = Rule::new(
         "(has(self.auth) && has(self.auth.enabled) && self.auth.enabled) == (has(oldSelf.auth) && has(oldSelf.auth.enabled) && oldSelf.auth.enabled)"
-    ).message("auth.enabled is immutable: make a new cluster and restore a backup into it").field_path(".auth")
+    ).message("auth.enabled is immutable: make a new cluster and restore a backup into it").field_path(".auth.enabled")
 )]
 pub struct EtcdClusterSpec {
     /// Voting members, 0 to 7. 0 stops the cluster and keeps its data; an even number tolerates no more failures
@@ -106,9 +104,7 @@ pub struct EtcdClusterSpec {
     /// status.version. Absent at creation: the newest that this release supports.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new(
-        "self.matches('^3[.](0|[1-9][0-9]{0,2})[.](0|[1-9][0-9]{0,3})$')"
-    ).message("must be 3.<minor>.<patch> with no leading v, such as 3.6.16"))]
+    #[x_kube(validation = Rule::new(rules::VERSION.0).message(rules::VERSION.1))]
     pub version: Option<String>,
 
     /// Whether all work on the cluster rests; its status is still kept fresh. Absent: false.
@@ -143,9 +139,8 @@ pub struct EtcdClusterSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Backup>,
 
-    /// The snapshot that the cluster starts from. Read once, when the first member starts; immutable.
+    /// The snapshot that the cluster starts from. Read once, before the first member starts; no change after that.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("self == oldSelf").message("restore is read once, when the cluster starts, and immutable"))]
     pub restore: Option<Restore>,
 
     /// Care that the operator takes of the database.

@@ -6,6 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+use super::rules;
 use crate::api::cron;
 use crate::api::quantity::Quantity;
 
@@ -30,11 +31,7 @@ use crate::api::quantity::Quantity;
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.selector"
     ),
-    validation = Rule::new(
-        "self.metadata.name.size() <= 45 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')"
-    ).message(
-        "metadata.name must be a DNS-1035 label of at most 45 characters: lower-case letters, digits and '-', first a letter"
-    ),
+    validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name"),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.size", description = "Voting members asked for"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version", description = "Version of etcd asked for"),
@@ -64,19 +61,15 @@ pub struct EtcdClusterSpec {
     /// the newest that this release supports.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
-    #[x_kube(validation = Rule::new(
-        "self.matches('^3[.](0|[1-9][0-9]{0,2})[.](0|[1-9][0-9]{0,3})$')"
-    ).message("must be 3.<minor>.<patch> with no leading v, such as 3.6.16"))]
+    #[x_kube(validation = Rule::new(rules::VERSION.0).message(rules::VERSION.1))]
     pub version: Option<String>,
 
     /// Size of each member's volume in bytes, as a quantity such as 10Gi. It can grow and never shrink. Absent at
     /// creation: 10Gi.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(
-        validation = Rule::new("isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).isInteger()")
-            .message("must be a whole number of bytes above zero, such as 10Gi, 500M or 1073741824"),
-        validation = Rule::new("!isQuantity(string(self)) || !isQuantity(string(oldSelf)) || quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0")
-            .message("a volume can grow and never shrink")
+        validation = Rule::new(rules::BYTES.0).message(rules::BYTES.1),
+        validation = Rule::new(rules::GROWS.0).message(rules::GROWS.1)
     )]
     pub storage_size: Option<Quantity>,
 

@@ -1,9 +1,13 @@
 //! TDSet: a workload whose replica count follows a timetable.
 
 pub mod convert;
+pub mod default;
+pub mod ramp;
 pub mod schedule;
+pub mod status;
 pub mod v1;
 pub mod v1alpha1;
+pub mod validate;
 
 use std::sync::LazyLock;
 
@@ -35,18 +39,19 @@ impl Kind for TDSetKind {
         &convert::LENS
     }
 
-    fn default(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
-        Vec::new()
+    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning> {
+        default::default(object, written)
     }
 
-    fn validate(&self, _object: &Value, _old: Option<&Value>, _now: Timestamp) -> Verdict {
-        Verdict::default()
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict {
+        validate::validate(object, old, now)
     }
 
     fn validate_delete(&self, _object: &Value) -> Verdict {
         Verdict::default()
     }
 
+    /// There is no scale subresource: the timetable owns the count.
     fn validate_scale(&self, _replicas: i64, _old: i64) -> Verdict {
         Verdict::default()
     }

@@ -108,10 +108,7 @@ impl Effective {
     /// As status has it.
     #[must_use]
     pub fn phase(&self) -> v1::Phase {
-        v1::Phase {
-            window: self.source.to_string(),
-            replicas: self.replicas,
-        }
+        v1::Phase { window: self.source.to_string(), replicas: self.replicas }
     }
 }
 
@@ -166,11 +163,7 @@ impl Schedule {
         self.boundaries(now).filter_map(move |time| {
             let next = self.slot(time);
             let from = std::mem::replace(&mut current, next);
-            (from != next).then(|| Transition {
-                time,
-                from: self.describe(from),
-                to: self.describe(next),
-            })
+            (from != next).then(|| Transition { time, from: self.describe(from), to: self.describe(next) })
         })
     }
 
@@ -267,10 +260,8 @@ impl Schedule {
     /// The local times on `date` at which a window or a whole day starts or ends.
     fn local_boundaries(&self, date: Date) -> impl Iterator<Item = DateTime> {
         let yesterday = date.yesterday().ok();
-        let midnight = [Some(date), yesterday]
-            .into_iter()
-            .flatten()
-            .any(|day| self.whole_days.contains_key(&day));
+        let midnight =
+            [Some(date), yesterday].into_iter().flatten().any(|day| self.whole_days.contains_key(&day));
         let of_windows = self.windows.iter().enumerate().flat_map(move |(at, window)| {
             let today = self.starts(at, date);
             let before = yesterday.is_some_and(|day| self.starts(at, day));
@@ -283,9 +274,7 @@ impl Schedule {
             [start, end].into_iter().flatten()
         });
         let midnight = midnight.then_some(0);
-        of_windows
-            .chain(midnight)
-            .map(move |minute| date.to_datetime(time_of(minute)))
+        of_windows.chain(midnight).map(move |minute| date.to_datetime(time_of(minute)))
     }
 }
 
@@ -330,21 +319,14 @@ impl Boundaries<'_> {
         }
         let next = date.tomorrow().ok()?;
         let end = midnight(next);
-        let spans = schedule
-            .exceptions
-            .iter()
-            .flat_map(|exception| match exception.when {
-                When::Between(first, last) => [Some(first), Some(last)],
-                When::Dates(_) | When::Elsewhere => [None, None],
-            });
+        let spans = schedule.exceptions.iter().flat_map(|exception| match exception.when {
+            When::Between(first, last) => [Some(first), Some(last)],
+            When::Dates(_) | When::Elsewhere => [None, None],
+        });
         let mut found: Vec<Timestamp> = schedule
             .local_boundaries(date)
             .map(|local| time_zone::resolve(&schedule.zone, local))
-            .chain(
-                spans
-                    .flatten()
-                    .filter(|instant| start <= *instant && *instant < end),
-            )
+            .chain(spans.flatten().filter(|instant| start <= *instant && *instant < end))
             .filter(|instant| self.now < *instant && *instant <= self.until)
             .collect();
         found.sort_unstable();

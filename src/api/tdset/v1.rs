@@ -4,16 +4,17 @@
 //! the way through; [`super::schedule`] gives them their meaning. An absent field stays absent: what absence means
 //! is written by the defaults at creation, never by the schema.
 
+mod ramp;
 mod status;
 mod target;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::{CustomResource, KubeSchema};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
 
+pub use ramp::{Ramp, RampStep};
 pub use status::{PastTransition, Phase, TDSetStatus, Transition};
 pub use target::{Create, PodMetadata, PodTemplate, PullPolicy, Reference, Target};
 
@@ -84,6 +85,7 @@ pub const MOST_DATES: usize = 400;
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[expect(clippy::duplicated_attributes, reason = "columns may have the same type")]
 #[serde(rename_all = "camelCase")]
 pub struct TDSetSpec {
     /// IANA name of the time zone that all local times and dates of this object are in, such as Europe/Berlin.
@@ -337,36 +339,6 @@ pub struct Between {
     pub end: String,
 }
 
-/// How fast the count moves towards the scheduled one.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Ramp {
-    /// Upwards; the first replica after none is never delayed. Absent means at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub up: Option<RampStep>,
-
-    /// Downwards. Absent means at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub down: Option<RampStep>,
-}
-
-/// One step of a ramp and the time from it to the next.
-#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RampStep {
-    /// Replicas by which the count moves at a time: a number from 1 to 10000, or "1%" to "100%" of the scheduled
-    /// count, rounded up.
-    #[schemars(schema_with = "step")]
-    pub step: IntOrString,
-
-    /// Time between two steps, such as 30s or 1m30s, from 1s to 24h.
-    #[schemars(length(min = 2, max = 32), regex(pattern = r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$"))]
-    #[x_kube(validation = (
-        "duration(self) >= duration('1s') && duration(self) <= duration('24h')", "must be from 1s to 24h"
-    ))]
-    pub every: String,
-}
-
 /// A HorizontalPodAutoscaler that keeps the count.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -388,16 +360,5 @@ fn dates(generator: &mut SchemaGenerator) -> Schema {
         "maxItems": MOST_DATES,
         "items": date(generator),
         "x-kubernetes-list-type": "set",
-    })
-}
-
-fn step(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({
-        "x-kubernetes-int-or-string": true,
-        "maxLength": 5,
-        "x-kubernetes-validations": [{
-            "rule": "type(self) == int ? self >= 1 && self <= 10000 : string(self).matches('^([1-9][0-9]?|100)%$')",
-            "message": "must be a number from 1 to 10000, or from \"1%\" to \"100%\"",
-        }],
     })
 }

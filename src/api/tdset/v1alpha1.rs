@@ -49,6 +49,7 @@ use super::v1::Transition;
     ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
+#[expect(clippy::duplicated_attributes, reason = "columns may have the same type")]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "oldSelf.hasValue() || self.schedulingConfig.all(window, window.startTime != window.endTime)"

@@ -61,7 +61,7 @@ impl Replica {
                     if rotate::leaf(now, known.authority.certificate(), in_use) != LeafStep::Keep {
                         self.leaf = Some(known.authority.mint(&[NAME.to_owned()], now).unwrap());
                     }
-                    self.known = Some(known);
+                    self.known = Some(*known);
                     return writes;
                 }
                 Settled::Change(change) => assert!(store.write(change)),

@@ -88,15 +88,15 @@ async fn what_cannot_be_served_is_named_and_the_certificate_before_stays() {
     mount.write(&certificate, &key, b"");
     files.refresh(&shelf.sink()).await.unwrap();
     let facts = files.facts();
-    let bad: [(&[u8], &[u8], &[u8], &str); 6] = [
-        (&certificate, &other_key, b"", "failed to use"),
-        (&certificate, b"", b"", "no private key in PEM form in it"),
-        (b"", &key, b"", "no certificate in PEM form in it"),
-        (b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &key, b"", "failed to read"),
-        (&expired, &expired_key, b"", "it expired at"),
-        (&certificate, &key, b"nonsense", "ca.crt: no certificate in PEM form in it"),
+    let bad: [([&[u8]; 3], &str); 6] = [
+        ([&certificate, &other_key, b""], "failed to use"),
+        ([&certificate, b"", b""], "no private key in PEM form in it"),
+        ([b"", &key, b""], "no certificate in PEM form in it"),
+        ([b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", &key, b""], "failed to read"),
+        ([&expired, &expired_key, b""], "it expired at"),
+        ([&certificate, &key, b"nonsense"], "ca.crt: no certificate in PEM form in it"),
     ];
-    for (certificate, key, bundle, reason) in bad {
+    for ([certificate, key, bundle], reason) in bad {
         mount.write(certificate, key, bundle);
         let message = files.refresh(&shelf.sink()).await.unwrap_err().to_string();
         assert!(message.contains(reason), "{message}");

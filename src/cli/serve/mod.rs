@@ -32,7 +32,9 @@ pub use options::Options;
 enum Error {
     #[error("failed to listen on {address}")]
     Health { address: SocketAddr, source: std::io::Error },
-    #[error("unable to find a Kubernetes API: expected KUBECONFIG or a pod's service account, or --webhook-only")]
+    #[error(
+        "unable to find a Kubernetes API: expected KUBECONFIG or a pod's service account, or --webhook-only"
+    )]
     NoCluster { source: Box<dyn std::error::Error + Send + Sync> },
 }
 
@@ -150,7 +152,7 @@ fn keep_installed(
                 () = certificates.served() => {}
                 () = life.stopping() => return Ok(()),
             }
-            plan.bundle = certificates.state().facts.bundle;
+            plan.bundle = certificates.fresh().await.facts.bundle;
             install::install(&client, &plan, listener).await?;
             info!(address = %plan.address, "installed");
             life.ready().set();

@@ -7,9 +7,9 @@ use std::time::Duration;
 use clap::Args;
 use kube::Client;
 
+use crate::certs::Source;
 use crate::certs::authority::SharedAuthority;
 use crate::certs::files::MountedFiles;
-use crate::certs::Source;
 use crate::install::Address;
 use crate::install::address::InvalidUrl;
 use crate::runtime::clock;

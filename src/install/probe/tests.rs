@@ -8,12 +8,18 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::certs::mint::Authority;
 use crate::install::Address;
+use crate::runtime::clock::now; // a real handshake looks at the real clock
 
 type Answer = fn(&[u8]) -> Vec<u8>;
 
-/// Serves one connection after the other with a leaf of `authority` for `name`.
-async fn serve(authority: &Authority, name: &str, answer: Answer) -> SocketAddr {
-    let leaf = authority.mint(&[name.to_owned()], Timestamp::now()).unwrap();
+/// Probes a gate that has a leaf of `issuer` for `name`, as one that trusts `trusted` under the name `localhost`.
+async fn probe_gate(
+    issuer: &Authority,
+    name: &str,
+    answer: Answer,
+    trusted: &Authority,
+) -> Result<(), String> {
+    let leaf = issuer.mint(&[name.to_owned()], now()).unwrap();
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -21,23 +27,23 @@ async fn serve(authority: &Authority, name: &str, answer: Answer) -> SocketAddr 
         .with_no_client_auth()
         .with_single_cert(leaf.chain(), leaf.key())
         .unwrap();
-    let acceptor = TlsAcceptor::from(Arc::new(config));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        while let Ok((tcp, _)) = listener.accept().await {
-            let Ok(tls) = acceptor.accept(tcp).await else { continue };
-            let service = service_fn(move |request: Request<hyper::body::Incoming>| async move {
-                assert_eq!(request.uri().path(), "/convert");
-                let body = request.into_body().collect().await?.to_bytes();
-                Ok::<_, hyper::Error>(Response::new(Full::new(Bytes::from(answer(&body)))))
-            });
-            drop(
-                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(tls), service).await,
-            );
-        }
+    let plan = plan(trusted);
+    let (probed, ()) = tokio::join!(probe(address, &plan), serve_once(listener, config, answer));
+    probed.map_err(|error| error.to_string())
+}
+
+/// Serves one connection; what becomes of it is the caller's to tell.
+async fn serve_once(listener: TcpListener, config: ServerConfig, answer: Answer) {
+    let (tcp, _) = listener.accept().await.unwrap();
+    let Ok(tls) = TlsAcceptor::from(Arc::new(config)).accept(tcp).await else { return };
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| async move {
+        assert_eq!(request.uri().path(), "/convert");
+        let body = request.into_body().collect().await?.to_bytes();
+        Ok::<_, hyper::Error>(Response::new(Full::new(Bytes::from(answer(&body)))))
     });
-    address
+    drop(hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(tls), service).await);
 }
 
 fn gate(body: &[u8]) -> Vec<u8> {
@@ -53,52 +59,48 @@ fn plan(authority: &Authority) -> Plan {
 }
 
 fn authority() -> Authority {
-    Authority::create(Timestamp::now()).unwrap()
+    Authority::create(now()).unwrap()
 }
 
 #[tokio::test]
 async fn a_gate_that_converts_under_its_name_and_bundle_passes() {
     let authority = authority();
-    let listener = serve(&authority, "localhost", gate).await;
-    probe(listener, &plan(&authority)).await.unwrap();
+    probe_gate(&authority, "localhost", gate, &authority).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_gate_under_another_name_fails() {
     let authority = authority();
-    let listener = serve(&authority, "elsewhere", gate).await;
-    let message = probe(listener, &plan(&authority)).await.unwrap_err().to_string();
-    assert!(
-        message.starts_with(&format!("failed to probe the gate at {listener} as localhost: no TLS")),
-        "{message}"
-    );
+    let message = probe_gate(&authority, "elsewhere", gate, &authority).await.unwrap_err();
+    assert!(message.starts_with("failed to probe the gate at 127.0.0.1:"), "{message}");
+    assert!(message.contains("as localhost: no TLS"), "{message}");
 }
 
 #[tokio::test]
 async fn a_gate_whose_certificate_the_bundle_does_not_cover_fails() {
-    let listener = serve(&authority(), "localhost", gate).await;
-    let message = probe(listener, &plan(&authority())).await.unwrap_err().to_string();
+    let message = probe_gate(&authority(), "localhost", gate, &authority()).await.unwrap_err();
     assert!(message.contains("no TLS"), "{message}");
 }
 
 #[tokio::test]
 async fn a_gate_that_answers_something_else_fails() {
     let authority = authority();
-    let answers: [(Answer, &str); 3] = [
+    let no = |_: &[u8]| {
+        let result = json!({"status": "Failure", "message": "no"});
+        json!({"response": {"uid": UID, "result": result}}).to_string().into_bytes()
+    };
+    let nothing = |_: &[u8]| {
+        let result = json!({"status": "Success"});
+        json!({"response": {"uid": UID, "result": result, "convertedObjects": []}}).to_string().into_bytes()
+    };
+    let answers: [(Answer, &str); 4] = [
         (|_| b"ok".to_vec(), "the answer is no conversion"),
         (|_| br#"{"response": {"uid": "1"}}"#.to_vec(), "it has another uid"),
-        (
-            |_| {
-                json!({"response": {"uid": UID, "result": {"status": "Failure", "message": "no"}}})
-                    .to_string()
-                    .into()
-            },
-            "the answer is no conversion: no",
-        ),
+        (no, "the answer is no conversion: no"),
+        (nothing, "0 objects came back"),
     ];
     for (answer, reason) in answers {
-        let listener = serve(&authority, "localhost", answer).await;
-        let message = probe(listener, &plan(&authority)).await.unwrap_err().to_string();
+        let message = probe_gate(&authority, "localhost", answer, &authority).await.unwrap_err();
         assert!(message.contains(reason), "{message}");
     }
 }

@@ -33,10 +33,7 @@ async fn a_drained_task_ends_before_the_others_are_told_to_stop() {
     supervisor.drained("gate", |life| async move {
         life.ready().set();
         life.draining().await;
-        assert!(
-            !readiness.report().ready(),
-            "not ready as soon as the drain begins"
-        );
+        assert!(!readiness.report().ready(), "not ready as soon as the drain begins");
         tokio::task::yield_now().await;
         first.send("drained")?;
         Ok(())
@@ -59,10 +56,7 @@ async fn the_unexpected_end_of_a_critical_task_ends_the_process_with_its_error()
     supervisor.critical("certificates", |_life| async { Err("the disk is gone".into()) });
     let (_signal, asked) = signals();
     let error = supervisor.run(asked).await.unwrap_err();
-    assert_eq!(
-        chain(&error),
-        "task certificates ended unexpectedly: the disk is gone"
-    );
+    assert_eq!(chain(&error), "task certificates ended unexpectedly: the disk is gone");
 }
 
 #[tokio::test]

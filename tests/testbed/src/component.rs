@@ -29,7 +29,7 @@ impl Component {
         command: &mut Command,
         folder: &Path,
         reaper: &mut Reaper,
-    ) -> Result<Component, Error> {
+    ) -> Result<Self, Error> {
         let log = folder.join(format!("{label}.log"));
         let mut child = start_detached(command, &log)?;
         let process = match ProcessId::of(child.id()).and_then(|id| reaper.watch(&id).map(|()| id)) {
@@ -40,7 +40,7 @@ impl Component {
                 return Err(error);
             }
         };
-        Ok(Component { label, process, log, child: Some(child) })
+        Ok(Self { label, process, log, child: Some(child) })
     }
 
     pub(crate) fn label(&self) -> &'static str {

@@ -23,7 +23,8 @@ use crate::{
     tools::Tools,
 };
 
-const API_SERVER_GRACE: Duration = Duration::from_secs(10);
+/// With clients connected it would take a minute to end by itself.
+const API_SERVER_GRACE: Duration = Duration::from_secs(2);
 
 /// A control plane that runs, or the cluster of others that stands for one. Dropped, it ends what it started
 /// and removes its folder, unless that is to be kept.
@@ -62,25 +63,33 @@ struct State {
 /// A process that was started for a control plane.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RunningProcess {
+    /// The name of its program, or the one it was started under.
     pub label: String,
+    /// Which process it is.
     #[serde(flatten)]
     pub id: ProcessId,
+    /// Where its output goes.
     pub log: PathBuf,
 }
 
 impl ControlPlane {
-    /// Starts a control plane and waits, a minute at most, until it is ready and its default namespace is there.
-    pub fn start(options: Options) -> Result<ControlPlane, Error> {
+    /// Starts a control plane and waits, a minute at most, until it is ready and its default namespace is
+    /// there.
+    ///
+    /// # Errors
+    /// A binary is missing, a component ended, or a minute was too short; the latter two with the logs' last
+    /// lines.
+    pub fn start(options: &Options) -> Result<Self, Error> {
         let assets = options.assets.as_deref();
         let tools = Tools::of(options.version, assets);
         if let Some(kubeconfig) = &options.existing {
-            return ControlPlane::existing(kubeconfig, options.folder.as_deref(), tools);
+            return Self::existing(kubeconfig, options.folder.as_deref(), tools);
         }
         let folder = own_folder(options.folder.as_deref())?;
         let mut reaper = Reaper::start((!options.keep).then_some(folder.as_path()))?;
-        let mut plan = Plan::new(&options, &tools, &folder)?;
+        let mut plan = Plan::new(options, &tools, &folder)?;
         let running = plan.launch(&mut reaper)?;
-        Ok(ControlPlane {
+        Ok(Self {
             kubeconfig: plan.kubeconfig(),
             cluster: plan.cluster(),
             user: plan.admin(),
@@ -93,7 +102,7 @@ impl ControlPlane {
     }
 
     /// Takes a cluster of others, for which nothing is started and nothing is asked of its API server.
-    fn existing(kubeconfig: &Path, folder: Option<&Path>, tools: Tools) -> Result<ControlPlane, Error> {
+    fn existing(kubeconfig: &Path, folder: Option<&Path>, tools: Tools) -> Result<Self, Error> {
         let kubeconfig = std::path::absolute(kubeconfig)
             .map_err(Error::io(format!("finding {}", kubeconfig.display())))?;
         let program = tools.any_kubectl();
@@ -104,7 +113,7 @@ impl ControlPlane {
             kubeconfig::parse(&text).map_err(|source| Error::BadRecord { path: kubeconfig.clone(), source })
         });
         let (cluster, user) = parsed.inspect_err(|_| drop(remove_folder(&folder)))?;
-        Ok(ControlPlane {
+        Ok(Self {
             kind: Kind::Others,
             folder,
             kubeconfig,
@@ -181,16 +190,25 @@ impl ControlPlane {
 
     /// A kubeconfig that speaks as this user with exactly these groups (and `system:authenticated`), by
     /// impersonation: RBAC and admission see that user and not the administrator.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn kubeconfig_for(&self, user: &str, groups: &[&str]) -> Result<PathBuf, Error> {
         self.write_kubeconfig(&self.user.impersonating(user, groups))
     }
 
     /// A kubeconfig that presents this bearer token.
+    ///
+    /// # Errors
+    /// The file cannot be written.
     pub fn kubeconfig_with_token(&self, token: &str) -> Result<PathBuf, Error> {
         self.write_kubeconfig(&User::with_token(token))
     }
 
     /// A kubeconfig with a fresh token of a ServiceAccount, which must exist.
+    ///
+    /// # Errors
+    /// The API server gives no token, or the file cannot be written.
     pub fn kubeconfig_for_service_account(&self, namespace: &str, name: &str) -> Result<PathBuf, Error> {
         let mut command = self.kubectl();
         command.args(["create", "token", name, "--namespace", namespace]);
@@ -214,7 +232,11 @@ impl ControlPlane {
             .collect()
     }
 
-    /// Stops the API server as an update would, by asking it; kills it after ten seconds.
+    /// Stops the API server as an update would, by asking it: it takes no new connections from then on. It is
+    /// killed after two seconds.
+    ///
+    /// # Errors
+    /// The cluster is one of others, or the process outlives being killed.
     pub fn stop_api_server(&self) -> Result<(), Error> {
         self.with_state(|plan, state| {
             let stopped =
@@ -225,6 +247,9 @@ impl ControlPlane {
     }
 
     /// Kills the API server, as a crash would.
+    ///
+    /// # Errors
+    /// The cluster is one of others.
     pub fn kill_api_server(&self) -> Result<(), Error> {
         self.with_state(|plan, state| {
             drop(state.running.api_server.take());
@@ -233,6 +258,9 @@ impl ControlPlane {
     }
 
     /// Starts a stopped API server, with the same address and data, and waits until it is ready.
+    ///
+    /// # Errors
+    /// The cluster is one of others, or the API server does not become ready.
     pub fn start_api_server(&self) -> Result<(), Error> {
         self.with_state(|plan, state| {
             if state.running.api_server.is_none() {
@@ -244,6 +272,9 @@ impl ControlPlane {
     }
 
     /// Stops the API server and starts it with the same address and data.
+    ///
+    /// # Errors
+    /// As of [`ControlPlane::stop_api_server`] and [`ControlPlane::start_api_server`].
     pub fn restart_api_server(&self) -> Result<(), Error> {
         self.stop_api_server()?;
         self.start_api_server()
@@ -251,6 +282,9 @@ impl ControlPlane {
 
     /// Leaves everything running without us, and the folder in place. Whoever calls this has recorded
     /// [`ControlPlane::processes`].
+    ///
+    /// # Errors
+    /// What watches over the processes has ended.
     pub fn detach(self) -> Result<(), Error> {
         let Kind::Ours(ours) = &self.kind else {
             return Ok(());

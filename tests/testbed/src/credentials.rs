@@ -49,7 +49,7 @@ pub(crate) struct Pair {
 
 impl Credentials {
     /// Makes all of them, as files in `folder`.
-    pub(crate) fn create(folder: &Path) -> Result<Credentials, Error> {
+    pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "testbed");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -73,7 +73,7 @@ impl Credentials {
              {controller_manager_token},system:kube-controller-manager,kube-controller-manager\n"
         );
         let tokens = write(folder, "tokens.csv", &tokens)?;
-        Ok(Credentials {
+        Ok(Self {
             ca,
             ca_key,
             ca_pem,

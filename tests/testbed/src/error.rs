@@ -5,6 +5,7 @@ use std::{io, path::PathBuf, process::ExitStatus, time::Duration};
 /// Why a control plane did not start, or an operation on it failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the variants and fields are")]
 pub enum Error {
     /// A pinned binary has not been built.
     #[error("`{name}` is missing at {}: run `make tools`", path.display())]
@@ -69,13 +70,13 @@ pub enum Error {
 
 impl Error {
     /// For `map_err`: an I/O error with what was being done.
-    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+    pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
-        move |source| Error::Io { doing, source }
+        move |source| Self::Io { doing, source }
     }
 
     /// Whether another process took a port between choosing and using it.
     pub(crate) fn is_address_in_use(&self) -> bool {
-        matches!(self, Error::Exited { address_in_use: true, .. })
+        matches!(self, Self::Exited { address_in_use: true, .. })
     }
 }

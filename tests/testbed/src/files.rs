@@ -15,7 +15,13 @@ pub(crate) fn random_hex(bytes: usize) -> Result<String, Error> {
     File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut buffer))
         .map_err(Error::io("reading /dev/urandom"))?;
-    Ok(buffer.iter().map(|byte| format!("{byte:02x}")).collect())
+    let mut text = String::with_capacity(2 * bytes);
+    for byte in buffer {
+        for digit in [byte >> 4, byte & 15] {
+            text.extend(char::from_digit(digit.into(), 16));
+        }
+    }
+    Ok(text)
 }
 
 /// Makes a folder, and those above it, for the owner alone.

@@ -1,10 +1,10 @@
 //! Control planes that outlive the command that started them, each under a name.
 //!
-//! Guarantees: what was started is recorded with its start time, so `down` stops that very process and no later
-//! one of the same id, also after a crash or a reboot; two commands about one name do not meet.
+//! Guarantees: what was started is recorded with its start time, so `down` stops that very process and no
+//! later one of the same id, also after a crash or a reboot; two commands about one name do not meet.
 //!
-//! A name has the folder `<root>/<name>` with `record.json`, the logs of further processes and, unless another
-//! folder was given, the control plane's own in `cluster`.
+//! A name has the folder `<root>/<name>` with `record.json`, the logs of further processes and, unless
+//! another folder was given, the control plane's own in `cluster`.
 
 use std::{
     fs::{self, File},
@@ -39,8 +39,11 @@ pub struct Record {
     boot: String,
     /// The release, such as `1.36.3`; with assets, the one that they stand for.
     pub kubernetes: String,
+    /// The URL of the API server.
     pub server: String,
+    /// The kubeconfig of the administrator.
     pub kubeconfig: PathBuf,
+    /// Where the control plane keeps data and logs.
     pub folder: PathBuf,
     /// Oldest first.
     pub control_plane: Vec<RunningProcess>,
@@ -77,20 +80,26 @@ impl Record {
 
 impl Instances {
     /// Those of `${XDG_STATE_HOME:-~/.local/state}/gatehouse`.
-    pub fn from_env() -> Result<Instances, Error> {
+    ///
+    /// # Errors
+    /// Neither variable is set, nor `HOME`.
+    pub fn from_env() -> Result<Self, Error> {
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let state = set("XDG_STATE_HOME").or_else(|| set("HOME").map(|home| home.join(".local/state")));
-        Ok(Instances::at(state.ok_or(Error::NoHome)?.join("gatehouse")))
+        Ok(Self::at(state.ok_or(Error::NoHome)?.join("gatehouse")))
     }
 
     /// Those of this folder.
     #[must_use]
-    pub fn at(root: PathBuf) -> Instances {
-        Instances { root }
+    pub fn at(root: PathBuf) -> Self {
+        Self { root }
     }
 
     /// Starts a control plane of this name unless it is up, and says whether it did. What is left of one that
     /// crashed is cleared away first.
+    ///
+    /// # Errors
+    /// The control plane does not start, or what a crash left cannot be cleared away.
     pub fn up(&self, name: &str, mut options: Options) -> Result<(Record, bool), Error> {
         let _lock = self.lock(name)?;
         let folder = self.folder(name);
@@ -105,7 +114,7 @@ impl Instances {
         options.folder.get_or_insert_with(|| folder.join("cluster"));
         options.existing = None;
         let kubernetes = options.version.release().to_owned();
-        let started = ControlPlane::start(options).and_then(|control_plane| {
+        let started = ControlPlane::start(&options).and_then(|control_plane| {
             let record = Record {
                 boot: boot_id(),
                 kubernetes,
@@ -123,6 +132,9 @@ impl Instances {
     }
 
     /// Like [`Instances::up`], but refuses one that is up with another version.
+    ///
+    /// # Errors
+    /// As of [`Instances::up`], and when another version is up.
     pub fn up_with_version(
         &self,
         name: &str,
@@ -137,6 +149,9 @@ impl Instances {
     }
 
     /// Stops all that runs under this name and removes its folders. Says whether there was anything.
+    ///
+    /// # Errors
+    /// A process outlives being killed, or a folder cannot be removed.
     pub fn down(&self, name: &str) -> Result<bool, Error> {
         let _lock = self.lock(name)?;
         let folder = self.folder(name);
@@ -151,6 +166,9 @@ impl Instances {
     /// Starts a command beside a control plane that is up, with `KUBECONFIG` set to its administrator's, and
     /// returns at once. The label is free unless a process of that label runs; with `replace` that one is
     /// stopped first. What it says is appended to `log`, or to `<label>.log` in the folder of the name.
+    ///
+    /// # Errors
+    /// Nothing is up under the name, the label is taken, or the command cannot be started.
     pub fn exec(
         &self,
         name: &str,
@@ -186,6 +204,9 @@ impl Instances {
     }
 
     /// What is recorded under this name.
+    ///
+    /// # Errors
+    /// The name does not do as one, or the record cannot be read.
     pub fn read(&self, name: &str) -> Result<Option<Record>, Error> {
         check_name(name)?;
         let path = self.folder(name).join("record.json");
@@ -200,6 +221,9 @@ impl Instances {
     }
 
     /// The names that something is recorded under, in order.
+    ///
+    /// # Errors
+    /// The state folder cannot be read.
     pub fn names(&self) -> Result<Vec<String>, Error> {
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
@@ -248,4 +272,83 @@ fn check_name(name: &str) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::BadName(name.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::pause;
+    use std::{os::unix::process::CommandExt, process::Child};
+
+    /// One that is up as far as anybody can tell, with a sleeper for a control plane.
+    fn pretended(instances: &Instances) -> (Child, Record) {
+        let folder = instances.folder("test").join("cluster");
+        private_folder(&folder).unwrap();
+        write_private(&folder.join("pids"), "").unwrap();
+        let child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        let record = Record {
+            boot: boot_id(),
+            kubernetes: KubernetesVersion::default().release().to_owned(),
+            server: String::new(),
+            kubeconfig: folder.join("kubeconfig"),
+            folder,
+            control_plane: vec![RunningProcess { label: "etcd".to_owned(), id, log: PathBuf::new() }],
+            others: Vec::new(),
+        };
+        instances.write("test", &record).unwrap();
+        (child, record)
+    }
+
+    #[test]
+    fn what_runs_beside_it_is_replaced_on_demand_and_stopped_with_it() {
+        let root = tempfile::tempdir().unwrap();
+        let instances = Instances::at(root.path().to_owned());
+        let sleep = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo \"$KUBECONFIG\"; exec sleep 60"]);
+            command
+        };
+        assert!(matches!(instances.exec("test", "a", &mut sleep(), None, false), Err(Error::NotUp(_))));
+        let (mut child, record) = pretended(&instances);
+        assert!(!instances.up("test", Options::default()).unwrap().1);
+
+        let first = instances.exec("test", "a", &mut sleep(), None, false).unwrap();
+        let again = instances.exec("test", "a", &mut sleep(), None, false);
+        assert!(matches!(again, Err(Error::AlreadyRuns { .. })));
+        let second = instances.exec("test", "a", &mut sleep(), None, true).unwrap();
+        assert!(!first.id.runs() && second.id.runs());
+        let said = format!("{}\n", record.kubeconfig.display());
+        while !fs::read_to_string(&second.log).unwrap().ends_with(&said) {
+            pause(Duration::from_millis(10));
+        }
+
+        assert_eq!(instances.names().unwrap(), ["test"]);
+        assert!(instances.down("test").unwrap());
+        assert!(!second.id.runs() && !record.control_plane[0].id.runs());
+        assert!(!instances.folder("test").exists());
+        assert!(!instances.down("test").unwrap());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn after_another_boot_no_process_is_touched() {
+        let root = tempfile::tempdir().unwrap();
+        let instances = Instances::at(root.path().to_owned());
+        let (mut child, mut record) = pretended(&instances);
+        record.boot = "another".to_owned();
+        instances.write("test", &record).unwrap();
+        assert!(instances.down("test").unwrap());
+        assert!(record.control_plane[0].id.runs());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn names_stay_inside_the_state_folder() {
+        let instances = Instances::at(PathBuf::from("/nowhere"));
+        for name in ["", ".", "..", "a/b", "A", &"a".repeat(41)] {
+            assert!(matches!(instances.read(name), Err(Error::BadName(_))), "{name}");
+        }
+    }
 }

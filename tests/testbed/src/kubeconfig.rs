@@ -16,8 +16,8 @@ pub(crate) struct Cluster(Value);
 pub(crate) struct User(Value);
 
 impl Cluster {
-    pub(crate) fn new(server: &str, ca_pem: &str) -> Cluster {
-        Cluster(json!({"server": server, "certificate-authority-data": STANDARD.encode(ca_pem)}))
+    pub(crate) fn new(server: &str, ca_pem: &str) -> Self {
+        Self(json!({"server": server, "certificate-authority-data": STANDARD.encode(ca_pem)}))
     }
 
     pub(crate) fn server(&self) -> &str {
@@ -26,18 +26,18 @@ impl Cluster {
 }
 
 impl User {
-    pub(crate) fn with_token(token: &str) -> User {
-        User(json!({"token": token}))
+    pub(crate) fn with_token(token: &str) -> Self {
+        Self(json!({"token": token}))
     }
 
     /// The same credentials, speaking as somebody else.
-    pub(crate) fn impersonating(&self, user: &str, groups: &[&str]) -> User {
+    pub(crate) fn impersonating(&self, user: &str, groups: &[&str]) -> Self {
         let mut value = self.0.clone();
         value["as"] = json!(user);
         if !groups.is_empty() {
             value["as-groups"] = json!(groups);
         }
-        User(value)
+        Self(value)
     }
 }
 

@@ -4,7 +4,6 @@ use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -14,12 +13,13 @@ use crate::{
     credentials::Credentials,
     files::{remove_folder, write_private},
     kubeconfig::{self, Cluster, User},
+    process::pause,
     reaper::Reaper,
     tools::Tools,
 };
 
 /// How long a control plane may take to be ready. It takes some four seconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const POLL: Duration = Duration::from_millis(100);
 const CONNECT_PATIENCE: Duration = Duration::from_millis(500);
 const PORT_ATTEMPTS: u32 = 5;
@@ -62,13 +62,12 @@ impl Running {
 }
 
 impl Plan {
-    pub(crate) fn new(options: &Options, tools: &Tools, folder: &Path) -> Result<Plan, Error> {
-        let controller_manager = if options.controller_manager { tools.controller_manager()? } else { None };
-        Ok(Plan {
+    pub(crate) fn new(options: &Options, tools: &Tools, folder: &Path) -> Result<Self, Error> {
+        Ok(Self {
             etcd: tools.require("etcd")?,
             api_server: tools.require("kube-apiserver")?,
             kubectl: tools.require("kubectl")?,
-            controller_manager,
+            controller_manager: if options.controller_manager { tools.controller_manager()? } else { None },
             credentials: Credentials::create(folder)?,
             folder: folder.to_owned(),
             etcd_port: 0,
@@ -148,7 +147,7 @@ impl Plan {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.launch_api_server(deadline, None, reaper) {
-                Err(error) if error.is_address_in_use() && Instant::now() < deadline => thread::sleep(POLL),
+                Err(error) if error.is_address_in_use() && Instant::now() < deadline => pause(POLL),
                 result => return result,
             }
         }
@@ -331,6 +330,6 @@ fn wait_for(
             let logs: Vec<String> = components.iter().map(|component| component.tail()).collect();
             return Err(Error::NotReady { what, waited: PATIENCE, logs: logs.join("\n") });
         }
-        thread::sleep(POLL);
+        pause(POLL);
     }
 }

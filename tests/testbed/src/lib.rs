@@ -1,19 +1,20 @@
 //! A real Kubernetes control plane (etcd, kube-apiserver, kube-controller-manager) as plain processes of this
 //! machine, from the binaries that `make tools` builds.
 //!
-//! Guarantees: everything listens on 127.0.0.1 alone, on ports that were free; every control plane has a folder,
-//! keys and tokens of its own, so any number of them run side by side and the leftovers of a crash disturb no
-//! later run; when the process that holds a [`ControlPlane`] ends, however it ends, its processes end too and
-//! its folder goes.
+//! Guarantees: everything listens on 127.0.0.1 alone, on ports that were free; every control plane has a
+//! folder, keys and tokens of its own, so any number of them run side by side and the leftovers of a crash
+//! disturb no later run; when the process that holds a [`ControlPlane`] ends, however it ends, its processes
+//! end too and its folder goes.
 //!
 //! Assumes: Linux (`/proc`), `sh` and a folder for temporary files.
 //!
-//! Never: runs a kubelet. Pods are made by the controllers and then stay `Pending`. Data is not synced to disk.
+//! Never: runs a kubelet. Pods are made by the controllers and then stay `Pending`. Data is not synced to
+//! disk.
 //!
 //! ```no_run
 //! use testbed::{ControlPlane, Options};
 //!
-//! let cluster = ControlPlane::start(Options::from_env()?)?;
+//! let cluster = ControlPlane::start(&Options::from_env()?)?;
 //! let namespaces = cluster.kubectl().args(["get", "namespaces"]).output();
 //! # Ok::<(), testbed::Error>(())
 //! ```

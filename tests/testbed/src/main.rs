@@ -100,7 +100,7 @@ fn run(action: Action) -> Result<ExitCode, Error> {
             let state = if instances.down(&name)? { "is down" } else { "was not up" };
             eprintln!("`{name}` {state}");
         }
-        Action::Status { name } => return status(&instances, name),
+        Action::Status { name } => return status(&instances, name.as_deref()),
         Action::Kubeconfig { name: Name { name } } => {
             let record = instances.read(&name)?.filter(Record::is_up).ok_or(Error::NotUp(name))?;
             println!("{}", record.kubeconfig.display());
@@ -137,9 +137,9 @@ fn up(
     Ok(())
 }
 
-fn status(instances: &Instances, name: Option<String>) -> Result<ExitCode, Error> {
-    let names = match &name {
-        Some(name) => vec![name.clone()],
+fn status(instances: &Instances, name: Option<&str>) -> Result<ExitCode, Error> {
+    let names = match name {
+        Some(name) => vec![name.to_owned()],
         None => instances.names()?,
     };
     if names.is_empty() {
@@ -147,15 +147,12 @@ fn status(instances: &Instances, name: Option<String>) -> Result<ExitCode, Error
     }
     let mut all_up = true;
     for each in names {
-        match instances.read(&each)? {
-            Some(record) => {
-                all_up &= record.is_up();
-                show(&each, &record);
-            }
-            None => {
-                all_up = false;
-                println!("{each}: not up");
-            }
+        if let Some(record) = instances.read(&each)? {
+            all_up &= record.is_up();
+            show(&each, &record);
+        } else {
+            all_up = false;
+            println!("{each}: not up");
         }
     }
     Ok(if name.is_some() && !all_up { ExitCode::FAILURE } else { ExitCode::SUCCESS })

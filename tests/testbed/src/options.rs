@@ -4,10 +4,11 @@ use std::{ffi::OsString, path::PathBuf};
 
 use crate::{Error, KubernetesVersion};
 
-/// How to start a control plane. The default starts the default version with a controller manager, in a folder
-/// below the temporary one that is removed at the end.
+/// How to start a control plane. The default starts the default version with a controller manager, in a
+/// folder below the temporary one that is removed at the end.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// What is started.
     pub version: KubernetesVersion,
     /// Where data, keys and logs go: a folder that is new or empty. It is removed at the end unless `keep`.
     pub folder: Option<PathBuf>,
@@ -27,7 +28,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options {
+        Self {
             version: KubernetesVersion::default(),
             folder: None,
             controller_manager: true,
@@ -43,17 +44,20 @@ impl Default for Options {
 impl Options {
     /// The default, changed by the environment: `KUBECONFIG` (an existing cluster), `KUBEBUILDER_ASSETS`,
     /// `TESTBED_KUBERNETES` (a version) and `TESTBED_KEEP` (anything but nothing or `0` keeps the folder).
-    pub fn from_env() -> Result<Options, Error> {
-        Options::from_lookup(|name| std::env::var_os(name))
+    ///
+    /// # Errors
+    /// A value cannot be honoured: a version that is not known, a `KUBECONFIG` of several files.
+    pub fn from_env() -> Result<Self, Error> {
+        Self::from_lookup(|name| std::env::var_os(name))
     }
 
-    fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Options, Error> {
+    fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let set = |name: &str| lookup(name).filter(|value| !value.is_empty());
-        let mut options = Options {
+        let mut options = Self {
             existing: set("KUBECONFIG").map(PathBuf::from),
             assets: set("KUBEBUILDER_ASSETS").map(PathBuf::from),
             keep: set("TESTBED_KEEP").is_some_and(|value| value != "0"),
-            ..Options::default()
+            ..Self::default()
         };
         if let Some(version) = set("TESTBED_KUBERNETES") {
             options.version = version.to_string_lossy().parse()?;

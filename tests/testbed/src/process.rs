@@ -1,12 +1,11 @@
 //! Processes told apart from any later one that got the same id, by the time they started at.
 //!
-//! Assumes that the process leads a process group of its own, as all that the testbed starts do: signals go to
-//! the whole group.
+//! Assumes that the process leads a process group of its own, as all that the testbed starts do: signals go
+//! to the whole group.
 
 use std::{
     fs,
     process::{Command, Stdio},
-    thread,
     time::{Duration, Instant},
 };
 
@@ -33,11 +32,15 @@ pub(crate) enum Signal {
 
 impl ProcessId {
     /// The process that has this id now.
-    pub fn of(pid: u32) -> Result<ProcessId, Error> {
+    ///
+    /// # Errors
+    /// There is no such process.
+    pub fn of(pid: u32) -> Result<Self, Error> {
         let stat = Stat::of(pid).ok_or(Error::NoSuchProcess(pid))?;
-        Ok(ProcessId { pid, started: stat.started })
+        Ok(Self { pid, started: stat.started })
     }
 
+    /// Its number.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.pid
@@ -97,10 +100,19 @@ impl ProcessId {
             if Instant::now() >= deadline {
                 return false;
             }
-            thread::sleep(POLL);
+            pause(POLL);
         }
         true
     }
+}
+
+/// Lets some time pass between two looks at a process or a port, of which nothing tells when they change.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "other processes are watched, and no runtime is here to await in"
+)]
+pub(crate) fn pause(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 /// Tells one boot of a machine from another: process ids and start times mean nothing across them.
@@ -115,16 +127,16 @@ struct Stat {
 }
 
 impl Stat {
-    fn of(pid: u32) -> Option<Stat> {
-        Stat::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    fn of(pid: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
     }
 
     /// Field 2 is the command in parentheses, and may itself hold spaces and parentheses.
-    fn parse(line: &str) -> Option<Stat> {
+    fn parse(line: &str) -> Option<Self> {
         let mut fields = line.rsplit_once(')')?.1.split_whitespace();
         let state = fields.next()?; // field 3
         let started = fields.nth(18)?.parse().ok()?; // field 22
-        Some(Stat { started, ended: matches!(state, "Z" | "X") })
+        Some(Self { started, ended: matches!(state, "Z" | "X") })
     }
 }
 
@@ -161,7 +173,7 @@ mod tests {
             .spawn()
             .unwrap();
         let id = ProcessId::of(child.id()).unwrap();
-        thread::sleep(Duration::from_millis(100));
+        pause(Duration::from_millis(100));
         id.stop(Duration::from_millis(100)).unwrap();
         assert!(!id.runs());
         child.wait().unwrap();

@@ -1,11 +1,12 @@
-//! What ends a control plane when its parent cannot: a small shell that reads a pipe which only the parent holds.
+//! What ends a control plane when its parent cannot: a small shell that reads a pipe which only the parent
+//! holds.
 //!
-//! Guarantees: when the pipe closes, whether the parent closed it, crashed or was killed, every process it was
-//! told of is killed, and then the folder is removed. A process id that meanwhile means another process is left
-//! alone. After [`Reaper::release`] nothing is killed or removed.
+//! Guarantees: when the pipe closes, whether the parent closed it, crashed or was killed, every process it
+//! was told of is killed, and then the folder is removed. A process id that meanwhile means another process
+//! is left alone. After [`Reaper::release`] nothing is killed or removed.
 //!
-//! Between the start of a component and [`Reaper::watch`] lie microseconds in which a killed parent leaves that
-//! component behind.
+//! Between the start of a component and [`Reaper::watch`] lie microseconds in which a killed parent leaves
+//! that component behind.
 
 use std::{
     io::Write,
@@ -55,10 +56,10 @@ pub(crate) struct Reaper {
 
 impl Reaper {
     /// Starts to watch; `folder` is what is removed at the end.
-    pub(crate) fn start(folder: Option<&Path>) -> Result<Reaper, Error> {
+    pub(crate) fn start(folder: Option<&Path>) -> Result<Self, Error> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "testbed-reaper"])
-            .arg(folder.unwrap_or(Path::new("")))
+            .arg(folder.unwrap_or_else(|| Path::new("")))
             .current_dir("/")
             .process_group(0) // out of reach of an interrupt at the terminal
             .stdin(Stdio::piped())
@@ -67,7 +68,7 @@ impl Reaper {
             .spawn()
             .map_err(Error::io("starting sh, which ends what a crashed test leaves"))?;
         let pipe = shell.stdin.take();
-        Ok(Reaper { shell, pipe })
+        Ok(Self { shell, pipe })
     }
 
     /// Has this process killed at the end as well.
@@ -91,5 +92,45 @@ impl Drop for Reaper {
     fn drop(&mut self) {
         self.pipe = None;
         let _ = self.shell.wait(); // bounded: the script waits ten seconds per process at most
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sleeper() -> (Child, ProcessId) {
+        let child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let id = ProcessId::of(child.id()).unwrap();
+        (child, id)
+    }
+
+    #[test]
+    fn when_the_pipe_closes_the_processes_end_and_the_folder_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = parent.path().join("it's a folder");
+        std::fs::create_dir(&folder).unwrap();
+        let mut reaper = Reaper::start(Some(&folder)).unwrap();
+        let (mut one, one_id) = sleeper();
+        let (mut other, other_id) = sleeper();
+        reaper.watch(&one_id).unwrap();
+        reaper.watch(&other_id).unwrap();
+        drop(reaper);
+        assert!(!one_id.runs() && !other_id.runs());
+        assert!(!folder.exists() && parent.path().exists());
+        one.wait().unwrap();
+        other.wait().unwrap();
+    }
+
+    #[test]
+    fn what_was_released_lives_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut reaper = Reaper::start(Some(folder.path())).unwrap();
+        let (mut child, id) = sleeper();
+        reaper.watch(&id).unwrap();
+        reaper.release().unwrap();
+        assert!(id.runs() && folder.path().exists());
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

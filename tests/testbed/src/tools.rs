@@ -1,4 +1,5 @@
-//! Where the binaries are: the folders that `tools/build.sh` fills, or the one that `KUBEBUILDER_ASSETS` names.
+//! Where the binaries are: the folders that `tools/build.sh` fills, or the one that `KUBEBUILDER_ASSETS`
+//! names.
 //!
 //! Never builds or downloads anything.
 
@@ -16,14 +17,14 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// Assets stand for the default version only, as they do for `tools/build.sh`.
-    pub(crate) fn of(kubernetes: KubernetesVersion, assets: Option<&Path>) -> Tools {
+    pub(crate) fn of(kubernetes: KubernetesVersion, assets: Option<&Path>) -> Self {
         match assets {
             Some(folder) if kubernetes == KubernetesVersion::default() => {
-                Tools { kubernetes: folder.to_owned(), etcd: folder.to_owned(), assets: true }
+                Self { kubernetes: folder.to_owned(), etcd: folder.to_owned(), assets: true }
             }
             _ => {
                 let cache = cache();
-                Tools {
+                Self {
                     kubernetes: cache.join(format!("kubernetes-{}/bin", kubernetes.release())),
                     etcd: cache.join(format!("etcd-{}/bin", version::etcd_release())),
                     assets: false,
@@ -47,7 +48,8 @@ impl Tools {
         }
     }
 
-    /// Where the controller manager is. Assets may lack it, as those of envtest do; what `make tools` builds may not.
+    /// Where the controller manager is. Assets may lack it, as those of envtest do; what `make tools` builds
+    /// may not.
     pub(crate) fn controller_manager(&self) -> Result<Option<PathBuf>, Error> {
         match self.require("kube-controller-manager") {
             Err(Error::AssetMissing { .. }) => Ok(None),

@@ -11,21 +11,23 @@ const KUBERNETES_1_34: &str = include_str!("../../../tools/kubernetes-1.34/go.mo
 /// A Kubernetes minor version that the testbed can run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KubernetesVersion {
+    /// The older one that is supported.
     V1_34,
+    /// The one that is worked with.
     #[default]
     V1_36,
 }
 
 impl KubernetesVersion {
     /// Every version that the testbed can run, oldest first.
-    pub const ALL: [KubernetesVersion; 2] = [KubernetesVersion::V1_34, KubernetesVersion::V1_36];
+    pub const ALL: [Self; 2] = [Self::V1_34, Self::V1_36];
 
     /// `1.36`
     #[must_use]
     pub fn minor(self) -> &'static str {
         match self {
-            KubernetesVersion::V1_34 => "1.34",
-            KubernetesVersion::V1_36 => "1.36",
+            Self::V1_34 => "1.34",
+            Self::V1_36 => "1.36",
         }
     }
 
@@ -33,10 +35,10 @@ impl KubernetesVersion {
     #[must_use]
     pub fn release(self) -> &'static str {
         let file = match self {
-            KubernetesVersion::V1_34 => KUBERNETES_1_34,
-            KubernetesVersion::V1_36 => KUBERNETES_1_36,
+            Self::V1_34 => KUBERNETES_1_34,
+            Self::V1_36 => KUBERNETES_1_36,
         };
-        required(file, "k8s.io/kubernetes").unwrap_or(self.minor())
+        required(file, "k8s.io/kubernetes").unwrap_or_else(|| self.minor())
     }
 }
 
@@ -51,7 +53,7 @@ impl FromStr for KubernetesVersion {
 
     fn from_str(text: &str) -> Result<Self, Error> {
         let plain = text.strip_prefix('v').unwrap_or(text);
-        KubernetesVersion::ALL
+        Self::ALL
             .into_iter()
             .find(|version| plain == version.minor() || plain == version.release())
             .ok_or_else(|| Error::UnknownVersion(text.to_owned()))

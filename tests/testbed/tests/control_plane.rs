@@ -1,12 +1,14 @@
 //! One control plane, worked in all the ways that the tests of gatehouse rely on.
 
+#![expect(clippy::unwrap_used, reason = "tests say what they expect by unwrapping")]
+
 use std::{
     process::{Command, Output},
     thread,
     time::{Duration, Instant},
 };
 
-use testbed::{ControlPlane, Options};
+use testbed::{ControlPlane, Error, Options};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -16,6 +18,7 @@ fn succeed(command: &mut Command) -> String {
     String::from_utf8(stdout).unwrap()
 }
 
+#[expect(clippy::disallowed_methods, reason = "controllers of other processes are waited for")]
 fn eventually(what: &str, mut check: impl FnMut() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !check() {
@@ -28,7 +31,7 @@ fn eventually(what: &str, mut check: impl FnMut() -> bool) {
 fn a_control_plane_works_and_leaves_nothing() {
     let begin = Instant::now();
     let options = Options { existing: None, ..Options::from_env().unwrap() };
-    let cluster = ControlPlane::start(options).unwrap();
+    let cluster = ControlPlane::start(&options).unwrap();
     let processes = cluster.processes();
     let memory: u64 = processes.iter().filter_map(|process| process.id.resident_kib()).sum();
     eprintln!("ready in {:.1?}, {} MiB", begin.elapsed(), memory / 1024);
@@ -41,6 +44,7 @@ fn a_control_plane_works_and_leaves_nothing() {
     others_are_told_apart(&cluster);
     etcd_answers(&cluster);
     an_api_server_comes_back(&cluster);
+    a_cluster_of_others_is_left_alone(&cluster);
 
     let folder = cluster.folder().to_owned();
     let processes = cluster.processes();
@@ -92,6 +96,21 @@ fn etcd_answers(cluster: &ControlPlane) {
         let keys = succeed(etcdctl.args(["get", "/registry/namespaces/", "--prefix", "--keys-only"]));
         assert!(keys.contains("/registry/namespaces/default"), "{keys}");
     }
+}
+
+fn a_cluster_of_others_is_left_alone(cluster: &ControlPlane) {
+    let existing = Some(cluster.kubeconfig().to_owned());
+    let guest = ControlPlane::start(&Options { existing, ..Options::default() }).unwrap();
+    assert_eq!(guest.server(), cluster.server());
+    assert!(guest.is_existing() && guest.processes().is_empty());
+    let nobody = guest.kubeconfig_for("nobody", &[]).unwrap();
+    let name = succeed(guest.kubectl_as(&nobody).args(["auth", "whoami"]));
+    assert!(name.contains("nobody"), "{name}");
+    assert!(matches!(guest.restart_api_server(), Err(Error::NotOurs)));
+    let folder = guest.folder().to_owned();
+    drop(guest);
+    assert!(!folder.exists());
+    succeed(cluster.kubectl().args(["get", "--raw", "/readyz"]));
 }
 
 fn an_api_server_comes_back(cluster: &ControlPlane) {

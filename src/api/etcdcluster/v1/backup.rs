@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::NamedReference;
 use crate::api::cron;
-use crate::api::duration::Duration;
+use crate::api::duration::{self, Duration};
+use crate::api::etcdcluster::rules;
 
 /// When snapshots are taken, and where they go.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
@@ -84,6 +85,7 @@ pub struct PersistentVolumeClaimDestination {
     /// Folder on the volume, relative, without `..`. Absent: the namespace and name of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
     pub path: Option<String>,
 }
 
@@ -98,6 +100,7 @@ pub struct S3Destination {
     /// Prefix of the objects' keys, without `..`. Absent: the namespace and name of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
     pub prefix: Option<String>,
 
     /// Region of the bucket, such as eu-central-1. Absent: us-east-1.
@@ -108,6 +111,7 @@ pub struct S3Destination {
     /// URL of a store other than Amazon's, such as https://minio.example.com:9000, without credentials in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::ENDPOINT.0).message(rules::ENDPOINT.1))]
     pub endpoint: Option<String>,
 
     /// Whether the bucket stands in the path and not in the host name. Absent: true with `endpoint`, else false.
@@ -135,6 +139,7 @@ pub struct GcsDestination {
     /// Prefix of the objects' names, without `..`. Absent: the namespace and name of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
     pub prefix: Option<String>,
 
     /// Secret with `serviceAccount.json`. Absent: the identity of the ServiceAccount.
@@ -157,11 +162,13 @@ pub struct AzureDestination {
     /// Prefix of the blobs' names, without `..`. Absent: the namespace and name of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
     pub prefix: Option<String>,
 
     /// URL of the blob service, where it is not the public one, without credentials in it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::ENDPOINT.0).message(rules::ENDPOINT.1))]
     pub endpoint: Option<String>,
 
     /// Secret with `accountKey`. Absent: the identity of the ServiceAccount.
@@ -180,6 +187,7 @@ pub struct Retention {
 
     /// How old a backup may get before it is removed, as a duration such as 720h. Absent: any age.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(duration::CEL_RULE).message(duration::CEL_MESSAGE))]
     pub max_age: Option<Duration>,
 }
 
@@ -205,5 +213,6 @@ pub struct RestoreSource {
 
     /// Name of the snapshot below the destination, or `latest`: the newest verified one.
     #[schemars(length(min = 1, max = 512))]
+    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
     pub name: String,
 }

@@ -7,7 +7,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::api::duration::Duration;
+use crate::api::duration::{self, Duration};
+use crate::api::etcdcluster::rules;
 use crate::api::quantity::Quantity;
 
 /// How etcd itself is set up. A change restarts the members, one at a time.
@@ -17,8 +18,7 @@ pub struct Options {
     /// Largest size of the database in bytes, as a quantity such as 2Gi; past it etcd takes no writes. Absent:
     /// 2Gi, etcd's own default.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).isInteger()")
-        .message("must be a whole number of bytes above zero, such as 2Gi"))]
+    #[x_kube(validation = Rule::new(rules::BYTES.0).message(rules::BYTES.1))]
     pub quota_backend_bytes: Option<Quantity>,
 
     /// How old revisions are dropped. Absent: etcd keeps all of them.
@@ -33,11 +33,13 @@ pub struct Options {
 
     /// How often the leader shows that it is there, as a duration such as 100ms. Absent: 100ms.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(duration::CEL_RULE).message(duration::CEL_MESSAGE))]
     pub heartbeat_interval: Option<Duration>,
 
     /// How long a member waits for the leader before it asks for an election, as a duration such as 1s: at least
     /// five heartbeats and at most 50s. Absent: 1s.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(duration::CEL_RULE).message(duration::CEL_MESSAGE))]
     pub election_timeout: Option<Duration>,
 
     /// Further flags of etcd, without the leading dashes, such as `max-txn-ops: "1024"`. Flags that the operator
@@ -51,7 +53,7 @@ pub struct Options {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct AutoCompaction {
-    /// What `retention` counts: Periodic counts time, Revision counts revisions. Absent: Periodic.
+    /// What `retention` counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<CompactionMode>,
 
@@ -60,7 +62,7 @@ pub struct AutoCompaction {
     pub retention: Option<IntOrString>,
 }
 
-/// What the retention of old revisions counts.
+/// What `retention` counts: Periodic counts time, Revision counts revisions. Absent: Periodic.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompactionMode {
     /// Time.

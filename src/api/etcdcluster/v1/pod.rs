@@ -10,6 +10,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::etcdcluster::rules;
+
 /// The image that members run; its tag is `v` and the version.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -19,7 +21,7 @@ pub struct Image {
     #[schemars(length(min = 1, max = 512))]
     pub repository: Option<String>,
 
-    /// When nodes pull the image. Absent: IfNotPresent.
+    /// When nodes pull the image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_policy: Option<PullPolicy>,
 
@@ -30,7 +32,7 @@ pub struct Image {
     pub pull_secrets: Option<Vec<NamedReference>>,
 }
 
-/// When nodes pull an image.
+/// When nodes pull the image. Absent: IfNotPresent.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullPolicy {
     /// At every start of a pod.
@@ -77,7 +79,7 @@ pub struct PodTemplate {
     /// Environment variables of the etcd container. Those that begin with ETCD_ are flags of etcd and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]), validation = Rule::new(rules::ENVIRONMENT.0).message(rules::ENVIRONMENT.1))]
     pub env: Option<Vec<EnvVar>>,
 
     /// Which nodes and neighbours the pods want. Absent: members keep apart by node where they can.

@@ -4,6 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::etcdcluster::rules;
 use crate::api::quantity::Quantity;
 
 /// Where members keep their data.
@@ -14,10 +15,8 @@ pub struct Storage {
     /// creation: 10Gi.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(
-        validation = Rule::new("isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).isInteger()")
-            .message("must be a whole number of bytes above zero, such as 10Gi, 500M or 1073741824"),
-        validation = Rule::new("!isQuantity(string(self)) || !isQuantity(string(oldSelf)) || quantity(string(self)).compareTo(quantity(string(oldSelf))) >= 0")
-            .message("a volume can grow and never shrink")
+        validation = Rule::new(rules::BYTES.0).message(rules::BYTES.1),
+        validation = Rule::new(rules::GROWS.0).message(rules::GROWS.1)
     )]
     pub size: Option<Quantity>,
 
@@ -26,16 +25,17 @@ pub struct Storage {
     #[schemars(length(max = 253))]
     pub class_name: Option<String>,
 
-    /// Where data lie; immutable. Absent: PersistentVolume.
+    /// Where data lie.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub medium: Option<Medium>,
 
-    /// What happens to the volumes when the cluster is deleted. Absent: Retain.
+    /// What happens to the volumes when the cluster is deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reclaim_policy: Option<ReclaimPolicy>,
 }
 
-/// Where data lie: PersistentVolume outlives pods; Memory (a tmpfs) is lost with its pod.
+/// Where data lie: PersistentVolume outlives pods; Memory (a tmpfs) is lost with its pod. Immutable. Absent:
+/// PersistentVolume.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
     /// A PersistentVolumeClaim a member.
@@ -44,7 +44,8 @@ pub enum Medium {
     Memory,
 }
 
-/// What happens to volumes when the cluster is deleted: Retain keeps them, Delete removes them with it.
+/// What happens to the volumes when the cluster is deleted: Retain keeps them, Delete removes them with it. Absent:
+/// Retain.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReclaimPolicy {
     /// The claims stay.

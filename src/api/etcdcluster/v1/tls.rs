@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
         .message("secrets go with mode Secrets, and mode Secrets needs them").field_path(".secrets")
 )]
 pub struct Tls {
-    /// Where certificates come from; immutable. Automatic: a certificate authority of this cluster alone, rotated
-    /// by the operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Absent at creation: Automatic.
+    /// Where certificates come from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<TlsMode>,
 
@@ -22,7 +21,8 @@ pub struct Tls {
     pub secrets: Option<TlsSecrets>,
 }
 
-/// Where certificates come from.
+/// Where certificates come from; immutable. Automatic: a certificate authority of this cluster alone, rotated by the
+/// operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Absent at creation: Automatic.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsMode {
     /// One certificate authority a cluster, made and rotated by the operator.
@@ -49,8 +49,9 @@ impl TlsMode {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("has(self.server) && has(self.peer) && has(self.client)")
-        .message("server, peer and client are needed together")
+    validation = Rule::new("has(self.server)").message("name of a Secret with tls.crt, tls.key and ca.crt").field_path(".server").reason(Reason::FieldValueRequired),
+    validation = Rule::new("has(self.peer)").message("name of a Secret with tls.crt, tls.key and ca.crt").field_path(".peer").reason(Reason::FieldValueRequired),
+    validation = Rule::new("has(self.client)").message("name of a Secret with tls.crt, tls.key and ca.crt").field_path(".client").reason(Reason::FieldValueRequired),
 )]
 pub struct TlsSecrets {
     /// Secret with the certificate that members show to clients; needs the usages server and client.

@@ -3,7 +3,7 @@
 use super::super::v1::{Backup, Destination, EtcdClusterSpec, Medium, Restore};
 use crate::api::cron::Schedule;
 use crate::api::field::{Fault, Path, Verdict};
-use crate::api::name;
+use crate::api::{name, time_zone};
 
 /// Backups closer together than this, in minutes, load the cluster for little gain.
 const USUAL_MINUTES: u32 = 5;
@@ -30,8 +30,8 @@ fn judge_backup(backup: &Backup, path: &Path, verdict: &mut Verdict) {
         }
     }
     if let Some(zone) = &backup.time_zone {
-        if let Err(detail) = time_zone(zone) {
-            verdict.deny(Fault::invalid(path.at("timeZone"), zone, detail));
+        if let Err(error) = time_zone::find(zone) {
+            verdict.deny(Fault::invalid(path.at("timeZone"), zone, error.to_string()));
         } else if backup.schedule.is_none() {
             verdict.warn("spec.backup.timeZone: has no effect without spec.backup.schedule");
         }
@@ -206,13 +206,4 @@ fn judge_endpoint(given: Option<&String>, path: Path, verdict: &mut Verdict) {
     } else if scheme == "http" {
         verdict.warn(format!("{path}: backups and credentials cross the network readable over http"));
     }
-}
-
-/// A zone of the IANA database, in its own spelling: a CronJob refuses another one.
-fn time_zone(name: &str) -> Result<(), String> {
-    let found = jiff::tz::TimeZoneDatabase::bundled().get(name);
-    if found.is_ok_and(|zone| zone.iana_name() == Some(name)) {
-        return Ok(());
-    }
-    Err("must be the name of an IANA time zone in its exact spelling, such as Europe/Berlin".to_owned())
 }

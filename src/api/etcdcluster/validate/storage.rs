@@ -48,7 +48,7 @@ fn judge_quota(written: &Quantity, quota: u64, size: Option<u64>, path: Path, ve
     }
     let Some(size) = size else { return };
     if size < quota {
-        verdict.deny(Fault::invalid(path, &written.to_string(), "must be at most spec.storage.size"));
+        verdict.deny(Fault::invalid(path, written.to_string(), "must be at most spec.storage.size"));
     } else if size / 2 < quota {
         verdict.warn(
             "spec.storage.size: less than twice spec.options.quotaBackendBytes; defragmentation needs room",

@@ -66,7 +66,7 @@ fn judge_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdic
     if more < less {
         verdict.deny(Fault::invalid(
             Path::spec().at("storage").at("size"),
-            &after.to_string(),
+            after.to_string(),
             format!("must be at least {before}: a volume can grow and never shrink"),
         ));
     } else if more > less && medium(new) == Medium::PersistentVolume {
@@ -94,7 +94,7 @@ fn judge_version(
     let agreed = seen.cluster_version.as_deref().and_then(parse_reported);
     let upgrading = operation(seen) == Some(Operation::Upgrade);
     if let Some(detail) = refused_step(&after, &running, agreed.as_ref(), upgrading) {
-        verdict.deny(Fault::invalid(version::path(), &after.to_string(), detail));
+        verdict.deny(Fault::invalid(version::path(), after.to_string(), detail));
     } else if after < running {
         verdict.warn(format!("spec.version: {after} is older than {running}, which runs"));
     }

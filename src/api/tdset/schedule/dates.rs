@@ -31,10 +31,8 @@ impl HolidayDates {
         });
         let dates: Result<Vec<Date>, DateError> = lines
             .map(|(line, entry)| {
-                date(entry).ok_or_else(|| DateError {
-                    line,
-                    text: entry.chars().take(LONGEST_SHOWN).collect(),
-                })
+                date(entry)
+                    .ok_or_else(|| DateError { line, text: entry.chars().take(LONGEST_SHOWN).collect() })
             })
             .collect();
         self.0.insert(exception.to_owned(), dates?);
@@ -71,9 +69,7 @@ mod tests {
 
     #[test]
     fn the_first_line_that_is_no_date_is_named() {
-        let error = HolidayDates::default()
-            .read("xmas", "2026-12-25\n2026-13-01\n")
-            .unwrap_err();
+        let error = HolidayDates::default().read("xmas", "2026-12-25\n2026-13-01\n").unwrap_err();
         assert_eq!(
             error.to_string(),
             "line 2: \"2026-13-01\" is not a date: expected one such as 2026-12-25"
@@ -82,14 +78,7 @@ mod tests {
 
     #[test]
     fn only_one_way_of_writing_a_date_is_taken() {
-        for text in [
-            "20261225",
-            "2026-12-5",
-            "25.12.2026",
-            "2026-12-25T00:00",
-            "2026-02-30",
-            "+002026-12",
-        ] {
+        for text in ["20261225", "2026-12-5", "25.12.2026", "2026-12-25T00:00", "2026-02-30", "+002026-12"] {
             assert_eq!(date(text), None, "{text}");
         }
     }

@@ -28,10 +28,7 @@ impl Schedule {
         let mut faults = Faults(Vec::new());
         let path = Path::spec();
         let zone = faults.zone(&path.at("timeZone"), spec.time_zone.as_deref());
-        for (list, length) in [
-            ("windows", spec.windows().len()),
-            ("exceptions", spec.exceptions().len()),
-        ] {
+        for (list, length) in [("windows", spec.windows().len()), ("exceptions", spec.exceptions().len())] {
             if length > MOST_RULES {
                 let detail = format!("{length} items: must have at most {MOST_RULES}");
                 faults.0.push(Fault::new(path.at(list), Reason::TooMany, detail));
@@ -100,9 +97,10 @@ impl Faults {
     fn window(&mut self, path: &Path, window: &v1::Window) -> Window {
         let season = window.season.clone().unwrap_or_default();
         let season_path = path.at("season");
-        let days = window.days.as_ref().map_or(ALL_DAYS, |days| {
-            days.iter().fold(0, |mask, day| mask | 1 << *day as u8)
-        });
+        let days = window
+            .days
+            .as_ref()
+            .map_or(ALL_DAYS, |days| days.iter().fold(0, |mask, day| mask | 1 << *day as u8));
         Window {
             name: Arc::from(window.name.as_str()),
             from: self.time(&path.at("from"), &window.from, DAY - 1),
@@ -125,25 +123,12 @@ impl Faults {
             (None, Some(dates)) => {
                 let path = path.at("dates");
                 let dates = dates.iter().enumerate();
-                When::Dates(
-                    dates
-                        .filter_map(|(at, text)| self.date(&path.index(at), text))
-                        .collect(),
-                )
+                When::Dates(dates.filter_map(|(at, text)| self.date(&path.index(at), text)).collect())
             }
             (None, None) => When::Elsewhere,
         };
-        let skips = exception
-            .skip_windows
-            .iter()
-            .flatten()
-            .fold(0, |mask, name| mask | bits(name, windows));
-        Exception {
-            name: Arc::from(exception.name.as_str()),
-            when,
-            skips,
-            replicas: exception.replicas,
-        }
+        let skips = exception.skip_windows.iter().flatten().fold(0, |mask, name| mask | bits(name, windows));
+        Exception { name: Arc::from(exception.name.as_str()), when, skips, replicas: exception.replicas }
     }
 
     /// A local time as minutes of the day, at most `last`.
@@ -180,10 +165,7 @@ impl Faults {
 
 /// The windows of that name, `*` being all.
 fn bits(name: &str, windows: &[Window]) -> u64 {
-    let named = windows
-        .iter()
-        .enumerate()
-        .filter(|(_, window)| name == "*" || name == &*window.name);
+    let named = windows.iter().enumerate().filter(|(_, window)| name == "*" || name == &*window.name);
     named.fold(0, |mask, (at, _)| mask | 1 << at)
 }
 

@@ -44,14 +44,9 @@ fn parse(spec: &TDSetSpec) -> Schedule {
 fn length(zone: &str, from: &str, to: &str, day: Date) -> i64 {
     let schedule = parse(&spec(zone, vec![window("w", from, to, 9)]));
     let start = time_zone::resolve(schedule.zone(), day.to_datetime(Time::midnight()));
-    let end = time_zone::resolve(
-        schedule.zone(),
-        day.tomorrow().unwrap().to_datetime(Time::midnight()),
-    );
+    let end = time_zone::resolve(schedule.zone(), day.tomorrow().unwrap().to_datetime(Time::midnight()));
     let mut changes = schedule.changes(start - 1.minute());
-    let starts = changes
-        .find(|change| change.to.replicas == 9 && change.time >= start)
-        .unwrap();
+    let starts = changes.find(|change| change.to.replicas == 9 && change.time >= start).unwrap();
     if starts.time >= end {
         return 0;
     }
@@ -75,10 +70,7 @@ fn windows_over_clock_changes_last_as_long_as_the_rule_says() {
 
 #[test]
 fn a_window_on_a_date_that_a_country_skipped_does_not_happen() {
-    assert_eq!(
-        length("Pacific/Apia", "08:00", "18:00", date(2011, 12, 29)),
-        10 * 60
-    );
+    assert_eq!(length("Pacific/Apia", "08:00", "18:00", date(2011, 12, 29)), 10 * 60);
     let schedule = parse(&spec("Pacific/Apia", vec![window("w", "08:00", "18:00", 9)]));
     let starts: Vec<String> = schedule
         .changes(at("2011-12-29T00:00:00Z"))
@@ -105,36 +97,23 @@ fn a_night_window_belongs_to_the_day_on_which_it_starts() {
         .iter()
         .map(|change| (change.time.to_string(), change.to.source.to_string()))
         .collect();
-    let expected = [
-        ("2026-10-23T20:00:00Z", "night"),
-        ("2026-10-24T08:00:00Z", ""),
-        ("2026-10-30T20:00:00Z", "night"),
-    ];
-    assert_eq!(
-        shown,
-        expected.map(|(time, name)| (time.to_owned(), name.to_owned()))
-    );
+    let expected =
+        [("2026-10-23T20:00:00Z", "night"), ("2026-10-24T08:00:00Z", ""), ("2026-10-30T20:00:00Z", "night")];
+    assert_eq!(shown, expected.map(|(time, name)| (time.to_owned(), name.to_owned())));
 }
 
 #[test]
 fn a_season_counts_start_dates_and_includes_both_ends() {
     let mut night = window("night", "22:00", "06:00", 5);
-    night.season = Some(Season {
-        from: Some("2026-12-01".to_owned()),
-        to: Some("2026-12-02".to_owned()),
-    });
+    night.season = Some(Season { from: Some("2026-12-01".to_owned()), to: Some("2026-12-02".to_owned()) });
     let schedule = parse(&spec("Etc/UTC", vec![night]));
     let times: Vec<_> = schedule
         .upcoming(at("2026-11-20T00:00:00Z"), 9)
         .iter()
         .map(|change| change.time.to_string())
         .collect();
-    let expected = [
-        "2026-12-01T22:00:00Z",
-        "2026-12-02T06:00:00Z",
-        "2026-12-02T22:00:00Z",
-        "2026-12-03T06:00:00Z",
-    ];
+    let expected =
+        ["2026-12-01T22:00:00Z", "2026-12-02T06:00:00Z", "2026-12-02T22:00:00Z", "2026-12-03T06:00:00Z"];
     assert_eq!(times, expected);
 }
 
@@ -184,14 +163,8 @@ fn spans_beat_dates_and_dates_beat_windows() {
     let schedule = parse(&spec);
     let mut story = String::new();
     for change in schedule.upcoming(at("2026-12-24T20:00:00Z"), 7) {
-        writeln!(
-            story,
-            "{} {} {}",
-            schedule.local(change.time),
-            change.to.replicas,
-            change.to.source
-        )
-        .unwrap();
+        writeln!(story, "{} {} {}", schedule.local(change.time), change.to.replicas, change.to.source)
+            .unwrap();
     }
     let expected = "\
         2026-12-24T22:00+01:00[Europe/Berlin] 9 night\n\
@@ -232,14 +205,8 @@ fn a_disabled_or_empty_window_never_holds() {
 #[test]
 fn a_change_beyond_the_horizon_is_not_looked_for() {
     let mut late = window("late", "08:00", "18:00", 7);
-    late.season = Some(Season {
-        from: Some("2030-01-01".to_owned()),
-        to: None,
-    });
-    assert_eq!(
-        parse(&spec("Etc/UTC", vec![late])).next_change(at("2026-06-01T00:00:00Z")),
-        None
-    );
+    late.season = Some(Season { from: Some("2030-01-01".to_owned()), to: None });
+    assert_eq!(parse(&spec("Etc/UTC", vec![late])).next_change(at("2026-06-01T00:00:00Z")), None);
 }
 
 #[test]
@@ -253,27 +220,15 @@ fn the_end_of_time_is_no_trouble() {
 #[test]
 fn everything_that_makes_no_timetable_is_named_at_once() {
     let mut bad = window("a", "8:00", "24:01", 1);
-    bad.season = Some(Season {
-        from: Some("2026-02-30".to_owned()),
-        to: Some("tomorrow".to_owned()),
-    });
-    let mut spec = spec(
-        "europe/berlin",
-        vec![
-            window("ok", "00:00", "24:00", 1),
-            bad,
-            window("b", "24:00", "23:60", 1),
-        ],
-    );
+    bad.season = Some(Season { from: Some("2026-02-30".to_owned()), to: Some("tomorrow".to_owned()) });
+    let mut spec =
+        spec("europe/berlin", vec![window("ok", "00:00", "24:00", 1), bad, window("b", "24:00", "23:60", 1)]);
     let mut exceptions = xmas();
     exceptions[0].dates = Some(vec!["2026-12-24".to_owned(), "xmas".to_owned()]);
     exceptions[1].between.as_mut().unwrap().end = "2026-12-25T12:00:00".to_owned();
     spec.exceptions = Some(exceptions);
-    let faults: Vec<String> = Schedule::parse(&spec)
-        .unwrap_err()
-        .iter()
-        .map(|fault| fault.path.to_string())
-        .collect();
+    let faults: Vec<String> =
+        Schedule::parse(&spec).unwrap_err().iter().map(|fault| fault.path.to_string()).collect();
     let expected = [
         "spec.timeZone",
         "spec.windows[1].from",
@@ -312,10 +267,7 @@ const PLACES: [(&str, (i16, i8, i8)); 14] = [
 /// Each moment of a fortnight, `step` minutes apart, with the highest local time that was shown by then.
 fn fortnight(place: (&str, (i16, i8, i8)), step: i64) -> Vec<(Timestamp, DateTime)> {
     let (zone, (year, month, day)) = (time_zone::find(place.0).unwrap(), place.1);
-    let middle = date(year, month, day)
-        .to_zoned(TimeZone::UTC)
-        .unwrap()
-        .timestamp();
+    let middle = date(year, month, day).to_zoned(TimeZone::UTC).unwrap().timestamp();
     let start = middle - (7 * 24).hours();
     let mut highest = DateTime::MIN;
     (0..14 * 24 * 60 / step)
@@ -339,21 +291,12 @@ struct Told<'a> {
 impl<'a> Told<'a> {
     fn new(spec: &'a TDSetSpec) -> Self {
         let exceptions = spec.exceptions().iter();
-        let dates = exceptions.clone().map(|one| {
-            one.dates
-                .iter()
-                .flatten()
-                .map(|date| date.parse().unwrap())
-                .collect()
-        });
-        let spans = exceptions
+        let dates = exceptions
             .clone()
-            .map(|one| one.between.as_ref().map(|span| (at(&span.start), at(&span.end))));
-        Self {
-            spec,
-            dates: dates.collect(),
-            spans: spans.collect(),
-        }
+            .map(|one| one.dates.iter().flatten().map(|date| date.parse().unwrap()).collect());
+        let spans =
+            exceptions.clone().map(|one| one.between.as_ref().map(|span| (at(&span.start), at(&span.end))));
+        Self { spec, dates: dates.collect(), spans: spans.collect() }
     }
 
     /// The name and the count once `highest` has been shown by the clock.
@@ -365,10 +308,7 @@ impl<'a> Told<'a> {
             .find(|(at, _)| spanned(*at))
             .or_else(|| exceptions().find(|(at, exception)| dated(*at) && exception.replicas.is_some()));
         if let Some((_, exception)) = decides {
-            return (
-                format!("exception/{}", exception.name),
-                exception.replicas.unwrap(),
-            );
+            return (format!("exception/{}", exception.name), exception.replicas.unwrap());
         }
         let windows = self.spec.windows().iter();
         let holding: Vec<_> = windows.filter(|window| self.holds(window, highest)).collect();
@@ -377,9 +317,7 @@ impl<'a> Told<'a> {
             Overlap::Max => holding.iter().rev().max_by_key(|window| window.replicas),
             Overlap::Min => holding.iter().min_by_key(|window| window.replicas),
         };
-        decides.map_or((String::new(), self.spec.replicas), |window| {
-            (window.name.clone(), window.replicas)
-        })
+        decides.map_or((String::new(), self.spec.replicas), |window| (window.name.clone(), window.replicas))
     }
 
     fn holds(&self, window: &WindowSpec, highest: DateTime) -> bool {
@@ -387,81 +325,46 @@ impl<'a> Told<'a> {
             "24:00" => date.tomorrow().unwrap().to_datetime(Time::midnight()),
             text => date.at(text[..2].parse().unwrap(), text[3..].parse().unwrap(), 0, 0),
         };
-        let week = [
-            Day::Mon,
-            Day::Tue,
-            Day::Wed,
-            Day::Thu,
-            Day::Fri,
-            Day::Sat,
-            Day::Sun,
-        ];
-        [highest.date().yesterday().unwrap(), highest.date()]
-            .into_iter()
-            .any(|start| {
-                let weekday = week[usize::try_from(start.weekday().to_monday_zero_offset()).unwrap()];
-                let end = if window.to < window.from {
-                    start.tomorrow().unwrap()
-                } else {
-                    start
-                };
-                window.enabled != Some(false)
-                    && window.days.as_ref().is_none_or(|days| days.contains(&weekday))
-                    && local(start, &window.from) <= highest
-                    && highest < local(end, &window.to)
-                    && !self.skips(window, start)
-            })
+        let week = [Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun];
+        [highest.date().yesterday().unwrap(), highest.date()].into_iter().any(|start| {
+            let weekday = week[usize::try_from(start.weekday().to_monday_zero_offset()).unwrap()];
+            let end = if window.to < window.from { start.tomorrow().unwrap() } else { start };
+            window.enabled != Some(false)
+                && window.days.as_ref().is_none_or(|days| days.contains(&weekday))
+                && local(start, &window.from) <= highest
+                && highest < local(end, &window.to)
+                && !self.skips(window, start)
+        })
     }
 
     fn skips(&self, window: &WindowSpec, start: Date) -> bool {
-        self.spec
-            .exceptions()
-            .iter()
-            .zip(&self.dates)
-            .any(|(exception, dates)| {
-                let mut names = exception.skip_windows.iter().flatten();
-                dates.contains(&start) && names.any(|name| *name == "*" || *name == window.name)
-            })
+        self.spec.exceptions().iter().zip(&self.dates).any(|(exception, dates)| {
+            let mut names = exception.skip_windows.iter().flatten();
+            dates.contains(&start) && names.any(|name| *name == "*" || *name == window.name)
+        })
     }
 }
 
 fn arbitrary_window(name: usize) -> impl Strategy<Value = WindowSpec> {
     // A grid of five minutes, so that a scan of every fifth minute sees every boundary.
     let days = prop::option::of(prop::sample::subsequence(
-        vec![
-            Day::Mon,
-            Day::Tue,
-            Day::Wed,
-            Day::Thu,
-            Day::Fri,
-            Day::Sat,
-            Day::Sun,
-        ],
+        vec![Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun],
         1..7,
     ));
     let text = |five: u16| format!("{:02}:{:02}", five * 5 / 60, five * 5 % 60);
     // Half of all boundaries lie in the small hours, where clocks change.
     let early = || prop_oneof![0_u16..48, 0_u16..288];
-    (
-        early(),
-        prop_oneof![early(), Just(288)],
-        days,
-        0..5_i32,
-        prop::bool::weighted(0.9),
-    )
-        .prop_map(move |(from, to, days, replicas, enabled)| WindowSpec {
+    (early(), prop_oneof![early(), Just(288)], days, 0..5_i32, prop::bool::weighted(0.9)).prop_map(
+        move |(from, to, days, replicas, enabled)| WindowSpec {
             days,
             enabled: Some(enabled),
             ..window(&format!("w{name}"), &text(from), &text(to), replicas)
-        })
+        },
+    )
 }
 
 fn arbitrary_exceptions(middle: Date) -> impl Strategy<Value = Vec<ExceptionSpec>> {
-    let dated = (
-        -6..6_i32,
-        prop::sample::select(vec!["*", "w0", "w1"]),
-        prop::option::of(0..5_i32),
-    )
+    let dated = (-6..6_i32, prop::sample::select(vec!["*", "w0", "w1"]), prop::option::of(0..5_i32))
         .prop_map(move |(days, skips, replicas)| ExceptionSpec {
             dates: Some(vec![(middle + days.days()).to_string()]),
             skip_windows: Some(vec![skips.to_owned()]),
@@ -530,14 +433,8 @@ fn agrees(spec: &TDSetSpec, moments: &[(Timestamp, DateTime)]) -> Result<(), Tes
 fn compare_in_all_places(cases: u32, step: i64) {
     for place in PLACES {
         let moments = fortnight(place, step);
-        let mut runner = TestRunner::new(Config {
-            cases,
-            failure_persistence: None,
-            ..Config::default()
-        });
-        runner
-            .run(&arbitrary_spec(place), |spec| agrees(&spec, &moments))
-            .unwrap();
+        let mut runner = TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() });
+        runner.run(&arbitrary_spec(place), |spec| agrees(&spec, &moments)).unwrap();
     }
 }
 
@@ -555,11 +452,7 @@ fn changes_are_those_that_a_scan_of_every_minute_finds() {
 fn the_next_change_from_any_moment_is_the_first_announced_one() {
     let place = PLACES[1];
     let moments = fortnight(place, 5);
-    let config = Config {
-        failure_persistence: None,
-        cases: 64,
-        ..Config::default()
-    };
+    let config = Config { failure_persistence: None, cases: 64, ..Config::default() };
     proptest!(config, |(spec in arbitrary_spec(place), pick in 0..moments.len())| {
         let schedule = parse(&spec);
         let now = moments[pick].0;

@@ -1,0 +1,91 @@
+//! What a new TDSet leaves out, written out.
+//!
+//! Guarantees: adds only what is absent, and nothing on a second pass. Never: touches anything else, so that a
+//! v1alpha1 object reads back as it was written.
+
+use serde_json::{Map, Value};
+
+use crate::api::Version;
+use crate::api::field::Warning;
+
+/// The time zone of whoever names none.
+pub const TIME_ZONE: &str = "Etc/UTC";
+
+/// Most windows that are warned of one by one.
+const MOST_NAMED: usize = 5;
+
+/// Writes the time zone into a new object in the hub version.
+pub fn default(object: &mut Value, written: Version) -> Vec<Warning> {
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
+        return Vec::new();
+    };
+    let absent = !spec.contains_key("timeZone");
+    if absent {
+        spec.insert("timeZone".to_owned(), TIME_ZONE.into());
+    }
+    match written {
+        // v1alpha1 has no other zone, and meant a window to be empty where its end is before its start.
+        Version::V1Alpha1 => wrapping(spec),
+        Version::V1 if absent => vec![Warning::new(format!(
+            "spec.timeZone: not given, set to {TIME_ZONE}; name a zone if local time is meant, such as Europe/Berlin"
+        ))],
+        Version::V1 => Vec::new(),
+    }
+}
+
+/// A warning for each window that goes on into the next day: in older releases of the API it was never active.
+fn wrapping(spec: &Map<String, Value>) -> Vec<Warning> {
+    let windows = spec.get("windows").and_then(Value::as_array);
+    let wrapping = windows.into_iter().flatten().enumerate().filter_map(|(at, window)| {
+        let (from, to) = (window.get("from")?.as_str()?, window.get("to")?.as_str()?);
+        (to < from).then(|| {
+            Warning::new(format!(
+                "spec.schedulingConfig[{at}]: wraps midnight: from {from} to {to} of the next day, UTC"
+            ))
+        })
+    });
+    wrapping.take(MOST_NAMED).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_v1_object_without_a_zone_gets_one_and_is_told() {
+        let mut object = json!({"spec": {"replicas": 1}});
+        let warnings = default(&mut object, Version::V1);
+        assert_eq!(object, json!({"spec": {"replicas": 1, "timeZone": "Etc/UTC"}}));
+        assert_eq!(warnings.len(), 1);
+        assert!(!warnings[0].as_str().ends_with('…'), "{}", warnings[0]);
+        assert!(default(&mut object, Version::V1).is_empty());
+    }
+
+    #[test]
+    fn a_zone_that_is_given_stays() {
+        let mut object = json!({"spec": {"timeZone": "Europe/Berlin"}});
+        assert!(default(&mut object, Version::V1).is_empty());
+        assert_eq!(object, json!({"spec": {"timeZone": "Europe/Berlin"}}));
+    }
+
+    #[test]
+    fn a_v1alpha1_object_gets_its_zone_in_silence_and_is_told_of_nights() {
+        let windows = json!([{"from": "08:00", "to": "18:00"}, {"from": "19:00", "to": "00:00"}]);
+        let mut object = json!({"spec": {"windows": windows}});
+        let warnings = default(&mut object, Version::V1Alpha1);
+        assert_eq!(object, json!({"spec": {"windows": windows, "timeZone": "Etc/UTC"}}));
+        let expected = "spec.schedulingConfig[1]: wraps midnight: from 19:00 to 00:00 of the next day, UTC";
+        assert_eq!(warnings, [Warning::new(expected)]);
+    }
+
+    #[test]
+    fn a_partial_object_is_left_alone() {
+        for partial in [json!({}), json!({"spec": null}), json!([])] {
+            let mut object = partial.clone();
+            assert!(default(&mut object, Version::V1).is_empty());
+            assert_eq!(object, partial);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What is said of a TDSet: its condition types and their reasons.
+
+use crate::api::condition::{State, Statement};
+
+/// A condition type of TDSet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionType {
+    /// The workload has the count that it should have now, and all of it is ready.
+    Ready,
+    /// The count or the workload is on its way: a ramp, a roll-out.
+    Progressing,
+    /// The timetable makes sense, and the dates that it takes from elsewhere could be read.
+    ScheduleValid,
+    /// `spec.suspend` holds replica writes back.
+    Suspended,
+    /// A count that somebody else wrote stands until the next transition.
+    ManualOverride,
+    /// Somebody else owns the workload or its count.
+    Conflict,
+}
+
+impl ConditionType {
+    /// All of them, in the order in which a new status lists them.
+    pub const ALL: [Self; 6] = [
+        Self::Ready,
+        Self::Progressing,
+        Self::ScheduleValid,
+        Self::Suspended,
+        Self::ManualOverride,
+        Self::Conflict,
+    ];
+
+    /// As the condition's `type` has it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Progressing => "Progressing",
+            Self::ScheduleValid => "ScheduleValid",
+            Self::Suspended => "Suspended",
+            Self::ManualOverride => "ManualOverride",
+            Self::Conflict => "Conflict",
+        }
+    }
+
+    /// The statement that this holds or does not, and why.
+    #[must_use]
+    pub fn is(self, state: impl Into<State>, reason: Reason, message: impl Into<String>) -> Statement {
+        Statement {
+            about: self.as_str(),
+            state: state.into(),
+            reason: reason.as_str(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Declares [`Reason`] with each name once: the word in the status is the word in the code.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Why a condition holds or does not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Reason {
+            /// As the condition's `reason` has it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// The count is the scheduled one.
+    AsScheduled,
+    /// Pods are missing that the count asks for.
+    PodsNotReady,
+    /// The count moves by a ramp.
+    Ramping,
+    /// The workload rolls out another template.
+    RollingOut,
+    /// Nothing moves.
+    Settled,
+    /// The timetable makes sense.
+    Parsed,
+    /// The timetable makes no sense; the message names the fields.
+    InvalidSchedule,
+    /// The time zone is not in the database of this release.
+    UnknownTimeZone,
+    /// The ConfigMap with dates, or its key, is not there.
+    DatesNotFound,
+    /// The ConfigMap with dates has a line that is none.
+    InvalidDates,
+    /// `spec.suspend` is true.
+    SuspendedBySpec,
+    /// `spec.suspend` is not true.
+    NotSuspended,
+    /// Somebody else's count stands for now.
+    ManuallyScaled,
+    /// The count is the operator's own.
+    NotOverridden,
+    /// The workload of `target.ref` is not there.
+    TargetNotFound,
+    /// The workload of `target.ref` cannot be scaled.
+    TargetNotScalable,
+    /// An object of the name to create is there and is not ours.
+    NameTaken,
+    /// Another TDSet has the same target.
+    OtherSchedule,
+    /// An autoscaler that the spec does not name scales the same target.
+    OtherAutoscaler,
+    /// The autoscaler of the spec is not there.
+    AutoscalerNotFound,
+    /// Nobody else has a hand in it.
+    NoConflict,
+    /// The API server refused a write.
+    WriteRefused,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_carries_the_words_of_the_api() {
+        let statement = ConditionType::ScheduleValid.is(false, Reason::UnknownTimeZone, "spec.timeZone: …");
+        assert_eq!((statement.about, statement.reason), ("ScheduleValid", "UnknownTimeZone"));
+        assert_eq!(statement.state, State::False);
+    }
+}

@@ -1,0 +1,177 @@
+//! Judges a TDSet in the hub version, as far as the object alone shows what is wrong.
+//!
+//! Guarantees: every fault is named, not only the first; the same object, old object and instant give the same
+//! verdict. Assumes that the structural schema has been checked. Never: looks at the cluster (whether a workload is
+//! there and who else scales it is for the operator to say), or forgives a fault for being old (the caller does).
+
+mod advice;
+mod target;
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::ramp::Ramp;
+use super::schedule::Schedule;
+use super::v1::{self, MOST_REPLICAS, TDSetSpec};
+use crate::api::field::{Fault, Path, Reason, Verdict};
+
+/// Judges `object`; `old` is there on update.
+#[must_use]
+pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict {
+    let mut verdict = Verdict::default();
+    let spec = match decode(object) {
+        Ok(spec) => spec,
+        Err(fault) => {
+            verdict.deny(fault);
+            return verdict;
+        }
+    };
+    let old_spec = old.and_then(|old| decode(old).ok());
+    counts(&spec, &mut verdict);
+    windows(&spec, &mut verdict);
+    exceptions(&spec, &mut verdict);
+    spans(&spec, old_spec.as_ref(), now, &mut verdict);
+    target::judge(&spec.target, &mut verdict);
+    if let Some(old) = &old_spec {
+        target::judge_change(&old.target, &spec.target, &mut verdict);
+    }
+    if let Err(faults) = Ramp::parse(spec.ramp.as_ref()) {
+        verdict.faults.extend(faults);
+    }
+    match Schedule::parse(&spec) {
+        Err(faults) => verdict.faults.extend(faults),
+        // Nobody wants to hear about the timetable again when a label was set.
+        Ok(schedule) if old_spec.as_ref() != Some(&spec) => {
+            advice::advise(&spec, &schedule, old_spec.as_ref(), now, &mut verdict);
+        }
+        Ok(_) => {}
+    }
+    verdict
+}
+
+fn decode(object: &Value) -> Result<TDSetSpec, Fault> {
+    let Some(spec) = object.get("spec") else {
+        return Err(Fault::required(Path::spec(), ""));
+    };
+    // The spec is not shown: environment variables are in it.
+    TDSetSpec::deserialize(spec).map_err(|error| Fault::new(Path::spec(), Reason::Invalid, error.to_string()))
+}
+
+/// Replica counts and minutes, within their bounds.
+fn counts(spec: &TDSetSpec, verdict: &mut Verdict) {
+    let path = Path::spec();
+    let windows = spec.windows().iter().enumerate();
+    let windows = windows.map(|(at, window)| (path.at("windows").index(at), window.replicas));
+    let exceptions = spec.exceptions().iter().enumerate();
+    let exceptions =
+        exceptions.filter_map(|(at, one)| Some((path.at("exceptions").index(at), one.replicas?)));
+    let all = std::iter::once((path.clone(), spec.replicas)).chain(windows).chain(exceptions);
+    for (path, replicas) in all {
+        range(&path.at("replicas"), replicas, 0..=MOST_REPLICAS, verdict);
+    }
+    if let Some(minutes) = spec.resync_minutes {
+        range(&path.at("resyncMinutes"), minutes, 1..=1440, verdict);
+    }
+}
+
+fn range(path: &Path, number: i32, allowed: std::ops::RangeInclusive<i32>, verdict: &mut Verdict) {
+    if !allowed.contains(&number) {
+        let detail = format!("must be from {} to {}", allowed.start(), allowed.end());
+        verdict.deny(Fault::invalid(path.clone(), number, detail));
+    }
+}
+
+fn windows(spec: &TDSetSpec, verdict: &mut Verdict) {
+    let path = Path::spec().at("windows");
+    unique(&path, spec.windows().iter().map(|window| window.name.as_str()), verdict);
+    for (at, window) in spec.windows().iter().enumerate() {
+        let path = path.index(at);
+        if window.from == window.to {
+            let detail = "must differ from from: a window of no length is never active";
+            verdict.deny(Fault::invalid(path.at("to"), &window.to, detail));
+        }
+        if let Some(v1::Season { from: Some(from), to: Some(to) }) = &window.season
+            && to < from
+        {
+            verdict.deny(Fault::invalid(path.at("season").at("to"), to, "must not be before from"));
+        }
+    }
+}
+
+fn unique<'a>(path: &Path, names: impl Iterator<Item = &'a str>, verdict: &mut Verdict) {
+    let mut seen = HashSet::new();
+    for (at, name) in names.enumerate() {
+        if !seen.insert(name) {
+            verdict.deny(Fault::duplicate(path.index(at).at("name"), name));
+        }
+    }
+}
+
+fn exceptions(spec: &TDSetSpec, verdict: &mut Verdict) {
+    let path = Path::spec().at("exceptions");
+    unique(&path, spec.exceptions().iter().map(|one| one.name.as_str()), verdict);
+    let windows: HashSet<&str> = spec.windows().iter().map(|window| window.name.as_str()).collect();
+    for (at, exception) in spec.exceptions().iter().enumerate() {
+        let path = path.index(at);
+        shape(&path, exception, verdict);
+        for (at, name) in exception.skip_windows.iter().flatten().enumerate() {
+            if name != "*" && !windows.contains(name.as_str()) {
+                let detail = "must be the name of a window, or \"*\" for all of them";
+                verdict.deny(Fault::invalid(path.at("skipWindows").index(at), name, detail));
+            }
+        }
+    }
+}
+
+/// That an exception says when it holds, once, and what it does.
+fn shape(path: &Path, exception: &v1::Exception, verdict: &mut Verdict) {
+    let (dates, elsewhere) = (exception.dates.is_some(), exception.dates_from.is_some());
+    let between = exception.between.is_some();
+    match [dates, elsewhere, between].into_iter().filter(|given| *given).count() {
+        0 => verdict
+            .deny(Fault::required(path.clone(), "exactly one of dates, datesFrom and between is required")),
+        1 => {}
+        _ => verdict
+            .deny(Fault::forbidden(path.clone(), "exactly one of dates, datesFrom and between may be given")),
+    }
+    if between && exception.skip_windows.is_some() {
+        let detail = "goes with dates, not with between";
+        verdict.deny(Fault::forbidden(path.at("skipWindows"), detail));
+    }
+    if exception.replicas.is_none() && (between || exception.skip_windows.is_none()) {
+        let detail = if between {
+            "needed with between"
+        } else {
+            "at least one of replicas and skipWindows is required"
+        };
+        verdict.deny(Fault::required(path.at("replicas"), detail));
+    }
+}
+
+/// That spans end after they start, and that a new one is not over yet.
+fn spans(spec: &TDSetSpec, old: Option<&TDSetSpec>, now: Timestamp, verdict: &mut Verdict) {
+    let path = Path::spec().at("exceptions");
+    for (at, exception) in spec.exceptions().iter().enumerate() {
+        let Some(between) = &exception.between else {
+            continue;
+        };
+        let instant = |text: &str| text.parse::<Timestamp>().ok();
+        let (Some(start), Some(end)) = (instant(&between.start), instant(&between.end)) else {
+            continue;
+        };
+        let known = old.into_iter().flat_map(TDSetSpec::exceptions);
+        let is_new = !known.into_iter().any(|one| one.between.as_ref() == Some(between));
+        let path = path.index(at).at("between").at("end");
+        if end <= start {
+            verdict.deny(Fault::invalid(path, &between.end, "must be after start"));
+        } else if end <= now && is_new {
+            verdict.deny(Fault::invalid(path, &between.end, "must not be in the past: the span is over"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

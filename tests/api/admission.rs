@@ -1,0 +1,128 @@
+//! What the gate refuses, what it says, and what it lets pass.
+
+use serde_json::json;
+
+use crate::Test;
+use crate::support::{Bed, Namespace};
+
+pub const TESTS: &[Test] = &[
+    ("five_faults_are_told_in_one_answer", five_faults_are_told_in_one_answer),
+    (
+        "the_same_faults_are_told_in_the_old_versions_paths",
+        the_same_faults_are_told_in_the_old_versions_paths,
+    ),
+    (
+        "a_converted_request_is_answered_in_its_authors_paths",
+        a_converted_request_is_answered_in_its_authors_paths,
+    ),
+    ("a_protected_object_is_not_deleted", a_protected_object_is_not_deleted),
+    ("immutable_fields_stay", immutable_fields_stay),
+    ("what_absent_fields_mean_is_written_at_creation", what_absent_fields_mean_is_written_at_creation),
+];
+
+const NEW: &str = "etcdclusters.v1.gatehouse.dev";
+
+/// The fields that a refusal names. kubectl prints `The KIND "NAME" is invalid:` and one line for each cause, as it
+/// does for built-in kinds, where the answer is a 422 with causes, and only there.
+fn causes(namespace: &Namespace, manifest: &serde_json::Value) -> Vec<String> {
+    let said = namespace.kubectl(&["create"]).input(manifest.to_string()).fails();
+    assert!(said.contains("is invalid: \n"), "{said}");
+    let causes = said.lines().filter_map(|line| line.strip_prefix("* ")?.split_once(": "));
+    let mut fields: Vec<_> = causes.map(|(field, _)| field.to_owned()).collect();
+    fields.sort();
+    fields
+}
+
+fn five_faults_are_told_in_one_answer(bed: &Bed) {
+    let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "five"},
+        "spec": {"replicas": 12, "version": "3.9.1", "storage": {"size": "-1Gi"}, "tls": {"mode": "Sometimes"},
+            "backup": {"schedule": "61 * * * *", "timeZone": "Europe/Atlantis",
+                "destination": {"persistentVolumeClaim": {"claimName": "b"}}}}});
+    assert_eq!(
+        causes(&bed.namespace(), &manifest),
+        [
+            "spec.backup.schedule",
+            "spec.backup.timeZone",
+            "spec.replicas",
+            "spec.storage.size",
+            "spec.tls.mode",
+            "spec.version"
+        ]
+    );
+}
+
+fn the_same_faults_are_told_in_the_old_versions_paths(bed: &Bed) {
+    let manifest = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster",
+        "metadata": {"name": "a-name-that-is-far-too-long-for-its-backup-cron-job"},
+        "spec": {"size": 12, "version": "3.9.1", "storageSize": "-1Gi", "backupSchedule": "61 * * * *"}});
+    assert_eq!(
+        causes(&bed.namespace(), &manifest),
+        ["metadata.name", "spec.backupSchedule", "spec.size", "spec.storageSize", "spec.version"]
+    );
+}
+
+fn a_converted_request_is_answered_in_its_authors_paths(bed: &Bed) {
+    let manifest = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "metadata": {"name": "old"},
+        "spec": {"container": {"image": "", "port": 0}, "defaultReplica": -1,
+            "schedulingConfig": [{"startTime": 8, "endTime": 9, "replica": 1}, {"startTime": 9, "endTime": 24, "replica": 1}]}});
+    assert_eq!(
+        causes(&bed.namespace(), &manifest),
+        [
+            "spec.container.image",
+            "spec.container.port",
+            "spec.defaultReplica",
+            "spec.schedulingConfig[1].endTime"
+        ]
+    );
+}
+
+fn a_protected_object_is_not_deleted(bed: &Bed) {
+    let namespace = bed.namespace();
+    let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "dear"},
+        "spec": {"deletionProtection": true}});
+    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
+    for resource in [NEW, "etcdclusters.v1alpha1.gatehouse.dev"] {
+        let refused = namespace.kubectl(&["delete", resource, "dear"]).fails();
+        assert!(refused.contains("deletionProtection"), "{refused}");
+    }
+    let lift = r#"{"spec":{"deletionProtection":false}}"#;
+    namespace.kubectl(&["patch", NEW, "dear", "--type=merge", "-p", lift]).ok();
+    namespace.kubectl(&["delete", NEW, "dear"]).ok();
+}
+
+fn immutable_fields_stay(bed: &Bed) {
+    let namespace = bed.namespace();
+    let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "firm"},
+        "spec": {"storage": {"size": "10Gi", "className": "fast"}}});
+    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
+    for (patch, field) in [
+        (r#"{"spec":{"storage":{"size":"5Gi"}}}"#, "spec.storage.size"),
+        (r#"{"spec":{"storage":{"className":"slow"}}}"#, "spec.storage.className"),
+        (r#"{"spec":{"tls":{"mode":"Disabled"}}}"#, "spec.tls.mode"),
+    ] {
+        let refused = namespace.kubectl(&["patch", NEW, "firm", "--type=merge", "-p", patch]).fails();
+        assert!(refused.contains(field), "{refused}");
+    }
+    let through_the_old = r#"{"spec":{"storageSize":"5Gi"}}"#;
+    let old = "etcdclusters.v1alpha1.gatehouse.dev";
+    let refused = namespace.kubectl(&["patch", old, "firm", "--type=merge", "-p", through_the_old]).fails();
+    assert!(refused.contains("spec.storageSize"), "{refused}");
+    namespace
+        .kubectl(&["patch", NEW, "firm", "--type=merge", "-p", r#"{"spec":{"storage":{"size":"20Gi"}}}"#])
+        .ok();
+}
+
+fn what_absent_fields_mean_is_written_at_creation(bed: &Bed) {
+    let namespace = bed.namespace();
+    let bare = |version: &str, name: &str| {
+        json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "EtcdCluster", "metadata": {"name": name}, "spec": {}})
+            .to_string()
+    };
+    namespace.kubectl(&["create"]).input(bare("v1", "new")).ok();
+    let warned = namespace.kubectl(&["create"]).input(bare("v1alpha1", "old")).warnings();
+    assert!(warned.contains("plain HTTP"), "{warned}");
+    let spec = |name: &str| namespace.get(NEW, name)["spec"].clone();
+    assert_eq!((&spec("new")["replicas"], &spec("new")["tls"]["mode"]), (&json!(3), &json!("Automatic")));
+    assert_eq!((&spec("old")["replicas"], &spec("old")["tls"]["mode"]), (&json!(1), &json!("Disabled")));
+    assert_eq!(spec("new")["storage"]["size"], "10Gi");
+}

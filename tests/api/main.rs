@@ -1,0 +1,113 @@
+//! Tests on a real API server: etcd, kube-apiserver and kube-controller-manager as `make tools` builds them, and
+//! gatehouse at their gate, running as its ServiceAccount with nothing but the shipped rights.
+//!
+//! One control plane is started for each version of Kubernetes, all tests of it run side by side in namespaces of
+//! their own, and it is torn down at the end, whatever the end is. Tests that kill, restart or take away something
+//! that all share start a control plane of their own.
+//!
+//! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`.
+//! A missing part is an error that says what to run; nothing is skipped in silence.
+
+mod admission;
+mod support;
+mod verbs;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use testbed::{KubernetesVersion, Options};
+
+use support::{Bed, Gate};
+
+/// A test: its name, and what it does with a control plane that has gatehouse at its gate.
+type Test = (&'static str, fn(&Bed));
+
+/// A test that needs a control plane of its own.
+type Alone = (&'static str, fn());
+
+/// Which versions a module's tests run on.
+struct Module {
+    name: &'static str,
+    tests: &'static [Test],
+    versions: &'static [KubernetesVersion],
+}
+
+const NEWEST: &[KubernetesVersion] = &[KubernetesVersion::V1_36];
+const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
+
+const MODULES: &[Module] = &[
+    Module { name: "admission", tests: admission::TESTS, versions: EVERY },
+    Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
+];
+
+const ALONE: &[(&str, &[Alone])] = &[];
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut failed = false;
+    let mut conclusion = None;
+    for version in KubernetesVersion::ALL {
+        let wanted = wanted(&arguments, version);
+        if wanted.is_empty() {
+            continue;
+        }
+        if arguments.list {
+            let trials = wanted.into_iter().map(|(name, _)| Trial::test(name, || Ok(())));
+            conclusion = Some(libtest_mimic::run(&arguments, trials.collect()));
+            continue;
+        }
+        let bed = match Bed::start(Options { version, ..options() }, Gate::install) {
+            Ok(bed) => Arc::new(bed),
+            Err(error) => {
+                eprintln!("error: unable to start Kubernetes {} with gatehouse: {error}", version.minor());
+                return ExitCode::FAILURE;
+            }
+        };
+        let trials = wanted.into_iter().map(|(name, test)| {
+            let bed = Arc::clone(&bed);
+            Trial::test(name, move || finished(std::panic::AssertUnwindSafe(|| test(&bed))))
+        });
+        let outcome = libtest_mimic::run(&arguments, trials.collect());
+        if outcome.has_failed() {
+            bed.show_logs();
+        }
+        failed |= outcome.has_failed();
+        conclusion = Some(outcome);
+    }
+    let alone = ALONE.iter().flat_map(|(module, tests)| {
+        tests
+            .iter()
+            .map(move |(name, test)| Trial::test(format!("alone::{module}::{name}"), move || finished(test)))
+    });
+    let outcome = libtest_mimic::run(&arguments, alone.collect());
+    failed |= outcome.has_failed();
+    drop(conclusion);
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+fn options() -> Options {
+    Options::from_env().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The tests that this run asks for.
+fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, fn(&Bed))> {
+    let modules = MODULES.iter().filter(|module| module.versions.contains(&version));
+    let tests = modules.flat_map(|module| {
+        let name = |test: &str| format!("v{}::{}::{test}", version.minor(), module.name);
+        module.tests.iter().map(move |(test, run)| (name(test), *run))
+    });
+    tests
+        .filter(|(name, _)| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str())))
+        .collect()
+}
+
+/// A panic is a failure with the message that was printed.
+fn finished(test: impl FnOnce() + std::panic::UnwindSafe) -> Result<(), Failed> {
+    std::panic::catch_unwind(test).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+            .unwrap_or_default()
+            .into()
+    })
+}

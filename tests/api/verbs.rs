@@ -1,0 +1,212 @@
+//! Every verb that users have, through both versions.
+
+use serde_json::json;
+
+use crate::Test;
+use crate::support::{Bed, Namespace};
+
+pub const TESTS: &[Test] = &[
+    ("apply_again_changes_nothing", apply_again_changes_nothing),
+    ("two_managers_in_two_versions_never_loop", two_managers_in_two_versions_never_loop),
+    ("an_object_reads_in_both_versions", an_object_reads_in_both_versions),
+    ("create_replace_and_patch_work_in_both_versions", create_replace_and_patch_work_in_both_versions),
+    ("replace_through_the_old_version_drops_nothing", replace_through_the_old_version_drops_nothing),
+    ("scale_works_and_keeps_to_the_rules", scale_works_and_keeps_to_the_rules),
+    ("a_dry_run_tells_defaults_and_stores_nothing", a_dry_run_tells_defaults_and_stores_nothing),
+    ("explain_documents_every_field", explain_documents_every_field),
+    ("strict_validation_names_unknown_fields", strict_validation_names_unknown_fields),
+    ("status_writes_and_labels_pass", status_writes_and_labels_pass),
+];
+
+const OLD: &str = "etcdclusters.v1alpha1.gatehouse.dev";
+const NEW: &str = "etcdclusters.v1.gatehouse.dev";
+
+fn old(name: &str, size: i32) -> String {
+    json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": name},
+        "spec": {"size": size, "version": "3.6.16", "storageSize": "10Gi"}})
+    .to_string()
+}
+
+fn new(name: &str, replicas: i32) -> String {
+    json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
+        "spec": {"replicas": replicas, "version": "3.6.16", "storage": {"size": "10Gi", "className": "fast"},
+            "podTemplate": {"priorityClassName": "high"}}})
+    .to_string()
+}
+
+fn resource_version(namespace: &Namespace, name: &str) -> String {
+    namespace.get(NEW, name)["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+}
+
+fn apply_again_changes_nothing(bed: &Bed) {
+    let namespace = bed.namespace();
+    for (name, manifest) in [("old", old("old", 3)), ("new", new("new", 3))] {
+        namespace.kubectl(&["apply"]).input(manifest.clone()).ok();
+        let before = resource_version(&namespace, name);
+        assert!(namespace.kubectl(&["apply"]).input(manifest).ok().contains("unchanged"));
+        assert_eq!(resource_version(&namespace, name), before);
+    }
+}
+
+fn two_managers_in_two_versions_never_loop(bed: &Bed) {
+    let namespace = bed.namespace();
+    let of_new =
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
+        "spec": {"image": {"pullPolicy": "Always"}, "podTemplate": {"priorityClassName": "high"}}})
+        .to_string();
+    let apply = |manager: &str, manifest: &str| {
+        namespace.kubectl(&["apply", "--server-side", "--field-manager", manager]).input(manifest).ok();
+    };
+    apply("old-manager", &old("both", 3));
+    apply("new-manager", &of_new);
+    let before = resource_version(&namespace, "both");
+    for _ in 0..3 {
+        apply("old-manager", &old("both", 3));
+        apply("new-manager", &of_new);
+    }
+    assert_eq!(resource_version(&namespace, "both"), before, "a repeated apply writes nothing");
+
+    apply("old-manager", &old("both", 5));
+    let object = namespace.get(NEW, "both");
+    assert_eq!(object["spec"]["replicas"], 5);
+    assert_eq!(object["spec"]["image"], json!({"pullPolicy": "Always"}));
+    assert_eq!(object["spec"]["podTemplate"]["priorityClassName"], "high");
+    apply("new-manager", &of_new);
+    assert_eq!(namespace.get(OLD, "both")["spec"]["size"], 5, "the other manager's edit stays");
+
+    let managers = object["metadata"]["managedFields"].as_array().unwrap();
+    let applied: Vec<_> = managers.iter().filter(|one| one["operation"] == "Apply").collect();
+    assert_eq!(applied.len(), 2, "{managers:?}");
+    let shrunk = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
+        "spec": {"image": {"pullPolicy": "Always"}}});
+    apply("new-manager", &shrunk.to_string());
+    let object = namespace.get(NEW, "both");
+    assert!(object["spec"].get("podTemplate").is_none(), "what its only manager gives up goes: {object}");
+    assert_eq!(object["spec"]["replicas"], 5);
+}
+
+fn an_object_reads_in_both_versions(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.kubectl(&["create"]).input(new("seen", 3)).ok();
+    let shown = namespace.get(OLD, "seen");
+    assert_eq!(shown["spec"], json!({"size": 3, "version": "3.6.16", "storageSize": "10Gi"}));
+    let stored = namespace.get(NEW, "seen");
+    assert_eq!(stored["spec"]["storage"]["className"], "fast");
+    assert!(stored["metadata"].get("annotations").is_none(), "{stored}");
+    let (one, other) = (&stored["metadata"], &shown["metadata"]);
+    for field in ["uid", "resourceVersion", "generation", "creationTimestamp"] {
+        assert_eq!(one[field], other[field], "{field}");
+    }
+    for resource in [OLD, NEW] {
+        assert!(namespace.kubectl(&["get", resource, "-o", "yaml"]).ok().contains("name: seen"));
+    }
+    assert!(namespace.kubectl(&["get", "gatehouse"]).ok().contains("seen"), "the category lists it");
+    assert!(namespace.kubectl(&["get", "etcd"]).warnings().is_empty(), "the hub is not deprecated");
+    let warned = namespace.kubectl(&["get", OLD]).warnings();
+    assert!(
+        warned.contains("gatehouse.dev/v1alpha1 EtcdCluster is deprecated; use gatehouse.dev/v1"),
+        "{warned}"
+    );
+}
+
+fn create_replace_and_patch_work_in_both_versions(bed: &Bed) {
+    let namespace = bed.namespace();
+    for (resource, field, manifest) in
+        [(OLD, "size", old as fn(&str, i32) -> String), (NEW, "replicas", new as fn(&str, i32) -> String)]
+    {
+        namespace.kubectl(&["create"]).input(manifest(field, 1)).ok();
+        namespace.kubectl(&["replace"]).input(manifest(field, 3)).ok();
+        assert_eq!(namespace.get(resource, field)["spec"][field], 3);
+        let merge = json!({"spec": {field: 5}}).to_string();
+        namespace.kubectl(&["patch", resource, field, "--type=merge", "-p", &merge]).ok();
+        let path = format!("/spec/{field}");
+        let steps =
+            json!([{"op": "test", "path": path, "value": 5}, {"op": "replace", "path": path, "value": 3}]);
+        namespace.kubectl(&["patch", resource, field, "--type=json", "-p", &steps.to_string()]).ok();
+        assert_eq!(namespace.get(resource, field)["spec"][field], 3);
+        namespace.kubectl(&["delete", resource, field]).ok();
+    }
+}
+
+fn replace_through_the_old_version_drops_nothing(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.kubectl(&["create"]).input(new("kept", 3)).ok();
+    namespace.kubectl(&["replace"]).input(old("kept", 5)).ok();
+    let object = namespace.get(NEW, "kept");
+    assert_eq!(object["spec"]["replicas"], 5);
+    assert_eq!(object["spec"]["storage"]["className"], "fast");
+    assert_eq!(object["spec"]["podTemplate"]["priorityClassName"], "high");
+    assert_eq!(object["spec"]["tls"]["mode"], "Automatic");
+}
+
+fn scale_works_and_keeps_to_the_rules(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.kubectl(&["create"]).input(new("scaled", 3)).ok();
+    for resource in [OLD, NEW] {
+        for replicas in ["5", "3"] {
+            namespace.kubectl(&["scale", &format!("{resource}/scaled"), "--replicas", replicas]).ok();
+            assert_eq!(namespace.get(NEW, "scaled")["spec"]["replicas"].to_string(), replicas);
+        }
+        let refused = namespace.kubectl(&["scale", &format!("{resource}/scaled"), "--replicas=99"]).fails();
+        assert!(refused.contains("Invalid value: 99"), "{refused}");
+    }
+    assert_eq!(namespace.get(NEW, "scaled")["spec"]["storage"]["className"], "fast");
+}
+
+fn a_dry_run_tells_defaults_and_stores_nothing(bed: &Bed) {
+    let namespace = bed.namespace();
+    let manifest = r#"{"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "dry"}, "spec": {}}"#;
+    let shown = namespace.kubectl(&["apply", "--dry-run=server", "-o", "json"]).input(manifest).ok();
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["spec"]["replicas"], 3);
+    assert_eq!(shown["spec"]["tls"]["mode"], "Automatic");
+    let missing = namespace.kubectl(&["get", NEW, "dry"]).fails();
+    assert!(missing.contains("not found"), "{missing}");
+}
+
+fn explain_documents_every_field(bed: &Bed) {
+    for (field, version, says) in [
+        ("etcdclusters.spec.storage.size", "v1", "quantity"),
+        ("etcdclusters.spec.size", "v1alpha1", "Voting members"),
+        ("tdsets.spec.windows.from", "v1", "HH:MM"),
+        ("tdsets.spec.schedulingConfig.startTime", "v1alpha1", "hour"),
+    ] {
+        let version = format!("--api-version=gatehouse.dev/{version}");
+        let text = bed.kubectl(&["explain", field, &version]).ok();
+        assert!(text.to_lowercase().contains(&says.to_lowercase()), "{field}: {text}");
+    }
+    for kind in ["etcdclusters", "tdsets"] {
+        for version in ["v1", "v1alpha1"] {
+            let version = format!("--api-version=gatehouse.dev/{version}");
+            let text = bed.kubectl(&["explain", kind, "--recursive", &version]).ok();
+            assert!(!text.contains("<no description>"), "{text}");
+        }
+    }
+}
+
+fn strict_validation_names_unknown_fields(bed: &Bed) {
+    let namespace = bed.namespace();
+    for manifest in [
+        r#"{"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "x"}, "spec": {"size": 3}}"#,
+        r#"{"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": "x"}, "spec": {"replicas": 3}}"#,
+    ] {
+        let refused = namespace.kubectl(&["apply"]).input(manifest).fails();
+        assert!(refused.contains("unknown field \"spec."), "{refused}");
+    }
+}
+
+fn status_writes_and_labels_pass(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.kubectl(&["create"]).input(new("worn", 3)).ok();
+    let status = json!({"status": {"replicas": 3, "readyReplicas": 2, "selector": "a=b", "clusterID": "ab",
+        "members": [{"name": "worn-0", "healthy": true}, {"name": "worn-1"}]}})
+    .to_string();
+    namespace.kubectl(&["patch", NEW, "worn", "--subresource=status", "--type=merge", "-p", &status]).ok();
+    assert_eq!(namespace.get(OLD, "worn")["status"]["nodes"], json!(["worn-0", "worn-1"]));
+    namespace.kubectl(&["label", OLD, "worn", "colour=red"]).ok();
+    namespace.kubectl(&["patch", OLD, "worn", "--type=merge", "-p", r#"{"spec":{"size":5}}"#]).ok();
+    let object = namespace.get(NEW, "worn");
+    assert_eq!(object["status"]["clusterID"], "ab", "a write through the old version keeps the status whole");
+    assert_eq!(object["status"]["members"][0]["healthy"], true);
+    assert_eq!(object["spec"]["replicas"], 5);
+}

@@ -1,0 +1,75 @@
+//! Who is cut off, and above all who is not.
+
+use std::time::Duration;
+
+use gatehouse::server::Limits;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
+
+use crate::support::{Gate, echo, limits, within};
+
+const SHORT: Duration = Duration::from_millis(100);
+
+#[tokio::test]
+async fn an_idle_connection_outlives_the_limit_of_the_first_header() {
+    let gate = Gate::start(Limits { first_header: SHORT, ..limits() }, echo);
+    let mut used = gate.connect().await;
+    used.ask("/validate", "{}").await;
+    // One that never asks is cut after the limit, and by then the other has been idle for as long.
+    let mut silent = gate.connect().await;
+    silent.closed().await;
+    assert_eq!(used.ask("/validate", "{}").await.status, 200);
+    gate.shows(r#"gatehouse_connections_cut_total{reason="first_header"} 1"#).await;
+}
+
+#[tokio::test]
+async fn a_first_header_that_comes_too_slowly_is_cut() {
+    let gate = Gate::start(Limits { first_header: SHORT, close: SHORT, ..limits() }, echo);
+    let mut slow = gate.connect().await;
+    slow.send("POST /validate HTTP/1.1\r\nhost: a\r\n").await;
+    slow.closed().await;
+}
+
+#[tokio::test]
+async fn a_connection_idle_for_too_long_is_closed() {
+    let gate = Gate::start(Limits { idle: SHORT, ..limits() }, echo);
+    let mut idle = gate.connect().await;
+    assert_eq!(idle.ask("/validate", "{}").await.status, 200);
+    idle.closed().await;
+    gate.shows(r#"gatehouse_connections_cut_total{reason="idle"} 1"#).await;
+    gate.shows("gatehouse_connections_open 0").await;
+}
+
+#[tokio::test]
+async fn the_default_outlasts_the_connections_that_the_api_server_keeps() {
+    assert!(Limits::default().idle >= Duration::from_mins(2));
+}
+
+#[tokio::test]
+async fn a_slow_handshake_holds_up_nobody_and_is_cut() {
+    let gate = Gate::start(Limits { handshake: Duration::from_secs(1), ..limits() }, echo);
+    let mut mute = TcpStream::connect(gate.address).await.unwrap();
+    gate.shows("gatehouse_connections_open 1").await;
+    assert_eq!(gate.post("/validate").body("{}").send().await.unwrap().status(), 200);
+    let mut nothing = Vec::new();
+    // A reset is an end too.
+    let _ = within(mute.read_to_end(&mut nothing)).await;
+    assert!(nothing.is_empty());
+    gate.shows(r#"gatehouse_handshakes_failed_total{reason="timeout"} 1"#).await;
+}
+
+#[tokio::test]
+async fn over_the_number_of_connections_the_next_waits_for_a_place() {
+    let gate = Gate::start(Limits { connections: 1, ..limits() }, echo);
+    let mut first = gate.connect().await;
+    first.ask("/validate", "{}").await;
+    let waiting = gate.post("/validate").body("{}").send();
+    let mut waiting = std::pin::pin!(waiting);
+    tokio::select! {
+        biased;
+        _early = &mut waiting => panic!("served although there was no place"),
+        _answer = first.ask("/validate", "{}") => {}
+    }
+    drop(first);
+    assert_eq!(within(waiting).await.unwrap().status(), 200);
+}

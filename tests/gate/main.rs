@@ -1,0 +1,18 @@
+//! The gate over real sockets: what a client meets, whatever the rules say.
+//!
+//! Answers are scripted by the tests; the rules have their own tests. The clients are reqwest, hyper's HTTP/2 and,
+//! for what no proper client does, bare TLS.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods,
+    reason = "a test fails by panicking, and starts its own tasks"
+)]
+
+mod drain;
+mod limits;
+mod process;
+mod reviews;
+mod support;
+mod tls;
