@@ -213,8 +213,7 @@ struct Absence {
 
 impl Absence {
     fn note(&self, kind: &dyn Kind, from: Version, to: Version) -> Note {
-        let shown =
-            |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".to_owned(), Value::to_string);
+        let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
         let (before, after) = (shown(self.meant.as_ref()), shown(self.means.as_ref()));
         let path = if from == Version::V1 { None } else { kind.lens().spoke_path(&self.path) };
         let hint = if self.meant.is_some() { " (--explicit writes it down)" } else { "" };

@@ -11,7 +11,6 @@ pub mod output;
 pub mod serve;
 pub mod validate;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -67,13 +66,17 @@ pub fn run(cli: Cli) -> ExitCode {
     let done =
         telemetry::init(cli.log_format, filter.as_deref()).map_err(Into::into).and_then(|()| {
             match cli.command {
-                Command::Serve(options) => serve::run(options),
+                Command::Serve(options) => serve::run(*options).map(|()| ExitCode::from(OK)),
+                Command::Convert(options) => convert::run(&options),
+                Command::Validate(options) => validate::run(&options),
+                Command::Crds(options) => crds::run(&options),
+                Command::Manifests(options) => manifests::run(&options),
             }
         });
     match done {
-        Ok(()) => ExitCode::from(OK),
+        Ok(code) => code,
         Err(error) => {
-            complain(&*error);
+            output::error(chain(&*error));
             ExitCode::from(FAILED)
         }
     }
@@ -81,8 +84,3 @@ pub fn run(cli: Cli) -> ExitCode {
 
 /// A command's failure, for a person.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-fn complain(error: &(dyn std::error::Error + 'static)) {
-    let label = if std::io::stderr().is_terminal() { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
-    eprintln!("{label} {}", chain(error));
-}

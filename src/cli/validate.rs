@@ -261,10 +261,8 @@ fn opinion(object: &Value, now: Timestamp) -> Opinion {
 }
 
 fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timestamp) -> Opinion {
-    let mut faults = unnamed(&object);
-    for path in unknown_fields(kind, version, &object) {
-        faults.push(unknown(kind, version, &object, &path));
-    }
+    let unknown = unknown_fields(kind, version, &object).into_iter();
+    let mut faults: Vec<_> = unknown.map(|path| unknown_field(kind, version, &object, &path)).collect();
     for fault in &faults {
         remove(&mut object, &fault.path);
     }
@@ -274,6 +272,11 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     let new = Written { version, object: &object };
     let verdict = judge::judge(kind, &Change { new, old: None, author: version, now });
     faults.extend(verdict.faults.into_iter().map(quoting));
+    if let Some(unnamed) = unnamed(&object)
+        && !faults.iter().any(|fault| fault.path == unnamed.path)
+    {
+        faults.push(unnamed);
+    }
     let mut warnings: Vec<Note> = Vec::new();
     for warning in defaulted.iter().chain(&verdict.warnings) {
         let note = Note::new(Path::root(), warning.as_str());
@@ -285,15 +288,14 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
 }
 
 /// The API server wants a name, or the beginning of one.
-fn unnamed(object: &Value) -> Vec<Fault> {
+fn unnamed(object: &Value) -> Option<Fault> {
     let named = ["/metadata/name", "/metadata/generateName"].iter().any(|pointer| {
         object.pointer(pointer).is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty()))
     });
-    let path = Path::metadata().at("name");
-    if named { Vec::new() } else { vec![Fault::required(path, "name or generateName is required")] }
+    (!named).then(|| Fault::required(Path::metadata().at("name"), "name or generateName is required"))
 }
 
-fn unknown(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> Fault {
+fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> Fault {
     let knows = |other: &Version| *other != version && !unknown_fields(kind, *other, object).contains(path);
     let detail = match Version::ALL.into_iter().find(|other| knows(other)) {
         Some(other) => format!("unknown field of {}; {other} has it", version.api_version()),
@@ -358,7 +360,12 @@ mod tests {
     fn an_object_without_a_name_is_refused_and_one_with_the_beginning_of_one_is_not() {
         let mut object = etcd(&json!({}));
         object["metadata"] = json!({});
-        assert_eq!(faults(&object), ["metadata.name: Required value: name or generateName is required"]);
+        let refused = faults(&object);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert!(
+            refused[0].starts_with("metadata.name: Required value: name or generateName "),
+            "{refused:?}"
+        );
         object["metadata"] = json!({ "generateName": "a-" });
         assert_eq!(faults(&object), Vec::<String>::new());
     }
