@@ -49,8 +49,8 @@ kubectl get crd etcdclusters.gatehouse.dev tdsets.gatehouse.dev --no-headers -o 
 
 bold "Every example"
 kubectl apply -R -f examples/etcdcluster -f examples/tdset 2>&1
-kubectl create namespace ancestors --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-"$GATEHOUSE" convert -f examples/ancestors 2>/dev/null | kubectl apply --namespace ancestors -f - 2>&1
+kubectl create namespace temp --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+"$GATEHOUSE" convert --explicit -f examples/ancestors 2>/dev/null | kubectl apply -f - 2>&1
 
 bold "One object, two versions"
 tell kubectl get etcdclusters.v1alpha1.gatehouse.dev classic -o jsonpath='{.apiVersion}{" "}{.spec}{"\n"}' 2>/dev/null
