@@ -37,6 +37,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
+use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::runtime::clock;
@@ -68,7 +69,8 @@ pub trait Controlled: Send + Sync + Sized + 'static {
     /// What the passes need, and the objects whose parts have changed, from watches of those parts.
     fn start(client: Client, numbers: &Numbers) -> (Self, Triggers<Self::Object>);
 
-    /// Resolves when passes can run; false when they never will.
+    /// Resolves when passes can run; false when they never will. Called once: a store wakes only the last of those
+    /// who wait for it.
     fn ready(&self) -> impl Future<Output = bool> + Send;
 
     /// One pass over one object.
@@ -85,6 +87,8 @@ struct Context<Kind> {
     kind: Kind,
     failures: Memory<u32>,
     numbers: Numbers,
+    /// Whether passes can run.
+    ready: watch::Sender<bool>,
 }
 
 impl<Kind: Controlled> Context<Kind> {
@@ -99,6 +103,9 @@ impl<Kind: Controlled> Context<Kind> {
 
     /// A pass, counted and logged.
     async fn pass(self: Arc<Self>, object: Arc<Watched<Kind::Object>>) -> Result<Action, Error> {
+        // The sender is in `self`.
+        let mut ready = self.ready.subscribe();
+        let _never = ready.wait_for(|ready| *ready).await.map(|_| ());
         let begun = clock::instant();
         let uid = object.meta().uid.clone().unwrap_or_default();
         let ended = self.kind.reconcile(Arc::clone(&object)).await;
@@ -119,8 +126,8 @@ impl<Kind: Controlled> Context<Kind> {
             *failures
         });
         let pause = error.class().pause(failures);
-        let cause = &error.source;
-        warn!(controller = Kind::NAME, object = %named(object), %error, %cause, again_in = ?pause, "pass failed");
+        let error = error.said();
+        warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "pass failed");
         Action::requeue(pause)
     }
 }
@@ -138,7 +145,8 @@ pub async fn run<Kind: Controlled>(
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
     let (kind, triggers) = Kind::start(client.clone(), &numbers);
-    let context = Arc::new(Context { kind, failures: Memory::default(), numbers });
+    let context =
+        Arc::new(Context { kind, failures: Memory::default(), numbers, ready: watch::Sender::new(false) });
     let (store, writer) = reflector::store();
     let heeding = Arc::clone(&context);
     let objects = watcher(Api::<Watched<Kind::Object>>::all(client), watcher::Config::default())
@@ -169,6 +177,7 @@ pub async fn run<Kind: Controlled>(
         .for_each(|_| future::ready(()));
     let once_ready = async {
         if store.wait_until_ready().await.is_ok() && context.kind.ready().await {
+            context.ready.send_replace(true);
             ready();
         }
     };

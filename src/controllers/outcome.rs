@@ -9,6 +9,7 @@ use kube::core::Status;
 use kube::runtime::controller::Action;
 
 use crate::certs::call;
+use crate::runtime::supervisor::chain;
 
 /// How a pass ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub enum Outcome {
     Refused(Duration),
     /// Nothing can be done until somebody changes the object; the object says so.
     Invalid,
-    /// The object is being deleted, or the process is going down.
+    /// The object is being deleted: nothing is done for it any more.
     Leaving,
 }
 
@@ -121,7 +122,11 @@ impl Error {
     pub fn said(&self) -> String {
         let why = match &self.source {
             call::Error::Refused(status) => reason(status),
-            call::Error::Broken(_) => "the answer could not be read".to_owned(),
+            // What the decoder says may repeat a value.
+            call::Error::Broken(error) if matches!(**error, kube::Error::SerdeError(_)) => {
+                "the answer could not be read".to_owned()
+            }
+            call::Error::Broken(error) => chain(&**error),
             call::Error::Timeout => "there was no answer".to_owned(),
         };
         format!("{self}: {why}")

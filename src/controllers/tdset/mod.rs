@@ -91,7 +91,7 @@ impl Controlled for Operator {
     }
 
     async fn reconcile(&self, object: Arc<Watched<TDSet>>) -> Result<Outcome, Error> {
-        if object.meta().deletion_timestamp.is_some() || !self.ready().await {
+        if object.meta().deletion_timestamp.is_some() {
             return Ok(Outcome::Leaving);
         }
         let now = clock::now();
@@ -138,8 +138,9 @@ impl Operator {
                 Ok(effect) if effect.changed && worked == Worked::Settled => worked = Worked::Changed,
                 Ok(_) => {}
                 Err(error) if error.class() == Class::Permanent => {
-                    warn!(object = %super::named(object), %error, cause = %error.source, "refused");
-                    worked = Worked::Refused(error.said());
+                    let said = error.said();
+                    warn!(object = %super::named(object), error = said, "refused");
+                    worked = Worked::Refused(said);
                 }
                 Err(error) => return Err(error),
             }
