@@ -63,11 +63,11 @@ if kubectl create -f - <examples/rejected/etcdcluster-five-faults.yaml; then
 fi
 
 bold "A TDSet's Deployment, at the scheduled count"
-kubectl wait --for=create deployment/office-hours --timeout=30s >/dev/null
-tell kubectl get tdset office-hours
-tell kubectl get deployment office-hours -o jsonpath='{.metadata.name} has {.spec.replicas} replicas{"\n"}'
-scheduled=$(kubectl get tdset office-hours -o jsonpath='{.status.scheduledReplicas}')
-replicas=$(kubectl get deployment office-hours -o jsonpath='{.spec.replicas}')
+kubectl wait --for=create deployment/shop --timeout=30s >/dev/null
+tell kubectl get tdset shop
+tell kubectl get deployment shop -o jsonpath='{.metadata.name} has {.spec.replicas} replicas{"\n"}'
+scheduled=$(kubectl get tdset shop -o jsonpath='{.status.scheduledReplicas}')
+replicas=$(kubectl get deployment shop -o jsonpath='{.spec.replicas}')
 [[ $scheduled == "$replicas" ]] || fail "the schedule asks for $scheduled replicas and the Deployment has $replicas"
 
 bold "Go on with"

@@ -8,6 +8,13 @@
 //! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`.
 //! A missing part is an error that says what to run; nothing is skipped in silence.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it expects by unwrapping"
+)]
+
 mod admission;
 mod support;
 mod verbs;
@@ -20,8 +27,11 @@ use testbed::{KubernetesVersion, Options};
 
 use support::{Bed, Gate};
 
-/// A test: its name, and what it does with a control plane that has gatehouse at its gate.
-type Test = (&'static str, fn(&Bed));
+/// What a test does with a control plane that has gatehouse at its gate.
+type Run = fn(&Bed);
+
+/// A test and its name.
+type Test = (&'static str, Run);
 
 /// A test that needs a control plane of its own.
 type Alone = (&'static str, fn());
@@ -46,7 +56,6 @@ const ALONE: &[(&str, &[Alone])] = &[];
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut failed = false;
-    let mut conclusion = None;
     for version in KubernetesVersion::ALL {
         let wanted = wanted(&arguments, version);
         if wanted.is_empty() {
@@ -54,10 +63,10 @@ fn main() -> ExitCode {
         }
         if arguments.list {
             let trials = wanted.into_iter().map(|(name, _)| Trial::test(name, || Ok(())));
-            conclusion = Some(libtest_mimic::run(&arguments, trials.collect()));
+            libtest_mimic::run(&arguments, trials.collect());
             continue;
         }
-        let bed = match Bed::start(Options { version, ..options() }, Gate::install) {
+        let bed = match Bed::start(&Options { version, ..options() }, Gate::install) {
             Ok(bed) => Arc::new(bed),
             Err(error) => {
                 eprintln!("error: unable to start Kubernetes {} with gatehouse: {error}", version.minor());
@@ -73,7 +82,6 @@ fn main() -> ExitCode {
             bed.show_logs();
         }
         failed |= outcome.has_failed();
-        conclusion = Some(outcome);
     }
     let alone = ALONE.iter().flat_map(|(module, tests)| {
         tests
@@ -82,7 +90,6 @@ fn main() -> ExitCode {
     });
     let outcome = libtest_mimic::run(&arguments, alone.collect());
     failed |= outcome.has_failed();
-    drop(conclusion);
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
@@ -91,15 +98,15 @@ fn options() -> Options {
 }
 
 /// The tests that this run asks for.
-fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, fn(&Bed))> {
+fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, Run)> {
     let modules = MODULES.iter().filter(|module| module.versions.contains(&version));
-    let tests = modules.flat_map(|module| {
-        let name = |test: &str| format!("v{}::{}::{test}", version.minor(), module.name);
-        module.tests.iter().map(move |(test, run)| (name(test), *run))
+    let named = modules.flat_map(|module| {
+        let prefix = format!("v{}::{}", version.minor(), module.name);
+        module.tests.iter().map(move |(name, run)| (format!("{prefix}::{name}"), *run))
     });
-    tests
-        .filter(|(name, _)| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str())))
-        .collect()
+    let asked_for =
+        |name: &str| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    named.filter(|(name, _)| asked_for(name)).collect()
 }
 
 /// A panic is a failure with the message that was printed.

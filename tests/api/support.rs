@@ -30,8 +30,8 @@ pub struct Bed {
 
 impl Bed {
     /// Starts a control plane with the shipped rights in it, and then what `gate` starts.
-    pub fn start(options: Options, gate: fn(&ControlPlane) -> Result<Gate, String>) -> Result<Self, String> {
-        let cluster = ControlPlane::start(&options).map_err(|error| error.to_string())?;
+    pub fn start(options: &Options, gate: fn(&ControlPlane) -> Result<Gate, String>) -> Result<Self, String> {
+        let cluster = ControlPlane::start(options).map_err(|error| error.to_string())?;
         let bed = Self { cluster, gate: Mutex::new(None) };
         bed.kubectl(&["apply", "-f", &root().join("deploy/base/namespace.yaml").to_string_lossy()]).ok();
         bed.kubectl(&["apply", "-f", &root().join("deploy/base/rbac.yaml").to_string_lossy()]).ok();
