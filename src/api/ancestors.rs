@@ -114,7 +114,7 @@ impl Ancestor {
             }
         }
         adopted.insert("apiVersion".to_owned(), Version::V1Alpha1.api_version().into());
-        let parts = Parts { fields, loss: None };
+        let parts = Parts { fields, ..Parts::default() };
         adopted.extend(self.lens.convert_parts(parts, Version::V1Alpha1, Version::V1, 0).fields);
         (Value::Object(adopted), notes)
     }
