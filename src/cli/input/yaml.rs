@@ -31,9 +31,24 @@ enum Content {
     Object(Vec<(Spanned<String>, Node)>),
 }
 
+/// Levels of nesting that are read; a definition with a whole pod in it has about thirty.
+const DEEPEST: usize = 64;
+
 /// Reads all documents of a text; empty ones are left out. `source` is the text's name in messages.
 pub(super) fn documents(text: &str, source: &str) -> Result<Vec<Node>, String> {
-    let options = serde_saphyr::options! { legacy_octal_numbers: true };
+    let options = serde_saphyr::options! {
+        legacy_octal_numbers: true,
+        // Comments are looked for apart: between two tokens only so many can be held.
+        emit_comments: false,
+        budget: serde_saphyr::budget! {
+            // A file is as long as it is; what aliases may multiply stays bounded, and so does the stack.
+            max_documents: usize::MAX,
+            max_events: usize::MAX,
+            max_nodes: usize::MAX,
+            max_total_scalar_bytes: usize::MAX,
+            max_depth: DEEPEST,
+        },
+    };
     serde_saphyr::from_multiple_with_options(text, options).map_err(|error| {
         let formatter = serde_saphyr::UserMessageFormatter;
         let options = serde_saphyr::render_options! { formatter: &formatter, source_name: Some(source) };
@@ -42,12 +57,12 @@ pub(super) fn documents(text: &str, source: &str) -> Result<Vec<Node>, String> {
     })
 }
 
-/// Whether there is a comment in it.
+/// Whether there is a comment in a text that is YAML.
 pub(super) fn has_comments(text: &str) -> bool {
-    text.contains('#')
-        && Parser::new_from_str(text)
-            .map_while(Result::ok)
-            .any(|(event, _)| matches!(event, Event::Comment(..)))
+    // All that can be wrong with it here is that it has too many of them in a row.
+    let is_comment =
+        |event: Result<(Event, _), _>| event.is_err() || matches!(event, Ok((Event::Comment(..), _)));
+    text.contains('#') && Parser::new_from_str(text).any(is_comment)
 }
 
 impl Node {
@@ -239,6 +254,26 @@ mod tests {
     fn only_comments_count_as_comments() {
         assert!(has_comments("a: 1 # one\n"));
         assert!(!has_comments("a: \"# one\"\nb: a#b\nc: |\n  # text\n"));
+    }
+
+    #[test]
+    fn long_files_and_long_comments_are_read() {
+        let many = "---\na: [1, 2, 3, 4, 5, 6, 7, 8, 9]\n".repeat(30_000);
+        assert_eq!(documents(&many, "a.yaml").unwrap().len(), 30_000);
+        let commented = format!("a:\n{}- b: 1\n", "# a\n".repeat(100));
+        assert_eq!(one(&commented), json!({ "a": [{ "b": 1 }] }));
+        assert!(has_comments(&commented));
+    }
+
+    #[test]
+    fn nesting_ends_in_an_error_and_not_in_the_stack() {
+        let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
+        let reads = move || {
+            assert!(documents(&nested(DEEPEST), "a.yaml").is_ok());
+            assert!(documents(&nested(100_000), "a.yaml").is_err());
+        };
+        // A level takes some 30 kB of stack without optimizations: the threads of tests have less than a process.
+        std::thread::Builder::new().stack_size(8 << 20).spawn(reads).unwrap().join().unwrap();
     }
 
     #[test]
