@@ -17,6 +17,7 @@
 
 mod admission;
 mod support;
+mod tdset;
 mod verbs;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
 
 const MODULES: &[Module] = &[
     Module { name: "admission", tests: admission::TESTS, versions: EVERY },
+    Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 

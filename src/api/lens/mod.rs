@@ -218,13 +218,13 @@ impl Lens {
         let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
             return object;
         };
-        let (spoke, lost) = engine::to_spoke(self.rows, parts_of(fields));
+        let (shown, lost) = engine::to_spoke(self.rows, parts_of(fields));
         let (_, kept) = engine::to_spoke(self.rows, parts_of(stored));
         if !lost.is_empty() || kept.is_empty() {
             return object;
         }
         let mut carried = fields.clone();
-        carried.extend(engine::to_hub(self.rows, spoke, kept));
+        carried.extend(engine::to_hub(self.rows, shown, kept));
         Value::Object(carried)
     }
 

@@ -77,13 +77,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
         server.serve(life.draining()).await;
         Ok(())
     });
-    match options.mounted().filter(|_| options.webhook_only) {
-        Some(source) => keep_certificate(&supervisor, source, publisher),
-        None => {
-            let cluster = cluster(&options, &supervisor, listener, publisher).await?;
-            let installed = keep_installed(&supervisor, &cluster, listener, certificates);
-            keep_working::<tdset::Operator>(&supervisor, &cluster.client, &numbers, installed);
-        }
+    if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
+        keep_certificate(&supervisor, source, publisher);
+    } else {
+        let cluster = cluster(&options, &supervisor, listener, publisher).await?;
+        let installed = keep_installed(&supervisor, &cluster, listener, certificates);
+        keep_working::<tdset::Operator>(&supervisor, &cluster.client, &numbers, installed);
     }
     Ok(supervisor.run(async || signals.next().await).await?)
 }
