@@ -53,10 +53,13 @@ where
             .reflect(writer)
             .touched_objects()
             .flat_map(|touched| {
-                let owners = touched.map(|child| owners_of(&child)).unwrap_or_else(|error| {
-                    warn!(resource = %Child::plural(&()), %error, "failed to watch");
-                    Vec::new()
-                });
+                let owners = match touched {
+                    Ok(child) => owners_of(&child),
+                    Err(error) => {
+                        warn!(resource = %Child::plural(&()), %error, "failed to watch");
+                        Vec::new()
+                    }
+                };
                 futures::stream::iter(owners)
             });
         (Self { client: client.clone(), store, trim }, owners.boxed())
@@ -68,6 +71,7 @@ where
     }
 
     /// The object, if it is in the cache.
+    #[must_use]
     pub fn cached(&self, namespace: &str, name: &str) -> Option<Arc<Child>> {
         self.store.get(&ObjectRef::new(name).within(namespace))
     }

@@ -83,6 +83,7 @@ impl Manifest {
 
     /// Only `fields`, for the object of that `uid` that is at `place`: another one of that name is left alone, for
     /// the API server answers a foreign uid with a conflict.
+    #[must_use]
     pub fn part(place: Place, uid: &str, fields: Value) -> Self {
         let mut object = json!({
             "apiVersion": place.resource.api_version,
@@ -98,9 +99,7 @@ impl Manifest {
     /// With the annotation that tells it from the one applied before.
     #[must_use]
     pub fn stamped(mut self) -> Self {
-        let bytes = self.object.to_string();
-        let hash = digest(&SHA256, bytes.as_bytes());
-        let hash: String = hash.as_ref().iter().take(HASH_LENGTH).map(|byte| format!("{byte:02x}")).collect();
+        let hash = hash(&self.object.to_string(), HASH_LENGTH);
         if let Some(annotations) = annotations(&mut self.object) {
             annotations.insert(APPLIED_HASH.to_owned(), hash.into());
         }
@@ -125,6 +124,13 @@ impl Manifest {
             (Some(_), None) => true,
         })
     }
+}
+
+/// The first bytes of a hash of `text`, as hexadecimal digits.
+#[must_use]
+pub fn hash(text: &str, bytes: usize) -> String {
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref().iter().take(bytes).fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
 }
 
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
@@ -163,6 +169,7 @@ fn is_zero(value: &Value) -> bool {
 }
 
 /// Labels or annotations from pairs.
+#[must_use]
 pub fn pairs<const COUNT: usize>(of: [(&str, &str); COUNT]) -> BTreeMap<String, String> {
     of.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }

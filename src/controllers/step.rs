@@ -30,8 +30,16 @@ pub enum Step {
         /// Which one it is.
         uid: String,
     },
-    /// Apply a manifest to the status subresource.
-    Status(Apply),
+    /// Merge these fields into the object's status.
+    ///
+    /// Not applied: to apply, the API server has to make sense of the whole object, and answers 500 for one that its
+    /// schema does not fit, which is when there is most to say.
+    Status {
+        /// The fields; null takes one away.
+        manifest: Manifest,
+        /// As whom.
+        manager: &'static str,
+    },
     /// Tell of something.
     Event(Note),
 }
@@ -96,8 +104,8 @@ impl Interpreter {
     /// When the API server refuses it or does not answer.
     pub async fn perform(&self, step: &Step, regarding: &ObjectReference) -> Result<Effect, Error> {
         match step {
-            Step::Apply(apply) => self.apply(apply, false).await,
-            Step::Status(apply) => self.apply(apply, true).await,
+            Step::Apply(apply) => self.apply(apply).await,
+            Step::Status { manifest, manager } => self.say(manifest, manager).await,
             Step::Delete { place, uid } => self.delete(place, uid).await,
             Step::Event(note) => {
                 self.publish(note, regarding).await;
@@ -106,22 +114,26 @@ impl Interpreter {
         }
     }
 
-    async fn apply(&self, apply: &Apply, status: bool) -> Result<Effect, Error> {
+    async fn apply(&self, apply: &Apply) -> Result<Effect, Error> {
         let place = &apply.manifest.place;
         let mut params = PatchParams::apply(apply.manager);
         params.force = apply.seen.is_some();
         let patch = Patch::Apply(&apply.manifest.object);
-        let api = self.api(place);
-        let answer = if status {
-            call(api.patch_status(&place.name, &params, &patch)).await
-        } else {
-            call(api.patch(&place.name, &params, &patch)).await
-        };
-        let verb = if status { "apply the status of" } else { "apply" };
-        let after = answer.map_err(failed(verb, place))?.resource_version();
+        let answer = call(self.api(place).patch(&place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("apply", place))?.resource_version();
         let changed = apply.seen.is_none() || apply.seen != after;
-        debug!(object = %place, manager = apply.manager, changed, "{verb}");
+        debug!(object = %place, manager = apply.manager, changed, "applied");
         Ok(Effect { changed, resource_version: after })
+    }
+
+    async fn say(&self, manifest: &Manifest, manager: &str) -> Result<Effect, Error> {
+        let place = &manifest.place;
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(&manifest.object);
+        let answer = call(self.api(place).patch_status(&place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("write the status of", place))?.resource_version();
+        debug!(object = %place, "status written");
+        Ok(Effect { changed: true, resource_version: after })
     }
 
     async fn delete(&self, place: &Place, uid: &str) -> Result<Effect, Error> {

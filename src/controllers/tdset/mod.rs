@@ -5,14 +5,15 @@
 //! else is left alone.
 //!
 //! A pass that has changed something does not report: what it changed comes back by the watch and starts another one,
-//! which tells how things are. So when thousands of objects share a boundary, all counts are written before the first
-//! status is.
+//! which tells how things are. A pass over an object whose count is not due gives way to those whose is. So when
+//! thousands of objects share a boundary, all counts are written before the first status is.
 
-pub mod observe;
-pub mod plan;
-pub mod resources;
-pub mod status;
-pub mod view;
+mod agenda;
+mod observe;
+mod plan;
+mod resources;
+mod status;
+mod view;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,6 +32,7 @@ use super::step::{Interpreter, Step};
 use super::{Controlled, Numbers, Triggers, Watched};
 use crate::api::tdset::v1::{PastTransition, TDSet, TDSetStatus};
 use crate::runtime::clock;
+use agenda::Agenda;
 use plan::Plan;
 use view::lateness;
 
@@ -53,6 +55,7 @@ pub struct Operator {
     services: Cache<Service>,
     interpreter: Interpreter,
     memory: Memory<Recall>,
+    agenda: Agenda,
     numbers: Numbers,
 }
 
@@ -81,6 +84,7 @@ impl Controlled for Operator {
             deployments,
             services,
             memory: Memory::default(),
+            agenda: Agenda::default(),
             numbers: numbers.clone(),
         };
         (operator, futures::stream::select(of_deployments, of_services).boxed())
@@ -95,18 +99,22 @@ impl Controlled for Operator {
             return Ok(Outcome::Leaving);
         }
         let now = clock::now();
+        if self.agenda.gives_way(uid(&object), now) {
+            return Ok(Outcome::Waiting(SOON));
+        }
         let judged = observe::judged(self, &object, now).await?; // effect
         let observed = observe::parts(self, &object, now).await?; // effect
         let plan = match judged {
             Ok(tdset) => plan::plan(tdset, &observed), // pure
             Err(faults) => plan::invalid(object.meta(), &faults, &observed), // pure
         };
+        self.agenda.expect(uid(&object), plan.due);
         let worked = self.work(&object, &plan).await?; // effect
         if worked == Worked::Changed && self.defers_report(&object, &plan) {
             return Ok(Outcome::Waiting(until(plan.wake).min(SOON)));
         }
         let (plan, refused) = match worked {
-            Worked::Refused(why) => (plan::refused(plan, object.meta(), why, &observed), true), // pure
+            Worked::Refused(why) => (plan::refused(&plan, object.meta(), why, &observed), true), // pure
             Worked::Settled | Worked::Changed => (plan, false),
         };
         self.report(&object, plan, refused).await // effect
@@ -114,6 +122,7 @@ impl Controlled for Operator {
 
     fn forget(&self, uid: &str) {
         self.memory.forget(uid);
+        self.agenda.expect(uid, None);
     }
 }
 
@@ -168,7 +177,7 @@ impl Operator {
         let mut written = None;
         for step in &plan.report {
             let effect = self.interpreter.perform(step, &regarding).await?;
-            if let Step::Status(_) = step {
+            if let Step::Status { .. } = step {
                 written = effect.resource_version;
             }
         }
@@ -184,7 +193,7 @@ impl Operator {
         };
         self.memory.update(uid(object), |recall| {
             (recall.carried, recall.unreported) = (None, false);
-            recall.said = written.map(|version| (version, plan.status)).or(recall.said.take());
+            recall.said = written.map(|version| (version, plan.status)).or_else(|| recall.said.take());
         });
         Ok(outcome)
     }

@@ -27,16 +27,12 @@ pub async fn judged<'a>(
     object: &'a Watched<TDSet>,
     now: Timestamp,
 ) -> Result<Result<&'a TDSet, Vec<Fault>>, Error> {
-    let undecodable = match &object.0 {
-        Ok(tdset) => {
-            let faults = faults(&serde_json::to_value(tdset).unwrap_or_default(), now);
-            return Ok(if faults.is_empty() { Ok(tdset) } else { Err(faults) });
-        }
-        Err(undecodable) => undecodable,
-    };
+    if let Ok(tdset) = &object.0 {
+        let faults = faults(&serde_json::to_value(tdset).unwrap_or_default(), now);
+        return Ok(if faults.is_empty() { Ok(tdset) } else { Err(faults) });
+    }
     // What a decoder says may repeat a value, and does not say where; the judge says where.
     let faults = faults(&raw(operator, object).await?, now);
-    tracing::debug!(error = undecodable.error, "an object cannot be decoded");
     let unclear = Fault::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
     Ok(Err(if faults.is_empty() { vec![unclear] } else { faults }))
 }
@@ -82,7 +78,7 @@ fn said_last(object: &Watched<TDSet>, recall: &Recall) -> crate::api::tdset::v1:
     let number = |version: Option<&str>| version.and_then(|version| version.parse::<u128>().ok());
     let seen = number(object.meta().resource_version.as_deref());
     match &recall.said {
-        Some((version, status)) if number(Some(version)) > seen => status.clone(),
+        Some((version, status)) if number(Some(version)) >= seen => status.clone(),
         _ => object.0.as_ref().ok().and_then(|tdset| tdset.status.clone()).unwrap_or_default(),
     }
 }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::resources::{deployment, service};
 use super::status::{self, INVALID, NOT_SUPPORTED};
@@ -40,6 +40,8 @@ pub struct Plan {
     pub report: Vec<Step>,
     /// What the status says then.
     pub status: TDSetStatus,
+    /// The next transition, where it will be carried out.
+    pub due: Option<Timestamp>,
     /// When to look again; never, where nothing can be done until somebody changes the object.
     pub wake: Option<Timestamp>,
 }
@@ -57,7 +59,8 @@ pub fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
     let told = transition.iter().map(|transition| Step::Event(transition_note(transition, view.edited())));
     let mut report: Vec<_> = told.collect();
     report.extend(tell(&tdset.metadata, &status, observed));
-    Plan { work: work(&view), transition, report, wake: Some(wake(&view)), status }
+    let due = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
+    Plan { work: work(&view), transition, report, due, wake: Some(wake(&view)), status }
 }
 
 /// What to do for an object that did not: say so.
@@ -69,9 +72,15 @@ pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> 
 
 /// What to do where the API server refused the work of `plan`: say so, and look again as planned.
 #[must_use]
-pub fn refused(plan: Plan, metadata: &ObjectMeta, why: String, observed: &Observed) -> Plan {
+pub fn refused(plan: &Plan, metadata: &ObjectMeta, why: String, observed: &Observed) -> Plan {
     let status = status::refused(metadata, why, observed);
-    Plan { report: tell(metadata, &status, observed), status, work: Vec::new(), transition: None, ..plan }
+    Plan {
+        report: tell(metadata, &status, observed),
+        status,
+        due: plan.due,
+        wake: plan.wake,
+        ..Plan::default()
+    }
 }
 
 fn wake(view: &View) -> Timestamp {
@@ -156,17 +165,25 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
 fn tell(metadata: &ObjectMeta, status: &TDSetStatus, observed: &Observed) -> Vec<Step> {
     let previous = &observed.status;
     let mut steps: Vec<_> = warnings(status, previous).map(Step::Event).collect();
-    let known = TDSetStatus { conditions: Some(status::ours(previous)), ..previous.clone() };
     // As JSON: there, times have whole seconds.
-    let (now, before) = (json!(status), json!(known));
+    let (now, before) = (json!(status), json!(previous));
     if now != before {
         let place = Place::of(&TDSet { metadata: metadata.clone(), ..TDSet::new("", <_>::default()) });
         let uid = metadata.uid.as_deref().unwrap_or_default();
-        let manifest = Manifest::part(place, uid, json!({"status": now}));
-        let seen = metadata.resource_version.clone();
-        steps.push(Step::Status(Apply { manifest, manager: MANAGER, seen }));
+        let manifest = Manifest::part(place, uid, json!({"status": difference(now, &before)}));
+        steps.push(Step::Status { manifest, manager: MANAGER });
     }
     steps
+}
+
+/// What has to be merged into `before` to make it `now`.
+fn difference(mut now: Value, before: &Value) -> Value {
+    if let (Value::Object(now), Value::Object(before)) = (&mut now, before) {
+        let gone: Vec<_> = before.keys().filter(|field| !now.contains_key(*field)).cloned().collect();
+        now.retain(|field, value| before.get(field) != Some(value));
+        now.extend(gone.into_iter().map(|field| (field, Value::Null)));
+    }
+    now
 }
 
 fn warnings(status: &TDSetStatus, previous: &TDSetStatus) -> impl Iterator<Item = Note> {

@@ -2,7 +2,7 @@
 //! written while nothing happens.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 use super::resources::names;
@@ -25,6 +25,7 @@ const TIMETABLE: [&str; 5] = ["timeZone", "replicas", "overlap", "windows", "exc
 const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 
 /// The status of an object that is worked on.
+#[must_use]
 pub fn of(view: &View, transition: Option<PastTransition>) -> TDSetStatus {
     let previous = &view.observed.status;
     let reckoned = !view.dates_are_elsewhere();
@@ -44,11 +45,12 @@ pub fn of(view: &View, transition: Option<PastTransition>) -> TDSetStatus {
         next_transition: upcoming.first().filter(|_| reckoned).cloned(),
         upcoming: Some(upcoming).filter(|upcoming| reckoned && !upcoming.is_empty()),
         tzdb: Some(time_zone::database_version().to_owned()),
-        conditions: conditions(previous, statements(view), generation, view.observed.now),
+        conditions: Some(conditions(previous, statements(view), generation, view.observed.now)),
     }
 }
 
 /// The status of an object that does not pass the judge of the gate.
+#[must_use]
 pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> TDSetStatus {
     let shown: Vec<_> = faults.iter().map(shown).collect();
     let message = shown.join("; ");
@@ -69,17 +71,18 @@ pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> 
     TDSetStatus {
         observed_generation: generation,
         last_transition: observed.status.last_transition.clone(),
-        conditions: conditions(&observed.status, statements, generation, observed.now),
+        conditions: Some(conditions(&observed.status, statements, generation, observed.now)),
         ..TDSetStatus::default()
     }
 }
 
 /// The status of an object for which the API server refused a write: as it was, for nothing came of it, and why.
+#[must_use]
 pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSetStatus {
     let statement = ConditionType::Ready.is(false, Reason::WriteRefused, why);
     let previous = &observed.status;
     TDSetStatus {
-        conditions: conditions(previous, [statement], metadata.generation, observed.now),
+        conditions: Some(conditions(previous, [statement], metadata.generation, observed.now)),
         ..previous.clone()
     }
 }
@@ -99,24 +102,18 @@ fn is_of_timetable(path: &Path) -> bool {
     }
 }
 
-/// The conditions that are ours, with `statements` written into them.
+/// The conditions, those of others too, with `statements` written into them.
 fn conditions(
     previous: &TDSetStatus,
     statements: impl IntoIterator<Item = Statement>,
     generation: Option<i64>,
     now: Timestamp,
-) -> Option<Vec<Condition>> {
-    let mut conditions = ours(previous);
+) -> Vec<Condition> {
+    let mut conditions = previous.conditions.clone().unwrap_or_default();
     for statement in statements {
         condition::set(&mut conditions, statement, generation, now);
     }
-    Some(conditions)
-}
-
-/// The conditions of a status that are ours to write.
-pub fn ours(status: &TDSetStatus) -> Vec<Condition> {
-    let known = |condition: &&Condition| ConditionType::ALL.iter().any(|one| one.as_str() == condition.type_);
-    status.conditions.iter().flatten().filter(known).cloned().collect()
+    conditions
 }
 
 fn statements(view: &View) -> [Statement; 6] {
@@ -180,7 +177,7 @@ fn progressing(view: &View) -> Statement {
         about.is(true, Reason::RollingOut, message)
     } else if unavailable > 0 {
         about.is(
-            !is_stuck(&status.conditions),
+            !is_stuck(&status),
             Reason::PodsNotReady,
             format!("{unavailable} replicas are not available{ramp}"),
         )
@@ -190,8 +187,8 @@ fn progressing(view: &View) -> Statement {
 }
 
 /// Whether the Deployment has given up waiting for its pods.
-fn is_stuck(conditions: &Option<Vec<k8s_openapi::api::apps::v1::DeploymentCondition>>) -> bool {
-    conditions.iter().flatten().any(|one| one.type_ == "Progressing" && one.status == "False")
+fn is_stuck(status: &DeploymentStatus) -> bool {
+    status.conditions.iter().flatten().any(|one| one.type_ == "Progressing" && one.status == "False")
 }
 
 fn schedule_valid(view: &View) -> Statement {
@@ -243,6 +240,7 @@ fn taken(view: &View) -> Option<String> {
 }
 
 /// The count that a Deployment has; absent means 1.
+#[must_use]
 pub fn count(deployment: &Deployment) -> i32 {
     deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }

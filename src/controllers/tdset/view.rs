@@ -68,8 +68,9 @@ impl<'a, Object: Resource<DynamicType = ()>> Part<'a, Object> {
 }
 
 /// Whether the object of `owner` is the controller of that of `owned`.
-pub fn controls(owner: &ObjectMeta, owned: &ObjectMeta) -> bool {
-    let references = owned.owner_references.iter().flatten();
+#[must_use]
+pub fn controls(owner: &ObjectMeta, object: &ObjectMeta) -> bool {
+    let references = object.owner_references.iter().flatten();
     let mut controllers = references.filter(|reference| reference.controller == Some(true));
     controllers.any(|controller| Some(&controller.uid) == owner.uid.as_ref())
 }
@@ -199,7 +200,9 @@ pub fn trim_deployment(deployment: &mut Deployment) {
             let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
             fields.is_some_and(|fields| fields.pointer("/f:spec/f:replicas").is_some())
         });
-        entries.iter_mut().for_each(|entry| entry.fields_v1 = None);
+        for entry in entries {
+            entry.fields_v1 = None;
+        }
     }
 }
 

@@ -4,7 +4,6 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, Time};
 use kube::ResourceExt as _;
 use proptest::prelude::*;
-use serde_json::Value;
 
 use super::*;
 
@@ -97,8 +96,8 @@ impl Cluster {
                 self.0.service = Some(Arc::new(service));
             }
             "Deployment" if apply.manager == COUNT_MANAGER => {
-                let count = object["spec"]["replicas"].as_i64().unwrap();
-                self.edit(|deployment| scale(deployment, count as i32, COUNT_MANAGER));
+                let count = serde_json::from_value(object["spec"]["replicas"].clone()).unwrap();
+                self.edit(|deployment| scale(deployment, count, COUNT_MANAGER));
             }
             "Deployment" => {
                 let mut made: Deployment = serde_json::from_value(object).unwrap();
@@ -152,7 +151,7 @@ fn verbs(steps: &[Step]) -> Vec<String> {
                 format!("apply{force} {} {count} as {}", apply.manifest.place.resource.kind, apply.manager)
             }
             Step::Delete { place, uid } => format!("delete {} {uid}", place.resource.kind),
-            Step::Status(_) => "status".to_owned(),
+            Step::Status { .. } => "status".to_owned(),
             Step::Event(note) => format!("{}: {}", note.reason, note.text),
         })
         .collect()
@@ -266,9 +265,10 @@ fn a_count_that_somebody_else_wrote_is_taken_back() {
 
 #[test]
 fn a_field_that_somebody_else_changed_is_taken_back_and_what_they_added_stays() {
+    type Edit = fn(&mut Deployment);
     let shop = shop();
     let cluster = Cluster::settled(&shop, EARLY);
-    let edits: [(fn(&mut Deployment), bool); 4] = [
+    let edits: [(Edit, bool); 4] = [
         (|deployment| pod(deployment).containers[0].image = Some("other".to_owned()), true),
         (|deployment| deployment.metadata.labels = None, true),
         (
@@ -403,7 +403,7 @@ fn a_refused_write_is_told_of_and_the_rest_of_the_status_stays() {
     let shop = shop();
     let observed = Cluster::settled(&shop, EARLY).at(OPENING).0;
     let planned = plan(&shop, &observed);
-    let plan = refused(planned.clone(), &shop.metadata, "failed to apply".to_owned(), &observed);
+    let plan = refused(&planned, &shop.metadata, "failed to apply".to_owned(), &observed);
     assert_eq!(verbs(&plan.report), ["WriteRefused: failed to apply", "status"]);
     assert_eq!((plan.wake, plan.status.active_window), (planned.wake, Some(String::new())));
 }
@@ -467,6 +467,27 @@ fn the_pods_are_what_the_spec_says_and_are_selected_whatever_it_says() {
     );
     let back: Deployment = serde_json::from_value(made).unwrap();
     assert_eq!(back.labels()["app.kubernetes.io/managed-by"], "gatehouse");
+}
+
+#[test]
+fn a_status_is_written_by_what_is_other_in_it() {
+    let before = json!({"a": 1, "b": {"c": 2}, "gone": 3});
+    let now = json!({"a": 1, "b": {"c": 4}, "new": 5});
+    assert_eq!(difference(now, &before), json!({"b": {"c": 4}, "new": 5, "gone": null}));
+}
+
+#[test]
+fn conditions_of_others_stay() {
+    let shop = shop();
+    let mut cluster = Cluster::settled(&shop, EARLY).at(OPENING);
+    let foreign = json!({
+        "type": "Audited", "status": "True", "reason": "X", "message": "", "lastTransitionTime": EARLY,
+    });
+    let conditions = cluster.0.status.conditions.as_mut().unwrap();
+    conditions.insert(0, serde_json::from_value(foreign).unwrap());
+    cluster.pass(&shop);
+    let status = cluster.pass(&shop).status;
+    assert_eq!(status.conditions.unwrap()[0].type_, "Audited");
 }
 
 proptest! {

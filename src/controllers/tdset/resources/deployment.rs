@@ -17,11 +17,13 @@ use crate::api::tdset::v1::{Create, PodTemplate, PullPolicy, TDSet};
 use crate::controllers::manifest::{Manifest, Place};
 
 /// All of the Deployment but its count.
+#[must_use]
 pub fn deployment(tdset: &TDSet, create: &Create) -> Manifest {
     Manifest::of(&built(tdset, create)).stamped()
 }
 
 /// The same with a count, to be made.
+#[must_use]
 pub fn with_count(mut deployment: Manifest, replicas: i32) -> Manifest {
     if let Some(spec) = deployment.object.get_mut("spec") {
         spec["replicas"] = replicas.into();
@@ -30,6 +32,7 @@ pub fn with_count(mut deployment: Manifest, replicas: i32) -> Manifest {
 }
 
 /// Nothing but the count of a Deployment that is there.
+#[must_use]
 pub fn count(of: &Deployment, replicas: i32) -> Manifest {
     let uid = of.metadata.uid.as_deref().unwrap_or_default();
     Manifest::part(Place::of(of), uid, json!({"spec": {"replicas": replicas}}))

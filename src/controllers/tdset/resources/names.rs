@@ -5,12 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use kube::ResourceExt as _;
 
 use crate::api::tdset::v1::TDSet;
 use crate::controllers::cache::MANAGED_BY;
-use crate::controllers::manifest::pairs;
+use crate::controllers::manifest::{hash, pairs};
 
 /// What the container and its port are called; the API says so.
 pub const CONTAINER: &str = "tdset";
@@ -28,11 +27,13 @@ const LONGEST_LABEL: usize = 63;
 const KEPT: usize = 54;
 
 /// Labels that the pods of `tdset` are selected by.
+#[must_use]
 pub fn selector(tdset: &TDSet) -> BTreeMap<String, String> {
     pairs([(NAME, "tdset"), (INSTANCE, &instance(&tdset.name_any()))])
 }
 
 /// Labels of everything that is made for `tdset`.
+#[must_use]
 pub fn labels(tdset: &TDSet) -> BTreeMap<String, String> {
     let mut labels = selector(tdset);
     labels.extend(pairs([MANAGED_BY]));
@@ -40,6 +41,7 @@ pub fn labels(tdset: &TDSet) -> BTreeMap<String, String> {
 }
 
 /// The selector as text.
+#[must_use]
 pub fn selector_text(tdset: &TDSet) -> String {
     selector(tdset).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
@@ -49,8 +51,7 @@ fn instance(name: &str) -> String {
     if name.len() <= LONGEST_LABEL {
         return name.to_owned();
     }
-    let hash = digest(&SHA256, name.as_bytes());
-    let hash: String = hash.as_ref().iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+    let hash = hash(name, 4);
     format!("{}-{hash}", &name[..name.floor_char_boundary(KEPT)])
 }
 

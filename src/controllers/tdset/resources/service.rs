@@ -8,6 +8,7 @@ use crate::api::tdset::v1::{Create, TDSet};
 use crate::controllers::manifest::Manifest;
 
 /// The Service, or none where none is asked for.
+#[must_use]
 pub fn service(tdset: &TDSet, create: &Create) -> Option<Manifest> {
     let port = create.service_port?;
     let service = Service {
