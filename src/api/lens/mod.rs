@@ -252,11 +252,11 @@ fn take_loss(fields: &mut Map<String, Value>) -> Loss {
     let Some(Value::Object(metadata)) = fields.get_mut("metadata") else { return loss };
     let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else { return loss };
     annotations.retain(|key, value| {
-        let lost = key.starts_with(memory::PREFIX);
-        if lost && let Some(text) = value.as_str() {
+        let is_ours = key.starts_with(memory::PREFIX);
+        if is_ours && let Some(text) = value.as_str() {
             loss.insert(key.clone(), text.to_owned());
         }
-        !lost
+        !is_ours
     });
     if annotations.is_empty() && !loss.is_empty() {
         metadata.shift_remove("annotations");
