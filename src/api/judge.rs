@@ -128,7 +128,9 @@ fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
     if author == Version::V1 {
         return fault;
     }
-    match kind.lens().spoke_path(&fault.path) {
+    let lens = kind.lens();
+    let missing = || lens.spoke_path_into(&fault.path).filter(|_| fault.reason == Reason::Required);
+    match lens.spoke_path(&fault.path).or_else(missing) {
         Some(path) => Fault { path, ..fault },
         None => Fault {
             detail: format!("{}: {}", fault.path, fault.detail),

@@ -16,6 +16,10 @@
 )]
 
 mod admission;
+mod conversion;
+mod corpus;
+mod direct;
+mod lifecycle;
 mod support;
 mod tdset;
 mod verbs;
@@ -49,11 +53,13 @@ const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
 
 const MODULES: &[Module] = &[
     Module { name: "admission", tests: admission::TESTS, versions: EVERY },
+    Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
+    Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
     Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 
-const ALONE: &[(&str, &[Alone])] = &[];
+const ALONE: &[(&str, &[Alone])] = &[("lifecycle", lifecycle::TESTS)];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
@@ -65,7 +71,7 @@ fn main() -> ExitCode {
         }
         if arguments.list {
             let trials = wanted.into_iter().map(|(name, _)| Trial::test(name, || Ok(())));
-            libtest_mimic::run(&arguments, trials.collect());
+            failed |= libtest_mimic::run(&arguments, trials.collect()).has_failed();
             continue;
         }
         let bed = match Bed::start(&Options { version, ..options() }, Gate::install) {

@@ -31,12 +31,18 @@ pub struct Bed {
 impl Bed {
     /// Starts a control plane with the shipped rights in it, and then what `gate` starts.
     pub fn start(options: &Options, gate: fn(&ControlPlane) -> Result<Gate, String>) -> Result<Self, String> {
+        let bed = Self::without_gate(options)?;
+        let gate = gate(&bed.cluster)?;
+        bed.set_gate(Some(gate));
+        Ok(bed)
+    }
+
+    /// Starts a control plane with the shipped rights in it, and nobody at its gate.
+    pub fn without_gate(options: &Options) -> Result<Self, String> {
         let cluster = ControlPlane::start(options).map_err(|error| error.to_string())?;
         let bed = Self { cluster, gate: Mutex::new(None) };
         bed.kubectl(&["apply", "-f", &root().join("deploy/base/namespace.yaml").to_string_lossy()]).ok();
         bed.kubectl(&["apply", "-f", &root().join("deploy/base/rbac.yaml").to_string_lossy()]).ok();
-        let gate = gate(&bed.cluster)?;
-        bed.set_gate(Some(gate));
         Ok(bed)
     }
 
@@ -124,12 +130,6 @@ impl Kubectl {
         let (worked, output, errors) = self.run();
         assert!(!worked, "kubectl {words} should fail, and says {output}{errors}");
         errors
-    }
-
-    /// Whether it works, and all that it says.
-    pub fn tried(self) -> (bool, String) {
-        let (worked, output, errors) = self.run();
-        (worked, output + &errors)
     }
 }
 

@@ -1,25 +1,63 @@
 //! Rules in CEL that more than one field or version has, and what they say.
 //!
 //! They hold even where the gate does not answer; [`super::validate`] has a twin of each.
+//!
+//! The API server lets a rule rest while the value that it stands on stays the same. A rule that stands on more than
+//! one field therefore says itself what it lets pass: what the stored object has as well.
 
 /// A rule and its message.
 pub type Rule = (&'static str, &'static str);
 
-/// The name of a cluster, on the root.
+/// The name of a cluster, on the root. A name never changes: on update there is nothing to say.
 pub const NAME: Rule = (
-    "self.metadata.name.size() <= 45 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
+    "oldSelf.hasValue() || self.metadata.name.size() <= 45 && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
     "must be a DNS-1035 label of at most 45 characters: lower-case letters, digits and '-', first a letter",
+);
+
+/// A rule on the spec against a state, given as CEL of `self` and of `oldSelf.value()`: it may stay and not come.
+macro_rules! unless {
+    ($now:literal, $before:literal) => {
+        concat!("!(", $now, ") || oldSelf.hasValue() && ", $before)
+    };
+}
+
+/// A cluster in memory with no members.
+pub const STOPPED_MEMORY: Rule = (
+    unless!(
+        "self.?replicas.orValue(1) == 0 && self.?storage.medium.orValue('') == 'Memory'",
+        "oldSelf.value().?replicas.orValue(1) == 0 && oldSelf.value().?storage.medium.orValue('') == 'Memory'"
+    ),
+    "a cluster in memory cannot be stopped: its data would be gone",
+);
+
+/// Passwords without TLS.
+pub const READABLE_PASSWORDS: Rule = (
+    unless!(
+        "self.?auth.enabled.orValue(false) && self.?tls.mode.orValue('') == 'Disabled'",
+        "oldSelf.value().?auth.enabled.orValue(false) && oldSelf.value().?tls.mode.orValue('') == 'Disabled'"
+    ),
+    "authentication needs TLS: passwords would cross the network readable",
+);
+
+/// A cluster in memory that begins with a snapshot.
+pub const RESTORED_MEMORY: Rule = (
+    unless!(
+        "has(self.restore) && self.?storage.medium.orValue('') == 'Memory'",
+        "has(oldSelf.value().restore) && oldSelf.value().?storage.medium.orValue('') == 'Memory'"
+    ),
+    "a cluster in memory cannot be restored",
 );
 
 /// A version of etcd.
 pub const VERSION: Rule = (
-    "self.matches('^3[.](0|[1-9][0-9]{0,2})[.](0|[1-9][0-9]{0,3})$')",
+    "self.matches('^3[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)$')",
     "must be 3.<minor>.<patch> with no leading v, such as 3.6.16",
 );
 
-/// A number of bytes.
+/// A number of bytes. CEL finds whole only what the API server keeps as a machine integer, which ends at 10Ti.
 pub const BYTES: Rule = (
-    "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) && quantity(string(self)).isInteger()",
+    "isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0')) \
+     && (quantity(string(self)).isInteger() || quantity(string(self)).isGreaterThan(quantity('10Ti')))",
     "must be a whole number of bytes above zero, such as 10Gi, 500M or 1073741824",
 );
 

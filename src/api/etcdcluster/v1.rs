@@ -49,7 +49,7 @@ use super::rules;
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.selector"
     ),
-    validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name"),
+    validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name").optional_old_self(true),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas", description = "Voting members asked for"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".status.version", description = "Lowest etcd version that a member runs"),
@@ -71,15 +71,9 @@ use super::rules;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new(
-        "!(has(self.replicas) && self.replicas == 0 && has(self.storage) && has(self.storage.medium) && self.storage.medium == 'Memory')"
-    ).message("a cluster in memory cannot be stopped: its data would be gone").field_path(".replicas"),
-    validation = Rule::new(
-        "!(has(self.auth) && has(self.auth.enabled) && self.auth.enabled && has(self.tls) && has(self.tls.mode) && self.tls.mode == 'Disabled')"
-    ).message("authentication needs TLS: passwords would cross the network readable").field_path(".auth.enabled"),
-    validation = Rule::new(
-        "!(has(self.restore) && has(self.storage) && has(self.storage.medium) && self.storage.medium == 'Memory')"
-    ).message("a cluster in memory cannot be restored").field_path(".restore"),
+    validation = Rule::new(rules::STOPPED_MEMORY.0).message(rules::STOPPED_MEMORY.1).field_path(".replicas").optional_old_self(true),
+    validation = Rule::new(rules::READABLE_PASSWORDS.0).message(rules::READABLE_PASSWORDS.1).field_path(".auth.enabled").optional_old_self(true),
+    validation = Rule::new(rules::RESTORED_MEMORY.0).message(rules::RESTORED_MEMORY.1).field_path(".restore").optional_old_self(true),
     validation = Rule::new(
         "(has(self.tls) && has(self.tls.mode) ? self.tls.mode : 'Automatic') == (has(oldSelf.tls) && has(oldSelf.tls.mode) ? oldSelf.tls.mode : 'Automatic')"
     ).message("tls.mode is immutable: make a new cluster and restore a backup into it").field_path(".tls.mode"),

@@ -31,7 +31,7 @@ use crate::api::quantity::Quantity;
         status_replicas_path = ".status.replicas",
         label_selector_path = ".status.selector"
     ),
-    validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name"),
+    validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name").optional_old_self(true),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.size", description = "Voting members asked for"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version", description = "Version of etcd asked for"),

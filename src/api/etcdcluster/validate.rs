@@ -23,8 +23,8 @@ use crate::api::field::{Fault, Path, Reason, Verdict};
 /// What the rules look at.
 struct Cluster<'a> {
     name: &'a str,
-    /// Whether the API server will append to the name.
-    generated: bool,
+    /// What the API server will append to, where there is no name yet.
+    generate_name: Option<&'a str>,
     spec: EtcdClusterSpec,
     status: EtcdClusterStatus,
 }
@@ -45,7 +45,8 @@ impl<'a> Cluster<'a> {
         let name = text("/metadata/name");
         Ok(Self {
             name,
-            generated: name.is_empty() && !text("/metadata/generateName").is_empty(),
+            generate_name: Some(text("/metadata/generateName"))
+                .filter(|base| name.is_empty() && !base.is_empty()),
             spec,
             status,
         })

@@ -234,6 +234,13 @@ impl Lens {
     pub fn spoke_path(&self, hub: &super::field::Path) -> Option<super::field::Path> {
         path::to_spoke(self.rows, hub)
     }
+
+    /// The path in the spoke of the first field that lies in an object of the hub: what its author has to give where
+    /// that object is missing. `None` where the spoke has no field in it.
+    #[must_use]
+    pub fn spoke_path_into(&self, hub: &super::field::Path) -> Option<super::field::Path> {
+        path::into_spoke(self.rows, hub)
+    }
 }
 
 /// What a lens changes of a whole object.

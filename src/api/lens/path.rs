@@ -12,6 +12,12 @@ pub(super) fn to_spoke(rows: &'static [Row], hub: &Path) -> Option<Path> {
     segments(rows, hub.segments()).map(Path::from)
 }
 
+/// The spoke's first field in an object of the hub that the spoke has no place for as a whole.
+pub(super) fn into_spoke(rows: &'static [Row], hub: &Path) -> Option<Path> {
+    let steps = tree::steps(above(rows, hub.segments())?.spoke()?);
+    Some(Path::from(steps.map(|step| Segment::Field(step.into())).collect::<Vec<_>>()))
+}
+
 fn is_part(segments: &[Segment], part: &str) -> bool {
     matches!(segments.first(), Some(Segment::Field(name)) if name == part)
 }

@@ -3,12 +3,12 @@
 //! Guarantees: each step starts from the count that is observed, never goes past the scheduled one, and gets there;
 //! the first replica after none is never delayed. No memory: the same observation gives the same step.
 
-use std::str::FromStr as _;
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::v1;
+use crate::api::duration;
 use crate::api::field::{Fault, Path};
 
 /// Longest time between two steps.
@@ -130,8 +130,7 @@ fn step(given: &IntOrString) -> Option<Step> {
 }
 
 fn every(text: &str) -> Option<Duration> {
-    let duration = kube::core::Duration::from_str(text).ok()?;
-    let every = (!duration.is_negative()).then(|| Duration::from(duration))?;
+    let every = duration::parse(text).ok()?;
     (SHORTEST..=LONGEST).contains(&every).then_some(every)
 }
 

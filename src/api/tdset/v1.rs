@@ -270,9 +270,11 @@ pub struct Season {
         "[has(self.dates), has(self.datesFrom), has(self.between)].exists_one(given, given)",
         "exactly one of dates, datesFrom and between is required"
     ),
-    validation = ("!has(self.between) || has(self.replicas)", "between needs replicas"),
-    validation = ("!has(self.between) || !has(self.skipWindows)", "skipWindows goes with dates, not with between"),
-    validation = ("has(self.replicas) || has(self.skipWindows)", "at least one of replicas and skipWindows is required"),
+    validation = Rule::new("!has(self.between) || has(self.replicas)").message("between needs replicas").field_path(".replicas"),
+    validation = Rule::new("!has(self.between) || !has(self.skipWindows)")
+        .message("skipWindows goes with dates, not with between").field_path(".skipWindows"),
+    validation = Rule::new("has(self.replicas) || has(self.skipWindows)")
+        .message("at least one of replicas and skipWindows is required").field_path(".replicas"),
 )]
 pub struct Exception {
     /// Name of the exception, unique in the object; status shows it as exception/<name>.

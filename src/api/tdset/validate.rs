@@ -93,10 +93,14 @@ fn windows(spec: &TDSetSpec, verdict: &mut Verdict) {
             let detail = "must differ from from: a window of no length is never active";
             verdict.deny(Fault::invalid(path.at("to"), &window.to, detail));
         }
-        if let Some(v1::Season { from: Some(from), to: Some(to) }) = &window.season
-            && to < from
-        {
-            verdict.deny(Fault::invalid(path.at("season").at("to"), to, "must not be before from"));
+        match &window.season {
+            Some(v1::Season { from: Some(from), to: Some(to) }) if to < from => {
+                verdict.deny(Fault::invalid(path.at("season").at("to"), to, "must not be before from"));
+            }
+            Some(v1::Season { from: None, to: None }) => {
+                verdict.deny(Fault::required(path.at("season"), "at least one of from and to is required"));
+            }
+            _ => {}
         }
     }
 }
@@ -105,7 +109,7 @@ fn unique<'a>(path: &Path, names: impl Iterator<Item = &'a str>, verdict: &mut V
     let mut seen = HashSet::new();
     for (at, name) in names.enumerate() {
         if !seen.insert(name) {
-            verdict.deny(Fault::duplicate(path.index(at).at("name"), name));
+            verdict.deny(Fault::duplicate(path.index(at), name));
         }
     }
 }

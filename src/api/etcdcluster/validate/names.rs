@@ -17,8 +17,9 @@ const OWN_LABELS: &[&str] =
     &["app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/managed-by"];
 
 pub fn judge(cluster: &Cluster, verdict: &mut Verdict) {
-    if !cluster.generated {
-        judge_name(cluster.name, verdict);
+    match cluster.generate_name {
+        Some(base) => judge_base(base, verdict),
+        None => judge_name(cluster.name, verdict),
     }
     judge_references(&cluster.spec, verdict);
     if let Some(template) = &cluster.spec.pod_template {
@@ -38,6 +39,21 @@ fn judge_name(given: &str, verdict: &mut Verdict) {
             given,
             format!("must have at most {LONGEST} characters, so that the names made of it fit"),
         ));
+    }
+}
+
+/// What the API server appends are five letters or digits (apiserver, `pkg/storage/names`).
+fn judge_base(base: &str, verdict: &mut Verdict) {
+    const APPENDED: &str = "bcdfg";
+    let path = Path::metadata().at("name");
+    let longest = LONGEST - APPENDED.len();
+    if base.len() > longest {
+        let detail = format!(
+            "metadata.generateName must have at most {longest} characters, so that the names made of it fit"
+        );
+        verdict.deny(Fault::invalid(path, base, detail));
+    } else if let Err(detail) = name::dns_1035_label(&format!("{base}{APPENDED}")) {
+        verdict.deny(Fault::invalid(path, base, format!("metadata.generateName {detail}")));
     }
 }
 

@@ -116,7 +116,7 @@ fn a_fault_of_the_zone_a_count_or_a_window_is_named_where_it_lies() {
             json!("25:00"),
             "spec.windows[0].from: Invalid value: \"25:00\": must be a local time",
         ),
-        ("/spec/windows/1/name", json!("day"), "spec.windows[1].name: Duplicate value: \"day\""),
+        ("/spec/windows/1/name", json!("day"), "spec.windows[1]: Duplicate value: \"day\""),
         (
             "/spec/windows/0/season",
             json!({"from": "2026-12-02", "to": "2026-12-01"}),

@@ -1,0 +1,348 @@
+//! Three judges, one verdict: the library (which the command line asks as well), the API server with the gate, and
+//! the API server with nothing but the definitions.
+//!
+//! What the library refuses, the API server with the gate refuses for the same fields, and nothing else. What the
+//! definitions refuse by themselves (structure and CEL, which hold even where the gate does not answer), the library
+//! refuses too, at the same field or one around or in it; and they refuse nothing that the library lets pass.
+//!
+//! The objects are `examples/` and tables of objects with one fault each. A table says of each who refuses it:
+//! [`By::Definition`], or [`By::Gate`] for the rules that CEL cannot say, or not within its limits.
+
+mod bare;
+mod etcdcluster;
+mod ratchet;
+mod tdset;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+
+use gatehouse::api::judge::{self, Change, Written};
+use gatehouse::api::{Kind, Version};
+use gatehouse::kinds;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::bare::Bare;
+use crate::Test;
+use crate::direct::{Call, Direct, Outcome, Refusal, of};
+use crate::support::{Bed, root};
+
+pub const TESTS: &[Test] = &[
+    ("library_gate_and_definitions_agree_on_new_objects", library_gate_and_definitions_agree_on_new_objects),
+    ("library_gate_and_definitions_agree_on_changes", library_gate_and_definitions_agree_on_changes),
+    (
+        "what_was_stored_before_a_rule_takes_every_other_edit",
+        ratchet::what_was_stored_before_a_rule_takes_every_other_edit,
+    ),
+];
+
+/// Who refuses an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// Nobody does.
+    Nobody,
+    /// The definition, by structure or CEL; and the gate, for the same fields.
+    Definition,
+    /// The gate alone: no rule of the definition says it.
+    Gate,
+    /// Each of its faults by one or the other.
+    Anybody,
+}
+
+/// A sound object that rows change.
+struct Base {
+    kind: &'static str,
+    version: &'static str,
+    object: &'static str,
+}
+
+/// A change of a base (a JSON merge patch, as YAML), the fields that are refused for it, and by whom.
+///
+/// `<text*3>` in it is `text` three times, `#` in that the number of the repetition.
+type Row = (&'static str, &'static str, By);
+
+/// What a base is changed to before it is stored, the change of that, the status that was stored meanwhile, the
+/// refused fields, and by whom.
+type Edit = (&'static str, &'static str, &'static str, &'static str, By);
+
+/// An object of the corpus.
+struct Case {
+    name: String,
+    object: Value,
+    refused: BTreeSet<String>,
+    by: By,
+}
+
+const TABLES: [(&Base, &[Row], &[Edit]); 4] = [
+    (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
+    (&etcdcluster::OLD, etcdcluster::OF_OLD, etcdcluster::CHANGES_OF_OLD),
+    (&tdset::NEW, tdset::OF_NEW, tdset::CHANGES_OF_NEW),
+    (&tdset::OLD, tdset::OF_OLD, tdset::CHANGES_OF_OLD),
+];
+
+fn library_gate_and_definitions_agree_on_new_objects(bed: &Bed) {
+    let cases = all();
+    let bare = Bare::start(bed);
+    let namespace = bed.namespace();
+    let guarded = Direct::new(bed.cluster.kubeconfig());
+    let now = Timestamp::now();
+    let judged: Vec<_> = cases.iter().map(|case| judged(&case.object, None, now)).collect();
+    let create = |namespace: &str, object: &Value| Call {
+        method: "POST",
+        path: format!("{}?dryRun=All", collection(namespace, object)),
+        body: object.clone(),
+    };
+    let with_gate = guarded.all(cases.iter().map(|case| create(&namespace.name, &case.object)).collect());
+    let without = bare.direct.all(judged.iter().map(|judged| create("default", &judged.mended)).collect());
+    let mut doubts = String::new();
+    for (((case, judged), with_gate), without) in cases.iter().zip(&judged).zip(&with_gate).zip(&without) {
+        compare(case, judged, with_gate, without, &mut doubts);
+    }
+    assert!(doubts.is_empty(), "of {} objects:\n{doubts}", cases.len());
+}
+
+fn library_gate_and_definitions_agree_on_changes(bed: &Bed) {
+    let bare = Bare::start(bed);
+    let namespace = bed.namespace();
+    let guarded = Direct::new(bed.cluster.kubeconfig());
+    let mut cases = Vec::new();
+    let mut stored = Vec::new();
+    for (base, _, edits) in TABLES {
+        for (before, after, status, refused, by) in edits {
+            let mut old = base.changed(before);
+            old["metadata"]["name"] = format!("edited-{}", cases.len()).into();
+            let object = patched(old.clone(), after);
+            let name = format!("{} {} {before} -> {after} {status}", base.version, base.kind);
+            cases.push(Case { name, object, refused: set(refused), by: *by });
+            stored.push((judged(&old, None, Timestamp::now()).mended, yaml(status)));
+        }
+    }
+    let (in_gate, in_bare) =
+        (store(&guarded, &namespace.name, &stored), store(&bare.direct, "default", &stored));
+    let now = Timestamp::now();
+    let replace = |namespace: &str, stored: &Value, object: &Value| {
+        let mut object = object.clone();
+        object["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
+        Call { method: "PUT", path: format!("{}?dryRun=All", path(namespace, &object)), body: object }
+    };
+    let judged: Vec<_> =
+        cases.iter().zip(&in_gate).map(|(case, old)| judged(&case.object, Some(old), now)).collect();
+    let calls = cases.iter().zip(&in_gate);
+    let with_gate =
+        guarded.all(calls.map(|(case, old)| replace(&namespace.name, old, &case.object)).collect());
+    let calls = judged.iter().zip(&in_bare);
+    let without =
+        bare.direct.all(calls.map(|(judged, old)| replace("default", old, &judged.mended)).collect());
+    let mut doubts = String::new();
+    for (((case, judged), with_gate), without) in cases.iter().zip(&judged).zip(&with_gate).zip(&without) {
+        compare(case, judged, with_gate, without, &mut doubts);
+    }
+    assert!(doubts.is_empty(), "of {} changes:\n{doubts}", cases.len());
+}
+
+/// Stores these objects with their status, as their own version; what is stored then.
+fn store(direct: &Direct, namespace: &str, objects: &[(Value, Value)]) -> Vec<Value> {
+    let create =
+        |object: &Value| Call { method: "POST", path: collection(namespace, object), body: object.clone() };
+    let created = direct.all(objects.iter().map(|(object, _)| create(object)).collect());
+    let calls = created.into_iter().zip(objects).map(|(outcome, (object, status))| {
+        outcome.unwrap_or_else(|refusal| panic!("{object}: {}", refusal.message));
+        let body = if status.is_null() { json!({}) } else { json!({"status": status}) };
+        // Tables have the status of v1; the object is read back in its own version.
+        Call { method: "PATCH", path: path_in("v1", namespace, object) + "/status", body }
+    });
+    let written = direct.all(calls.collect());
+    let reads = written.into_iter().zip(objects).map(|(outcome, (object, _))| {
+        outcome.unwrap_or_else(|refusal| panic!("status of {object}: {}", refusal.message));
+        Call { method: "GET", path: path(namespace, object), body: Value::Null }
+    });
+    direct.all(reads.collect()).into_iter().map(|outcome| outcome.expect("it is there")).collect()
+}
+
+/// Every object of the corpus.
+fn all() -> Vec<Case> {
+    let mut cases = examples();
+    for (base, rows, _) in TABLES {
+        for (change, refused, by) in rows {
+            let name = format!("{} {} {:.160}", base.version, base.kind, change);
+            cases.push(Case { name, object: base.changed(change), refused: set(refused), by: *by });
+        }
+    }
+    cases
+}
+
+/// The shipped examples: those in `rejected` say in their first line which fields are refused.
+fn examples() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for folder in fs::read_dir(root().join("examples")).expect("examples").flatten() {
+        for file in fs::read_dir(folder.path()).expect("a folder of examples").flatten() {
+            let text = fs::read_to_string(file.path()).expect("an example");
+            let object: Value = serde_saphyr::from_str(&text).expect("YAML");
+            if object["apiVersion"].as_str().is_none_or(|one| !one.starts_with("gatehouse.dev/")) {
+                continue;
+            }
+            let name = file.path().display().to_string();
+            let refused = text.lines().next().and_then(|line| line.strip_prefix("# refused: "));
+            assert_eq!(refused.is_some(), folder.file_name() == "rejected", "{name}");
+            let by = if refused.is_some() { By::Anybody } else { By::Nobody };
+            cases.push(Case { name, object, refused: set(refused.unwrap_or_default()), by });
+        }
+    }
+    assert!(cases.len() > 10, "the examples have moved");
+    cases
+}
+
+/// What the library says of an object.
+struct Judged {
+    /// The object as the mutating hook leaves it, in its author's version.
+    mended: Value,
+    refused: BTreeSet<String>,
+    /// What is refused when it comes as the hub, as it does to the mutating hook.
+    as_hub: BTreeSet<String>,
+}
+
+fn judged(object: &Value, old: Option<&Value>, now: Timestamp) -> Judged {
+    let kind = kind(object);
+    let version = version(object);
+    let mut hub = judge::hub(kind, Written { version, object });
+    match old {
+        None => drop(kind.default(&mut hub, version)),
+        Some(old) => {
+            let old = judge::hub(kind, Written { version: self::version(old), object: old });
+            if version == Version::V1Alpha1 {
+                hub = kind.lens().carry(hub, &old);
+            }
+            drop(kind.complete(&mut hub, version));
+        }
+    }
+    let mended = kind.lens().convert(hub.clone(), Version::V1, version);
+    let old = old.map(|old| Written { version: self::version(old), object: old });
+    let refused = |written: Written| {
+        let verdict = judge::judge(kind, &Change { new: written, old, author: version, now });
+        verdict.faults.iter().map(|fault| fault.path.to_string()).collect::<BTreeSet<_>>()
+    };
+    let as_written = refused(Written { version, object: &mended });
+    let as_hub = refused(Written { version: Version::V1, object: &hub });
+    Judged { mended, refused: as_written, as_hub }
+}
+
+/// Writes down every disagreement about a case.
+fn compare(case: &Case, judged: &Judged, with_gate: &Outcome, without: &Outcome, doubts: &mut String) {
+    let Judged { refused, as_hub, .. } = judged;
+    let mut doubt = |text: String| writeln!(doubts, "- {}: {text}", case.name).expect("memory");
+    if case.refused != *refused {
+        doubt(format!("the library refuses {refused:?}, the table {:?}", case.refused));
+    }
+    // What only the old version requires, the hub does not miss.
+    if !as_hub.is_subset(refused) {
+        doubt(format!("the library refuses {refused:?}, and in the hub's version {as_hub:?}"));
+    }
+    match with_gate.as_ref().map_err(|refusal| (fields(refusal, refused), &refusal.message)) {
+        Ok(_) if !refused.is_empty() => doubt(format!("the gate accepts, the library refuses {refused:?}")),
+        Err((fields, message)) if fields != *refused => {
+            doubt(format!("the gate refuses {fields:?}, the library {refused:?}: {message:.300}"));
+        }
+        _ => {}
+    }
+    match without.as_ref().map_err(|refusal| (fields(refusal, refused), &refusal.message)) {
+        Ok(_) if case.by == By::Definition => {
+            doubt(format!("the definition accepts, the library refuses {refused:?}"));
+        }
+        Ok(_) => {}
+        Err((fields, message)) => {
+            let near =
+                |field: &String| refused.iter().any(|one| is_within(one, field) || is_within(field, one));
+            if fields.is_empty() || !fields.iter().all(near) {
+                doubt(format!("the definition refuses {fields:?}, the library {refused:?}: {message:.300}"));
+            } else if case.by == By::Gate {
+                doubt(format!("the definition refuses {fields:?} too: not a rule of the gate alone"));
+            }
+        }
+    }
+}
+
+/// Whether `field` is `other` or lies in it.
+fn is_within(field: &str, other: &str) -> bool {
+    field.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
+impl Base {
+    fn changed(&self, change: &str) -> Value {
+        let mut object = json!({"apiVersion": format!("gatehouse.dev/{}", self.version), "kind": self.kind,
+            "metadata": {"name": "sound"}});
+        json_patch::merge(&mut object, &yaml(self.object));
+        patched(object, change)
+    }
+}
+
+fn patched(mut object: Value, change: &str) -> Value {
+    if !change.is_empty() {
+        json_patch::merge(&mut object, &yaml(change));
+    }
+    object
+}
+
+fn yaml(text: &str) -> Value {
+    let long = repeated(text);
+    if long.is_empty() {
+        return Value::Null;
+    }
+    serde_saphyr::from_str(&long).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// A text with its `<text*3>` written out.
+fn repeated(text: &str) -> String {
+    let mut long = String::new();
+    let mut rest = text;
+    while let Some((before, from)) = rest.split_once('<') {
+        let (repeated, after) = from.split_once('>').expect("a repetition ends");
+        let (part, times) = repeated.rsplit_once('*').expect("a repetition has its number");
+        long += before;
+        for index in 0..times.parse::<usize>().expect("a number") {
+            long += &part.replace('#', &index.to_string());
+        }
+        rest = after;
+    }
+    long + rest
+}
+
+fn set(fields: &str) -> BTreeSet<String> {
+    repeated(fields).split(", ").filter(|field| !field.is_empty()).map(ToOwned::to_owned).collect()
+}
+
+/// The fields of a refusal. The API server's own checks write the key of a map as `.key`, begin a path with a dot
+/// where they go by the scale subresource, and have a cause without a field that says that CEL was not asked.
+fn fields(refusal: &Refusal, refused: &BTreeSet<String>) -> BTreeSet<String> {
+    let plain = |field: &str| field.replace('[', ".").replace(']', "");
+    let named = refusal.fields.iter().filter(|field| *field != "<nil>");
+    named
+        .map(|field| {
+            let field = field.trim_start_matches('.');
+            refused.iter().find(|one| plain(one) == plain(field)).map_or(field, String::as_str).to_owned()
+        })
+        .collect()
+}
+
+fn kind(object: &Value) -> &'static dyn Kind {
+    kinds::find(object["kind"].as_str().expect("a kind")).expect("one of ours")
+}
+
+fn version(object: &Value) -> Version {
+    object["apiVersion"].as_str().expect("a version").parse().expect("one of ours")
+}
+
+/// The path of the collection that an object belongs to.
+fn collection(namespace: &str, object: &Value) -> String {
+    of(version(object).as_str(), namespace, kind(object).names().plural)
+}
+
+/// The path of an object, in its own version.
+fn path(namespace: &str, object: &Value) -> String {
+    path_in(version(object).as_str(), namespace, object)
+}
+
+fn path_in(version: &str, namespace: &str, object: &Value) -> String {
+    let name = object["metadata"]["name"].as_str().expect("a name");
+    format!("{}/{name}", of(version, namespace, kind(object).names().plural))
+}

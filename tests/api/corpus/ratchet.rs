@@ -1,0 +1,373 @@
+//! Objects that were stored before there was a rule against them.
+//!
+//! They come into being where the definitions have no rules at all. Then the definitions get theirs, and after that
+//! the gate comes. At both stages an object takes labels, status, the loss of a finalizer and edits that have
+//! nothing to do with its fault, and no second fault.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps,
+};
+use serde_json::{Value, json};
+
+use super::bare::Bare;
+use super::{Base, By, collection, etcdcluster, judged, patched, path, set, tdset, yaml};
+use crate::direct::{Call, Direct, Outcome};
+use crate::support::{Bed, Gate, PATIENCE, root};
+
+/// A base, the fault that is stored, an edit elsewhere, and a second fault with its field and who refuses it.
+type Row = (&'static Base, &'static str, &'static str, &'static str, &'static str, By);
+
+const BAD_VERSION: &str = "spec: {version: v3}";
+const BAD_RAMP: &str = "spec: {ramp: {up: {step: 0, every: 30s}}}";
+
+const ROWS: &[Row] = &[
+    (
+        &etcdcluster::NEW,
+        "spec: {replicas: 9}",
+        "spec: {paused: true}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {replicas: 9}",
+        "spec: {paused: true}",
+        "spec: {replicas: 10}",
+        "spec.replicas",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {storage: {size: 10GB}}",
+        "spec: {storage: {reclaimPolicy: Delete}}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {storage: {medium: Memory}, replicas: 0}",
+        "spec: {paused: true}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {auth: {enabled: true}, tls: {mode: Disabled}}",
+        "spec: {replicas: 5}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {storage: {medium: Memory}, restore: {from: {name: a, destination: {gcs: {bucket: abc}}}}}",
+        "spec: {replicas: 5}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {tls: {mode: Secrets}}",
+        "spec: {replicas: 5}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {backup: {schedule: '@daily'}}",
+        "spec: {replicas: 5}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {backup: {schedule: '61 * * * *', destination: {gcs: {bucket: abc}}}}",
+        "spec: {backup: {suspend: true}}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {version: 3.4.1}",
+        "spec: {replicas: 5}",
+        "spec: {storage: {className: Fast}}",
+        "spec.storage.className",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {options: {extra: {data-dir: /a}}}",
+        "spec: {options: {snapshotCount: 5000}}",
+        "spec: {options: {extra: {no-such-flag: a}}}",
+        "spec.options.extra[no-such-flag]",
+        By::Gate,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {podTemplate: {env: [{name: ETCD_NAME}]}}",
+        "spec: {podTemplate: {priorityClassName: high}}",
+        "spec: {podTemplate: {priorityClassName: High}}",
+        "spec.podTemplate.priorityClassName",
+        By::Gate,
+    ),
+    (
+        &etcdcluster::OLD,
+        "spec: {size: 9}",
+        "spec: {storageSize: 20Gi}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::OLD,
+        "spec: {backupSchedule: never}",
+        "spec: {size: 5}",
+        BAD_VERSION,
+        "spec.version",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {replicas: -1}",
+        "spec: {resyncMinutes: 5}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {timeZone: Local}",
+        "spec: {replicas: 5}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {timeZone: Europe/Atlantis}",
+        "spec: {replicas: 5}",
+        "spec: {timeZone: Europe/Utopia}",
+        "spec.timeZone",
+        By::Gate,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {windows: [{name: a, from: '08:00', to: '08:00', replicas: 1}]}",
+        "spec: {windows: [{name: a, from: '08:00', to: '08:00', replicas: 2}]}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {windows: [{name: a, from: '8', to: '09:00', replicas: 1}]}",
+        "spec: {windows: [{name: a, from: '8', to: '09:00', replicas: 2}]}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {}}]}",
+        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 2, season: {}}]}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {exceptions: [{name: a, between: {start: '2001-01-01T00:00:00Z', end: '2001-01-02T00:00:00Z'}, replicas: 0}]}",
+        "spec: {replicas: 5}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {exceptions: [{name: a, dates: ['2026-12-25']}]}",
+        "spec: {replicas: 5}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {target: {ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
+        "spec: {replicas: 5}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::NEW,
+        "spec: {ramp: {down: {step: 0, every: 5d}}}",
+        "spec: {replicas: 5}",
+        BAD_RAMP,
+        "spec.ramp.up.step",
+        By::Definition,
+    ),
+    (
+        &tdset::OLD,
+        "spec: {schedulingConfig: [{startTime: 8, endTime: 8, replica: 1}]}",
+        "spec: {defaultReplica: 5}",
+        "spec: {intervalMint: 0}",
+        "spec.intervalMint",
+        By::Definition,
+    ),
+    (
+        &tdset::OLD,
+        "spec: {container: {port: 0}}",
+        "spec: {container: {image: other}}",
+        "spec: {intervalMint: 0}",
+        "spec.intervalMint",
+        By::Definition,
+    ),
+];
+
+/// A name that is too long, in place of the one that a row's number gives.
+const TOO_LONG: &str = "a-name-that-is-far-too-long-for-its-backup-cron-job";
+
+pub fn what_was_stored_before_a_rule_takes_every_other_edit(bed: &Bed) {
+    let bare = Bare::without_definitions(bed);
+    bare.define(&bare.definitions().into_iter().map(without_rules).collect::<Vec<_>>());
+    let mut objects: Vec<_> = ROWS.iter().enumerate().map(|(index, row)| faulty(index, row)).collect();
+    let long = patched(faulty(ROWS.len(), &ROWS[0]), &format!("metadata: {{name: {TOO_LONG}}}"));
+    objects.push(long);
+    let create =
+        |object: &Value| Call { method: "POST", path: collection("default", object), body: object.clone() };
+    for outcome in bare.direct.all(objects.iter().map(create).collect()) {
+        outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    }
+
+    bare.define(&bare.definitions());
+    until_refused(&bare.direct, &etcdcluster::NEW, "spec: {replicas: 9}");
+    until_refused(&bare.direct, &tdset::NEW, "spec: {replicas: -1}");
+    let mut doubts = String::new();
+    edit_all(&bare.direct, &objects, false, &mut doubts);
+    assert!(doubts.is_empty(), "with the definitions alone:\n{doubts}");
+
+    for file in ["namespace.yaml", "rbac.yaml"] {
+        let mut kubectl = bare.cluster.kubectl();
+        kubectl.args(["apply", "-f"]).arg(root().join("deploy/base").join(file));
+        assert!(kubectl.output().expect("kubectl runs").status.success(), "{file}");
+    }
+    let _gate = Gate::install(&bare.cluster).unwrap_or_else(|error| panic!("{error}"));
+    until_refused(&bare.direct, &etcdcluster::NEW, "spec: {version: 3.4.1}");
+    until_refused(&bare.direct, &tdset::NEW, "spec: {timeZone: Europe/Atlantis}");
+    edit_all(&bare.direct, &objects, true, &mut doubts);
+    assert!(doubts.is_empty(), "with the gate:\n{doubts}");
+    delete_all(&bare.direct, &objects);
+}
+
+/// The same definition with schemas that take anything.
+fn without_rules(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    let anything = || JSONSchemaProps {
+        type_: Some("object".to_owned()),
+        x_kubernetes_preserve_unknown_fields: Some(true),
+        ..JSONSchemaProps::default()
+    };
+    for version in &mut definition.spec.versions {
+        let parts = ["spec", "status"].map(|part| (part.to_owned(), anything()));
+        let schema = version.schema.get_or_insert_default();
+        schema.open_api_v3_schema = Some(JSONSchemaProps {
+            type_: Some("object".to_owned()),
+            properties: Some(parts.into()),
+            ..JSONSchemaProps::default()
+        });
+    }
+    definition
+}
+
+fn faulty(index: usize, row: &Row) -> Value {
+    let name = format!("metadata: {{name: stored-{index}, finalizers: [example.com/kept]}}");
+    patched(row.0.changed(row.1), &name)
+}
+
+/// Waits until new objects with that fault are refused: definitions and configurations come into force a moment
+/// after they are written.
+fn until_refused(direct: &Direct, base: &Base, change: &str) {
+    let object = base.changed(change);
+    let begun = Instant::now();
+    let create = || Call {
+        method: "POST",
+        path: collection("default", &object) + "?dryRun=All",
+        body: object.clone(),
+    };
+    while direct.one(create()).is_ok() {
+        assert!(begun.elapsed() < PATIENCE, "nobody refuses {change}");
+    }
+}
+
+/// Tries every edit on every object, without storing any.
+fn edit_all(direct: &Direct, objects: &[Value], gate: bool, doubts: &mut String) {
+    for (index, object) in objects.iter().enumerate() {
+        let (_, fault, elsewhere, second, field, by) = &ROWS[index % ROWS.len()];
+        let fault = if index < ROWS.len() { fault } else { "a name that is too long" };
+        let stored = direct.get(&path("default", object));
+        let mut expect = |what: &str, edit: Value, sub_resource: &str, expected: &BTreeSet<String>| {
+            let target = format!("{}{sub_resource}?dryRun=All", path("default", object));
+            let outcome = direct.one(Call { method: "PATCH", path: target, body: edit.clone() });
+            let found = fields(&outcome);
+            if found != *expected {
+                let message = outcome.err().map(|refusal| refusal.message).unwrap_or_default();
+                writeln!(
+                    doubts,
+                    "- {fault}, then {what}: refused {found:?}, expected {expected:?}: {message:.300}"
+                )
+                .expect("memory");
+            }
+            if sub_resource.is_empty() && (gate || expected.is_empty()) {
+                let mut edited = stored.clone();
+                json_patch::merge(&mut edited, &edit);
+                let refused = judged(&edited, Some(&stored), Timestamp::now()).refused;
+                if refused != *expected {
+                    writeln!(
+                        doubts,
+                        "- {fault}, then {what}: the library refuses {refused:?}, expected {expected:?}"
+                    )
+                    .expect("memory");
+                }
+            }
+        };
+        let nothing = BTreeSet::new();
+        expect("a label", json!({"metadata": {"labels": {"a": "b"}}}), "", &nothing);
+        expect("the loss of a finalizer", json!({"metadata": {"finalizers": null}}), "", &nothing);
+        expect("a status", json!({"status": {"replicas": 1}}), "/status", &nothing);
+        expect(elsewhere, yaml(elsewhere), "", &nothing);
+        if gate || *by == By::Definition {
+            expect(second, yaml(second), "", &set(field));
+        }
+    }
+}
+
+fn fields(outcome: &Outcome) -> BTreeSet<String> {
+    match outcome {
+        Ok(_) => BTreeSet::new(),
+        Err(refusal) if refusal.fields.is_empty() => BTreeSet::from([refusal.message.clone()]),
+        Err(refusal) => refusal.fields.clone(),
+    }
+}
+
+/// Objects go when they are deleted and their finalizer is taken away, whatever is wrong with them.
+fn delete_all(direct: &Direct, objects: &[Value]) {
+    for object in objects {
+        let call = |method, body| Call { method, path: path("default", object), body };
+        for call in [call("DELETE", Value::Null), call("PATCH", json!({"metadata": {"finalizers": null}}))] {
+            direct.one(call).unwrap_or_else(|refusal| panic!("{object}: {}", refusal.message));
+        }
+        let gone = direct.one(call("GET", Value::Null)).expect_err("it is gone");
+        assert_eq!(gone.code, 404, "{}", gone.message);
+    }
+}
