@@ -8,10 +8,12 @@
 //! - [`kinds`]: the one table of kinds, from which everything else is derived.
 //! - [`certs`]: the certificate that is served, and what others have to trust.
 //! - [`install`]: what the cluster is told about this gate, and that it stays so.
+//! - [`controllers`]: the operator: what works on the objects that were let in.
 
 pub mod api;
 pub mod certs;
 pub mod cli;
+pub mod controllers;
 pub mod install;
 pub mod kinds;
 pub mod review;

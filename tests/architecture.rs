@@ -5,6 +5,8 @@
 //! - The grid is complete: every kind has a file for every concern.
 //! - No file grows beyond what one reads at a sitting.
 
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -49,8 +49,8 @@ kubectl get crd etcdclusters.gatehouse.dev tdsets.gatehouse.dev --no-headers -o 
 
 bold "Every example"
 kubectl apply -R -f examples/etcdcluster -f examples/tdset 2>&1
-kubectl create namespace ancestors --dry-run=client -o yaml | kubectl apply -f - >/dev/null
-"$GATEHOUSE" convert -f examples/ancestors 2>/dev/null | kubectl apply --namespace ancestors -f - 2>&1
+kubectl create namespace temp --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+"$GATEHOUSE" convert --explicit -f examples/ancestors 2>/dev/null | kubectl apply -f - 2>&1
 
 bold "One object, two versions"
 tell kubectl get etcdclusters.v1alpha1.gatehouse.dev classic -o jsonpath='{.apiVersion}{" "}{.spec}{"\n"}' 2>/dev/null
@@ -63,11 +63,11 @@ if kubectl create -f - <examples/rejected/etcdcluster-five-faults.yaml; then
 fi
 
 bold "A TDSet's Deployment, at the scheduled count"
-kubectl wait --for=create deployment/office-hours --timeout=30s >/dev/null
-tell kubectl get tdset office-hours
-tell kubectl get deployment office-hours -o jsonpath='{.metadata.name} has {.spec.replicas} replicas{"\n"}'
-scheduled=$(kubectl get tdset office-hours -o jsonpath='{.status.scheduledReplicas}')
-replicas=$(kubectl get deployment office-hours -o jsonpath='{.spec.replicas}')
+kubectl wait --for=create deployment/shop --timeout=30s >/dev/null
+tell kubectl get tdset shop
+tell kubectl get deployment shop -o jsonpath='{.metadata.name} has {.spec.replicas} replicas{"\n"}'
+scheduled=$(kubectl get tdset shop -o jsonpath='{.status.scheduledReplicas}')
+replicas=$(kubectl get deployment shop -o jsonpath='{.spec.replicas}')
 [[ $scheduled == "$replicas" ]] || fail "the schedule asks for $scheduled replicas and the Deployment has $replicas"
 
 bold "Go on with"

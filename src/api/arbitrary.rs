@@ -17,6 +17,7 @@ pub struct Source {
 
 impl Source {
     /// The objects that come from `seed`.
+    #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { state: seed ^ 0x9E37_79B9_7F4A_7C15, nonsense: 0 }
     }
@@ -36,6 +37,9 @@ impl Source {
     }
 
     /// An object of `kind`, as written in `version`: any subset of its fields.
+    ///
+    /// # Panics
+    /// When the kind lacks that version.
     pub fn object(&mut self, kind: &dyn Kind, version: Version) -> Value {
         let schema = schema::of(kind.definition(), version).unwrap();
         let mut object = Map::new();

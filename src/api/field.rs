@@ -175,16 +175,19 @@ impl Fault {
     }
 
     /// `value` is wrong; `detail` says what is allowed.
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over numbers and references alike")]
     pub fn invalid(path: Path, value: impl Rendered, detail: impl Into<String>) -> Self {
         Self { value: Some(value.rendered()), ..Self::new(path, Reason::Invalid, detail) }
     }
 
     /// `value` occurs twice.
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over numbers and references alike")]
     pub fn duplicate(path: Path, value: impl Rendered) -> Self {
         Self { value: Some(value.rendered()), ..Self::new(path, Reason::Duplicate, "") }
     }
 
     /// `value` is none of `supported`.
+    #[expect(clippy::needless_pass_by_value, reason = "callers hand over numbers and references alike")]
     pub fn not_supported(path: Path, value: impl Rendered, supported: &[&str]) -> Self {
         let list = supported.iter().map(|one| format!("\"{one}\"")).collect::<Vec<_>>().join(", ");
         Self {

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::field::{Fault, Path, Reason, Segment, Verdict};
-use super::lens::memory::ANNOTATION;
+use super::lens::memory;
 use super::{Kind, Version, schema};
 
 /// An object, and the version that it is written in.
@@ -50,6 +50,14 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
         ratchet(&mut verdict, &found(kind, old, None, change));
     }
     verdict
+}
+
+/// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
+/// the controllers meet an object that was stored before a rule existed.
+#[must_use]
+pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Verdict {
+    let change = Change { new: object, old: Some(object), author: object.version, now };
+    found(kind, object, Some(&hub(kind, object)), &change)
 }
 
 /// The object in the hub's version.
@@ -98,10 +106,7 @@ fn repair(object: &mut Value, faults: &[Fault]) -> bool {
 
 /// Removes a field; false where it is the item of a list, whose removal would shift the others.
 fn remove(value: &mut Value, path: &[Segment]) -> bool {
-    let (step, rest) = match path.split_first() {
-        Some(split) => split,
-        None => return false,
-    };
+    let Some((step, rest)) = path.split_first() else { return false };
     match (step, rest.is_empty()) {
         (Segment::Field(name), true) => {
             value.as_object_mut().is_some_and(|fields| fields.shift_remove(name.as_ref()).is_some())
@@ -129,10 +134,19 @@ fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
         Some(path) => Fault { path, ..fault },
         None => Fault {
             detail: format!("{}: {}", fault.path, fault.detail),
-            path: Path::metadata().at("annotations").key(ANNOTATION),
+            path: Path::metadata().at("annotations").key(memory::key(&pointer(&fault.path)).0),
             ..fault
         },
     }
+}
+
+/// The field of a list item lies with its list: that is what one annotation holds.
+fn pointer(path: &Path) -> String {
+    let named = path.segments().iter().map_while(|segment| match segment {
+        Segment::Field(name) => Some(name.as_ref()),
+        Segment::Index(_) | Segment::Key(_) => None,
+    });
+    named.fold(String::new(), |pointer, name| pointer + "/" + name)
 }
 
 /// Turns faults that the stored object has as well into warnings.

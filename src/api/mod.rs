@@ -12,6 +12,7 @@
 //! One folder a kind, with the same files in each: `v1alpha1` and `v1` (wire types), `convert` (the lens table),
 //! `default`, `validate`, `status`.
 
+pub mod ancestors;
 #[cfg(test)]
 pub mod arbitrary;
 pub mod condition;

@@ -1,10 +1,16 @@
 //! The command line.
 //!
-//! Exit codes, the same for every command: 0 it worked, 1 it failed or found faults, 2 the command line is wrong.
+//! Exit codes, the same for every command: 0 it worked, 1 it failed or found faults, 2 the command line is wrong or
+//! what it names could not be read.
 
+pub mod convert;
+pub mod crds;
+pub mod input;
+pub mod manifests;
+pub mod output;
 pub mod serve;
+pub mod validate;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -16,7 +22,7 @@ use crate::runtime::telemetry::{self, FILTER_VARIABLE, LogFormat};
 pub const OK: u8 = 0;
 /// It failed, or found faults.
 pub const FAILED: u8 = 1;
-/// The command line is wrong.
+/// The command line is wrong, or what it names could not be read.
 pub const USAGE: u8 = 2;
 
 /// The whole command line.
@@ -25,7 +31,8 @@ pub const USAGE: u8 = 2;
     version,
     about,
     propagate_version = true,
-    after_help = "Exit codes: 0 it worked, 1 it failed or found faults, 2 the command line is wrong.\n\
+    after_help = "Exit codes: 0 it worked, 1 it failed or found faults, 2 the command line is wrong or what it names \
+                  could not be read.\n\
                   GATEHOUSE_LOG filters the log: info, or gatehouse=debug,kube=warn."
 )]
 pub struct Cli {
@@ -41,7 +48,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Serve the gate, and with it the operator.
-    Serve(serve::Options),
+    Serve(Box<serve::Options>),
+    /// Convert manifests to another version, those of the ancestors too.
+    Convert(convert::Options),
+    /// Judge manifests by the rules of the gate, without a cluster.
+    Validate(validate::Options),
+    /// Print the definitions of the kinds.
+    Crds(crds::Options),
+    /// Print, write or compare the generated files below deploy.
+    Manifests(manifests::Options),
 }
 
 /// Does what the command line says.
@@ -51,13 +66,17 @@ pub fn run(cli: Cli) -> ExitCode {
     let done =
         telemetry::init(cli.log_format, filter.as_deref()).map_err(Into::into).and_then(|()| {
             match cli.command {
-                Command::Serve(options) => serve::run(options),
+                Command::Serve(options) => serve::run(*options).map(|()| ExitCode::from(OK)),
+                Command::Convert(options) => convert::run(&options),
+                Command::Validate(options) => validate::run(&options),
+                Command::Crds(options) => crds::run(&options),
+                Command::Manifests(options) => manifests::run(&options),
             }
         });
     match done {
-        Ok(()) => ExitCode::from(OK),
+        Ok(code) => code,
         Err(error) => {
-            complain(&*error);
+            output::error(chain(&*error));
             ExitCode::from(FAILED)
         }
     }
@@ -65,8 +84,3 @@ pub fn run(cli: Cli) -> ExitCode {
 
 /// A command's failure, for a person.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
-
-fn complain(error: &(dyn std::error::Error + 'static)) {
-    let label = if std::io::stderr().is_terminal() { "\u{1b}[1;31merror:\u{1b}[0m" } else { "error:" };
-    eprintln!("{label} {}", chain(error));
-}

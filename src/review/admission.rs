@@ -253,16 +253,11 @@ fn scale(admission: &Admission) -> Result<Verdict, Failure> {
     let replicas = |object: Value| object.pointer("/spec/replicas").map_or(Some(0), Value::as_i64);
     let new = admission.object("object")?;
     let old = admission.object("oldObject")?;
-    match (replicas(new), replicas(old)) {
-        (Some(new), old) => Ok(admission.kind.validate_scale(new, old.unwrap_or(new))),
-        (None, _) => {
-            let path = Path::spec().at("replicas");
-            Ok(Verdict {
-                faults: vec![Fault::new(path, Reason::TypeInvalid, "must be an integer")],
-                warnings: Vec::new(),
-            })
-        }
-    }
+    let Some(new) = replicas(new) else {
+        let fault = Fault::new(Path::spec().at("replicas"), Reason::TypeInvalid, "must be an integer");
+        return Ok(Verdict { faults: vec![fault], warnings: Vec::new() });
+    };
+    Ok(admission.kind.validate_scale(new, replicas(old).unwrap_or(new)))
 }
 
 fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer {

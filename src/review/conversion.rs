@@ -1,7 +1,7 @@
 //! `ConversionReview` in, `ConversionReview` out.
 //!
 //! Guarantees: as many objects as came, in their order, each in the desired version; kind and metadata pass through
-//! as the bytes that came, but for the loss annotation. What an object holds never fails the review; only a review
+//! as the bytes that came, but for the loss annotations. What an object holds never fails the review; only a review
 //! that no API server would send does (no list, an object without kind, an unknown kind or version).
 
 use std::borrow::Cow;
@@ -14,7 +14,7 @@ use super::envelope::{self, Request, Status, bad_request};
 use super::json::{self, RawFields};
 use super::{Answer, Failure, Report};
 use crate::api::lens::Parts;
-use crate::api::lens::memory::{self, ANNOTATION};
+use crate::api::lens::memory::{self, Loss, PREFIX};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds;
 
@@ -52,7 +52,7 @@ pub(super) fn answer(body: &[u8]) -> Answer {
                 objects: converted.len(),
                 ..Report::default()
             },
-            body: document(&request.uid, Status { status: "Success", ..Status::default() }, converted),
+            body: document(&request.uid, Status { outcome: "Success", ..Status::default() }, converted),
         },
         Err(failure) => refuse(&request.uid, &failure),
     }
@@ -99,7 +99,7 @@ fn convert(object: &RawValue, to: Version) -> Result<(&'static dyn Kind, Box<Raw
     let metadata = Metadata::read(fields.get("metadata"));
     let parts = Parts { fields: parts(&fields), loss: metadata.loss() };
     let converted = kind.lens().convert_parts(parts, from, to, metadata.room());
-    let text = write(&fields, to, &metadata.write(converted.loss.as_deref()), &converted.fields);
+    let text = write(&fields, to, &metadata.write(&converted.loss), &converted.fields);
     envelope::raw(text).map(|object| (kind, object)).ok_or_else(|| "unable to write the object".to_owned())
 }
 
@@ -150,7 +150,7 @@ fn push(text: &mut String, key: &str, value: &str) {
     text.push_str(value);
 }
 
-/// An object's metadata, read as far as the loss annotation.
+/// An object's metadata, read as far as its annotations.
 struct Metadata<'a> {
     raw: &'a str,
     fields: Option<RawFields<'a>>,
@@ -164,34 +164,33 @@ impl<'a> Metadata<'a> {
         Self { raw: raw.map_or("", RawValue::get), fields, annotations }
     }
 
-    fn loss(&self) -> Option<String> {
-        self.annotations.as_ref()?.text(ANNOTATION).map(Cow::into_owned)
+    fn annotations(&self) -> impl Iterator<Item = &(Cow<'a, str>, &'a RawValue)> {
+        self.annotations.iter().flat_map(|annotations| &annotations.0)
+    }
+
+    fn loss(&self) -> Loss {
+        let lost = self.annotations().filter(|(key, _)| key.starts_with(PREFIX));
+        lost.filter_map(|(key, value)| Some((key.to_string(), json::text(value)?.into_owned()))).collect()
     }
 
     fn room(&self) -> usize {
-        let annotations = self.annotations.iter().flat_map(|annotations| &annotations.0);
-        memory::room(
-            annotations
-                .filter(|(key, _)| key != ANNOTATION)
-                .map(|(key, value)| key.len() + value.get().len()),
-        )
+        let others = self.annotations().filter(|(key, _)| !key.starts_with(PREFIX));
+        memory::room(others.map(|(key, value)| key.len() + value.get().len()))
     }
 
-    /// The metadata with `loss` as the loss annotation, or without one. Everything else as it came.
-    fn write(&self, loss: Option<&str>) -> String {
+    /// The metadata with the annotations of `loss` and no other loss annotations. Everything else as it came.
+    fn write(&self, loss: &Loss) -> String {
         let unreadable = self.fields.is_none() && !self.raw.is_empty();
-        let had_loss = self.annotations.as_ref().is_some_and(|all| all.get(ANNOTATION).is_some());
-        if unreadable || loss.is_none() && !had_loss {
+        let had_loss = self.annotations().any(|(key, _)| key.starts_with(PREFIX));
+        if unreadable || loss.is_empty() && !had_loss {
             return self.raw.to_owned();
         }
         let mut annotations = String::new();
-        for (key, value) in self.annotations.iter().flat_map(|annotations| &annotations.0) {
-            if key != ANNOTATION {
-                push(&mut annotations, key, value.get());
-            }
+        for (key, value) in self.annotations().filter(|(key, _)| !key.starts_with(PREFIX)) {
+            push(&mut annotations, key, value.get());
         }
-        if let Some(loss) = loss {
-            push(&mut annotations, ANNOTATION, &Value::from(loss).to_string());
+        for (key, value) in loss {
+            push(&mut annotations, key, &Value::from(value.as_str()).to_string());
         }
         let mut text = String::new();
         for (key, value) in

@@ -92,7 +92,8 @@ const LONGEST_UID: usize = 128;
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Status {
-    pub(super) status: &'static str,
+    #[serde(rename = "status")]
+    pub(super) outcome: &'static str,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) message: String,
     #[serde(skip_serializing_if = "str::is_empty")]
@@ -123,7 +124,7 @@ pub(super) struct Cause {
 impl Status {
     pub(super) fn failure(failure: &Failure) -> Self {
         Self {
-            status: "Failure",
+            outcome: "Failure",
             message: failure.message.clone(),
             reason: failure.reason,
             details: None,
@@ -141,7 +142,7 @@ impl Status {
             field: fault.path.to_string(),
         });
         Self {
-            status: "Failure",
+            outcome: "Failure",
             message: format!("{kind}.{} {name:?} is invalid: {all}", crate::api::GROUP),
             reason: "Invalid",
             details: Some(Details {

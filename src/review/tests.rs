@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Endpoint, Failure};
 use crate::api::Version;
 use crate::api::arbitrary::Source;
-use crate::api::lens::memory::ANNOTATION;
+use crate::api::lens::memory::PREFIX;
 use crate::kinds::KINDS;
 
 fn now() -> Timestamp {
@@ -210,5 +210,5 @@ fn an_update_through_the_old_version_keeps_what_only_the_new_one_says() {
     );
     let patch: Value = serde_json::from_slice(&patch.unwrap()).unwrap();
     assert_eq!(patch, json!([{"op": "add", "path": "/spec/timeZone", "value": "Europe/Berlin"}]));
-    assert!(!response.to_string().contains(ANNOTATION));
+    assert!(!response.to_string().contains(PREFIX));
 }

@@ -8,12 +8,20 @@
 //! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`.
 //! A missing part is an error that says what to run; nothing is skipped in silence.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it expects by unwrapping"
+)]
+
 mod admission;
 mod conversion;
 mod corpus;
 mod direct;
 mod lifecycle;
 mod support;
+mod tdset;
 mod verbs;
 
 use std::process::ExitCode;
@@ -24,8 +32,11 @@ use testbed::{KubernetesVersion, Options};
 
 use support::{Bed, Gate};
 
-/// A test: its name, and what it does with a control plane that has gatehouse at its gate.
-type Test = (&'static str, fn(&Bed));
+/// What a test does with a control plane that has gatehouse at its gate.
+type Run = fn(&Bed);
+
+/// A test and its name.
+type Test = (&'static str, Run);
 
 /// A test that needs a control plane of its own.
 type Alone = (&'static str, fn());
@@ -44,6 +55,7 @@ const MODULES: &[Module] = &[
     Module { name: "admission", tests: admission::TESTS, versions: EVERY },
     Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
     Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
+    Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 
@@ -52,7 +64,6 @@ const ALONE: &[(&str, &[Alone])] = &[("lifecycle", lifecycle::TESTS)];
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let mut failed = false;
-    let mut conclusion = None;
     for version in KubernetesVersion::ALL {
         let wanted = wanted(&arguments, version);
         if wanted.is_empty() {
@@ -60,10 +71,10 @@ fn main() -> ExitCode {
         }
         if arguments.list {
             let trials = wanted.into_iter().map(|(name, _)| Trial::test(name, || Ok(())));
-            conclusion = Some(libtest_mimic::run(&arguments, trials.collect()));
+            failed |= libtest_mimic::run(&arguments, trials.collect()).has_failed();
             continue;
         }
-        let bed = match Bed::start(Options { version, ..options() }, Gate::install) {
+        let bed = match Bed::start(&Options { version, ..options() }, Gate::install) {
             Ok(bed) => Arc::new(bed),
             Err(error) => {
                 eprintln!("error: unable to start Kubernetes {} with gatehouse: {error}", version.minor());
@@ -79,7 +90,6 @@ fn main() -> ExitCode {
             bed.show_logs();
         }
         failed |= outcome.has_failed();
-        conclusion = Some(outcome);
     }
     let alone = ALONE.iter().flat_map(|(module, tests)| {
         tests
@@ -88,7 +98,6 @@ fn main() -> ExitCode {
     });
     let outcome = libtest_mimic::run(&arguments, alone.collect());
     failed |= outcome.has_failed();
-    drop(conclusion);
     if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
@@ -97,15 +106,15 @@ fn options() -> Options {
 }
 
 /// The tests that this run asks for.
-fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, fn(&Bed))> {
+fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, Run)> {
     let modules = MODULES.iter().filter(|module| module.versions.contains(&version));
-    let tests = modules.flat_map(|module| {
-        let name = |test: &str| format!("v{}::{}::{test}", version.minor(), module.name);
-        module.tests.iter().map(move |(test, run)| (name(test), *run))
+    let named = modules.flat_map(|module| {
+        let prefix = format!("v{}::{}", version.minor(), module.name);
+        module.tests.iter().map(move |(name, run)| (format!("{prefix}::{name}"), *run))
     });
-    tests
-        .filter(|(name, _)| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str())))
-        .collect()
+    let asked_for =
+        |name: &str| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
+    named.filter(|(name, _)| asked_for(name)).collect()
 }
 
 /// A panic is a failure with the message that was printed.

@@ -15,8 +15,8 @@ use testbed::{ControlPlane, Options};
 /// The namespace that gatehouse runs in.
 pub const NAMESPACE: &str = "gatehouse-system";
 
-/// How long anything that has to come true may take.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long anything that has to come true may take. The garbage collector looks for new kinds every 30 seconds.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -30,8 +30,8 @@ pub struct Bed {
 
 impl Bed {
     /// Starts a control plane with the shipped rights in it, and then what `gate` starts.
-    pub fn start(options: Options, gate: fn(&ControlPlane) -> Result<Gate, String>) -> Result<Self, String> {
-        let bed = Self::without_gate(&options)?;
+    pub fn start(options: &Options, gate: fn(&ControlPlane) -> Result<Gate, String>) -> Result<Self, String> {
+        let bed = Self::without_gate(options)?;
         let gate = gate(&bed.cluster)?;
         bed.set_gate(Some(gate));
         Ok(bed)
@@ -131,12 +131,6 @@ impl Kubectl {
         assert!(!worked, "kubectl {words} should fail, and says {output}{errors}");
         errors
     }
-
-    /// Whether it works, and all that it says.
-    pub fn tried(self) -> (bool, String) {
-        let (worked, output, errors) = self.run();
-        (worked, output + &errors)
-    }
 }
 
 /// A namespace of one test's own.
@@ -169,10 +163,29 @@ impl Namespace<'_> {
         self.kubectl(&["wait", &condition, object, &format!("--timeout={}s", PATIENCE.as_secs())]).ok();
     }
 
+    /// Waits until an object is gone.
+    #[track_caller]
+    pub fn until_gone(&self, object: &str) {
+        self.kubectl(&["wait", "--for=delete", object, &format!("--timeout={}s", PATIENCE.as_secs())]).ok();
+    }
+
     /// Waits until an object is there.
     #[track_caller]
     pub fn until_created(&self, object: &str) {
         self.kubectl(&["wait", "--for=create", object, &format!("--timeout={}s", PATIENCE.as_secs())]).ok();
+    }
+}
+
+/// Waits until `look` finds what it looks for; what it said last, where it does not.
+#[track_caller]
+pub fn eventually<T>(look: impl Fn() -> Result<T, String>) -> T {
+    let begun = Instant::now();
+    loop {
+        match look() {
+            Ok(found) => return found,
+            Err(last) => assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {last}"),
+        }
+        std::thread::park_timeout(Duration::from_millis(50));
     }
 }
 

@@ -1,35 +1,51 @@
-//! What the spoke cannot say, as the annotation that carries it.
+//! What the spoke cannot say, as the annotations that carry it: one for each field.
 //!
-//! ```json
-//! {"only": {"spec": {"timeZone": "Europe/Berlin"}},
-//!  "rows": {"/spec/windows": {"items": [{"shown": "6c0f…", "only": {"days": ["Mon"]},
-//!                                        "rows": {"/from": {"shown": "9a1b…", "was": "18:30"}}}]}}}
+//! ```yaml
+//! conversion.gatehouse.dev/spec.timeZone: '"Europe/Berlin"'
+//! conversion.gatehouse.dev/spec.windows: '{"items":[{"shown":"6c0f…","only":{"days":["Mon"]},
+//!                                          "rows":{"/from":{"shown":"9a1b…","was":"18:30"}}}]}'
 //! ```
 //!
-//! `only` holds fields that the spoke has no place for. `was` is a value of the hub that the spoke shows coarser,
+//! A field without a place in the spoke is there as JSON. `was` is a value of the hub that the spoke shows coarser,
 //! and `shown` the digest of what it shows: as long as the spoke still shows the same, `was` holds.
-//! The annotation is made from nothing but the object, and is never trusted to be: stale, forged or broken, it can
-//! at most say what its author could have written as `v1`.
+//!
+//! Why one for each field, and not one for all: when a manager gives a field up under server-side apply, the API
+//! server works out in every other manager's version what is left, and it compares *which* fields are there, not
+//! their values (structured-merge-diff, `merge/update.go`, `addBackOwnedItemsForVersion`). A single annotation that
+//! is there before and after would bring back all that it held.
+//!
+//! They are made from nothing but the object, and never trusted to be: stale, forged or broken, they can at most
+//! say what their author could have written as `v1`.
+
+use std::collections::BTreeMap;
 
 use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The annotation's key.
-pub const ANNOTATION: &str = "gatehouse.dev/conversion";
+use super::{Row, tree};
+
+/// What the keys of all loss annotations begin with.
+pub const PREFIX: &str = "conversion.gatehouse.dev/";
+
+/// Loss annotations, by their keys.
+pub type Loss = BTreeMap<String, String>;
 
 /// What all annotations of an object may weigh together, keys and values, in bytes: the API server refuses more
 /// (apimachinery, `pkg/api/validation`, `TotalAnnotationSizeLimitB`), and an object that a conversion makes larger
 /// would make every list fail.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// The bytes left for the loss annotation beside annotations of those `sizes`.
-pub fn room(sizes: impl Iterator<Item = usize>) -> usize {
-    ANNOTATIONS_LIMIT.saturating_sub(sizes.sum::<usize>() + ANNOTATION.len())
-}
+/// The longest name of an annotation, without its prefix, in characters (RFC 1123 label, as the API server has it).
+const LONGEST_NAME: usize = 63;
 
-/// What stands in the annotation's place when there is no room for it.
-const DROPPED: &str = r#"{"dropped":true}"#;
+/// The name of the annotation that stands in place of all others when there is no room for them.
+const DROPPED: &str = "dropped";
+
+/// The bytes left for loss annotations beside other annotations of those `sizes`.
+pub fn room(sizes: impl Iterator<Item = usize>) -> usize {
+    ANNOTATIONS_LIMIT.saturating_sub(sizes.sum::<usize>() + PREFIX.len() + DROPPED.len() + "true".len())
+}
 
 /// What the spoke cannot say of an object, or of an item of a list.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -38,8 +54,8 @@ pub struct Memory {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub(super) only: Map<String, Value>,
     /// By the hub's pointer: what is shown coarser.
-    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
-    pub(super) rows: std::collections::BTreeMap<String, Coarse>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) rows: BTreeMap<String, Coarse>,
 }
 
 /// One row that the spoke shows coarser than it is.
@@ -76,29 +92,99 @@ impl Memory {
         self.only.is_empty() && self.rows.is_empty()
     }
 
-    /// Reads an annotation. One that is not of this form says nothing.
+    /// Reads annotations. What is not of their form says nothing.
     #[must_use]
-    pub fn from_annotation(text: &str) -> Self {
-        serde_json::from_str(text).unwrap_or_default()
+    pub fn from_annotations(rows: &'static [Row], loss: &Loss) -> Self {
+        let mut memory = Self::default();
+        for (pointer, value) in loss.iter().filter_map(|(key, text)| read(key, text)) {
+            let coarse = rows.iter().find(|row| row.hub() == pointer && row.is_coarse());
+            if coarse.is_some() {
+                memory.rows.extend(serde_json::from_value(value).ok().map(|coarse| (pointer, coarse)));
+            } else {
+                put(&mut memory.only, &pointer, value);
+            }
+        }
+        memory
     }
 
-    /// Writes the annotation, or none where there is nothing to remember. One of more than `room` bytes is
-    /// replaced by a marker, so that the object stays readable; a write through the spoke is then completed from
-    /// the stored object ([`super::Lens::carry`]).
+    /// Writes the annotations. Where they take more than `room` bytes, a marker stands in their place, so that the
+    /// object stays readable; a write through the spoke is then completed from the stored object
+    /// ([`super::Lens::carry`]).
     #[must_use]
-    pub fn to_annotation(&self, room: usize) -> Option<String> {
-        if self.is_empty() {
-            return None;
+    pub fn to_annotations(&self, room: usize) -> Loss {
+        let mut loss = Loss::new();
+        leaves(&self.only, "", &mut |pointer, value| {
+            loss.extend([write(&pointer, value)]);
+        });
+        for (pointer, coarse) in &self.rows {
+            if let Ok(value) = serde_json::to_value(coarse) {
+                loss.extend([write(pointer, &value)]);
+            }
         }
-        let text = serde_json::to_string(self).unwrap_or_else(|_| DROPPED.to_owned());
-        Some(if text.len() > room { DROPPED.to_owned() } else { text })
+        if loss.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>() > room {
+            return Loss::from([(format!("{PREFIX}{DROPPED}"), "true".to_owned())]);
+        }
+        loss
     }
 }
 
-/// The annotation says that there was no room for it.
+/// The annotations say that there was no room for them.
 #[must_use]
-pub fn is_dropped(annotation: &str) -> bool {
-    annotation == DROPPED
+pub fn is_dropped(loss: &Loss) -> bool {
+    loss.keys().any(|key| key.strip_prefix(PREFIX) == Some(DROPPED))
+}
+
+/// The key of the annotation for a field, and whether it tells the field: a path of plain names does.
+#[must_use]
+pub fn key(pointer: &str) -> (String, bool) {
+    let plain = |step: &str| !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let name = pointer.trim_start_matches('/').replace('/', ".");
+    if pointer.split('/').skip(1).all(plain) && name.len() <= LONGEST_NAME {
+        return (format!("{PREFIX}{name}"), true);
+    }
+    let digest = digest(&Value::from(pointer));
+    let readable: Vec<_> = pointer.split('/').skip(1).take_while(|step| plain(step)).collect();
+    let mut start = readable.join(".");
+    start.truncate(LONGEST_NAME - digest.len() - 1);
+    (format!("{PREFIX}{}-{digest}", start.trim_end_matches('.')), false)
+}
+
+fn write(pointer: &str, value: &Value) -> (String, String) {
+    match key(pointer) {
+        (key, true) => (key, value.to_string()),
+        (key, false) => {
+            (key, Value::Object([(pointer.to_owned(), value.clone())].into_iter().collect()).to_string())
+        }
+    }
+}
+
+fn read(key: &str, text: &str) -> Option<(String, Value)> {
+    let name = key.strip_prefix(PREFIX).filter(|name| *name != DROPPED)?;
+    let value: Value = serde_json::from_str(text).ok()?;
+    if !name.contains('-') {
+        return Some((format!("/{}", name.replace('.', "/")), value));
+    }
+    let Value::Object(fields) = value else { return None };
+    fields.into_iter().next()
+}
+
+/// Every field that is no object with fields of its own, with its JSON pointer.
+fn leaves(fields: &Map<String, Value>, place: &str, found: &mut impl FnMut(String, &Value)) {
+    for (name, value) in fields {
+        let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
+        match value {
+            Value::Object(inner) if !inner.is_empty() => leaves(inner, &place, found),
+            leaf => found(place, leaf),
+        }
+    }
+}
+
+fn put(fields: &mut Map<String, Value>, pointer: &str, value: Value) {
+    let steps: Vec<_> =
+        pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+    let Some((last, parents)) = steps.split_last() else { return };
+    let parent = parents.iter().fold(fields, |fields, step| tree::object_at(fields, step));
+    parent.insert(last.clone(), value);
 }
 
 /// A short digest of a value, the same for every order of keys.

@@ -4,9 +4,9 @@
 //! - total: no content makes a conversion fail; what cannot be translated is carried over as it is;
 //! - nothing is invented: an absent field stays absent, nothing is defaulted, nothing validated, and no part of an
 //!   object (`spec`, `status`) appears that was not there;
-//! - lossless: hub → spoke → hub gives the same object. What the spoke cannot say rides in one annotation
-//!   ([`memory::ANNOTATION`]), together with a digest of what the spoke showed in its place. An edit made through
-//!   the spoke therefore wins over the annotation, and only over the fields that it touched;
+//! - lossless: hub → spoke → hub gives the same object. What the spoke cannot say rides in annotations
+//!   ([`memory`]), together with a digest of what the spoke showed in its place. An edit made through the spoke
+//!   therefore wins over them, and only over the fields that it touched;
 //! - deterministic: no clock, no randomness.
 //!
 //! Why so strict: under server-side apply the API server converts *parts* of objects
@@ -24,7 +24,7 @@ mod tests;
 use serde_json::{Map, Value};
 
 use super::Version;
-use memory::{ANNOTATION, Memory};
+use memory::{Loss, Memory};
 
 /// One row of a table. Places are JSON pointers from the object's root, or from the item's for rows of a list.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ pub enum Row {
         /// Where the hub has it.
         hub: &'static str,
         /// How the fields of an item map.
-        items: &'static [Row],
+        items: &'static [Self],
         /// The key that items of the hub need and those of the spoke lack.
         name: Option<ItemName>,
     },
@@ -120,6 +120,11 @@ impl Row {
         }
     }
 
+    /// The spoke may show it coarser than it is.
+    const fn is_coarse(&self) -> bool {
+        matches!(self, Self::Value { .. } | Self::List { .. })
+    }
+
     /// Where the spoke has it, if it has.
     #[must_use]
     pub const fn spoke(&self) -> Option<&'static str> {
@@ -148,25 +153,25 @@ pub const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 pub struct Parts {
     /// Every top-level field but `apiVersion`, `kind` and `metadata`.
     pub fields: Map<String, Value>,
-    /// The value of the loss annotation, where there is one.
-    pub loss: Option<String>,
+    /// The loss annotations, none in the hub.
+    pub loss: Loss,
 }
 
 impl Lens {
     /// Converts the parts of an object. Between equal versions they are returned as they are.
     ///
-    /// `room` is how many bytes the loss annotation may take; a larger one is replaced by a marker, see
-    /// [`memory::Memory::to_annotation`].
+    /// `room` is how many bytes the loss annotations may take; larger ones are replaced by a marker, see
+    /// [`memory::Memory::to_annotations`].
     #[must_use]
     pub fn convert_parts(&self, parts: Parts, from: Version, to: Version, room: usize) -> Parts {
         match (from, to) {
             (Version::V1Alpha1, Version::V1) => {
-                let memory = parts.loss.as_deref().map(Memory::from_annotation).unwrap_or_default();
-                Parts { fields: engine::to_hub(self.rows, parts.fields, memory), loss: None }
+                let memory = Memory::from_annotations(self.rows, &parts.loss);
+                Parts { fields: engine::to_hub(self.rows, parts.fields, memory), loss: Loss::new() }
             }
             (Version::V1, Version::V1Alpha1) => {
                 let (fields, memory) = engine::to_spoke(self.rows, parts.fields);
-                Parts { fields, loss: memory.to_annotation(room) }
+                Parts { fields, loss: memory.to_annotations(room) }
             }
             (Version::V1Alpha1, Version::V1Alpha1) | (Version::V1, Version::V1) => parts,
         }
@@ -198,9 +203,7 @@ impl Lens {
                 .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)),
         );
         let parts = self.convert_parts(Parts { fields, loss }, from, to, room);
-        if let Some(loss) = parts.loss {
-            put_loss(&mut converted, loss);
-        }
+        put_loss(&mut converted, parts.loss);
         converted.extend(parts.fields);
         Value::Object(converted)
     }
@@ -208,20 +211,20 @@ impl Lens {
     /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
     /// both in the hub's version.
     ///
-    /// A `kubectl replace` with a manifest of the spoke has no loss annotation; it means what the spoke can say,
+    /// A `kubectl replace` with a manifest of the spoke has no loss annotations; it means what the spoke can say,
     /// not that everything else be dropped.
     #[must_use]
     pub fn carry(&self, object: Value, stored: &Value) -> Value {
         let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
             return object;
         };
-        let (spoke, lost) = engine::to_spoke(self.rows, parts_of(fields));
+        let (shown, lost) = engine::to_spoke(self.rows, parts_of(fields));
         let (_, kept) = engine::to_spoke(self.rows, parts_of(stored));
         if !lost.is_empty() || kept.is_empty() {
             return object;
         }
         let mut carried = fields.clone();
-        carried.extend(engine::to_hub(self.rows, spoke, kept));
+        carried.extend(engine::to_hub(self.rows, shown, kept));
         Value::Object(carried)
     }
 
@@ -250,21 +253,31 @@ fn annotations(fields: &Map<String, Value>) -> Option<&Map<String, Value>> {
     fields.get("metadata")?.get("annotations")?.as_object()
 }
 
-/// Takes the loss annotation out, and what it was alone in.
-fn take_loss(fields: &mut Map<String, Value>) -> Option<String> {
-    let metadata = fields.get_mut("metadata")?.as_object_mut()?;
-    let annotations = metadata.get_mut("annotations")?.as_object_mut()?;
-    let loss = annotations.shift_remove(ANNOTATION)?;
-    if annotations.is_empty() {
+/// Takes the loss annotations out, and what they were alone in.
+fn take_loss(fields: &mut Map<String, Value>) -> Loss {
+    let mut loss = Loss::new();
+    let Some(Value::Object(metadata)) = fields.get_mut("metadata") else { return loss };
+    let Some(Value::Object(annotations)) = metadata.get_mut("annotations") else { return loss };
+    annotations.retain(|key, value| {
+        let is_ours = key.starts_with(memory::PREFIX);
+        if is_ours && let Some(text) = value.as_str() {
+            loss.insert(key.clone(), text.to_owned());
+        }
+        !is_ours
+    });
+    if annotations.is_empty() && !loss.is_empty() {
         metadata.shift_remove("annotations");
     }
-    if metadata.is_empty() {
+    if metadata.is_empty() && !loss.is_empty() {
         fields.shift_remove("metadata");
     }
-    loss.as_str().map(str::to_owned)
+    loss
 }
 
-fn put_loss(fields: &mut Map<String, Value>, loss: String) {
-    let metadata = tree::object_at(fields, "metadata");
-    tree::object_at(metadata, "annotations").insert(ANNOTATION.to_owned(), loss.into());
+fn put_loss(fields: &mut Map<String, Value>, loss: Loss) {
+    if !loss.is_empty() {
+        let metadata = tree::object_at(fields, "metadata");
+        let annotations = tree::object_at(metadata, "annotations");
+        annotations.extend(loss.into_iter().map(|(key, text)| (key, text.into())));
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::arbitrary::Source;
 use super::super::field::Path;
 use super::super::{Kind, Version, schema, tdset::TDSetKind};
-use super::memory::ANNOTATION;
+use super::memory::{self, PREFIX};
 use super::{Lens, Row, tree};
 use crate::kinds::KINDS;
 
@@ -26,7 +26,7 @@ fn up(kind: &dyn Kind, object: &Value) -> Value {
     kind.lens().convert(object.clone(), SPOKE, HUB)
 }
 
-fn tdset(spec: Value) -> Value {
+fn tdset(spec: &Value) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "shop"}, "spec": spec})
 }
 
@@ -85,18 +85,24 @@ proptest! {
     }
 
     #[test]
-    fn an_annotation_of_any_content_fails_nothing_and_never_stays(seed: u64, loss in ".{0,60}") {
+    fn annotations_of_any_content_fail_nothing_and_never_stay(seed: u64, name in "[a-z.-]{0,9}", loss in ".{0,60}") {
         for kind in KINDS {
-            let mut shown = Source::new(seed).object(*kind, SPOKE);
-            shown["metadata"]["annotations"][ANNOTATION] = loss.clone().into();
-            let mut plain = shown.clone();
-            plain["metadata"]["annotations"].as_object_mut().unwrap().shift_remove(ANNOTATION);
-            for place in ["/metadata/annotations", "/metadata"] {
-                if plain.pointer(place) == Some(&json!({})) {
-                    tree::take(plain.as_object_mut().unwrap(), place);
+            let plain = Source::new(seed).object(*kind, SPOKE);
+            let mut forged = plain.clone();
+            forged["metadata"]["annotations"][format!("{PREFIX}{name}")] = loss.clone().into();
+            let mut expected = up(*kind, &plain);
+            let hub = up(*kind, &forged);
+            for object in [&mut expected] {
+                for place in ["/metadata/annotations", "/metadata"] {
+                    if object.pointer(place) == Some(&json!({})) {
+                        tree::take(object.as_object_mut().unwrap(), place);
+                    }
                 }
             }
-            prop_assert_eq!(up(*kind, &shown), up(*kind, &plain));
+            prop_assert!(!hub.to_string().contains(PREFIX));
+            if serde_json::from_str::<Value>(&loss).is_err() {
+                prop_assert_eq!(hub, expected);
+            }
         }
     }
 
@@ -106,7 +112,7 @@ proptest! {
             let stored = Source::new(seed).object(*kind, HUB);
             let mut written = down(*kind, &stored);
             if let Some(Value::Object(annotations)) = written.pointer_mut("/metadata/annotations") {
-                annotations.shift_remove(ANNOTATION);
+                annotations.retain(|key, _| !key.starts_with(PREFIX));
             }
             let arrived = up(*kind, &written);
             let carried = kind.lens().carry(arrived, &stored);
@@ -135,7 +141,7 @@ fn absent_stays_absent() {
 #[test]
 fn a_window_that_moved_keeps_its_minutes_and_an_edited_one_its_days() {
     let window = |name: &str, from: &str, replicas: i32| json!({"name": name, "from": from, "to": "23:15", "days": ["Mon"], "replicas": replicas});
-    let hub = tdset(json!({"windows": [window("a", "18:30", 1), window("b", "20:45", 2)]}));
+    let hub = tdset(&json!({"windows": [window("a", "18:30", 1), window("b", "20:45", 2)]}));
     let mut shown = down(&TDSetKind, &hub);
     assert_eq!(shown["spec"]["schedulingConfig"][0], json!({"startTime": 18, "endTime": 0, "replica": 1}));
     shown["spec"]["schedulingConfig"].as_array_mut().unwrap().swap(0, 1);
@@ -147,7 +153,7 @@ fn a_window_that_moved_keeps_its_minutes_and_an_edited_one_its_days() {
 
 #[test]
 fn a_window_added_through_the_old_version_gets_a_free_name() {
-    let hub = tdset(json!({"windows": [{"name": "w1", "from": "01:00", "to": "02:00", "replicas": 1}]}));
+    let hub = tdset(&json!({"windows": [{"name": "w1", "from": "01:00", "to": "02:00", "replicas": 1}]}));
     let mut shown = down(&TDSetKind, &hub);
     let added = json!({"startTime": 3, "endTime": 4, "replica": 2});
     shown["spec"]["schedulingConfig"].as_array_mut().unwrap().push(added);
@@ -156,25 +162,48 @@ fn a_window_added_through_the_old_version_gets_a_free_name() {
     assert_eq!(windows[1], json!({"name": "w2", "from": "03:00", "to": "04:00", "replicas": 2}));
 }
 
+fn with(annotations: &[(&str, Value)], part: &str) -> Value {
+    let annotations =
+        annotations.iter().map(|(name, value)| (format!("{PREFIX}{name}"), value.to_string().into()));
+    let annotations: Value = Value::Object(annotations.collect());
+    json!({"metadata": {"annotations": annotations}, part: {}})
+}
+
 #[test]
 fn a_forged_annotation_cannot_stand_in_for_what_the_old_version_shows() {
-    let forged = json!({"only": {"spec": {"replicas": 99, "timeZone": "Asia/Tokyo"}}}).to_string();
-    let object = json!({"metadata": {"annotations": {ANNOTATION: forged}}, "spec": {}});
-    assert_eq!(up(&TDSetKind, &object), json!({"spec": {"timeZone": "Asia/Tokyo"}}));
+    let forged = with(&[("spec.replicas", json!(99)), ("spec.timeZone", json!("Asia/Tokyo"))], "spec");
+    assert_eq!(up(&TDSetKind, &forged), json!({"spec": {"timeZone": "Asia/Tokyo"}}));
 }
 
 #[test]
 fn no_part_appears_that_was_not_there() {
-    let loss = json!({"only": {"spec": {"timeZone": "Asia/Tokyo"}}}).to_string();
-    let object = json!({"metadata": {"annotations": {ANNOTATION: loss}}, "status": {}});
-    assert_eq!(up(&TDSetKind, &object), json!({"status": {}}));
+    let partial = with(&[("spec.timeZone", json!("Asia/Tokyo"))], "status");
+    assert_eq!(up(&TDSetKind, &partial), json!({"status": {}}));
+}
+
+#[test]
+fn a_field_has_an_annotation_of_its_own_whatever_its_name() {
+    let label = json!({"metadata": {"labels": {"app.kubernetes.io/name": "a", "app.kubernetes.io~1": "b"}}});
+    let hub = tdset(
+        &json!({"timeZone": "Europe/Berlin", "target": {"create": {"image": "a", "podTemplate": label}}}),
+    );
+    let shown = down(&TDSetKind, &hub);
+    let annotations = shown["metadata"]["annotations"].as_object().unwrap();
+    assert_eq!(annotations[&format!("{PREFIX}spec.timeZone")], r#""Europe/Berlin""#);
+    assert_eq!(annotations.len(), 3, "{annotations:?}");
+    for key in annotations.keys() {
+        let name = key.strip_prefix(PREFIX).unwrap();
+        assert!(name.len() <= 63 && name.starts_with("spec.") && !name.contains('/'), "{key}");
+    }
+    assert_eq!(up(&TDSetKind, &shown), hub);
 }
 
 #[test]
 fn an_annotation_without_room_is_replaced_by_a_marker_and_the_stored_object_completes_the_write() {
-    let stored = tdset(json!({"target": {"create": {"image": "a", "command": ["x".repeat(300 * 1024)]}}}));
+    let stored = tdset(&json!({"target": {"create": {"image": "a", "command": ["x".repeat(300 * 1024)]}}}));
     let mut shown = down(&TDSetKind, &stored);
-    assert!(super::memory::is_dropped(shown["metadata"]["annotations"][ANNOTATION].as_str().unwrap()));
+    let annotations = serde_json::from_value(shown["metadata"]["annotations"].clone()).unwrap();
+    assert!(memory::is_dropped(&annotations));
     shown["spec"]["container"]["image"] = json!("b");
     let carried = lens().carry(up(&TDSetKind, &shown), &stored);
     let mut expected = stored;

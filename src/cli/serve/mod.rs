@@ -19,6 +19,7 @@ use tracing::info;
 
 use super::Failure;
 use crate::certs::{self, Handle, Publisher, Source};
+use crate::controllers::{self, Controlled, Numbers, tdset};
 use crate::install::guard::run_drift_guard;
 use crate::install::{self, Plan};
 use crate::runtime::readiness::Weight;
@@ -56,7 +57,8 @@ pub fn run(options: Options) -> Result<(), Failure> {
 
 async fn serve(options: Options) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let metrics = Metrics::default();
+    let numbers = Numbers::default();
+    let metrics = Metrics::new(|registry| numbers.register(registry));
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
@@ -75,9 +77,12 @@ async fn serve(options: Options) -> Result<(), Failure> {
         server.serve(life.draining()).await;
         Ok(())
     });
-    match options.mounted().filter(|_| options.webhook_only) {
-        Some(source) => keep_certificate(&supervisor, source, publisher),
-        None => work_in_cluster(&options, &supervisor, listener, publisher, certificates).await?,
+    if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
+        keep_certificate(&supervisor, source, publisher);
+    } else {
+        let cluster = cluster(&options, &supervisor, listener, publisher).await?;
+        let installed = keep_installed(&supervisor, &cluster, listener, certificates);
+        keep_working::<tdset::Operator>(&supervisor, &cluster.client, &numbers, installed);
     }
     Ok(supervisor.run(async || signals.next().await).await?)
 }
@@ -115,35 +120,35 @@ fn keep_certificate(supervisor: &Supervisor, source: Source, publisher: Publishe
     });
 }
 
-/// Everything that needs the Kubernetes API: the own authority, the installation, the controllers.
-async fn work_in_cluster(
+/// The cluster that this gate stands before.
+struct Cluster {
+    client: Client,
+    plan: Plan,
+}
+
+/// Finds the Kubernetes API, and with it a source of certificates.
+async fn cluster(
     options: &Options,
     supervisor: &Supervisor,
     listener: SocketAddr,
     publisher: Publisher,
-    certificates: Handle,
-) -> Result<(), Failure> {
+) -> Result<Cluster, Failure> {
     let client = Client::try_default().await.map_err(|source| Error::NoCluster { source: source.into() })?;
     let address = options.address(listener)?;
     let source = options.mounted().unwrap_or_else(|| options.authority(client.clone(), address.names()));
     keep_certificate(supervisor, source, publisher);
-
-    let plan = Plan { address, own_namespace: options.own_namespace(), bundle: None };
-    let (installed, once_installed) = watch::channel(false);
-    keep_installed(supervisor, client.clone(), plan, listener, certificates, installed);
-    drop((client, once_installed));
-    Ok(())
+    Ok(Cluster { client, plan: Plan { address, own_namespace: options.own_namespace(), bundle: None } })
 }
 
-/// Installs, and then guards what is installed.
+/// Installs, and then guards what is installed. What it returns turns true at the first time.
 fn keep_installed(
     supervisor: &Supervisor,
-    client: Client,
-    plan: Plan,
+    cluster: &Cluster,
     listener: SocketAddr,
     certificates: Handle,
-    installed: watch::Sender<bool>,
-) {
+) -> watch::Receiver<bool> {
+    let (client, plan) = (cluster.client.clone(), cluster.plan.clone());
+    let (installed, once_installed) = watch::channel(false);
     supervisor.restarted("installation", move |life| {
         let (client, mut plan) = (client.clone(), plan.clone());
         let (mut certificates, installed) = (certificates.clone(), installed.clone());
@@ -161,6 +166,29 @@ fn keep_installed(
                 never = run_drift_guard(client, plan, certificates) => match never {},
                 () = life.stopping() => Ok(()),
             }
+        }
+    });
+    once_installed
+}
+
+/// Works on the objects of a kind, once it is served.
+fn keep_working<Kind: Controlled>(
+    supervisor: &Supervisor,
+    client: &Client,
+    numbers: &Numbers,
+    installed: watch::Receiver<bool>,
+) {
+    let (client, numbers) = (client.clone(), numbers.clone());
+    supervisor.restarted(Kind::NAME, move |life| {
+        let (client, numbers, mut installed) = (client.clone(), numbers.clone(), installed.clone());
+        async move {
+            tokio::select! {
+                _ = installed.wait_for(|installed| *installed) => {}
+                () = life.stopping() => return Ok(()),
+            }
+            let ready = life.ready().clone();
+            controllers::run::<Kind>(client, numbers, move || ready.set(), life.stopping()).await;
+            Ok(())
         }
     });
 }

@@ -1,0 +1,162 @@
+//! How the commands write: results to standard output, everything else to standard error.
+//!
+//! Guarantees: nothing that comes from a manifest moves the cursor of a terminal or adds a line; a reader that stops
+//! reading (`| head`) is no error.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use clap::ValueEnum;
+use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
+use serde_saphyr::DoubleQuoted;
+
+use super::Failure;
+use super::input::Document;
+use crate::api::field::Path;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// YAML; documents separated by `---`.
+    #[default]
+    Yaml,
+    /// JSON, indented.
+    Json,
+}
+
+impl Format {
+    /// Objects as one text; several as JSON are one `List`.
+    ///
+    /// # Errors
+    /// An object that cannot be written.
+    pub fn write(self, mut objects: Vec<Value>) -> Result<String, Failure> {
+        match self {
+            Self::Yaml => yaml(&objects),
+            Self::Json if objects.len() == 1 => indented(&objects.remove(0)),
+            Self::Json => indented(&json!({ "apiVersion": "v1", "kind": "List", "items": objects })),
+        }
+    }
+}
+
+fn indented(value: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(value)? + "\n")
+}
+
+/// Values as YAML that readers of YAML 1.1 and 1.2 read alike.
+pub(super) fn yaml(values: &[Value]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for value in values {
+        // Long lines stay whole: folded ones read badly and differ badly.
+        let options = serde_saphyr::ser_options! { folded_wrap_chars: usize::MAX };
+        if !text.is_empty() {
+            text.push_str("---\n");
+        }
+        text.push_str(&serde_saphyr::to_string_with_options(&Quoted(value), options)?);
+    }
+    Ok(text)
+}
+
+/// A value whose times of day are all in quotes. YAML 1.1 takes `18:00` for a number of base 60 and `01:00` not; side
+/// by side they should look alike, as in what kubectl writes.
+struct Quoted<'a>(&'a Value);
+
+impl Serialize for Quoted<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Object(fields) => {
+                serializer.collect_map(fields.iter().map(|(key, value)| (key, Quoted(value))))
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Quoted)),
+            Value::String(text) if is_time(text) => DoubleQuoted(text).serialize(serializer),
+            other => other.serialize(serializer),
+        }
+    }
+}
+
+fn is_time(text: &str) -> bool {
+    let two_digits = |part: &str| part.len() == 2 && part.bytes().all(|one| one.is_ascii_digit());
+    text.split_once(':').is_some_and(|(hour, minute)| two_digits(hour) && two_digits(minute))
+}
+
+/// Writes a command's result.
+pub(super) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// A line about a field of an object: where, what, which field, why.
+pub(super) fn finding(
+    document: &Document,
+    place: &Path,
+    title: &str,
+    path: &Path,
+    text: &str,
+    line: u64,
+) -> String {
+    let item = if place.segments().is_empty() { String::new() } else { format!(" {place}") };
+    one_line(&if path.segments().is_empty() {
+        format!("{document}{item} {title}: {text}")
+    } else {
+        format!("{document}{item} {title}: {path}: {text} (line {line})")
+    })
+}
+
+/// `text` with control characters replaced by spaces.
+pub(super) fn one_line(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
+}
+
+/// Says what the user should know.
+pub(super) fn warning(text: &str) {
+    say("warning:", "33", &one_line(text));
+}
+
+/// Says what went wrong. Line breaks stay: an excerpt has several.
+pub(super) fn error(text: impl Display) {
+    let text = text.to_string();
+    let clean: Vec<_> = text.lines().map(one_line).collect();
+    say("error:", "31", &clean.join("\n"));
+}
+
+/// A line beside the result.
+pub(super) fn note(text: &str) {
+    // Nobody is left to be told that standard error is closed.
+    let _closed = writeln!(io::stderr().lock(), "{text}");
+}
+
+fn say(label: &str, colour: &str, text: &str) {
+    if io::stderr().is_terminal() {
+        note(&format!("\u{1b}[1;{colour}m{label}\u{1b}[0m {text}"));
+    } else {
+        note(&format!("{label} {text}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_reads_the_same_in_both_ages_of_yaml() {
+        let value = json!({
+            "from": "06:00", "to": "18:00", "schedule": "0 2 * * *", "version": "3.5", "mode": "on", "empty": {},
+            "long": "word ".repeat(60), "lines": "a\nb\n", "items": [{ "a": 1 }]
+        });
+        let text = yaml(&[value.clone(), json!({})]).unwrap();
+        assert!(text.starts_with(
+            "from: \"06:00\"\nto: \"18:00\"\nschedule: 0 2 * * *\nversion: \"3.5\"\nmode: \"on\"\n"
+        ));
+        assert!(text.ends_with("items:\n- a: 1\n---\n{}\n"), "{text}");
+        let read: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
+        assert_eq!(read, [value, json!({})]);
+    }
+
+    #[test]
+    fn a_manifest_cannot_move_the_cursor() {
+        assert_eq!(one_line("a\u{1b}[2Jb\nc"), "a [2Jb c");
+    }
+}

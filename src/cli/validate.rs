@@ -1,0 +1,389 @@
+//! `gatehouse validate`: the verdict of the gate, without a cluster.
+//!
+//! Guarantees: the same rules in the same order as at the gate, for a new object: unknown fields are faults (as
+//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure
+//! and meaning are judged, all faults at once, in the paths of the version that is written there.
+//! Assumes: an empty cluster. What depends on other objects, or on a stored one, only the gate can say.
+
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::convert::{below, remove, unknown_fields};
+use super::input::{self, Document, Files, Input, Subject};
+use super::{FAILED, Failure, OK, USAGE, output};
+use crate::api::ancestors::Note;
+use crate::api::field::{Fault, Path, Reason};
+use crate::api::judge::{self, Change, Written};
+use crate::api::{Kind, Version};
+use crate::runtime::clock;
+
+/// What `gatehouse validate` can be told.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Objects of other kinds are skipped. Manifests of the ancestors are judged as what convert makes of them.\n\n\
+                  Exit codes: 0 all objects are accepted, 1 one is refused, 2 the command line is wrong or something could \
+                  not be read."
+)]
+pub struct Options {
+    #[command(flatten)]
+    files: Files,
+    /// How the verdict is written.
+    #[arg(short, long, value_enum, default_value_t)]
+    output: Format,
+}
+
+/// How a verdict is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One line a fault on standard output; warnings and a summary on standard error.
+    #[default]
+    Text,
+    /// One JSON document on standard output.
+    Json,
+}
+
+/// Judges what it is told to.
+///
+/// # Errors
+/// Standard output does not take the verdict.
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let input = options.files.read();
+    let report = report(&input, clock::now());
+    match options.output {
+        Format::Json => output::print(&(serde_json::to_string_pretty(&report)? + "\n"))?,
+        Format::Text => {
+            input.unreadable.iter().for_each(output::error);
+            report.tell()?;
+        }
+    }
+    Ok(ExitCode::from(if !report.unreadable.is_empty() {
+        USAGE
+    } else if report.summary.refused > 0 {
+        FAILED
+    } else {
+        OK
+    }))
+}
+
+/// What the command says, whole.
+#[derive(Debug, Serialize)]
+struct Report {
+    accepted: bool,
+    summary: Summary,
+    objects: Vec<ObjectReport>,
+    unreadable: Vec<Unread>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Summary {
+    accepted: usize,
+    refused: usize,
+    skipped: usize,
+    unreadable: usize,
+}
+
+/// An object, and what the gate would say of it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ObjectReport {
+    file: String,
+    document: usize,
+    /// Which item, where the document is a list.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    item: String,
+    line: u64,
+    object: String,
+    verdict: Outcome,
+    /// The version that a manifest of an ancestor is judged as.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    judged_as: Option<&'static str>,
+    faults: Vec<Cause>,
+    warnings: Vec<String>,
+    /// The lines of the text form, made where everything is at hand.
+    #[serde(skip)]
+    lines: Lines,
+}
+
+#[derive(Debug, Default)]
+struct Lines {
+    faults: Vec<String>,
+    warnings: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    Accepted,
+    Refused,
+    Skipped,
+}
+
+/// A fault as in `Status.details.causes`, with its line.
+#[derive(Debug, Serialize)]
+struct Cause {
+    field: String,
+    reason: &'static str,
+    message: String,
+    line: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Unread {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    message: String,
+}
+
+impl Report {
+    fn tell(&self) -> Result<(), Failure> {
+        let mut text = String::new();
+        for judged in &self.objects {
+            judged.lines.warnings.iter().for_each(|line| output::warning(line));
+            for line in &judged.lines.faults {
+                text.push_str(line);
+                text.push('\n');
+            }
+        }
+        output::print(&text)?;
+        let Summary { accepted, refused, skipped, unreadable } = &self.summary;
+        let mut parts = vec![format!("{accepted} accepted"), format!("{refused} refused")];
+        if *skipped > 0 {
+            parts.push(format!("{skipped} of other kinds skipped"));
+        }
+        if *unreadable > 0 {
+            parts.push(format!("{unreadable} unreadable"));
+        }
+        output::note(&parts.join(", "));
+        Ok(())
+    }
+}
+
+fn report(input: &Input, now: Timestamp) -> Report {
+    let mut objects = Vec::new();
+    for document in &input.documents {
+        for (place, object) in document.objects() {
+            objects.push(judged(document, &place, &object, now));
+        }
+    }
+    let count = |outcome| objects.iter().filter(|judged| judged.verdict == outcome).count();
+    let unreadable = input
+        .unreadable
+        .iter()
+        .map(|error| Unread { file: error.file().map(str::to_owned), message: error.to_string() });
+    let unreadable: Vec<_> = unreadable.collect();
+    let summary = Summary {
+        accepted: count(Outcome::Accepted),
+        refused: count(Outcome::Refused),
+        skipped: count(Outcome::Skipped),
+        unreadable: unreadable.len(),
+    };
+    let accepted = summary.refused == 0 && summary.unreadable == 0;
+    Report { accepted, summary, objects, unreadable }
+}
+
+fn judged(document: &Document, place: &Path, object: &Value, now: Timestamp) -> ObjectReport {
+    let title = input::title(object);
+    let opinion = opinion(object, now);
+    let line = |path: &Path| document.line(&below(place, path));
+    let tell = |path: &Path, text: &str| output::finding(document, place, &title, path, text, line(path));
+    let faults = opinion.faults.iter();
+    let lines = Lines {
+        faults: faults.clone().map(|fault| tell(&fault.path, &fault.message())).collect(),
+        warnings: opinion.warnings.iter().map(|note| tell(&note.path, &note.text)).collect(),
+    };
+    ObjectReport {
+        file: document.file.clone(),
+        document: document.number,
+        item: place.to_string(),
+        line: line(&Path::root()),
+        verdict: match (opinion.skipped, opinion.faults.is_empty()) {
+            (true, _) => Outcome::Skipped,
+            (false, true) => Outcome::Accepted,
+            (false, false) => Outcome::Refused,
+        },
+        judged_as: opinion.judged_as,
+        faults: faults
+            .map(|fault| Cause {
+                field: fault.path.to_string(),
+                reason: fault.reason.cause(),
+                message: fault.message(),
+                line: line(&fault.path),
+            })
+            .collect(),
+        warnings: opinion.warnings.iter().map(note_text).collect(),
+        object: title,
+        lines,
+    }
+}
+
+fn note_text(note: &Note) -> String {
+    if note.path.segments().is_empty() { note.text.clone() } else { format!("{}: {}", note.path, note.text) }
+}
+
+/// What the gate would say of a new object.
+#[derive(Debug, Default)]
+struct Opinion {
+    skipped: bool,
+    judged_as: Option<&'static str>,
+    faults: Vec<Fault>,
+    warnings: Vec<Note>,
+}
+
+fn opinion(object: &Value, now: Timestamp) -> Opinion {
+    match input::subject(object) {
+        Err(fault) => Opinion { faults: vec![fault], ..Opinion::default() },
+        Ok(Subject::Other) => Opinion { skipped: true, ..Opinion::default() },
+        Ok(Subject::Ours(kind, version)) => new_object(kind, version, object.clone(), now),
+        Ok(Subject::Ancestor(ancestor, kind)) => {
+            let (adopted, notes) = ancestor.adopt(object.clone());
+            let version = Version::V1Alpha1;
+            let judged = new_object(kind, version, adopted, now);
+            let as_what = format!("judged as {}, which convert makes of it", version.api_version());
+            let mut warnings = vec![Note::new(Path::root(), as_what)];
+            warnings.extend(notes);
+            warnings.extend(judged.warnings);
+            Opinion {
+                judged_as: Some(version.api_version()),
+                faults: judged
+                    .faults
+                    .into_iter()
+                    .map(|fault| Fault { path: ancestor.path(&fault.path), ..fault })
+                    .collect(),
+                warnings,
+                ..judged
+            }
+        }
+    }
+}
+
+fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timestamp) -> Opinion {
+    let unknown = unknown_fields(kind, version, &object).into_iter();
+    let mut faults: Vec<_> = unknown.map(|path| unknown_field(kind, version, &object, &path)).collect();
+    for fault in &faults {
+        remove(&mut object, &fault.path);
+    }
+    let mut hub = judge::hub(kind, Written { version, object: &object });
+    let defaulted = kind.default(&mut hub, version);
+    let object = kind.lens().convert(hub, Version::V1, version);
+    let new = Written { version, object: &object };
+    let verdict = judge::judge(kind, &Change { new, old: None, author: version, now });
+    faults.extend(verdict.faults.into_iter().map(quoting));
+    if let Some(unnamed) = unnamed(&object)
+        && !faults.iter().any(|fault| fault.path == unnamed.path)
+    {
+        faults.push(unnamed);
+    }
+    let mut warnings: Vec<Note> = Vec::new();
+    for warning in defaulted.iter().chain(&verdict.warnings) {
+        let note = Note::new(Path::root(), warning.as_str());
+        if !warnings.contains(&note) {
+            warnings.push(note);
+        }
+    }
+    Opinion { faults, warnings, ..Opinion::default() }
+}
+
+/// The API server wants a name, or the beginning of one.
+fn unnamed(object: &Value) -> Option<Fault> {
+    let named = ["/metadata/name", "/metadata/generateName"].iter().any(|pointer| {
+        object.pointer(pointer).is_some_and(|name| name.as_str().is_some_and(|name| !name.is_empty()))
+    });
+    (!named).then(|| Fault::required(Path::metadata().at("name"), "name or generateName is required"))
+}
+
+fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> Fault {
+    let knows = |other: &Version| *other != version && !unknown_fields(kind, *other, object).contains(path);
+    let detail = match Version::ALL.into_iter().find(|other| knows(other)) {
+        Some(other) => format!("unknown field of {}; {other} has it", version.api_version()),
+        None => format!("unknown field of {}", version.api_version()),
+    };
+    Fault::forbidden(path.clone(), detail)
+}
+
+/// A text that looks like something else has to be quoted.
+fn quoting(mut fault: Fault) -> Fault {
+    let scalar = fault.value.as_deref().is_some_and(|value| {
+        serde_json::from_str(value).is_ok_and(|value: Value| value.is_number() || value.is_boolean())
+    });
+    if fault.reason == Reason::TypeInvalid && scalar && fault.detail == "must be of type string" {
+        fault.detail.push_str("; in YAML a text that looks like a number or yes, no, on, off needs quotes");
+    }
+    fault
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn faults(object: &Value) -> Vec<String> {
+        opinion(object, Timestamp::UNIX_EPOCH).faults.iter().map(ToString::to_string).collect()
+    }
+
+    fn etcd(spec: &Value) -> Value {
+        json!({ "apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": { "name": "a" }, "spec": spec })
+    }
+
+    #[test]
+    fn what_creation_fills_in_is_not_missing() {
+        assert_eq!(faults(&etcd(&json!({}))), Vec::<String>::new());
+    }
+
+    #[test]
+    fn an_unknown_field_is_a_fault_and_says_who_has_it() {
+        assert_eq!(
+            faults(&etcd(&json!({ "size": 3, "replicass": 3 }))),
+            [
+                "spec.size: Forbidden: unknown field of gatehouse.dev/v1; v1alpha1 has it",
+                "spec.replicass: Forbidden: unknown field of gatehouse.dev/v1",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_number_in_place_of_a_text_asks_for_quotes() {
+        let faults = faults(&etcd(&json!({ "version": 3.5 })));
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        assert!(
+            faults[0].starts_with("spec.version: Invalid value: 3.5: must be of type string; "),
+            "{faults:?}"
+        );
+        assert!(faults[0].ends_with("needs quotes"), "{faults:?}");
+    }
+
+    #[test]
+    fn an_object_without_a_name_is_refused_and_one_with_the_beginning_of_one_is_not() {
+        let mut object = etcd(&json!({}));
+        object["metadata"] = json!({});
+        let refused = faults(&object);
+        assert_eq!(refused.len(), 1, "{refused:?}");
+        assert!(
+            refused[0].starts_with("metadata.name: Required value: name or generateName "),
+            "{refused:?}"
+        );
+        object["metadata"] = json!({ "generateName": "a-" });
+        assert_eq!(faults(&object), Vec::<String>::new());
+    }
+
+    #[test]
+    fn faults_of_an_ancestor_are_told_in_its_own_fields() {
+        let object = json!({
+            "apiVersion": "mycompany.com/v1alpha1", "kind": "EtcdCluster", "metadata": { "name": "a" },
+            "spec": { "replicas": "three" }
+        });
+        let opinion = opinion(&object, Timestamp::UNIX_EPOCH);
+        assert_eq!(opinion.judged_as, Some("gatehouse.dev/v1alpha1"));
+        assert_eq!(opinion.faults[0].path.to_string(), "spec.replicas");
+    }
+
+    #[test]
+    fn other_kinds_are_skipped_and_other_versions_of_ours_refused() {
+        assert!(opinion(&json!({ "apiVersion": "v1", "kind": "Namespace" }), Timestamp::UNIX_EPOCH).skipped);
+        assert_eq!(faults(&json!({ "apiVersion": "gatehouse.dev/v1beta1", "kind": "TDSet" })).len(), 1);
+    }
+}

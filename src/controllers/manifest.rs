@@ -1,0 +1,238 @@
+//! What is applied, as data: an object and where it belongs. Pure.
+//!
+//! Guarantees: [`Manifest::missing_from`] is false for an object that this manifest was applied to and whose fields
+//! nobody else has changed since; so what is settled is never written again. Two questions are asked:
+//!
+//! - Was *this* applied last? A hash of the manifest rides in an annotation, so that a field which a manifest no
+//!   longer has is noticed too.
+//! - Is it all still there? Every field of the manifest is looked for in the object. What the API server adds
+//!   (defaults), leaves out (zero values) or spells in another way (quantities) makes no difference.
+//!
+//! Never: notices what others add to a list of ours; server-side apply leaves that to them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use kube::core::ApiResource;
+use kube::{Resource, ResourceExt as _};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::api::quantity::Quantity;
+
+/// The annotation with the hash of what was applied last.
+pub const APPLIED_HASH: &str = "gatehouse.dev/applied-hash";
+
+/// Bytes of the hash that are kept.
+const HASH_LENGTH: usize = 16;
+
+/// Fields whose values, or whose values' values, are quantities.
+const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "divisor"];
+
+/// Where an object is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Place {
+    /// Its type.
+    pub resource: ApiResource,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Place {
+    /// Where `object` is.
+    pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
+        Self {
+            resource: ApiResource::erase::<K>(&()),
+            namespace: object.namespace().unwrap_or_default(),
+            name: object.name_any(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    /// `deployments shop/cart`.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}/{}", self.resource.plural, self.namespace, self.name)
+    }
+}
+
+/// An object to apply: only the fields that are ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Manifest {
+    /// Where it belongs.
+    pub place: Place,
+    /// The fields.
+    pub object: Value,
+}
+
+impl Manifest {
+    /// The fields that `object` has. What cannot be written as JSON, which no type of the API is, becomes empty.
+    pub fn of<K: Resource<DynamicType = ()> + Serialize>(object: &K) -> Self {
+        let place = Place::of(object);
+        let mut fields = json!({"apiVersion": place.resource.api_version, "kind": place.resource.kind});
+        if let (Value::Object(fields), Ok(Value::Object(more))) = (&mut fields, serde_json::to_value(object))
+        {
+            fields.extend(more);
+            fields.shift_remove("status");
+        }
+        Self { place, object: fields }
+    }
+
+    /// Only `fields`, for the object of that `uid` that is at `place`: another one of that name is left alone, for
+    /// the API server answers a foreign uid with a conflict.
+    #[must_use]
+    pub fn part(place: Place, uid: &str, fields: Value) -> Self {
+        let mut object = json!({
+            "apiVersion": place.resource.api_version,
+            "kind": place.resource.kind,
+            "metadata": {"name": place.name, "namespace": place.namespace, "uid": uid},
+        });
+        if let (Value::Object(object), Value::Object(fields)) = (&mut object, fields) {
+            object.extend(fields);
+        }
+        Self { place, object }
+    }
+
+    /// With the annotation that tells it from the one applied before.
+    #[must_use]
+    pub fn stamped(mut self) -> Self {
+        let hash = hash(&self.object.to_string(), HASH_LENGTH);
+        if let Some(annotations) = annotations(&mut self.object) {
+            annotations.insert(APPLIED_HASH.to_owned(), hash.into());
+        }
+        self
+    }
+
+    /// For the object of that `uid` alone.
+    #[must_use]
+    pub fn only_for(mut self, uid: &str) -> Self {
+        if let Some(Value::Object(metadata)) = self.object.get_mut("metadata") {
+            metadata.insert("uid".to_owned(), uid.into());
+        }
+        self
+    }
+
+    /// Whether applying this would change `actual`.
+    pub fn missing_from<K: Serialize>(&self, actual: &K) -> bool {
+        let Ok(actual) = serde_json::to_value(actual) else { return true };
+        ["metadata", "spec", "data"].into_iter().any(|part| match (self.object.get(part), actual.get(part)) {
+            (None, _) => false,
+            (Some(wanted), Some(actual)) => !covers(actual, wanted, false),
+            (Some(_), None) => true,
+        })
+    }
+}
+
+/// The first bytes of a hash of `text`, as hexadecimal digits.
+#[must_use]
+pub fn hash(text: &str, bytes: usize) -> String {
+    let hash = digest(&SHA256, text.as_bytes());
+    hash.as_ref().iter().take(bytes).fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
+}
+
+fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let metadata = object.get_mut("metadata")?.as_object_mut()?;
+    metadata.entry("annotations").or_insert_with(|| json!({})).as_object_mut()
+}
+
+/// Whether all of `wanted` is in `actual`. `quantities` is set below a field that has such.
+fn covers(actual: &Value, wanted: &Value, quantities: bool) -> bool {
+    match (actual, wanted) {
+        (Value::Object(actual), Value::Object(wanted)) => wanted.iter().all(|(name, wanted)| {
+            let quantities = quantities || QUANTITIES.contains(&name.as_str());
+            actual.get(name).map_or_else(|| is_zero(wanted), |actual| covers(actual, wanted, quantities))
+        }),
+        (Value::Array(actual), Value::Array(wanted)) if wanted.iter().any(Value::is_object) => {
+            wanted.iter().all(|wanted| actual.iter().any(|actual| covers(actual, wanted, quantities)))
+        }
+        (Value::String(actual), Value::String(wanted)) if quantities => {
+            let amount = |text: &str| Quantity::from(text).amount().ok();
+            actual == wanted || (amount(wanted).is_some() && amount(actual) == amount(wanted))
+        }
+        _ => actual == wanted,
+    }
+}
+
+/// Whether it is what Go leaves out of JSON where a field says `omitempty`.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Bool(true) => false,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// Labels or annotations from pairs.
+#[must_use]
+pub fn pairs<const COUNT: usize>(of: [(&str, &str); COUNT]) -> BTreeMap<String, String> {
+    of.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    fn settled(wanted: &Value, actual: &Value) -> bool {
+        let place =
+            Place { resource: ApiResource::erase::<ConfigMap>(&()), namespace: "a".into(), name: "b".into() };
+        !Manifest { place, object: wanted.clone() }.missing_from(actual)
+    }
+
+    #[test]
+    fn what_the_api_server_adds_leaves_out_or_spells_otherwise_is_no_difference() {
+        let wanted = json!({"spec": {
+            "env": [{"name": "A", "value": ""}],
+            "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}},
+            "args": ["a", "b"],
+        }});
+        let actual = json!({"spec": {
+            "env": [{"name": "INJECTED", "value": "1"}, {"name": "A"}],
+            "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {}},
+            "args": ["a", "b"],
+            "dnsPolicy": "ClusterFirst",
+        }});
+        assert!(settled(&wanted, &actual));
+    }
+
+    #[test]
+    fn a_field_that_another_changed_or_removed_is_missing() {
+        let wanted = json!({"spec": {"image": "a:1.0", "args": ["a"], "env": [{"name": "A", "value": "1"}], "on": true}});
+        assert!(settled(&wanted, &wanted));
+        for (path, value) in [
+            ("/spec/image", json!("a:1.00")),
+            ("/spec/args", json!(["a", "b"])),
+            ("/spec/env/0/value", json!("2")),
+            ("/spec/env", json!([])),
+            ("/spec/on", json!(null)),
+        ] {
+            let mut actual = wanted.clone();
+            *actual.pointer_mut(path).unwrap() = value;
+            assert!(!settled(&wanted, &actual), "{path}");
+        }
+        assert!(!settled(&wanted, &json!({"metadata": {}})));
+    }
+
+    #[test]
+    fn a_field_that_is_no_longer_wanted_shows_in_the_hash() {
+        let stamp = |object: Value| {
+            let place = Place {
+                resource: ApiResource::erase::<ConfigMap>(&()),
+                namespace: "a".into(),
+                name: "b".into(),
+            };
+            Manifest { place, object }.stamped()
+        };
+        let before = stamp(json!({"metadata": {"name": "b"}, "data": {"x": "1", "y": "2"}}));
+        let after = stamp(json!({"metadata": {"name": "b"}, "data": {"x": "1"}}));
+        assert!(!before.missing_from(&before.object));
+        assert!(after.missing_from(&before.object));
+    }
+}

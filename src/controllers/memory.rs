@@ -1,0 +1,39 @@
+//! What one process remembers of objects between two passes.
+//!
+//! Guarantees: nothing that matters is here alone; without it a pass is only less precise or does a call too many.
+//! What is forgotten when: with the object.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Something for each object, by uid.
+#[derive(Default)]
+pub struct Memory<Item>(Mutex<HashMap<String, Item>>);
+
+impl<Item: Clone + Default> Memory<Item> {
+    /// What is known of an object.
+    pub fn of(&self, uid: &str) -> Item {
+        self.lock().get(uid).cloned().unwrap_or_default()
+    }
+
+    /// Changes what is known of an object.
+    pub fn update<Output>(&self, uid: &str, change: impl FnOnce(&mut Item) -> Output) -> Output {
+        change(self.lock().entry(uid.to_owned()).or_default())
+    }
+
+    /// The object is gone, or there is nothing left to know.
+    pub fn forget(&self, uid: &str) {
+        self.lock().remove(uid);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Item>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<Item> fmt::Debug for Memory<Item> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Memory")
+    }
+}

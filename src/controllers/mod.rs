@@ -1,0 +1,191 @@
+//! The operator: what works on the objects that the gate lets in.
+//!
+//! ```text
+//!  watch of the kind ──▶ store ─┐                    ┌▶ apply, delete ──▶ API server
+//!  watches of what is made ─────┼▶ queue ─▶ a pass ──┤                        │
+//!  a pass's own wake ───────────┘   observe, plan    └▶ report: status, events │
+//!            ▲                                                                 │
+//!            └─────────────────── what changed ◀───────────────────────────────┘
+//! ```
+//!
+//! Guarantees: one pass at a time for an object; passes of different objects run side by side, up to a limit; an
+//! object that no release can read holds up no other; a pass that fails is tried again, later and later.
+//! Assumes: nobody else works on these objects; who does is decided elsewhere.
+//! Never: writes where nothing has changed; finds its work by polling.
+//!
+//! One folder a kind, with the same files in each: `mod` (reconcile), `observe` (all reads), `plan` (pure), `status`
+//! (pure), `resources` (pure builders).
+
+pub mod cache;
+pub mod manifest;
+pub mod memory;
+pub mod metrics;
+pub mod outcome;
+pub mod step;
+pub mod tdset;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::future::{self, FutureExt as _};
+use futures::stream::{BoxStream, StreamExt as _};
+use kube::core::DeserializeGuard;
+use kube::runtime::controller::{Action, Config, Controller};
+use kube::runtime::reflector::{self, ObjectRef};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::sync::watch;
+use tracing::{debug, warn};
+
+use crate::runtime::clock;
+use memory::Memory;
+pub use metrics::Numbers;
+use outcome::{Error, Outcome};
+
+/// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
+/// busy and not yet queueing for long.
+const CONCURRENCY: u16 = 32;
+
+/// An object as it is watched: one that no release can read still has its metadata.
+///
+/// A watch of the bare type would fail as a whole over one such object (stored before a rule existed, or while a
+/// definition was another), and with it the work on all others.
+pub type Watched<Object> = DeserializeGuard<Object>;
+
+/// Where passes are asked for.
+pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
+
+/// A kind that is worked on.
+pub trait Controlled: Send + Sync + Sized + 'static {
+    /// The kind, in the stored version: what is watched is not converted.
+    type Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static;
+
+    /// The controller's name in logs, metrics and events.
+    const NAME: &'static str;
+
+    /// What the passes need, and the objects whose parts have changed, from watches of those parts.
+    fn start(client: Client, numbers: &Numbers) -> (Self, Triggers<Self::Object>);
+
+    /// Resolves when passes can run; false when they never will. Called once: a store wakes only the last of those
+    /// who wait for it.
+    fn ready(&self) -> impl Future<Output = bool> + Send;
+
+    /// One pass over one object.
+    fn reconcile(
+        &self,
+        object: Arc<Watched<Self::Object>>,
+    ) -> impl Future<Output = Result<Outcome, Error>> + Send;
+
+    /// The object of that uid is gone.
+    fn forget(&self, uid: &str);
+}
+
+struct Context<Kind> {
+    kind: Kind,
+    failures: Memory<u32>,
+    numbers: Numbers,
+    /// Whether passes can run.
+    ready: watch::Sender<bool>,
+}
+
+impl<Kind: Controlled> Context<Kind> {
+    fn heed(&self, event: &Event<Watched<Kind::Object>>) {
+        if let Event::Delete(object) = event
+            && let Some(uid) = &object.meta().uid
+        {
+            self.kind.forget(uid);
+            self.failures.forget(uid);
+        }
+    }
+
+    /// A pass, counted and logged.
+    async fn pass(self: Arc<Self>, object: Arc<Watched<Kind::Object>>) -> Result<Action, Error> {
+        // The sender is in `self`.
+        let mut ready = self.ready.subscribe();
+        let _never = ready.wait_for(|ready| *ready).await.map(|_| ());
+        let begun = clock::instant();
+        let uid = object.meta().uid.clone().unwrap_or_default();
+        let ended = self.kind.reconcile(Arc::clone(&object)).await;
+        let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
+        self.numbers.passed(Kind::NAME, result, begun.elapsed());
+        if ended.is_ok() {
+            self.failures.forget(&uid);
+        }
+        debug!(controller = Kind::NAME, object = %named(&*object), result, "pass");
+        ended.map(Outcome::action)
+    }
+
+    /// How soon a pass that failed is tried again.
+    fn failed(&self, object: &Watched<Kind::Object>, error: &Error) -> Action {
+        let uid = object.meta().uid.as_deref().unwrap_or_default();
+        let failures = self.failures.update(uid, |failures| {
+            *failures = failures.saturating_add(1);
+            *failures
+        });
+        let pause = error.class().pause(failures);
+        let error = error.said();
+        warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "pass failed");
+        Action::requeue(pause)
+    }
+}
+
+fn named<K: Resource>(object: &K) -> String {
+    format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
+}
+
+/// Works on all objects of a kind until `stop` resolves, and then until the passes that run have ended. `ready` is
+/// called when the first pass can run. Dropping the future cancels the passes.
+pub async fn run<Kind: Controlled>(
+    client: Client,
+    numbers: Numbers,
+    ready: impl FnOnce() + Send,
+    stop: impl Future<Output = ()> + Send + 'static,
+) {
+    let (kind, triggers) = Kind::start(client.clone(), &numbers);
+    let context =
+        Arc::new(Context { kind, failures: Memory::default(), numbers, ready: watch::Sender::new(false) });
+    let (store, writer) = reflector::store();
+    let heeding = Arc::clone(&context);
+    let objects = watcher(Api::<Watched<Kind::Object>>::all(client), watcher::Config::default())
+        .default_backoff()
+        .modify(|object| object.managed_fields_mut().clear())
+        .inspect(move |event| {
+            if let Ok(event) = event {
+                heeding.heed(event);
+            }
+        })
+        .reflect(writer)
+        .applied_objects()
+        .predicate_filter(predicates::generation, PredicateConfig::default())
+        .filter_map(|object| {
+            // The watch begins again by itself; the queue would stop meanwhile, other triggers and all.
+            let found = object.inspect_err(|error| warn!(controller = Kind::NAME, %error, "failed to watch"));
+            future::ready(found.ok().map(Ok))
+        });
+    let passes = Controller::for_stream(objects, store.clone())
+        .with_config(Config::default().concurrency(CONCURRENCY))
+        .reconcile_on(triggers)
+        .graceful_shutdown_on(stop.shared())
+        .run(
+            |object, context: Arc<Context<Kind>>| context.pass(object),
+            |object, error, context| context.failed(&object, error),
+            Arc::clone(&context),
+        )
+        .for_each(|_| future::ready(()));
+    let once_ready = async {
+        if store.wait_until_ready().await.is_ok() && context.kind.ready().await {
+            context.ready.send_replace(true);
+            ready();
+        }
+    };
+    // Readiness never comes where the watches fail for good; the passes end when they are told to.
+    let mut passes = std::pin::pin!(passes.fuse());
+    tokio::select! {
+        () = &mut passes => return,
+        () = once_ready => {}
+    }
+    passes.await;
+}

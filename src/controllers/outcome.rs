@@ -1,0 +1,204 @@
+//! How a pass over one object ended, and when the next one is.
+//!
+//! Guarantees: an outcome is no error. What failed has a class, and the class alone decides how soon it is tried
+//! again: later and later where the API server is in trouble, at once where somebody else wrote first.
+
+use std::time::Duration;
+
+use kube::core::Status;
+use kube::runtime::controller::Action;
+
+use crate::certs::call;
+use crate::runtime::supervisor::chain;
+
+/// How a pass ended that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// All is as it should be; the next look is after that time.
+    Done(Duration),
+    /// Something was written, and what comes of it is looked at when it shows, after that time at the latest.
+    Waiting(Duration),
+    /// The API server refuses what the object asks for; the object says so. Tried again after that time.
+    Refused(Duration),
+    /// Nothing can be done until somebody changes the object; the object says so.
+    Invalid,
+    /// The object is being deleted: nothing is done for it any more.
+    Leaving,
+}
+
+impl Outcome {
+    /// When the next pass is, events aside.
+    #[must_use]
+    pub fn action(self) -> Action {
+        match self {
+            Self::Done(again) | Self::Waiting(again) | Self::Refused(again) => Action::requeue(again),
+            Self::Invalid | Self::Leaving => Action::await_change(),
+        }
+    }
+
+    /// One word for metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::Waiting(_) => "waiting",
+            Self::Refused(_) => "refused",
+            Self::Invalid => "invalid",
+            Self::Leaving => "leaving",
+        }
+    }
+}
+
+/// What kind of failure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// It may well succeed next time: no answer, too many requests, trouble inside the API server.
+    Transient,
+    /// Somebody else wrote first: look again, then decide again.
+    Conflict,
+    /// It will fail until something changes: refused as invalid, forbidden, over a quota.
+    Permanent,
+}
+
+/// First and longest pause after a failure of each class.
+const PAUSES: [(Class, Duration, Duration); 3] = [
+    (Class::Conflict, Duration::from_millis(50), Duration::from_secs(5)),
+    (Class::Transient, Duration::from_millis(500), Duration::from_secs(30)),
+    (Class::Permanent, Duration::from_secs(5), Duration::from_mins(5)),
+];
+
+impl Class {
+    /// How long to wait after that many failures in a row, from 1.
+    #[must_use]
+    pub fn pause(self, failures: u32) -> Duration {
+        let (first, longest) = PAUSES
+            .into_iter()
+            .find_map(|(class, first, longest)| (class == self).then_some((first, longest)))
+            .unwrap_or_default();
+        let factor = 2_u32.checked_pow(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        first.checked_mul(factor).map_or(longest, |pause| pause.min(longest))
+    }
+
+    /// One word for metrics.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Transient => "transient",
+            Self::Conflict => "conflict",
+            Self::Permanent => "permanent",
+        }
+    }
+}
+
+/// A call to the API server that failed, and what it was for.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to {verb} {object}")]
+pub struct Error {
+    /// What was tried.
+    pub verb: &'static str,
+    /// What it was tried on: `deployments shop/cart`.
+    pub object: String,
+    /// What came of it.
+    pub source: call::Error,
+}
+
+impl Error {
+    /// What kind of failure it is.
+    #[must_use]
+    pub fn class(&self) -> Class {
+        match &self.source {
+            call::Error::Refused(status) => match status.code {
+                409 => Class::Conflict,
+                408 | 429 | 500.. => Class::Transient,
+                _ => Class::Permanent,
+            },
+            call::Error::Broken(_) | call::Error::Timeout => Class::Transient,
+        }
+    }
+
+    /// What may be said of it where others read: the API server's reason and the fields that it names. Its message is
+    /// left out, for it may repeat values.
+    #[must_use]
+    pub fn said(&self) -> String {
+        let why = match &self.source {
+            call::Error::Refused(status) => reason(status),
+            // What the decoder says may repeat a value.
+            call::Error::Broken(error) if matches!(**error, kube::Error::SerdeError(_)) => {
+                "the answer could not be read".to_owned()
+            }
+            call::Error::Broken(error) => chain(&**error),
+            call::Error::Timeout => "there was no answer".to_owned(),
+        };
+        format!("{self}: {why}")
+    }
+}
+
+fn reason(status: &Status) -> String {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let fields: Vec<_> = causes.map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
+    match fields.as_slice() {
+        [] => format!("{} ({})", status.reason, status.code),
+        fields => format!("{} ({}): {}", status.reason, status.code, fields.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::response::{StatusCause, StatusDetails};
+
+    use super::*;
+
+    fn refused(code: u16, reason: &str) -> Error {
+        let status =
+            Status { code, reason: reason.to_owned(), message: "hunter2".to_owned(), ..Status::default() };
+        Error {
+            verb: "apply",
+            object: "deployments a/b".to_owned(),
+            source: call::Error::Refused(Box::new(status)),
+        }
+    }
+
+    #[test]
+    fn the_class_follows_from_the_answer() {
+        for (code, class) in [
+            (409, Class::Conflict),
+            (429, Class::Transient),
+            (500, Class::Transient),
+            (503, Class::Transient),
+            (400, Class::Permanent),
+            (403, Class::Permanent),
+            (422, Class::Permanent),
+        ] {
+            assert_eq!(refused(code, "").class(), class, "{code}");
+        }
+    }
+
+    #[test]
+    fn pauses_grow_up_to_a_limit() {
+        let pauses: Vec<_> = (1..9).map(|failures| Class::Transient.pause(failures).as_millis()).collect();
+        assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+        assert_eq!(Class::Conflict.pause(u32::MAX), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn what_is_said_names_fields_and_repeats_no_value() {
+        let mut error = refused(422, "Invalid");
+        if let call::Error::Refused(status) = &mut error.source {
+            let cause = StatusCause {
+                reason: "FieldValueInvalid".to_owned(),
+                message: "Invalid value: \"hunter2\"".to_owned(),
+                field: "spec.template".to_owned(),
+            };
+            status.details = Some(StatusDetails {
+                causes: vec![cause],
+                name: String::new(),
+                group: String::new(),
+                kind: String::new(),
+                uid: String::new(),
+                retry_after_seconds: 0,
+            });
+        }
+        let expected = "failed to apply deployments a/b: Invalid (422): spec.template (FieldValueInvalid)";
+        assert_eq!(error.said(), expected);
+    }
+}

@@ -1,0 +1,174 @@
+//! What a plan may ask for, and the one interpreter that does it.
+//!
+//! Guarantees: each call has a limit; nothing is written to an object that is not ours; an event that could not be
+//! published holds nothing up.
+//!
+//! On force. An object that was not there is applied *without* force: should somebody else have made one of the same
+//! name meanwhile, differing fields are a conflict and the object stays theirs. An object that was seen to be ours is
+//! applied with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field
+//! that somebody else has taken over there is taken back. What the manifest leaves out belongs to whoever wrote it.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Api, Client, ResourceExt as _};
+use tracing::{debug, warn};
+
+use super::manifest::{Manifest, Place};
+use super::outcome::Error;
+use crate::certs::call::{self, call};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Apply a manifest.
+    Apply(Apply),
+    /// Delete the object of that uid at that place.
+    Delete {
+        /// Where it is.
+        place: Place,
+        /// Which one it is.
+        uid: String,
+    },
+    /// Merge these fields into the object's status.
+    ///
+    /// Not applied: to apply, the API server has to make sense of the whole object, and answers 500 for one that its
+    /// schema does not fit, which is when there is most to say.
+    Status {
+        /// The fields; null takes one away.
+        manifest: Manifest,
+        /// As whom.
+        manager: &'static str,
+    },
+    /// Tell of something.
+    Event(Note),
+}
+
+/// A manifest and how it is applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apply {
+    /// What.
+    pub manifest: Manifest,
+    /// As whom.
+    pub manager: &'static str,
+    /// Resource version of the object that is there and ours; then it is applied with force.
+    pub seen: Option<String>,
+}
+
+/// An event of the object that is worked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Whether somebody should look.
+    pub warning: bool,
+    /// Why, in one CamelCase word.
+    pub reason: &'static str,
+    /// What was done, in one CamelCase word.
+    pub action: &'static str,
+    /// A sentence.
+    pub text: String,
+}
+
+/// Longest note that the API server takes, in bytes.
+const LONGEST_NOTE: usize = 1024;
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Effect {
+    /// Whether it changed anything.
+    pub changed: bool,
+    /// Resource version of the object afterwards.
+    pub resource_version: Option<String>,
+}
+
+impl Effect {
+    const NONE: Self = Self { changed: false, resource_version: None };
+}
+
+/// Does what plans ask for.
+#[derive(Clone)]
+pub struct Interpreter {
+    client: Client,
+    reporter: Reporter,
+}
+
+impl Interpreter {
+    /// Acts through `client`; events are reported by `controller` on this host.
+    #[must_use]
+    pub fn new(client: Client, controller: &str) -> Self {
+        Self { client, reporter: controller.into() }
+    }
+
+    /// Does one thing for the object `regarding`.
+    ///
+    /// # Errors
+    /// When the API server refuses it or does not answer.
+    pub async fn perform(&self, step: &Step, regarding: &ObjectReference) -> Result<Effect, Error> {
+        match step {
+            Step::Apply(apply) => self.apply(apply).await,
+            Step::Status { manifest, manager } => self.say(manifest, manager).await,
+            Step::Delete { place, uid } => self.delete(place, uid).await,
+            Step::Event(note) => {
+                self.publish(note, regarding).await;
+                Ok(Effect::NONE)
+            }
+        }
+    }
+
+    async fn apply(&self, apply: &Apply) -> Result<Effect, Error> {
+        let place = &apply.manifest.place;
+        let mut params = PatchParams::apply(apply.manager);
+        params.force = apply.seen.is_some();
+        let patch = Patch::Apply(&apply.manifest.object);
+        let answer = call(self.api(place).patch(&place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("apply", place))?.resource_version();
+        let changed = apply.seen.is_none() || apply.seen != after;
+        debug!(object = %place, manager = apply.manager, changed, "applied");
+        Ok(Effect { changed, resource_version: after })
+    }
+
+    async fn say(&self, manifest: &Manifest, manager: &str) -> Result<Effect, Error> {
+        let place = &manifest.place;
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(&manifest.object);
+        let answer = call(self.api(place).patch_status(&place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("write the status of", place))?.resource_version();
+        debug!(object = %place, "status written");
+        Ok(Effect { changed: true, resource_version: after })
+    }
+
+    async fn delete(&self, place: &Place, uid: &str) -> Result<Effect, Error> {
+        let only = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+        let params = DeleteParams { preconditions: Some(only), ..DeleteParams::background() };
+        match call(self.api(place).delete(&place.name, &params)).await {
+            Ok(_) => Ok(Effect { changed: true, resource_version: None }),
+            Err(error) if error.is_not_found() => Ok(Effect::NONE),
+            Err(error) => Err(failed("delete", place)(error)),
+        }
+    }
+
+    /// Each event by a recorder of its own: a recorder folds events of one reason into the first one's note, and
+    /// the notes are what differs.
+    async fn publish(&self, note: &Note, regarding: &ObjectReference) {
+        let mut text = note.text.clone();
+        text.truncate(text.floor_char_boundary(LONGEST_NOTE));
+        let event = Event {
+            type_: if note.warning { EventType::Warning } else { EventType::Normal },
+            reason: note.reason.to_owned(),
+            note: Some(text),
+            action: note.action.to_owned(),
+            secondary: None,
+        };
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = call(recorder.publish(&event, regarding)).await {
+            warn!(reason = note.reason, %error, "failed to publish an event");
+        }
+    }
+
+    fn api(&self, place: &Place) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource)
+    }
+}
+
+fn failed<'a>(verb: &'static str, place: &'a Place) -> impl FnOnce(call::Error) -> Error + use<'a> {
+    move |source| Error { verb, object: place.to_string(), source }
+}

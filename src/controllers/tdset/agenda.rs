@@ -1,0 +1,90 @@
+//! Whose count is due, so that counts come before everything else.
+//!
+//! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and
+//! the queue knows no order among them and the counts still to be written. So whoever is not due gives way to whoever
+//! is. Nobody waits for long: a count that is due for more than [`PATIENCE`] has met with some obstacle.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use jiff::{SignedDuration, Timestamp};
+
+/// How long others give way to a count.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
+
+/// When which object is due next.
+#[derive(Debug, Default)]
+pub struct Agenda(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    times: HashMap<Arc<str>, Timestamp>,
+    order: BTreeSet<(Timestamp, Arc<str>)>,
+}
+
+impl Entries {
+    fn remove(&mut self, uid: &str) {
+        if let Some((uid, time)) = self.times.remove_entry(uid) {
+            self.order.remove(&(time, uid));
+        }
+    }
+}
+
+impl Agenda {
+    /// The object is due at that time next, or not at all.
+    pub fn expect(&self, uid: &str, due: Option<Timestamp>) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.remove(uid);
+        if let Some(time) = due {
+            let uid: Arc<str> = Arc::from(uid);
+            entries.times.insert(Arc::clone(&uid), time);
+            entries.order.insert((time, uid));
+        }
+    }
+
+    /// Whether a pass over the object has to wait, for others are due and it is not. One that is due is so no more.
+    pub fn gives_way(&self, uid: &str, now: Timestamp) -> bool {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if entries.times.get(uid).is_some_and(|time| *time <= now) {
+            entries.remove(uid);
+            return false;
+        }
+        let oldest = now.checked_sub(PATIENCE).unwrap_or(Timestamp::MIN);
+        let none: Arc<str> = Arc::from("");
+        entries.order.range((oldest, none)..).next().is_some_and(|(time, _)| *time <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn who_is_not_due_gives_way_to_who_is_until_that_one_had_its_pass() {
+        let agenda = Agenda::default();
+        agenda.expect("a", Some(second(100)));
+        agenda.expect("b", Some(second(100)));
+        agenda.expect("c", Some(second(200)));
+        assert!(!agenda.gives_way("c", second(99)));
+        assert!(agenda.gives_way("c", second(100)));
+        assert!(agenda.gives_way("new", second(100)));
+        assert!(!agenda.gives_way("a", second(100)));
+        assert!(agenda.gives_way("a", second(100)));
+        assert!(!agenda.gives_way("b", second(100)));
+        assert!(!agenda.gives_way("c", second(100)));
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_never_comes() {
+        let agenda = Agenda::default();
+        agenda.expect("gone", Some(second(100)));
+        assert!(agenda.gives_way("a", second(130)));
+        assert!(!agenda.gives_way("a", second(131)));
+        agenda.expect("gone", None);
+        assert!(!agenda.gives_way("a", second(110)));
+    }
+}

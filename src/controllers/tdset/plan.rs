@@ -1,0 +1,222 @@
+//! What to do for a TDSet, as data. Pure: time and everything else that was read are arguments.
+//!
+//! Guarantees: nothing is planned that is so already; nothing is planned for an object of somebody else; the next
+//! look is never later than the next transition.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde_json::{Value, json};
+
+use super::resources::{deployment, service};
+use super::status::{self, INVALID, NOT_SUPPORTED};
+use super::view::{Observed, Part, View};
+use super::{COUNT_MANAGER, MANAGER};
+use crate::api::field::Fault;
+use crate::api::tdset::schedule::Schedule;
+use crate::api::tdset::status::{ConditionType, Reason};
+use crate::api::tdset::v1::{Create, PastTransition, TDSet, TDSetStatus};
+use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::step::{Apply, Note, Step};
+
+/// Longest time between two looks. Timers count another clock than the wall's; at half a thousandth of difference,
+/// the most that clocks are slewed by, ten minutes are off by a third of a second.
+const LONGEST_SLEEP: Duration = Duration::from_mins(10);
+
+/// Longest time between two looks at an object of somebody else, which is not watched.
+const CONFLICT_SLEEP: Duration = Duration::from_mins(1);
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// To bring things about, in this order: what each step is about does not depend on the others.
+    pub work: Vec<Step>,
+    /// The transition that this carries out, or of which is still to be told.
+    pub transition: Option<PastTransition>,
+    /// To tell of it: events, and the status if it says something new.
+    pub report: Vec<Step>,
+    /// What the status says then.
+    pub status: TDSetStatus,
+    /// The next transition, where it will be carried out.
+    pub due: Option<Timestamp>,
+    /// When to look again; never, where nothing can be done until somebody changes the object.
+    pub wake: Option<Timestamp>,
+}
+
+/// What to do for an object that passed the judge.
+#[must_use]
+pub fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
+    let schedule = match Schedule::parse(&tdset.spec) {
+        Ok(schedule) => schedule,
+        Err(faults) => return invalid(&tdset.metadata, &faults, observed),
+    };
+    let view = View::new(tdset, observed, &schedule);
+    let transition = view.transition();
+    let status = status::of(&view, transition.clone());
+    let told = transition.iter().map(|transition| Step::Event(transition_note(transition, view.edited())));
+    let mut report: Vec<_> = told.collect();
+    report.extend(tell(&tdset.metadata, &status, observed));
+    let due = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
+    Plan { work: work(&view), transition, report, due, wake: Some(wake(&view)), status }
+}
+
+/// What to do for an object that did not: say so.
+#[must_use]
+pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> Plan {
+    let status = status::invalid(metadata, faults, observed);
+    Plan { report: tell(metadata, &status, observed), status, ..Plan::default() }
+}
+
+/// What to do where the API server refused the work of `plan`: say so, and look again as planned.
+#[must_use]
+pub fn refused(plan: &Plan, metadata: &ObjectMeta, why: String, observed: &Observed) -> Plan {
+    let status = status::refused(metadata, why, observed);
+    Plan {
+        report: tell(metadata, &status, observed),
+        status,
+        due: plan.due,
+        wake: plan.wake,
+        ..Plan::default()
+    }
+}
+
+fn wake(view: &View) -> Timestamp {
+    let now = view.observed.now;
+    let minutes = view.tdset.spec.resync_minutes.and_then(|minutes| u64::try_from(minutes).ok());
+    let resync = minutes.map_or(LONGEST_SLEEP, Duration::from_mins).min(LONGEST_SLEEP);
+    let foreign = view.deployment.is_foreign() || view.service.is_foreign();
+    let sleep = if foreign { resync.min(CONFLICT_SLEEP) } else { resync };
+    let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
+    let latest = now.checked_add(sleep).unwrap_or(now);
+    view.upcoming.first().map_or(latest, |next| next.time.min(latest))
+}
+
+/// The count comes first: it is what the timetable is about.
+fn work(view: &View) -> Vec<Step> {
+    let Some(create) = view.create() else { return Vec::new() };
+    let wanted = deployment::deployment(view.tdset, create);
+    let mut steps = Vec::new();
+    match view.deployment {
+        Part::Foreign => {}
+        Part::Absent => {
+            let manifest = view
+                .wanted()
+                .map_or_else(|| wanted.clone(), |replicas| deployment::with_count(wanted.clone(), replicas));
+            steps.push(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }));
+        }
+        Part::Ours(found) => {
+            steps.extend(count(view, found));
+            steps.extend(update(wanted, found));
+        }
+    }
+    steps.extend(in_front(view, create));
+    steps
+}
+
+/// Writes the count where it is another one, and claims it where it would be lost otherwise.
+fn count(view: &View, found: &Deployment) -> Option<Step> {
+    let (has, claim) = (status::count(found), View::alone_owns_count(found));
+    if is_going(&found.metadata) {
+        return None;
+    }
+    let (replicas, seen) = match view.wanted() {
+        Some(wanted) if wanted != has || claim => (wanted, found.metadata.resource_version.clone()),
+        // Without force: the count that was seen is claimed only while it stands.
+        None if claim => (has, None),
+        _ => return None,
+    };
+    let manifest = deployment::count(found, replicas);
+    Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
+}
+
+/// Applies what is wanted of an object that is ours, if some of it is missing.
+fn update<K>(wanted: Manifest, found: &K) -> Option<Step>
+where
+    K: Resource<DynamicType = ()> + serde::Serialize,
+{
+    let metadata = found.meta();
+    if is_going(metadata) || !wanted.missing_from(found) {
+        return None;
+    }
+    let manifest = wanted.only_for(metadata.uid.as_deref()?);
+    Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: metadata.resource_version.clone() }))
+}
+
+/// The Service, where one is asked for, or none.
+fn in_front(view: &View, create: &Create) -> Option<Step> {
+    match (service::service(view.tdset, create), &view.service) {
+        (Some(manifest), Part::Absent) => Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None })),
+        (Some(wanted), Part::Ours(found)) => update(wanted, *found),
+        (None, Part::Ours(found)) if !is_going(&found.metadata) => {
+            Some(Step::Delete { place: Place::of(*found), uid: found.metadata.uid.clone()? })
+        }
+        _ => None,
+    }
+}
+
+const fn is_going(metadata: &ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
+}
+
+/// Events for what somebody should look at and was not told before, and the status if it says something new.
+fn tell(metadata: &ObjectMeta, status: &TDSetStatus, observed: &Observed) -> Vec<Step> {
+    let previous = &observed.status;
+    let mut steps: Vec<_> = warnings(status, previous).map(Step::Event).collect();
+    // As JSON: there, times have whole seconds.
+    let (now, before) = (json!(status), json!(previous));
+    if now != before {
+        let place = Place::of(&TDSet { metadata: metadata.clone(), ..TDSet::new("", <_>::default()) });
+        let uid = metadata.uid.as_deref().unwrap_or_default();
+        let manifest = Manifest::part(place, uid, json!({"status": difference(now, &before)}));
+        steps.push(Step::Status { manifest, manager: MANAGER });
+    }
+    steps
+}
+
+/// What has to be merged into `before` to make it `now`.
+fn difference(mut now: Value, before: &Value) -> Value {
+    if let (Value::Object(now), Value::Object(before)) = (&mut now, before) {
+        let gone: Vec<_> = before.keys().filter(|field| !now.contains_key(*field)).cloned().collect();
+        now.retain(|field, value| before.get(field) != Some(value));
+        now.extend(gone.into_iter().map(|field| (field, Value::Null)));
+    }
+    now
+}
+
+fn warnings(status: &TDSetStatus, previous: &TDSetStatus) -> impl Iterator<Item = Note> {
+    let reasons = [
+        (ConditionType::Ready, "False", INVALID),
+        (ConditionType::Ready, "False", NOT_SUPPORTED),
+        (ConditionType::Ready, "False", Reason::WriteRefused.as_str()),
+        (ConditionType::Conflict, "True", Reason::NameTaken.as_str()),
+    ];
+    let find = |status: &TDSetStatus, about: ConditionType| {
+        status.conditions.iter().flatten().find(|one| one.type_ == about.as_str()).cloned()
+    };
+    reasons.into_iter().filter_map(move |(about, state, reason)| {
+        let said = find(status, about).filter(|one| one.status == state && one.reason == reason)?;
+        let news = find(previous, about)
+            .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
+        news.then_some(Note { warning: true, reason, action: "Reconcile", text: said.message })
+    })
+}
+
+/// `replicas 3 → 5: window evening, 180 ms late`.
+fn transition_note(transition: &PastTransition, edited: bool) -> Note {
+    let PastTransition { from, to, lateness_ms, .. } = transition;
+    let rule = match to.window.split_once('/') {
+        Some((_, exception)) => format!("exception {exception}"),
+        None if to.window.is_empty() => "outside all windows".to_owned(),
+        None => format!("window {}", to.window),
+    };
+    let when =
+        if edited { "after a change of the object".to_owned() } else { format!("{lateness_ms} ms late") };
+    let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
+    Note { warning: false, reason: "Scaled", action: "Scale", text }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,113 @@
+//! The Deployment of `target.create`.
+//!
+//! The count is not in it. Server-side apply takes a field away when its manager no longer sends it, and a Deployment
+//! without a count gets 1. So the count has a manager of its own, which is silent while `suspend` is set, and what is
+//! applied here can roll out without touching it. Only a new Deployment is made with its count, so that it never
+//! starts with another one.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{Container, ContainerPort, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use serde_json::json;
+
+use super::{metadata, names};
+use crate::api::tdset::v1::{Create, PodTemplate, PullPolicy, TDSet};
+use crate::controllers::manifest::{Manifest, Place};
+
+/// All of the Deployment but its count.
+#[must_use]
+pub fn deployment(tdset: &TDSet, create: &Create) -> Manifest {
+    Manifest::of(&built(tdset, create)).stamped()
+}
+
+/// The same with a count, to be made.
+#[must_use]
+pub fn with_count(mut deployment: Manifest, replicas: i32) -> Manifest {
+    if let Some(spec) = deployment.object.get_mut("spec") {
+        spec["replicas"] = replicas.into();
+    }
+    deployment
+}
+
+/// Nothing but the count of a Deployment that is there.
+#[must_use]
+pub fn count(of: &Deployment, replicas: i32) -> Manifest {
+    let uid = of.metadata.uid.as_deref().unwrap_or_default();
+    Manifest::part(Place::of(of), uid, json!({"spec": {"replicas": replicas}}))
+}
+
+fn built(tdset: &TDSet, create: &Create) -> Deployment {
+    let selector = names::selector(tdset);
+    Deployment {
+        metadata: metadata(tdset),
+        spec: Some(DeploymentSpec {
+            selector: LabelSelector { match_labels: Some(selector.clone()), match_expressions: None },
+            template: template(create, selector),
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// The pods: what the spec says of them, and the labels that they are selected by, which nothing overrides.
+fn template(create: &Create, selector: BTreeMap<String, String>) -> PodTemplateSpec {
+    let overlay = create.pod_template.as_deref().cloned().unwrap_or_default();
+    let given = overlay.metadata.clone().unwrap_or_default();
+    let mut labels = given.labels.unwrap_or_default();
+    labels.extend(selector);
+    PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(labels),
+            annotations: given.annotations,
+            ..ObjectMeta::default()
+        }),
+        spec: Some(pod(create, overlay)),
+    }
+}
+
+fn pod(create: &Create, overlay: PodTemplate) -> PodSpec {
+    PodSpec {
+        containers: vec![container(create)],
+        image_pull_secrets: create.image_pull_secrets.clone(),
+        node_selector: overlay.node_selector,
+        affinity: overlay.affinity,
+        tolerations: overlay.tolerations,
+        topology_spread_constraints: overlay.topology_spread_constraints,
+        priority_class_name: overlay.priority_class_name,
+        service_account_name: overlay.service_account_name,
+        security_context: overlay.security_context,
+        termination_grace_period_seconds: overlay.termination_grace_period_seconds,
+        volumes: overlay.volumes,
+        ..PodSpec::default()
+    }
+}
+
+fn container(create: &Create) -> Container {
+    let pull = create.image_pull_policy.unwrap_or(PullPolicy::IfNotPresent);
+    Container {
+        name: names::CONTAINER.to_owned(),
+        image: Some(create.image.clone()),
+        image_pull_policy: Some(pull.as_str().to_owned()),
+        command: create.command.clone(),
+        args: create.args.clone(),
+        working_dir: create.working_dir.clone(),
+        ports: Some(vec![ContainerPort {
+            name: Some(names::CONTAINER.to_owned()),
+            container_port: create.port,
+            protocol: Some("TCP".to_owned()),
+            ..ContainerPort::default()
+        }]),
+        env: create.env.clone(),
+        env_from: create.env_from.clone(),
+        resources: create.resources.clone(),
+        liveness_probe: create.liveness_probe.clone(),
+        readiness_probe: create.readiness_probe.clone(),
+        startup_probe: create.startup_probe.clone(),
+        lifecycle: create.lifecycle.clone(),
+        security_context: create.security_context.clone(),
+        volume_mounts: create.volume_mounts.clone(),
+        ..Container::default()
+    }
+}

@@ -1,0 +1,69 @@
+//! What things are called.
+//!
+//! Guarantees: a label value is never longer than the API server takes, and two objects of one namespace never have
+//! the same. The selector of a Deployment cannot be changed, so what is said here holds for good.
+
+use std::collections::BTreeMap;
+
+use kube::ResourceExt as _;
+
+use crate::api::tdset::v1::TDSet;
+use crate::controllers::cache::MANAGED_BY;
+use crate::controllers::manifest::{hash, pairs};
+
+/// What the container and its port are called; the API says so.
+pub const CONTAINER: &str = "tdset";
+
+/// The label for the application.
+pub const NAME: &str = "app.kubernetes.io/name";
+
+/// The label for one installation of it.
+pub const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// Longest value of a label, in bytes.
+const LONGEST_LABEL: usize = 63;
+
+/// Bytes of a long name that its label keeps.
+const KEPT: usize = 54;
+
+/// Labels that the pods of `tdset` are selected by.
+#[must_use]
+pub fn selector(tdset: &TDSet) -> BTreeMap<String, String> {
+    pairs([(NAME, "tdset"), (INSTANCE, &instance(&tdset.name_any()))])
+}
+
+/// Labels of everything that is made for `tdset`.
+#[must_use]
+pub fn labels(tdset: &TDSet) -> BTreeMap<String, String> {
+    let mut labels = selector(tdset);
+    labels.extend(pairs([MANAGED_BY]));
+    labels
+}
+
+/// The selector as text.
+#[must_use]
+pub fn selector_text(tdset: &TDSet) -> String {
+    selector(tdset).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+/// A name as a label's value: itself, or its beginning and a hash of it.
+fn instance(name: &str) -> String {
+    if name.len() <= LONGEST_LABEL {
+        return name.to_owned();
+    }
+    let hash = hash(name, 4);
+    format!("{}-{hash}", &name[..name.floor_char_boundary(KEPT)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_the_name_or_something_short_that_stands_for_it_alone() {
+        assert_eq!(instance("shop"), "shop");
+        let (one, other) = (instance(&"a".repeat(200)), instance(&"a".repeat(201)));
+        assert_eq!(one.len(), LONGEST_LABEL);
+        assert_ne!(one, other);
+    }
+}

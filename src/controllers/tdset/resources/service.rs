@@ -1,0 +1,31 @@
+//! The Service in front of the pods, where `target.create.servicePort` is given.
+
+use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::{metadata, names};
+use crate::api::tdset::v1::{Create, TDSet};
+use crate::controllers::manifest::Manifest;
+
+/// The Service, or none where none is asked for.
+#[must_use]
+pub fn service(tdset: &TDSet, create: &Create) -> Option<Manifest> {
+    let port = create.service_port?;
+    let service = Service {
+        metadata: metadata(tdset),
+        spec: Some(ServiceSpec {
+            selector: Some(names::selector(tdset)),
+            ports: Some(vec![ServicePort {
+                name: Some(names::CONTAINER.to_owned()),
+                port,
+                protocol: Some("TCP".to_owned()),
+                // By name, so that while another port rolls out each pod is reached at its own.
+                target_port: Some(IntOrString::String(names::CONTAINER.to_owned())),
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        status: None,
+    };
+    Some(Manifest::of(&service).stamped())
+}
