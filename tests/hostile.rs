@@ -448,49 +448,64 @@ async fn numbers_beyond_all_bounds_are_never_allowed() {
     program.is_sane().await;
 }
 
-/// A loss annotation that is `text`.
-fn remembering(text: &str) -> Value {
+/// An object with that loss annotation.
+fn remembering(field: &str, text: &str) -> Value {
     let mut object = old_cluster("bomb");
-    object["metadata"]["annotations"] = json!({"gatehouse.dev/conversion": text});
+    object["metadata"]["annotations"] = json!({format!("conversion.gatehouse.dev/{field}"): text});
     object
+}
+
+/// Fields and what annotations forge of them.
+fn forgeries() -> Vec<(&'static str, String)> {
+    let items = (0..40).fold("{}".to_owned(), |inner, _| {
+        format!(r#"{{"items":[{{"shown":"a","was":{{}},"rows":{{"/spec/windows":{inner}}}}}]}}"#)
+    });
+    let wide: String = (0..50_000).map(|index| format!(r#""k{index}":{{}},"#)).collect();
+    vec![
+        ("spec.tls", nested("[", "]", 100_000)),
+        ("spec.tls", nested("[", "]", 100)),
+        ("spec.podTemplate", nested("{\"a\":", "}", 100_000)),
+        ("spec.podTemplate", nested("{\"a\":", "}", 120)),
+        ("spec.podTemplate", "{\"a\":".repeat(1000)),
+        ("spec.windows", items.clone()),
+        ("spec.backup.schedule", items),
+        ("spec", "[1,2,3]".to_owned()),
+        ("spec", "5".to_owned()),
+        ("spec.replicas", "99".to_owned()),
+        ("spec.options", format!("{{{wide}\"extra\":5}}")),
+        ("metadata.name", "\"other\"".to_owned()),
+        ("apiVersion", "\"v9\"".to_owned()),
+        ("kind", "\"Pod\"".to_owned()),
+        ("dropped", "true".to_owned()),
+        ("", "{}".to_owned()),
+        ("...", "{}".to_owned()),
+        ("a-b", "{}".to_owned()),
+        ("a-b", r#"{"":5}"#.to_owned()),
+        ("a-b", r#"{"/kind":"Pod","/metadata/name":"other"}"#.to_owned()),
+        ("a-b", format!(r#"{{"{}":5}}"#, "/a".repeat(100_000))),
+        ("a-b", format!(r#"{{"/spec{}":5}}"#, "/".repeat(100_000))),
+        ("spec.tls", "\u{0}\u{ffff}".to_owned()),
+    ]
 }
 
 #[tokio::test]
 async fn a_forged_memory_of_a_conversion_harms_nobody() {
     let program = Program::start().await;
-    let mut items = "{}".to_owned();
-    for _ in 0..40 {
-        items = format!(
-            r#"{{"items":[{{"shown":"a","rows":{{"/spec/windows":{items},"/from":{items:.40}}}}}]}}"#
-        );
-    }
-    let chain = (0..60).fold("1".to_owned(), |inner, _| format!(r#"{{"spec":{inner}}}"#));
-    let wide: String = (0..50_000).map(|index| format!(r#""k{index}":{{}},"#)).collect();
-    let bombs = [
-        nested("[", "]", 100_000),
-        nested("{\"only\":", "}", 100_000),
-        format!(r#"{{"rows":{{"/spec/replicas":{items}}}}}"#),
-        format!(r#"{{"only":{chain}}}"#),
-        format!(r#"{{"only":{{{wide}"spec":5}}}}"#),
-        r#"{"only":{"spec":[1,2,3],"metadata":{"name":"other"},"apiVersion":"v9","kind":"Pod"}}"#.to_owned(),
-        r#"{"only":5,"rows":[]}"#.to_owned(),
-        "\u{0}\u{ffff}".to_owned(),
-        "{\"only\":".repeat(1000),
-    ];
-    for bomb in bombs {
-        let body = conversion(&[remembering(&bomb)], "v1").to_string();
+    for (field, text) in forgeries() {
+        let body = conversion(&[remembering(field, &text)], "v1").to_string();
         let answer = program.ask("/convert", body).await;
-        assert_eq!(answer["response"]["result"]["status"], "Success", "{answer:.300}");
+        assert_eq!(answer["response"]["result"]["status"], "Success", "{field}: {text:.100}");
         let object = &answer["response"]["convertedObjects"][0];
-        assert_eq!(object["apiVersion"], "gatehouse.dev/v1");
-        assert_eq!(object["kind"], "EtcdCluster");
-        assert_eq!(object["metadata"]["name"], "bomb", "metadata is nobody's to forge");
+        assert_eq!(object["apiVersion"], "gatehouse.dev/v1", "{field}: {text:.100}");
+        assert_eq!(object["kind"], "EtcdCluster", "{field}: {text:.100}");
+        assert_eq!(object["metadata"]["name"], "bomb", "{field}: {text:.100}");
+        assert_eq!(object["spec"]["replicas"], 3, "what the old version shows wins");
         for path in ["/mutate", "/validate"] {
-            let mut review = admission(&remembering(&bomb));
+            let mut review = admission(&remembering(field, &text));
             review["request"]["kind"]["version"] = "v1alpha1".into();
             review["request"]["requestKind"]["version"] = "v1alpha1".into();
             let answer = program.ask(path, review.to_string()).await;
-            assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
+            assert_eq!(answer["response"]["uid"], UID, "{field}: {text:.100}");
         }
     }
     program.is_sane().await;

@@ -68,7 +68,7 @@ fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     let raw: Value = serde_json::from_str(&bed.kubectl(&["get", "--raw", &spoke]).ok()).expect("JSON");
     assert_eq!(names(&raw), expected);
     assert!(raw["items"].as_array().expect("a list").iter().enumerate().all(|(index, item)| {
-        let zoned = item["metadata"]["annotations"]["gatehouse.dev/conversion"].is_string();
+        let zoned = item["metadata"]["annotations"]["conversion.gatehouse.dev/spec.timeZone"].is_string();
         item["apiVersion"] == "gatehouse.dev/v1alpha1"
             && item["spec"]["defaultReplica"] == 2
             && (zoned || index % 2 == 0)

@@ -436,7 +436,7 @@ pub const OF_NEW: &[Row] = &[
     ("metadata: {name: null, generateName: any-}", "", Nobody),
     ("metadata: {name: null, generateName: <a*41>}", "metadata.name", Definition),
     ("metadata: {name: null, generateName: 1a}", "metadata.name", Definition),
-    ("metadata: {annotations: {gatehouse.dev/conversion: nonsense}}", "", Nobody),
+    ("metadata: {annotations: {conversion.gatehouse.dev/spec.tls.mode: nonsense}}", "", Nobody),
 ];
 
 pub const OF_OLD: &[Row] = &[
@@ -459,16 +459,16 @@ pub const OF_OLD: &[Row] = &[
     ("spec: {backupSchedule: 5}", "spec.backupSchedule", Definition),
     (
         "{metadata: {name: null, generateName: any-}, spec: {backupSchedule: '@daily'}}",
-        "metadata.annotations[gatehouse.dev/conversion]",
+        "metadata.annotations[conversion.gatehouse.dev/spec.backup.destination]",
         Gate,
     ),
     ("spec: small", "spec", Definition),
     ("metadata: {name: <a*46>}", "metadata.name", Definition),
     ("metadata: {name: a.b}", "metadata.name", Definition),
-    ("metadata: {annotations: {gatehouse.dev/conversion: nonsense}}", "", Nobody),
+    ("metadata: {annotations: {conversion.gatehouse.dev/spec.tls.mode: nonsense}}", "", Nobody),
     (
-        r#"metadata: {annotations: {gatehouse.dev/conversion: '{"only": {"spec": {"tls": {"mode": "Secrets"}}}}'}}"#,
-        "metadata.annotations[gatehouse.dev/conversion]",
+        r#"metadata: {annotations: {conversion.gatehouse.dev/spec.tls.mode: '"Secrets"'}}"#,
+        "metadata.annotations[conversion.gatehouse.dev/spec.tls.secrets]",
         Gate,
     ),
 ];

@@ -474,15 +474,11 @@ pub const OF_OLD: &[Row] = &[
     ("spec: {intervalMint: often}", "spec.intervalMint", Definition),
     ("spec: null", "spec", Definition),
     (
-        r#"metadata: {annotations: {gatehouse.dev/conversion: '{"only": {"spec": {"timeZone": "Europe/Atlantis"}}}'}}"#,
-        "metadata.annotations[gatehouse.dev/conversion]",
+        r#"metadata: {annotations: {conversion.gatehouse.dev/spec.timeZone: '"Europe/Atlantis"'}}"#,
+        "metadata.annotations[conversion.gatehouse.dev/spec.timeZone]",
         Gate,
     ),
-    (
-        r#"metadata: {annotations: {gatehouse.dev/conversion: '{"only": {"spec": {"timeZone": "Europe/Berlin"}}}'}}"#,
-        "",
-        Nobody,
-    ),
+    (r#"metadata: {annotations: {conversion.gatehouse.dev/spec.timeZone: '"Europe/Berlin"'}}"#, "", Nobody),
 ];
 
 pub const CHANGES_OF_NEW: &[Edit] = &[
