@@ -42,6 +42,10 @@ const LONGEST_NAME: usize = 63;
 /// The name of the annotation that stands in place of all others when there is no room for them.
 const DROPPED: &str = "dropped";
 
+/// The most steps of a field's pointer. As deep as JSON is read and so as deep as any that is written; one that
+/// somebody forged could be so deep that walking what it makes takes the process's whole stack.
+const DEEPEST: usize = 128;
+
 /// The bytes left for loss annotations beside other annotations of those `sizes`.
 pub fn room(sizes: impl Iterator<Item = usize>) -> usize {
     ANNOTATIONS_LIMIT.saturating_sub(sizes.sum::<usize>() + PREFIX.len() + DROPPED.len() + "true".len())
@@ -97,6 +101,9 @@ impl Memory {
     pub fn from_annotations(rows: &'static [Row], loss: &Loss) -> Self {
         let mut memory = Self::default();
         for (pointer, value) in loss.iter().filter_map(|(key, text)| read(key, text)) {
+            if pointer.matches('/').count() > DEEPEST {
+                continue;
+            }
             let coarse = rows.iter().find(|row| row.hub() == pointer && row.is_coarse());
             if coarse.is_some() {
                 memory.rows.extend(serde_json::from_value(value).ok().map(|coarse| (pointer, coarse)));
