@@ -62,12 +62,12 @@ fn converted(bed: &Bed) -> u64 {
 fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     let namespace = bed.namespace();
     let direct = Direct::new(bed.cluster.kubeconfig());
+    let before = converted(bed);
     let name = |index: usize| format!("many-{index:03}");
     let object = |index: usize| if index.is_multiple_of(2) { old(&name(index)) } else { new(&name(index)) };
     for outcome in direct.all((0..MANY).map(|index| create(&namespace.name, object(index))).collect()) {
         outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     }
-    let before = converted(bed);
     let expected: Vec<_> = (0..MANY).map(name).collect();
     let (hub, spoke) = (of("v1", &namespace.name, "tdsets"), of("v1alpha1", &namespace.name, "tdsets"));
     for path in [&hub, &spoke] {

@@ -258,7 +258,7 @@ fn objects_from_before_the_gate_are_served_in_both_versions() {
     assert_eq!(get("v1alpha1", "etcdclusters", "sound"), json!({"size": 5}));
     assert_eq!(get("v1alpha1", "etcdclusters", "ailing"), json!({"version": "3.4.1"}));
     assert_eq!(get("v1alpha1", "tdsets", "oldest"), old["spec"]);
-    let windows = json!([{"name": "w1", "from": "08:00", "to": "18:00", "replicas": 6}]);
+    let windows = json!([{"name": "w0", "from": "08:00", "to": "18:00", "replicas": 6}]);
     assert_eq!(get("v1", "tdsets", "oldest")["windows"], windows);
     for (plural, name) in
         [("etcdclusters", "old"), ("etcdclusters", "sound"), ("etcdclusters", "ailing"), ("tdsets", "oldest")]
@@ -347,7 +347,7 @@ fn a_lost_authority_is_replaced_without_a_failed_call() {
 
     // Somebody spoils the bundle: it is written again, with the rights that gatehouse has.
     life.call("PATCH", SECRET, json!({"data": {"ca-bundle.crt": null}})).expect("spoilt");
-    look("once more");
+    look("once-more");
     until("the bundle is whole", || {
         let bundle = secret().expect("there")["data"]["ca-bundle.crt"].clone();
         bundle.as_str().is_some_and(|bundle| certificates(bundle) >= 1)
