@@ -205,7 +205,7 @@ struct Judged {
     as_hub: BTreeSet<String>,
 }
 
-fn judged(object: &Value, old: Option<&Value>, now: Timestamp) -> Judged {
+fn judged(object: &Value, old: Option<&Value>, now: jiff::Timestamp) -> Judged {
     let kind = kind(object);
     let version = version(object);
     let mut hub = judge::hub(kind, Written { version, object });

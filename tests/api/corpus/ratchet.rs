@@ -330,7 +330,7 @@ fn edit_all(direct: &Direct, objects: &[Value], gate: bool, doubts: &mut String)
             if sub_resource.is_empty() && (gate || expected.is_empty()) {
                 let mut edited = stored.clone();
                 json_patch::merge(&mut edited, &edit);
-                let refused = judged(&edited, Some(&stored), clock::now()).refused;
+                let refused = judged(&edited, Some(&stored), gatehouse::runtime::clock::now()).refused;
                 if refused != *expected {
                     writeln!(
                         doubts,
