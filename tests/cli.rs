@@ -1,5 +1,7 @@
 //! The offline commands, by the built binary, on real files.
 
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
+
 use std::fs;
 use std::io::Write;
 use std::path::Path;

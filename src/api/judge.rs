@@ -39,7 +39,7 @@ pub struct Change<'a> {
 /// Judges a creation or an update of a `kind`.
 #[must_use]
 pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
-    if change.new.object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null()) {
+    if change.old.is_some_and(is_being_deleted) {
         return Verdict::default();
     }
     let old = change.old.map(|old| hub(kind, old));
@@ -50,6 +50,11 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
         ratchet(&mut verdict, &found(kind, old, None, change));
     }
     verdict
+}
+
+/// Asked of what is stored: what a request says of its own deletion is its author's word.
+fn is_being_deleted(stored: Written) -> bool {
+    stored.object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
 /// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
@@ -164,4 +169,62 @@ fn ratchet(verdict: &mut Verdict, stored: &Verdict) {
 fn identity(fault: &Fault) -> (Vec<&Segment>, String) {
     let steps = fault.path.segments().iter().filter(|step| !matches!(step, Segment::Index(_))).collect();
     (steps, fault.message())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::api::etcdcluster::EtcdClusterKind;
+
+    fn cluster(spec: &Value) -> Value {
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"}, "spec": spec})
+    }
+
+    fn judged(new: &Value, old: Option<&Value>, author: Version) -> Verdict {
+        let written = |object| Written { version: Version::V1, object };
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        judge(&EtcdClusterKind, &Change { new: written(new), old: old.map(written), author, now })
+    }
+
+    fn fields(verdict: &Verdict) -> Vec<String> {
+        verdict.faults.iter().map(|fault| fault.path.to_string()).collect()
+    }
+
+    #[test]
+    fn what_a_schema_refuses_hides_nothing_of_what_is_wrong_besides() {
+        let spec = json!({"replicas": "three", "version": "v3.6.16", "tls": {"mode": "Maybe"}});
+        let verdict = judged(&cluster(&spec), None, Version::V1);
+        assert_eq!(fields(&verdict), ["spec.replicas", "spec.tls.mode", "spec.version"]);
+    }
+
+    #[test]
+    fn what_was_stored_wrong_warns_and_what_is_new_is_refused() {
+        let stored = cluster(&json!({"version": "2.0.0", "replicas": 3}));
+        let mut edited = stored.clone();
+        edited["metadata"]["labels"] = json!({"colour": "red"});
+        let verdict = judged(&edited, Some(&stored), Version::V1);
+        assert!(verdict.accepted(), "{verdict:?}");
+        assert!(verdict.warnings.iter().any(|one| one.as_str().contains("spec.version")), "{verdict:?}");
+        edited["spec"]["replicas"] = json!(12);
+        assert_eq!(fields(&judged(&edited, Some(&stored), Version::V1)), ["spec.replicas"]);
+    }
+
+    #[test]
+    fn only_what_is_stored_says_that_an_object_is_being_deleted() {
+        let mut object = cluster(&json!({"replicas": 12}));
+        object["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
+        assert_eq!(fields(&judged(&object, None, Version::V1)), ["spec.replicas"]);
+        assert!(judged(&object, Some(&object), Version::V1).accepted());
+    }
+
+    #[test]
+    fn an_author_of_the_old_version_is_told_the_annotation_of_what_it_cannot_say() {
+        let spec = json!({"replicas": 12, "tls": {"mode": "Maybe"}});
+        let verdict = judged(&cluster(&spec), None, Version::V1Alpha1);
+        let annotation = "metadata.annotations[conversion.gatehouse.dev/spec.tls.mode]";
+        assert_eq!(fields(&verdict), ["spec.size", annotation]);
+        assert!(verdict.faults[1].message().contains("spec.tls.mode"), "{verdict:?}");
+    }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::Test;
 use crate::direct::{Call, Direct, http_get, of};
-use crate::support::Bed;
+use crate::support::{Bed, Namespace, eventually};
 
 pub const TESTS: &[Test] = &[
     ("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions),
@@ -41,6 +41,15 @@ fn create(namespace: &str, object: Value) -> Call {
 fn names(list: &Value) -> Vec<String> {
     let items = list["items"].as_array().expect("a list");
     items.iter().map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// Waits until the operator has made what the object asks for, and writes to it no more.
+fn settled(namespace: &Namespace, name: &str) {
+    eventually(|| {
+        let status = namespace.get("tdsets.v1.gatehouse.dev", name)["status"].clone();
+        let done = status["replicas"].is_number() && status["replicas"] == status["scheduledReplicas"];
+        if done { Ok(()) } else { Err(status.to_string()) }
+    });
 }
 
 /// How many TDSets the gate has converted.
@@ -119,6 +128,7 @@ fn managed_fields_read_the_same_in_both_versions(bed: &Bed) {
     namespace.kubectl(&apply).input(old("owned").to_string()).ok();
     let edit = r#"{"spec":{"timeZone":"Europe/Berlin"}}"#;
     namespace.kubectl(&["patch", "tdsets.v1.gatehouse.dev", "owned", "--type=merge", "-p", edit]).ok();
+    settled(&namespace, "owned");
     let fields = |resource: &str| namespace.get(resource, "owned")["metadata"]["managedFields"].clone();
     let managed = fields("tdsets.v1.gatehouse.dev");
     assert_eq!(managed, fields("tdsets.v1alpha1.gatehouse.dev"));
@@ -147,6 +157,7 @@ fn sixty_windows_go_through_the_old_version(bed: &Bed) {
     direct.one(create(&namespace.name, timetable("long"))).expect("created");
     let (hub, spoke) =
         (of("v1", &namespace.name, "tdsets") + "/long", of("v1alpha1", &namespace.name, "tdsets") + "/long");
+    settled(&namespace, "long");
     let stored = direct.get(&hub);
     let shown = direct.get(&spoke);
     assert_eq!(shown["spec"]["schedulingConfig"].as_array().expect("a list").len(), 60);
@@ -171,6 +182,7 @@ fn a_write_of_what_was_read_writes_nothing(bed: &Bed) {
     direct.one(create(&namespace.name, timetable("same"))).expect("created");
     direct.one(create(&namespace.name, old("same-old"))).expect("created");
     for name in ["same", "same-old"] {
+        settled(&namespace, name);
         for version in ["v1alpha1", "v1"] {
             let path = format!("{}/{name}", of(version, &namespace.name, "tdsets"));
             let read = direct.get(&path);

@@ -20,7 +20,7 @@ use std::fs;
 use gatehouse::api::judge::{self, Change, Written};
 use gatehouse::api::{Kind, Version};
 use gatehouse::kinds;
-use jiff::Timestamp;
+use gatehouse::runtime::clock;
 use serde_json::{Value, json};
 
 use self::bare::Bare;
@@ -86,7 +86,7 @@ fn library_gate_and_definitions_agree_on_new_objects(bed: &Bed) {
     let bare = Bare::start(bed);
     let namespace = bed.namespace();
     let guarded = Direct::new(bed.cluster.kubeconfig());
-    let now = Timestamp::now();
+    let now = clock::now();
     let judged: Vec<_> = cases.iter().map(|case| judged(&case.object, None, now)).collect();
     let create = |namespace: &str, object: &Value| Call {
         method: "POST",
@@ -115,12 +115,12 @@ fn library_gate_and_definitions_agree_on_changes(bed: &Bed) {
             let object = patched(old.clone(), after);
             let name = format!("{} {} {before} -> {after} {status}", base.version, base.kind);
             cases.push(Case { name, object, refused: set(refused), by: *by });
-            stored.push((judged(&old, None, Timestamp::now()).mended, yaml(status)));
+            stored.push((judged(&old, None, clock::now()).mended, yaml(status)));
         }
     }
     let (in_gate, in_bare) =
         (store(&guarded, &namespace.name, &stored), store(&bare.direct, "default", &stored));
-    let now = Timestamp::now();
+    let now = clock::now();
     let replace = |namespace: &str, stored: &Value, object: &Value| {
         let mut object = object.clone();
         object["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
@@ -177,6 +177,9 @@ fn examples() -> Vec<Case> {
     let mut cases = Vec::new();
     for folder in fs::read_dir(root().join("examples")).expect("examples").flatten() {
         for file in fs::read_dir(folder.path()).expect("a folder of examples").flatten() {
+            if file.path().extension().is_none_or(|extension| extension != "yaml") {
+                continue;
+            }
             let text = fs::read_to_string(file.path()).expect("an example");
             let object: Value = serde_saphyr::from_str(&text).expect("YAML");
             if object["apiVersion"].as_str().is_none_or(|one| !one.starts_with("gatehouse.dev/")) {
@@ -202,7 +205,7 @@ struct Judged {
     as_hub: BTreeSet<String>,
 }
 
-fn judged(object: &Value, old: Option<&Value>, now: Timestamp) -> Judged {
+fn judged(object: &Value, old: Option<&Value>, now: jiff::Timestamp) -> Judged {
     let kind = kind(object);
     let version = version(object);
     let mut hub = judge::hub(kind, Written { version, object });

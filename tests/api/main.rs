@@ -120,9 +120,7 @@ fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, Run
 /// A panic is a failure with the message that was printed.
 fn finished(test: impl FnOnce() + std::panic::UnwindSafe) -> Result<(), Failed> {
     std::panic::catch_unwind(test).map_err(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-            .unwrap_or_default()
-            .into()
+        let owned = panic.downcast_ref::<String>().map(String::as_str);
+        owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default().into()
     })
 }

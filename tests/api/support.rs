@@ -16,7 +16,7 @@ use testbed::{ControlPlane, Options};
 pub const NAMESPACE: &str = "gatehouse-system";
 
 /// How long anything that has to come true may take. The garbage collector looks for new kinds every 30 seconds.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const PATIENCE: Duration = Duration::from_mins(1);
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Instant;
 
-use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps,
 };
@@ -331,7 +330,7 @@ fn edit_all(direct: &Direct, objects: &[Value], gate: bool, doubts: &mut String)
             if sub_resource.is_empty() && (gate || expected.is_empty()) {
                 let mut edited = stored.clone();
                 json_patch::merge(&mut edited, &edit);
-                let refused = judged(&edited, Some(&stored), Timestamp::now()).refused;
+                let refused = judged(&edited, Some(&stored), gatehouse::runtime::clock::now()).refused;
                 if refused != *expected {
                     writeln!(
                         doubts,
