@@ -43,7 +43,7 @@ kubectl --kubeconfig "$OWN" config set-context --current --user gatehouse >/dev/
     env KUBECONFIG="$OWN" "$GATEHOUSE" serve --log-format json --listen 127.0.0.1:0 --health-listen 127.0.0.1:0 \
     --webhook-url https://127.0.0.1:0 --drain-delay 0s --drain-deadline 1s >/dev/null
 # Follows the log until the cluster points at the gate.
-timeout 60 grep -q -m 1 '"message":"installed"' <(tail -n +1 -F "$LOG" 2>/dev/null) \
+timeout 60 grep -q -m 1 '"message":"installed"' <(tail -n +1 -F --pid=$$ "$LOG" 2>/dev/null) \
     || { tail -n 20 "$LOG" >&2; fail "gatehouse did not install itself, see $LOG"; }
 kubectl get crd etcdclusters.gatehouse.dev tdsets.gatehouse.dev --no-headers -o custom-columns=:metadata.name
 

@@ -5,7 +5,8 @@
 //! object has as well is a warning, so that an object stored before a rule existed still takes labels, status and
 //! the removal of finalizers. An object that is being deleted is left in peace.
 
-use std::collections::HashSet;
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -43,14 +44,26 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
         return Verdict::default();
     }
     let old = change.old.map(|old| hub(kind, old));
-    let mut verdict = found(kind, change.new, old.as_ref(), change);
-    if let Some(old) = change.old
+    let Found { mut verdict, whole } = found(kind, change.new, old.as_deref(), change);
+    if let (Some(written), Some(old)) = (change.old, &old)
         && !verdict.accepted()
     {
-        ratchet(&mut verdict, &found(kind, old, None, change));
+        // Where something is missing the rest could not be judged: then what is edited has to be made whole.
+        let untouched = hub(kind, change.new).get("spec") == old.get("spec");
+        if whole || untouched {
+            ratchet(&mut verdict, &found(kind, written, None, change).verdict);
+        }
+    }
+    let more = verdict.faults.len().saturating_sub(MOST_FAULTS);
+    if more > 0 {
+        verdict.faults.truncate(MOST_FAULTS);
+        verdict.warn(format!("{more} more faults are not told"));
     }
     verdict
 }
+
+/// More faults than these help nobody, and make an answer that is larger than the question.
+const MOST_FAULTS: usize = 100;
 
 /// Asked of what is stored: what a request says of its own deletion is its author's word.
 fn is_being_deleted(stored: Written) -> bool {
@@ -62,32 +75,72 @@ fn is_being_deleted(stored: Written) -> bool {
 #[must_use]
 pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Verdict {
     let change = Change { new: object, old: Some(object), author: object.version, now };
-    found(kind, object, Some(&hub(kind, object)), &change)
+    found(kind, object, Some(&hub(kind, object)), &change).verdict
 }
 
 /// The object in the hub's version.
 #[must_use]
-pub fn hub(kind: &dyn Kind, written: Written) -> Value {
-    kind.lens().convert(written.object.clone(), written.version, Version::V1)
+pub fn hub<'a>(kind: &dyn Kind, written: Written<'a>) -> Cow<'a, Value> {
+    match written.version {
+        Version::V1 => Cow::Borrowed(written.object),
+        version => Cow::Owned(kind.lens().convert(written.object.clone(), version, Version::V1)),
+    }
+}
+
+/// What was found in an object.
+struct Found {
+    verdict: Verdict,
+    /// All of it could be judged: nothing was missing that the meaning of the rest depends on.
+    whole: bool,
 }
 
 /// All that is wrong with an object, in its author's paths.
-fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) -> Verdict {
+fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) -> Found {
     let mut object = hub(kind, new);
     let of_hub = schema_faults(kind, Version::V1, &object);
-    let decodable = repair(&mut object, &of_hub);
-    let meant = if decodable { kind.validate(&object, old, change.now) } else { Verdict::default() };
+    let fits = fits(kind, new, &object);
+    let whole = of_hub.is_empty() || repair(object.to_mut(), &of_hub);
+    let meant = if whole { kind.validate(&object, old, change.now) } else { Verdict::default() };
 
     let mut faults = match new.version {
         Version::V1Alpha1 => schema_faults(kind, new.version, new.object),
         Version::V1 => Vec::new(),
     };
-    for stage in [of_hub, meant.faults] {
+    for stage in [of_hub, fits.into_iter().collect(), meant.faults] {
         let stage = stage.into_iter().map(|fault| in_authors_paths(kind, fault, change.author));
         let news: Vec<_> = stage.filter(|fault| !covered(&faults, &fault.path)).collect();
         faults.extend(news);
     }
-    Verdict { faults, warnings: meant.warnings }
+    Found { verdict: Verdict { faults, warnings: meant.warnings }, whole }
+}
+
+/// What only the hub can say has to fit into the annotations that carry it through the spoke; or else a write through
+/// the spoke would lose it. An object that was read without it cannot be written.
+fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<Fault> {
+    if written.version == Version::V1 && weight(hub) < SURELY_FITS {
+        return None;
+    }
+    let lost = |object: &Value| object.pointer("/metadata/annotations").is_some_and(memory::is_dropped);
+    let shown = match written.version {
+        Version::V1Alpha1 => Cow::Borrowed(written.object),
+        version => Cow::Owned(kind.lens().convert(hub.clone(), version, Version::V1Alpha1)),
+    };
+    let detail =
+        "what v1alpha1 cannot say does not fit into annotations of 256 KiB in all, by which it is kept there";
+    lost(&shown).then(|| Fault::new(Path::spec(), Reason::TooLong, detail))
+}
+
+/// An object lighter than this has annotations that fit, however its text is escaped.
+const SURELY_FITS: usize = 32 * 1024;
+
+/// About how long an object's text is, in bytes, without writing it.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => fields.iter().map(|(key, value)| key.len() + 4 + weight(value)).sum(),
+        Value::Array(items) => items.iter().map(|item| 1 + weight(item)).sum(),
+        Value::String(text) => text.len() + 2,
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+    }
 }
 
 /// An earlier stage refused this field, or one below it: a second complaint about one value helps nobody.
@@ -104,7 +157,7 @@ fn schema_faults(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Fault
 fn repair(object: &mut Value, faults: &[Fault]) -> bool {
     faults.iter().all(|fault| match fault.reason {
         Reason::Required => false,
-        Reason::TypeInvalid | Reason::NotSupported => remove(object, fault.path.segments()),
+        Reason::TypeInvalid | Reason::NotSupported | Reason::TooMany => remove(object, fault.path.segments()),
         _ => true,
     })
 }
@@ -154,11 +207,16 @@ fn pointer(path: &Path) -> String {
     named.fold(String::new(), |pointer, name| pointer + "/" + name)
 }
 
-/// Turns faults that the stored object has as well into warnings.
+/// Turns faults that the stored object has as well into warnings, one for one.
 fn ratchet(verdict: &mut Verdict, stored: &Verdict) {
-    let known: HashSet<_> = stored.faults.iter().map(identity).collect();
-    let (kept, tolerated): (Vec<_>, Vec<_>) =
-        std::mem::take(&mut verdict.faults).into_iter().partition(|fault| !known.contains(&identity(fault)));
+    let mut known: HashMap<_, usize> = HashMap::new();
+    for fault in &stored.faults {
+        *known.entry(identity(fault)).or_default() += 1;
+    }
+    let (tolerated, kept): (Vec<_>, Vec<_>) =
+        std::mem::take(&mut verdict.faults).into_iter().partition(|fault| {
+            known.get_mut(&identity(fault)).filter(|left| **left > 0).map(|left| *left -= 1).is_some()
+        });
     verdict.faults = kept;
     for fault in tolerated {
         verdict.warn(format!("unchanged and still invalid: {fault}"));
@@ -166,8 +224,9 @@ fn ratchet(verdict: &mut Verdict, stored: &Verdict) {
 }
 
 /// A fault wherever in its list it lies: removing an item moves the others.
-fn identity(fault: &Fault) -> (Vec<&Segment>, String) {
-    let steps = fault.path.segments().iter().filter(|step| !matches!(step, Segment::Index(_))).collect();
+fn identity(fault: &Fault) -> (Vec<Segment>, String) {
+    let named = fault.path.segments().iter().filter(|step| !matches!(step, Segment::Index(_)));
+    let steps = named.cloned().collect();
     (steps, fault.message())
 }
 
@@ -209,6 +268,53 @@ mod tests {
         assert!(verdict.warnings.iter().any(|one| one.as_str().contains("spec.version")), "{verdict:?}");
         edited["spec"]["replicas"] = json!(12);
         assert_eq!(fields(&judged(&edited, Some(&stored), Version::V1)), ["spec.replicas"]);
+    }
+
+    #[test]
+    fn one_stored_fault_excuses_one_fault() {
+        let tdset = |names: &[&str]| {
+            let exception =
+                |name: &&str| json!({"name": name, "dates": ["2030-01-01"], "skipWindows": ["gone"]});
+            let exceptions: Vec<_> = names.iter().map(exception).collect();
+            json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
+                "spec": {"replicas": 1, "timeZone": "Etc/UTC", "exceptions": exceptions,
+                    "target": {"create": {"image": "a", "port": 80}}}})
+        };
+        let (stored, edited) = (tdset(&["x"]), tdset(&["x", "y"]));
+        let written = |object| Written { version: Version::V1, object };
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
+        let verdict = judge(&crate::api::tdset::TDSetKind, &change);
+        assert_eq!(fields(&verdict), ["spec.exceptions[1].skipWindows[0]"]);
+        assert!(verdict.warnings.iter().any(|one| one.as_str().contains("still invalid")), "{verdict:?}");
+    }
+
+    #[test]
+    fn an_object_that_lacks_something_takes_labels_and_no_other_nonsense() {
+        let spec = json!({"backup": {"destination": {"s3": {}}}});
+        let stored = cluster(&spec);
+        let mut edited = stored.clone();
+        edited["metadata"]["labels"] = json!({"colour": "red"});
+        assert!(judged(&edited, Some(&stored), Version::V1).accepted());
+        edited["spec"]["version"] = json!("2.0.0");
+        assert!(!judged(&edited, Some(&stored), Version::V1).accepted());
+    }
+
+    #[test]
+    fn what_the_old_version_could_not_carry_is_refused() {
+        let mut object = cluster(&json!({"replicas": 3, "tls": {"mode": "Automatic"}}));
+        assert!(judged(&object, None, Version::V1).accepted());
+        object["metadata"]["annotations"] = json!({"example.org/notes": "x".repeat(262_100)});
+        let verdict = judged(&object, None, Version::V1);
+        assert!(verdict.faults.iter().any(|fault| fault.message().contains("256 KiB")), "{verdict:?}");
+    }
+
+    #[test]
+    fn an_answer_is_bounded() {
+        let extra: serde_json::Map<_, _> =
+            (0..5000).map(|index| (format!("no-such-{index}"), json!("x"))).collect();
+        let verdict = judged(&cluster(&json!({"options": {"extra": extra}})), None, Version::V1);
+        assert!((1..=MOST_FAULTS).contains(&verdict.faults.len()), "{}", verdict.faults.len());
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! Assumes that a definition is structural, as the API server demands: no references, no unions of shapes.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, PoisonError, RwLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
@@ -107,7 +107,9 @@ impl Judge {
                 self.faults.push(Fault::required(path.at(required.clone()), ""));
             }
         }
-        self.most_items(schema.max_properties, fields.len(), path);
+        if !self.most_items(schema.max_properties, fields.len(), path) {
+            return;
+        }
         let properties = schema.properties.as_ref();
         for (name, value) in fields {
             let known = properties.and_then(|properties| properties.get(name));
@@ -124,7 +126,9 @@ impl Judge {
     }
 
     fn list(&mut self, schema: &JSONSchemaProps, items: &[Value], path: &Path) {
-        self.most_items(schema.max_items, items.len(), path);
+        if !self.most_items(schema.max_items, items.len(), path) {
+            return; // what is too much is not read
+        }
         if let Some(least) = schema.min_items
             && count(items.len()) < least
         {
@@ -161,14 +165,12 @@ impl Judge {
         }
     }
 
-    fn most_items(&mut self, most: Option<i64>, found: usize, path: &Path) {
-        if let Some(most) = most
-            && count(found) > most
-        {
-            let detail = format!("must have at most {most} items");
-            let fault = Fault::new(path.clone(), Reason::TooMany, detail);
-            self.faults.push(Fault { value: Some(found.to_string()), ..fault });
-        }
+    /// False where there are too many.
+    fn most_items(&mut self, most: Option<i64>, found: usize, path: &Path) -> bool {
+        let Some(most) = most.filter(|most| count(found) > *most) else { return true };
+        let fault = Fault::new(path.clone(), Reason::TooMany, format!("must have at most {most} items"));
+        self.faults.push(Fault { value: Some(found.to_string()), ..fault });
+        false
     }
 
     fn text(&mut self, schema: &JSONSchemaProps, text: &str, path: &Path) {
@@ -235,8 +237,12 @@ fn is_envelope(path: &Path, name: &str) -> bool {
 
 /// Compiled once each: the patterns are those of our own definitions, so the table is small.
 fn matches(pattern: &str, text: &str) -> bool {
-    static COMPILED: LazyLock<Mutex<HashMap<String, Option<Regex>>>> = LazyLock::new(Mutex::default);
-    let mut compiled = COMPILED.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let regex = compiled.entry(pattern.to_owned()).or_insert_with(|| Regex::new(pattern).ok());
-    regex.as_ref().is_none_or(|regex| regex.is_match(text))
+    static COMPILED: LazyLock<RwLock<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(RwLock::default);
+    let known = COMPILED.read().unwrap_or_else(PoisonError::into_inner).get(pattern).cloned();
+    let regex = known.unwrap_or_else(|| {
+        let regex = Regex::new(pattern).ok().map(Arc::new);
+        COMPILED.write().unwrap_or_else(PoisonError::into_inner).insert(pattern.to_owned(), regex.clone());
+        regex
+    });
+    regex.is_none_or(|regex| regex.is_match(text))
 }

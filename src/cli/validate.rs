@@ -267,8 +267,8 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
         remove(&mut object, &fault.path);
     }
     let mut hub = judge::hub(kind, Written { version, object: &object });
-    let defaulted = kind.default(&mut hub, version);
-    let object = kind.lens().convert(hub, Version::V1, version);
+    let defaulted = kind.default(hub.to_mut(), version);
+    let object = kind.lens().convert(hub.into_owned(), Version::V1, version);
     let new = Written { version, object: &object };
     let verdict = judge::judge(kind, &Change { new, old: None, author: version, now });
     faults.extend(verdict.faults.into_iter().map(quoting));

@@ -10,7 +10,7 @@
 //!
 //! Guarantees: one pass at a time for an object; passes of different objects run side by side, up to a limit; an
 //! object that no release can read holds up no other; a pass that fails is tried again, later and later.
-//! Assumes: nobody else works on these objects; who does is decided elsewhere.
+//! Assumes: nobody else works on these objects. Nothing sees to that yet: run one replica.
 //! Never: writes where nothing has changed; finds its work by polling.
 //!
 //! One folder a kind, with the same files in each: `mod` (reconcile), `observe` (all reads), `plan` (pure), `status`

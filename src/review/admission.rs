@@ -144,7 +144,8 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
     })?;
     let sub_resource = request.text("subResource").unwrap_or_default();
     let resource = request.fields.get("resource").and_then(json::fields);
-    let plural = resource.and_then(|resource| resource.text("resource")).unwrap_or_default();
+    let of_resource = |key: &str| resource.as_ref().and_then(|fields| fields.text(key)).unwrap_or_default();
+    let (resource_group, plural) = (of_resource("group"), of_resource("resource"));
     let [group, version, name] = group_version_kind(request, "kind")
         .ok_or_else(|| bad_request("the request has no kind".to_owned()))?;
     let unknown = || {
@@ -153,7 +154,8 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
         ))
     };
     if sub_resource == "scale" {
-        let kind = kinds::find_plural(&plural).ok_or_else(unknown)?;
+        let ours = resource_group == GROUP;
+        let kind = kinds::find_plural(&plural).filter(|_| ours).ok_or_else(unknown)?;
         let (version, author) = (Version::V1, Version::V1);
         return Ok(Admission { request, kind, operation, sub_resource, version, author, now });
     }
@@ -208,13 +210,15 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let object = admission.object("object")?;
     let old = admission.old()?;
     let (kind, version) = (admission.kind, admission.version);
-    let mut hub = judge::hub(kind, Written { version, object: &object });
+    let mut hub = judge::hub(kind, Written { version, object: &object }).into_owned();
     let warnings;
     match &old {
         None => warnings = kind.default(&mut hub, admission.author),
         Some(old) => {
             if admission.author == Version::V1Alpha1 {
-                hub = kind.lens().carry(hub, &judge::hub(kind, Written { version, object: old }));
+                let stored = judge::hub(kind, Written { version, object: old });
+                keep_status(&mut hub, &stored);
+                hub = kind.lens().carry(hub, &stored);
             }
             warnings = kind.complete(&mut hub, admission.author);
         }
@@ -230,6 +234,14 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     Ok(Decision { verdict, patch })
 }
 
+/// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the
+/// request, where parts of it ride in annotations that the author may not have sent.
+fn keep_status(hub: &mut Value, stored: &Value) {
+    if let (Value::Object(fields), Some(status)) = (hub, stored.get("status")) {
+        fields.insert("status".to_owned(), status.clone());
+    }
+}
+
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
     let verdict = match (admission.operation, admission.sub_resource.as_str()) {
         (Operation::Create | Operation::Update, "") => {
@@ -242,8 +254,12 @@ fn validate(admission: &Admission) -> Result<Decision, Failure> {
             admission.kind.validate_delete(&hub)
         }
         (Operation::Update, "scale") => scale(admission)?,
-        // Not asked for by our rules, and nothing that they forbid.
-        _ => Verdict::default(),
+        // Nothing that a rule forbids.
+        (Operation::Update, "status") => Verdict::default(),
+        (operation, sub_resource) => {
+            let what = format!("{} of sub-resource {sub_resource:?}", operation.name());
+            return Err(bad_request(format!("unexpected {what}: no rule of this gate asks for it")));
+        }
     };
     Ok(Decision { verdict, patch: None })
 }

@@ -1,6 +1,7 @@
 //! Reading JSON as little as possible, and never more kindly than the API server would.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -69,8 +70,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
+                let mut known = HashSet::new();
                 while let Some((Text(key), value)) = map.next_entry()? {
-                    if fields.iter().any(|(known, _)| *known == key) {
+                    if !known.insert(key.clone()) {
                         return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
                     }
                     fields.push((key, value));

@@ -212,3 +212,54 @@ fn an_update_through_the_old_version_keeps_what_only_the_new_one_says() {
     assert_eq!(patch, json!([{"op": "add", "path": "/spec/timeZone", "value": "Europe/Berlin"}]));
     assert!(!response.to_string().contains(PREFIX));
 }
+
+#[test]
+fn a_replace_through_the_old_version_keeps_the_whole_status() {
+    let object = |status: Option<Value>| {
+        let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"},
+            "spec": {"replicas": 3}});
+        object.as_object_mut().unwrap().extend(status.map(|status| ("status".to_owned(), status)));
+        object
+    };
+    let stored = object(Some(json!({"clusterID": "ab", "members": [{"name": "a-0", "id": "1"}]})));
+    let of = |version: &str| json!({"group": "gatehouse.dev", "version": version, "kind": "EtcdCluster"});
+    let request = json!({"operation": "UPDATE", "kind": of("v1"), "requestKind": of("v1alpha1"), "name": "a",
+        "object": object(None), "oldObject": stored});
+    let response = admission(Endpoint::Mutate, &request);
+    let patch = base64::Engine::decode(
+        &base64::engine::general_purpose::STANDARD,
+        response["patch"].as_str().unwrap(),
+    );
+    let patch: Value = serde_json::from_slice(&patch.unwrap()).unwrap();
+    assert_eq!(patch, json!([{"op": "add", "path": "/status", "value": stored["status"]}]));
+}
+
+#[test]
+fn what_no_rule_asks_for_is_not_allowed() {
+    let object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"}});
+    for (operation, sub_resource, allowed) in [
+        ("UPDATE", "status", true),
+        ("UPDATE", "exec", false),
+        ("CONNECT", "", false),
+        ("CREATE", "status", false),
+    ] {
+        let request = json!({"operation": operation, "subResource": sub_resource, "kind": kind("v1"), "name": "a",
+            "object": object, "oldObject": object});
+        let response = admission(Endpoint::Validate, &request);
+        assert_eq!(response["allowed"], allowed, "{operation} {sub_resource}: {response}");
+    }
+}
+
+#[test]
+fn many_keys_and_many_items_take_no_more_than_linear_time() {
+    let keys: String = (0..200_000).map(|index| format!(r#""k{index}":0,"#)).collect::<Vec<_>>().concat();
+    let items: Vec<_> = (0..100_000).map(|_| json!({"startTime": 1})).collect();
+    let kept: Vec<_> = (0..100_000).map(|_| json!({"shown": "x"})).collect();
+    let kept = json!({"items": kept}).to_string();
+    let object = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "spec": {"schedulingConfig": items},
+        "metadata": {"annotations": {format!("{PREFIX}spec.windows"): kept}}});
+    let wide = format!(r#"{{{keys}"apiVersion":"gatehouse.dev/v1alpha1","kind":"TDSet"}}"#);
+    let wide: Value = serde_json::from_str(&wide).unwrap();
+    let converted = conversion(Version::V1, &[wide, object])["convertedObjects"].take();
+    assert_eq!(converted[1]["spec"]["windows"].as_array().unwrap().len(), 100_000);
+}

@@ -1,6 +1,6 @@
 //! The two directions, run over the same rows.
 
-use std::collections::BTreeSet;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
@@ -82,7 +82,8 @@ pub(super) fn to_hub(rows: &'static [Row], spoke: Fields, mut memory: Memory) ->
 
 /// As [`to_hub`], for an object or an item of a list; `hub` is what it starts from.
 fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hub: Fields) -> Fields {
-    let whole = spoke.clone();
+    let empty: Vec<_> =
+        rows.iter().filter(|row| matches!(row, Row::Object { .. }) && is_empty(&spoke, row)).collect();
     let Memory { only, rows: mut coarse } = memory;
     for row in rows {
         let (Some(place), target) = (row.spoke(), row.hub()) else {
@@ -92,7 +93,7 @@ fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hu
         match row {
             Row::HubOnly { .. } => {}
             Row::Object { .. } => {
-                if matches!(tree::get(&whole, place), Some(Value::Object(fields)) if fields.is_empty()) {
+                if empty.iter().any(|one| std::ptr::eq(*one, row)) {
                     tree::take(&mut spoke, place);
                     tree::put(&mut hub, target, Value::Object(Fields::new()));
                 }
@@ -122,6 +123,12 @@ fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hu
     tree::fill(&mut hub, without_rows(rows, spoke));
     tree::fill(&mut hub, without_rows(rows, only));
     hub
+}
+
+/// The spoke has this object, and nothing in it.
+fn is_empty(spoke: &Fields, row: &Row) -> bool {
+    let found = row.spoke().and_then(|place| tree::get(spoke, place));
+    found.and_then(Value::as_object).is_some_and(Map::is_empty)
 }
 
 /// The parts of the object that are there, empty: an object without `spec` stays one.
@@ -215,45 +222,50 @@ fn bare_item(rows: &'static [Row]) -> Option<&'static str> {
 /// Which memory belongs to which item of the spoke's list. An item that is shown as it was keeps its own, wherever
 /// it has moved to; an item that was edited in place keeps what its edit did not touch.
 fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
+    if remembered.is_empty() {
+        return vec![None; items.len()];
+    }
     let same_length = items.len() == remembered.len();
     let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
-    let digests: Vec<_> = if free.is_empty() { Vec::new() } else { items.iter().map(digest).collect() };
+    let digests: Vec<_> = items.iter().map(digest).collect();
     let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
-    let take = |slot: &mut Option<Item>| slot.take().map(|item| item.memory);
-    for (index, shown) in digests.iter().enumerate() {
-        if let Some(slot) = free.get_mut(index)
-            && slot.as_ref().is_some_and(|item| item.shown == *shown)
-        {
-            assigned[index] = take(slot);
+    for ((slot, memory), shown) in free.iter_mut().zip(&mut assigned).zip(&digests) {
+        *memory = slot.take_if(|item| item.shown == *shown).map(|item| item.memory);
+    }
+    let still_shown: HashSet<&str> = digests.iter().map(String::as_str).collect();
+    let mut moved: HashMap<String, VecDeque<Memory>> = HashMap::new();
+    let mut rest = Vec::new();
+    for item in free.into_iter().flatten() {
+        if still_shown.contains(item.shown.as_str()) {
+            moved.entry(item.shown).or_default().push_back(item.memory);
+        } else {
+            rest.push(item.memory);
         }
     }
-    for (index, shown) in
-        digests.iter().enumerate().filter(|(index, _)| assigned[*index].is_none()).collect::<Vec<_>>()
-    {
-        let moved = free.iter_mut().find(|slot| slot.as_ref().is_some_and(|item| item.shown == *shown));
-        assigned[index] = moved.and_then(take);
+    for (memory, shown) in assigned.iter_mut().zip(&digests).filter(|(memory, _)| memory.is_none()) {
+        *memory = moved.get_mut(shown).and_then(VecDeque::pop_front);
     }
     let edited = assigned.iter_mut().filter(|memory| memory.is_none() && same_length);
-    for (memory, item) in edited.zip(free.into_iter().flatten()) {
-        *memory = Some(item.memory);
+    for (memory, kept) in edited.zip(rest) {
+        *memory = Some(kept);
     }
     assigned
 }
 
 /// Names the `new` items that have no name by their position, and past names that are taken.
 fn name_items(items: &mut [Value], new: &[bool], name: ItemName) {
-    let mut taken: BTreeSet<String> =
+    let mut taken: HashSet<String> =
         items.iter().filter_map(|item| item.get(name.field)?.as_str().map(str::to_owned)).collect();
-    let count = items.len();
+    let mut beyond = items.len()..;
     for (index, item) in items.iter_mut().enumerate() {
         let Value::Object(fields) = item else { continue };
         if fields.contains_key(name.field) || !new[index] {
             continue;
         }
-        let free = std::iter::once(index).chain(count..).map(|number| format!("{}{number}", name.prefix));
-        if let Some(free) = free.into_iter().find(|candidate| !taken.contains(candidate)) {
-            taken.insert(free.clone());
-            fields.shift_insert(0, name.field.to_owned(), free.into());
+        let mut free = format!("{}{index}", name.prefix);
+        while !taken.insert(free.clone()) {
+            free = format!("{}{}", name.prefix, beyond.next().unwrap_or(usize::MAX));
         }
+        fields.shift_insert(0, name.field.to_owned(), free.into());
     }
 }

@@ -115,8 +115,7 @@ impl Memory {
     }
 
     /// Writes the annotations. Where they take more than `room` bytes, a marker stands in their place, so that the
-    /// object stays readable; a write through the spoke is then completed from the stored object
-    /// ([`super::Lens::carry`]).
+    /// object stays readable. The judge lets no such object be written ([`crate::api::judge`]).
     #[must_use]
     pub fn to_annotations(&self, room: usize) -> Loss {
         let mut loss = Loss::new();
@@ -135,10 +134,10 @@ impl Memory {
     }
 }
 
-/// The annotations say that there was no room for them.
+/// An object's annotations say that there was no room for what the spoke cannot say.
 #[must_use]
-pub fn is_dropped(loss: &Loss) -> bool {
-    loss.keys().any(|key| key.strip_prefix(PREFIX) == Some(DROPPED))
+pub fn is_dropped(annotations: &Value) -> bool {
+    annotations.get(format!("{PREFIX}{DROPPED}")).is_some()
 }
 
 /// The key of the annotation for a field, and whether it tells the field: a path of plain names does.
