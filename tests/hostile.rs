@@ -159,8 +159,53 @@ fn refusal(path: &str, answer: &Value) -> (u64, String, String) {
     (status["code"].as_u64().expect("a code"), text(&status["message"]), text(&response["uid"]))
 }
 
-/// Changes a review's text; it is told what, how, and whether its uid was seen.
-type Spoilt<'a> = (&'a str, String, u64, &'a str, bool);
+/// What is wrong with a text, the text, what is said of it, and whether its uid can be seen.
+type Spoilt<'a> = (&'a str, String, &'a str, bool);
+
+/// A review that is spoilt in every way that its envelope can be.
+fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>> {
+    let text = review.to_string();
+    let change = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        text.replacen(from, to, 1)
+    };
+    let uid = format!("\"uid\":\"{UID}\"");
+    let without = |field: &str| {
+        let mut review = review.clone();
+        review.as_object_mut().unwrap().shift_remove(field);
+        review.to_string()
+    };
+    let with_request = |request: Value| {
+        let mut review = review.clone();
+        review["request"] = request;
+        review.to_string()
+    };
+    vec![
+        ("nothing", String::new(), "the body is empty", false),
+        ("a number", "5".to_owned(), "unable to read", false),
+        ("null", "null".to_owned(), "unable to read", false),
+        ("a text", "\"x\"".to_owned(), "unable to read", false),
+        ("a list", format!("[{text}]"), "unable to read", true),
+        ("an empty object", "{}".to_owned(), kind, false),
+        ("half", text[..text.len() / 2].to_owned(), "unable to read", true),
+        ("more behind", format!("{text}{{}}"), "unable to read", true),
+        ("yaml", "apiVersion: v1\nkind: List\n".to_owned(), "unable to read", false),
+        ("form", "uid=5&a=b".to_owned(), "unable to read", false),
+        ("an older version", change(version, &version.replace("/v1", "/v1beta1")), "v1beta1", true),
+        ("another kind", change(kind, "PodReview"), "\"PodReview\"", true),
+        ("a long kind", change(kind, &"K".repeat(1 << 20)), "KKKK", true),
+        ("no kind", without("kind"), kind, true),
+        ("no version", without("apiVersion"), version, true),
+        ("no request", without("request"), "has no request", false),
+        ("a request of null", with_request(Value::Null), "has no request", false),
+        ("a request of a list", with_request(json!([])), "unable to read the request", false),
+        ("a request of nothing", with_request(json!({})), "has no uid", false),
+        ("a uid of nothing", change(&uid, "\"uid\":\"\""), "has no uid", false),
+        ("a uid of a number", change(&uid, "\"uid\":5"), "has no uid", false),
+        ("two uids", change(&uid, &format!("{uid},\"uid\":\"other\"")), "duplicate field \"uid\"", true),
+        ("two requests", change("\"request\":", "\"request\":{},\"request\":"), "duplicate field", true),
+    ]
+}
 
 #[tokio::test]
 async fn an_envelope_that_is_none_is_refused_with_the_reason() {
@@ -170,62 +215,9 @@ async fn an_envelope_that_is_none_is_refused_with_the_reason() {
         ("/validate", admission(&cluster(3)), "admission.k8s.io/v1", "AdmissionReview"),
         ("/convert", conversion(&[cluster(3)], "v1alpha1"), "apiextensions.k8s.io/v1", "ConversionReview"),
     ] {
-        let text = review.to_string();
-        let change = |from: &str, to: &str| {
-            assert!(text.contains(from), "{from}");
-            text.replacen(from, to, 1)
-        };
-        let uid = format!("\"uid\":\"{UID}\"");
-        let without = |field: &str| {
-            let mut review = review.clone();
-            review.as_object_mut().unwrap().shift_remove(field);
-            review.to_string()
-        };
-        let with_request = |request: Value| {
-            let mut review = review.clone();
-            review["request"] = request;
-            review.to_string()
-        };
-        let cases: Vec<Spoilt> = vec![
-            ("nothing", String::new(), 400, "the body is empty", false),
-            ("a number", "5".to_owned(), 400, "unable to read", false),
-            ("null", "null".to_owned(), 400, "unable to read", false),
-            ("a text", "\"x\"".to_owned(), 400, "unable to read", false),
-            ("a list", format!("[{text}]"), 400, "unable to read", true),
-            ("an empty object", "{}".to_owned(), 400, kind, false),
-            ("half", text[..text.len() / 2].to_owned(), 400, "unable to read", true),
-            ("more behind", format!("{text}{{}}"), 400, "unable to read", true),
-            ("yaml", "apiVersion: v1\nkind: List\n".to_owned(), 400, "unable to read", false),
-            ("form", "uid=5&a=b".to_owned(), 400, "unable to read", false),
-            ("an older version", change(version, &version.replace("/v1", "/v1beta1")), 400, "v1beta1", true),
-            ("another kind", change(kind, "PodReview"), 400, "\"PodReview\"", true),
-            ("a long kind", change(kind, &"K".repeat(1 << 20)), 400, "KKKK", true),
-            ("no kind", without("kind"), 400, kind, true),
-            ("no version", without("apiVersion"), 400, version, true),
-            ("no request", without("request"), 400, "has no request", false),
-            ("a request of null", with_request(Value::Null), 400, "has no request", false),
-            ("a request of a list", with_request(json!([])), 400, "unable to read the request", false),
-            ("a request of nothing", with_request(json!({})), 400, "has no uid", false),
-            ("a uid of nothing", change(&uid, "\"uid\":\"\""), 400, "has no uid", false),
-            ("a uid of a number", change(&uid, "\"uid\":5"), 400, "has no uid", false),
-            (
-                "two uids",
-                change(&uid, &format!("{uid},\"uid\":\"other\"")),
-                400,
-                "duplicate field \"uid\"",
-                true,
-            ),
-            (
-                "two requests",
-                change("\"request\":", "\"request\":{},\"request\":"),
-                400,
-                "duplicate field",
-                true,
-            ),
-        ];
-        for (what, body, code, says, seen) in cases {
+        for (what, body, says, seen) in spoilt(&review, version, kind) {
             let (found, message, uid) = refusal(path, &program.ask(path, body).await);
-            assert_eq!(found, code, "{path}: {what}: {message}");
+            assert_eq!(found, 400, "{path}: {what}: {message}");
             assert!(message.contains(says), "{path}: {what}: {message}");
             assert!(message.len() < 400, "{path}: {what} is told at length: {} bytes", message.len());
             assert_eq!(uid, if seen { UID } else { "" }, "{path}: {what}");
@@ -460,7 +452,7 @@ fn forgeries() -> Vec<(String, String)> {
     let items = (0..40).fold("{}".to_owned(), |inner, _| {
         format!(r#"{{"items":[{{"shown":"a","was":{{}},"rows":{{"/spec/windows":{inner}}}}}]}}"#)
     });
-    let wide: String = (0..50_000).map(|index| format!(r#""k{index}":{{}},"#)).collect();
+    let wide = (0..50_000).fold(String::new(), |text, index| text + &format!(r#""k{index}":{{}},"#));
     vec![
         ("spec.tls".to_owned(), nested("[", "]", 100_000)),
         ("spec.tls".to_owned(), nested("[", "]", 100)),
@@ -634,8 +626,9 @@ async fn ten_thousand_objects_of_both_versions_come_back_in_their_order() {
             assert_eq!(after["apiVersion"], format!("gatehouse.dev/{to}"), "{index}");
             assert_eq!(after["metadata"]["name"], before["metadata"]["name"], "{index}");
             assert_eq!(after["metadata"]["namespace"], "b", "{index}");
-            let size =
-                |object: &Value| object["spec"].get("size").or(object["spec"].get("replicas")).cloned();
+            let size = |object: &Value| {
+                object["spec"].get("size").or_else(|| object["spec"].get("replicas")).cloned()
+            };
             assert_eq!(size(after), size(before), "{index}");
         }
     }
