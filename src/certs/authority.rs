@@ -20,11 +20,11 @@ use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
-use super::call::{self, call};
 use super::certificate::{Bundle, Certificate};
 use super::mint::{self, Authority, Leaf};
 use super::rotate::{self, AuthorityStep, LeafInUse, LeafStep};
 use super::{BoxError, Clock, Facts, Sink};
+use crate::runtime::call::{self, call};
 
 /// How often the Secret is read.
 pub const PAUSE: Duration = Duration::from_mins(1);

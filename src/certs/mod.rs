@@ -14,7 +14,6 @@
 //! ([`crate::install`] does).
 
 pub mod authority;
-pub mod call;
 pub mod certificate;
 pub mod files;
 pub mod mint;

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use super::manifest::Place;
 use super::outcome::Error;
-use crate::certs::call::{self, call};
+use crate::runtime::call::{self, call};
 
 /// The label of everything that is made, and its value.
 pub const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "gatehouse");

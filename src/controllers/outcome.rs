@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube::core::Status;
 use kube::runtime::controller::Action;
 
-use crate::certs::call;
+use crate::runtime::call;
 use crate::runtime::supervisor::chain;
 
 /// How a pass ended that did not fail.

@@ -16,7 +16,7 @@ use tracing::{debug, warn};
 
 use super::manifest::{Manifest, Place};
 use super::outcome::Error;
-use crate::certs::call::{self, call};
+use crate::runtime::call::{self, call};
 
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::INSTALLED_BY;
-use crate::certs::call::{self, call};
+use crate::runtime::call::{self, call};
 
 /// Who owns the fields.
 pub const MANAGER: &str = "gatehouse-install";

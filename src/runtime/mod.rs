@@ -5,6 +5,7 @@
 //!
 //! Only this folder may spawn ([`Tasks`], [`Supervisor`]) and only [`clock`] asks the time.
 
+pub mod call;
 pub mod clock;
 pub mod metrics;
 pub mod readiness;

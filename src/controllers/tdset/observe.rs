@@ -13,10 +13,10 @@ use crate::api::field::{Fault, Path, Reason};
 use crate::api::judge::{self, Written};
 use crate::api::tdset::TDSetKind;
 use crate::api::tdset::v1::TDSet;
-use crate::certs::call::call;
 use crate::controllers::Watched;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
+use crate::runtime::call::call;
 
 /// The object, if the judge of the gate has nothing against it; or else what.
 ///
