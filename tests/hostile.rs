@@ -159,10 +159,10 @@ fn refusal(path: &str, answer: &Value) -> (u64, String, String) {
     (status["code"].as_u64().expect("a code"), text(&status["message"]), text(&response["uid"]))
 }
 
-/// What is wrong with a text, the text, what is said of it, and whether its uid can be seen.
+/// A review that was changed: what was done, the text, what the refusal says, and whether its uid could be seen.
 type Spoilt<'a> = (&'a str, String, &'a str, bool);
 
-/// A review that is spoilt in every way that its envelope can be.
+/// What is no review of that `version` and `kind` any more.
 fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>> {
     let text = review.to_string();
     let change = |from: &str, to: &str| {
@@ -170,16 +170,16 @@ fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>
         text.replacen(from, to, 1)
     };
     let uid = format!("\"uid\":\"{UID}\"");
-    let without = |field: &str| {
+    let with = |field: &str, value: Option<Value>| {
         let mut review = review.clone();
-        review.as_object_mut().unwrap().shift_remove(field);
+        let fields = review.as_object_mut().unwrap();
+        match value {
+            Some(value) => fields.insert(field.to_owned(), value),
+            None => fields.shift_remove(field),
+        };
         review.to_string()
     };
-    let with_request = |request: Value| {
-        let mut review = review.clone();
-        review["request"] = request;
-        review.to_string()
-    };
+    let two_requests = change("\"request\":", "\"request\":{},\"request\":");
     vec![
         ("nothing", String::new(), "the body is empty", false),
         ("a number", "5".to_owned(), "unable to read", false),
@@ -194,16 +194,16 @@ fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>
         ("an older version", change(version, &version.replace("/v1", "/v1beta1")), "v1beta1", true),
         ("another kind", change(kind, "PodReview"), "\"PodReview\"", true),
         ("a long kind", change(kind, &"K".repeat(1 << 20)), "KKKK", true),
-        ("no kind", without("kind"), kind, true),
-        ("no version", without("apiVersion"), version, true),
-        ("no request", without("request"), "has no request", false),
-        ("a request of null", with_request(Value::Null), "has no request", false),
-        ("a request of a list", with_request(json!([])), "unable to read the request", false),
-        ("a request of nothing", with_request(json!({})), "has no uid", false),
+        ("no kind", with("kind", None), kind, true),
+        ("no version", with("apiVersion", None), version, true),
+        ("no request", with("request", None), "has no request", false),
+        ("a request of null", with("request", Some(Value::Null)), "has no request", false),
+        ("a request of a list", with("request", Some(json!([]))), "unable to read the request", false),
+        ("a request of nothing", with("request", Some(json!({}))), "has no uid", false),
         ("a uid of nothing", change(&uid, "\"uid\":\"\""), "has no uid", false),
         ("a uid of a number", change(&uid, "\"uid\":5"), "has no uid", false),
         ("two uids", change(&uid, &format!("{uid},\"uid\":\"other\"")), "duplicate field \"uid\"", true),
-        ("two requests", change("\"request\":", "\"request\":{},\"request\":"), "duplicate field", true),
+        ("two requests", two_requests, "duplicate field", true),
     ]
 }
 
@@ -216,8 +216,8 @@ async fn an_envelope_that_is_none_is_refused_with_the_reason() {
         ("/convert", conversion(&[cluster(3)], "v1alpha1"), "apiextensions.k8s.io/v1", "ConversionReview"),
     ] {
         for (what, body, says, seen) in spoilt(&review, version, kind) {
-            let (found, message, uid) = refusal(path, &program.ask(path, body).await);
-            assert_eq!(found, 400, "{path}: {what}: {message}");
+            let (code, message, uid) = refusal(path, &program.ask(path, body).await);
+            assert_eq!(code, 400, "{path}: {what}: {message}");
             assert!(message.contains(says), "{path}: {what}: {message}");
             assert!(message.len() < 400, "{path}: {what} is told at length: {} bytes", message.len());
             assert_eq!(uid, if seen { UID } else { "" }, "{path}: {what}");
@@ -452,7 +452,7 @@ fn forgeries() -> Vec<(String, String)> {
     let items = (0..40).fold("{}".to_owned(), |inner, _| {
         format!(r#"{{"items":[{{"shown":"a","was":{{}},"rows":{{"/spec/windows":{inner}}}}}]}}"#)
     });
-    let wide = (0..50_000).fold(String::new(), |text, index| text + &format!(r#""k{index}":{{}},"#));
+    let wide = (0..50_000).map(|index| format!(r#""k{index}":{{}},"#)).collect::<Vec<_>>().concat();
     vec![
         ("spec.tls".to_owned(), nested("[", "]", 100_000)),
         ("spec.tls".to_owned(), nested("[", "]", 100)),
