@@ -77,14 +77,19 @@ impl Direct {
         self.runtime.block_on(join_all(paths.into_iter().map(read)))
     }
 
-    /// The first event of a watch that begins before a call is made.
-    pub fn event_after(&self, watch: &str, call: Call) -> Value {
+    /// The first event that is meant, of a watch that begins before a call is made.
+    pub fn event_after(&self, watch: &str, call: Call, is_meant: impl Fn(&Value) -> bool) -> Value {
         self.runtime.block_on(async {
             let request = Request::get(watch).body(Vec::new()).expect("a request");
             let mut lines = self.client.request_stream(request).await.expect("a watch").lines();
             one(self.client.clone(), call).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-            let line = lines.next().await.expect("an event").expect("a line");
-            serde_json::from_str(&line).expect("JSON")
+            loop {
+                let line = lines.next().await.expect("an event").expect("a line");
+                let event = serde_json::from_str(&line).expect("JSON");
+                if is_meant(&event) {
+                    return event;
+                }
+            }
         })
     }
 
