@@ -83,7 +83,9 @@ pub fn stored(kind: &dyn Kind, object: Written, now: Timestamp) -> Verdict {
 pub fn hub<'a>(kind: &dyn Kind, written: Written<'a>) -> Cow<'a, Value> {
     match written.version {
         Version::V1 => Cow::Borrowed(written.object),
-        version => Cow::Owned(kind.lens().convert(written.object.clone(), version, Version::V1)),
+        version @ Version::V1Alpha1 => {
+            Cow::Owned(kind.lens().convert(written.object.clone(), version, Version::V1))
+        }
     }
 }
 
@@ -123,7 +125,7 @@ fn fits(kind: &dyn Kind, written: Written, hub: &Value) -> Option<Fault> {
     let lost = |object: &Value| object.pointer("/metadata/annotations").is_some_and(memory::is_dropped);
     let shown = match written.version {
         Version::V1Alpha1 => Cow::Borrowed(written.object),
-        version => Cow::Owned(kind.lens().convert(hub.clone(), version, Version::V1Alpha1)),
+        version @ Version::V1 => Cow::Owned(kind.lens().convert(hub.clone(), version, Version::V1Alpha1)),
     };
     let detail =
         "what v1alpha1 cannot say does not fit into annotations of 256 KiB in all, by which it is kept there";

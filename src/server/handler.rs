@@ -8,13 +8,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, debug};
 
@@ -48,6 +48,9 @@ impl Reviewer for Rules {
     }
 }
 
+/// What room for large bodies is reckoned in, in bytes.
+const UNIT: usize = 64 * 1024;
+
 /// What all requests share.
 pub(super) struct Gate {
     reviewer: Arc<dyn Reviewer>,
@@ -55,6 +58,8 @@ pub(super) struct Gate {
     metrics: Metrics,
     in_flight: Semaphore,
     large_in_flight: Arc<Semaphore>,
+    /// In units of [`UNIT`] bytes.
+    large_bodies: Semaphore,
 }
 
 impl Gate {
@@ -65,6 +70,7 @@ impl Gate {
             metrics,
             in_flight: Semaphore::new(limits.in_flight),
             large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
+            large_bodies: Semaphore::new(limits.large_bodies / UNIT),
         }
     }
 
@@ -89,12 +95,31 @@ impl Gate {
     async fn review(self: &Arc<Self>, endpoint: Endpoint, request: Request) -> Answer {
         let (parts, body) = request.into_parts();
         let (deadline, objection) = terms(endpoint, &parts.uri, &parts.headers);
+        let announced = body.size_hint().exact();
+        let Ok(_room) = timeout_at(deadline, self.room(endpoint, announced)).await else {
+            return self.fail(
+                endpoint,
+                b"",
+                &problem::too_late("waiting for memory to read the review into"),
+            );
+        };
         let (bytes, fault) = self.read(endpoint, body, deadline).await;
         match objection.or(fault) {
             Some(failure) => self.fail(endpoint, &bytes, &failure),
             None if bytes.len() > self.limits.large => self.judge_large(endpoint, bytes, deadline).await,
             None => self.judge(endpoint, &bytes),
         }
+    }
+
+    /// Room for a body that is large, or does not say how large it is, until its review is answered: whoever reaches
+    /// the port could otherwise fill the memory with bodies that never end.
+    async fn room(&self, endpoint: Endpoint, announced: Option<u64>) -> Option<SemaphorePermit<'_>> {
+        let limit = self.limits.body(endpoint);
+        let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
+        let bytes = announced.unwrap_or(limit).min(limit);
+        let units = bytes.div_ceil(UNIT).min(self.limits.large_bodies / UNIT);
+        let units = u32::try_from(units).ok().filter(|_| bytes > self.limits.large)?;
+        self.large_bodies.acquire_many(units).await.ok()
     }
 
     /// The body, or what came of it and why that is not all.

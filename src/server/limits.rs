@@ -15,6 +15,8 @@ pub struct Limits {
     pub large_in_flight: usize,
     /// A review whose body has more bytes than this is large.
     pub large: usize,
+    /// Bytes that the bodies of large reviews may take together while they are read and judged; more wait.
+    pub large_bodies: usize,
     /// Bytes of an admission review. The API server takes 3 MiB of an object, and an update holds two.
     pub admission_body: usize,
     /// Bytes of a conversion review.
@@ -42,6 +44,7 @@ impl Default for Limits {
             in_flight: 1024,
             large_in_flight: cores.max(2),
             large: 256 * 1024,
+            large_bodies: 256 * 1024 * 1024,
             admission_body: 8 * 1024 * 1024,
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),

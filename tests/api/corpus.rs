@@ -208,7 +208,7 @@ struct Judged {
 fn judged(object: &Value, old: Option<&Value>, now: jiff::Timestamp) -> Judged {
     let kind = kind(object);
     let version = version(object);
-    let mut hub = judge::hub(kind, Written { version, object });
+    let mut hub = judge::hub(kind, Written { version, object }).into_owned();
     match old {
         None => drop(kind.default(&mut hub, version)),
         Some(old) => {

@@ -19,7 +19,7 @@ pub fn default(object: &mut Value, written: Version) -> Vec<Warning> {
     let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
         return Vec::new();
     };
-    let absent = !spec.contains_key("timeZone");
+    let absent = spec.get("timeZone").is_none_or(Value::is_null);
     if absent {
         spec.insert("timeZone".to_owned(), TIME_ZONE.into());
     }

@@ -17,6 +17,7 @@ use super::ramp::Ramp;
 use super::schedule::Schedule;
 use super::v1::{self, MOST_REPLICAS, TDSetSpec};
 use crate::api::field::{Fault, Path, Reason, Verdict};
+use crate::api::name;
 
 /// Judges `object`; `old` is there on update.
 #[must_use]
@@ -30,6 +31,7 @@ pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict 
         }
     };
     let old_spec = old.and_then(|old| decode(old).ok());
+    name(object, &spec, &mut verdict);
     counts(&spec, &mut verdict);
     windows(&spec, old_spec.as_ref(), &mut verdict);
     exceptions(&spec, &mut verdict);
@@ -76,6 +78,24 @@ fn counts(spec: &TDSetSpec, verdict: &mut Verdict) {
         range(&path.at("resyncMinutes"), minutes, 1..=1440, verdict);
     }
 }
+
+/// The Deployment, the Service and a label of the pods are named as the object is.
+fn name(object: &Value, spec: &TDSetSpec, verdict: &mut Verdict) {
+    let given = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+    let path = Path::metadata().at("name");
+    let has_service = spec.target.create.as_ref().is_some_and(|create| create.service_port.is_some());
+    if has_service && !given.is_empty() {
+        if let Err(detail) = name::dns_1035_label(given) {
+            verdict.deny(Fault::invalid(path, given, format!("{detail}: the Service is named so")));
+        }
+    } else if given.len() > LONGEST_NAME {
+        let detail = format!("must have at most {LONGEST_NAME} characters: a label of the pods holds it");
+        verdict.deny(Fault::invalid(path, given, detail));
+    }
+}
+
+/// What a label's value may have, in characters.
+const LONGEST_NAME: usize = 63;
 
 fn range(path: &Path, number: i32, allowed: std::ops::RangeInclusive<i32>, verdict: &mut Verdict) {
     if !allowed.contains(&number) {
