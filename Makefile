@@ -19,7 +19,8 @@ help: ## Show this list
 
 .PHONY: up
 up: tools ## A local control plane with gatehouse at its gate, all examples applied, and a tour
-	@cargo build --quiet --bin gatehouse && cargo build --quiet -p testbed
+	@echo "building gatehouse (a first build takes two to three minutes)"
+	@cargo build --quiet --package gatehouse --package testbed --bins
 	@tools/up.sh $(NAME) $(KUBERNETES)
 
 .PHONY: down
