@@ -16,6 +16,7 @@
 )]
 
 mod admission;
+mod ancestors;
 mod conversion;
 mod corpus;
 mod direct;
@@ -53,6 +54,7 @@ const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
 
 const MODULES: &[Module] = &[
     Module { name: "admission", tests: admission::TESTS, versions: EVERY },
+    Module { name: "ancestors", tests: ancestors::TESTS, versions: NEWEST },
     Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
     Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
     Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },

@@ -232,14 +232,19 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
     for ((slot, memory), shown) in free.iter_mut().zip(&mut assigned).zip(&digests) {
         *memory = slot.take_if(|item| item.shown == *shown).map(|item| item.memory);
     }
-    let still_shown: HashSet<&str> = digests.iter().map(String::as_str).collect();
+    let mut elsewhere: HashMap<&str, usize> = HashMap::new();
+    for (_, shown) in assigned.iter().zip(&digests).filter(|(memory, _)| memory.is_none()) {
+        *elsewhere.entry(shown).or_default() += 1;
+    }
     let mut moved: HashMap<String, VecDeque<Memory>> = HashMap::new();
     let mut rest = Vec::new();
     for item in free.into_iter().flatten() {
-        if still_shown.contains(item.shown.as_str()) {
-            moved.entry(item.shown).or_default().push_back(item.memory);
-        } else {
-            rest.push(item.memory);
+        match elsewhere.get_mut(item.shown.as_str()).filter(|left| **left > 0) {
+            Some(left) => {
+                *left -= 1;
+                moved.entry(item.shown).or_default().push_back(item.memory);
+            }
+            None => rest.push(item.memory),
         }
     }
     for (memory, shown) in assigned.iter_mut().zip(&digests).filter(|(memory, _)| memory.is_none()) {

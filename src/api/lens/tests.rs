@@ -152,6 +152,16 @@ fn a_window_that_moved_keeps_its_minutes_and_an_edited_one_its_days() {
 }
 
 #[test]
+fn of_two_windows_that_look_alike_the_edited_one_keeps_its_own() {
+    let window = |name: &str, day: &str, replicas: i32| json!({"name": name, "from": "08:00", "to": "09:00", "days": [day], "replicas": replicas});
+    let hub = tdset(&json!({"windows": [window("a", "Mon", 1), window("b", "Tue", 1)]}));
+    let mut shown = down(&TDSetKind, &hub);
+    shown["spec"]["schedulingConfig"][0]["replica"] = json!(9);
+    let windows = &up(&TDSetKind, &shown)["spec"]["windows"];
+    assert_eq!((&windows[0], &windows[1]), (&window("a", "Mon", 9), &window("b", "Tue", 1)));
+}
+
+#[test]
 fn a_window_added_through_the_old_version_gets_a_free_name() {
     let hub = tdset(&json!({"windows": [{"name": "w1", "from": "01:00", "to": "02:00", "replicas": 1}]}));
     let mut shown = down(&TDSetKind, &hub);
