@@ -217,8 +217,8 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
         Some(old) => {
             if admission.author == Version::V1Alpha1 {
                 let stored = judge::hub(kind, Written { version, object: old });
-                keep_status(&mut hub, &stored);
                 hub = kind.lens().carry(hub, &stored);
+                keep_status(&mut hub, &stored);
             }
             warnings = kind.complete(&mut hub, admission.author);
         }

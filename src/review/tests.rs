@@ -214,24 +214,28 @@ fn an_update_through_the_old_version_keeps_what_only_the_new_one_says() {
 }
 
 #[test]
-fn a_replace_through_the_old_version_keeps_the_whole_status() {
-    let object = |status: Option<Value>| {
-        let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"},
-            "spec": {"replicas": 3}});
+fn a_replace_through_the_old_version_keeps_spec_and_status_whole() {
+    let object = |spec: Value, status: Option<Value>| {
+        let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"}, "spec": spec});
         object.as_object_mut().unwrap().extend(status.map(|status| ("status".to_owned(), status)));
         object
     };
-    let stored = object(Some(json!({"clusterID": "ab", "members": [{"name": "a-0", "id": "1"}]})));
+    let status = json!({"clusterID": "ab", "members": [{"name": "a-0", "id": "1"}]});
+    let stored = object(json!({"replicas": 3, "tls": {"mode": "Automatic"}}), Some(status.clone()));
     let of = |version: &str| json!({"group": "gatehouse.dev", "version": version, "kind": "EtcdCluster"});
-    let request = json!({"operation": "UPDATE", "kind": of("v1"), "requestKind": of("v1alpha1"), "name": "a",
-        "object": object(None), "oldObject": stored});
-    let response = admission(Endpoint::Mutate, &request);
-    let patch = base64::Engine::decode(
-        &base64::engine::general_purpose::STANDARD,
-        response["patch"].as_str().unwrap(),
-    );
-    let patch: Value = serde_json::from_slice(&patch.unwrap()).unwrap();
-    assert_eq!(patch, json!([{"op": "add", "path": "/status", "value": stored["status"]}]));
+    for shown in [None, Some(json!({"members": [{"name": "a-0"}]}))] {
+        let request = json!({"operation": "UPDATE", "kind": of("v1"), "requestKind": of("v1alpha1"), "name": "a",
+            "object": object(json!({"replicas": 3}), shown.clone()), "oldObject": stored});
+        let response = admission(Endpoint::Mutate, &request);
+        let patch = base64::Engine::decode(
+            &base64::engine::general_purpose::STANDARD,
+            response["patch"].as_str().unwrap(),
+        );
+        let patch: json_patch::Patch = serde_json::from_slice(&patch.unwrap()).unwrap();
+        let mut object = object(json!({"replicas": 3}), shown);
+        json_patch::patch(&mut object, &patch).unwrap();
+        assert_eq!(object, stored);
+    }
 }
 
 #[test]

@@ -150,11 +150,7 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {options: {extra: {data-dir: /tmp}}}", "spec.options.extra[data-dir]", Gate),
     ("spec: {options: {extra: {--max-txn-ops: '5'}}}", "spec.options.extra[--max-txn-ops]", Gate),
     ("spec: {options: {extra: {no-such-flag: '5'}}}", "spec.options.extra[no-such-flag]", Gate),
-    (
-        "spec: {options: {extra: {<k#: '', *65>}}}",
-        "spec.options.extra, <spec.options.extra[k#], *65>",
-        Definition,
-    ),
+    ("spec: {options: {extra: {<k#: '', *65>}}}", "spec.options.extra", Definition),
     ("spec: {podTemplate: {metadata: {labels: {team: storage}}}}", "", Nobody),
     (
         "spec: {podTemplate: {metadata: {labels: {<k#: '', *65>}}}}",
