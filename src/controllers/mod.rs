@@ -21,6 +21,7 @@ pub mod manifest;
 pub mod memory;
 pub mod metrics;
 pub mod outcome;
+pub mod rights;
 pub mod step;
 pub mod tdset;
 

@@ -20,6 +20,7 @@ pub mod apply;
 pub mod definitions;
 pub mod guard;
 pub mod probe;
+pub mod rights;
 pub mod webhooks;
 
 use std::net::SocketAddr;

@@ -9,6 +9,7 @@ pub mod call;
 pub mod clock;
 pub mod metrics;
 pub mod readiness;
+pub mod rights;
 pub mod signals;
 pub mod supervisor;
 mod tasks;
