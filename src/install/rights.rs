@@ -26,6 +26,9 @@ pub fn rules(plurals: &[&str], cluster_role: &str) -> Vec<Rule> {
         Rule::new(configurations.0, configurations.1, REACH)
             .named([NAME])
             .because("Its webhook configurations are applied, watched and put right."),
+        Rule::new(configurations.0, configurations.1, &["delete"]).named([NAME]).shows(Shows::Nowhere).because(
+            "A new owner for those of an earlier installation; OwnerReferencesPermissionEnforcement asks for it.",
+        ),
         Rule::new("rbac.authorization.k8s.io", &["clusterroles"], &["get"])
             .named([cluster_role])
             .because("The uid of this very ClusterRole: deleting it takes the webhook configurations along."),

@@ -20,6 +20,11 @@
   resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
   resourceNames: [gatehouse]
   verbs: [get, list, watch, patch]
+# - A new owner for those of an earlier installation; OwnerReferencesPermissionEnforcement asks for it.
+- apiGroups: [admissionregistration.k8s.io]
+  resources: [mutatingwebhookconfigurations, validatingwebhookconfigurations]
+  resourceNames: [gatehouse]
+  verbs: [delete]
 # - The uid of this very ClusterRole: deleting it takes the webhook configurations along.
 - apiGroups: [rbac.authorization.k8s.io]
   resources: [clusterroles]
