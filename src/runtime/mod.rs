@@ -10,6 +10,7 @@ pub mod clock;
 pub mod leader;
 pub mod metrics;
 pub mod readiness;
+pub mod rights;
 pub mod signals;
 pub mod supervisor;
 mod tasks;

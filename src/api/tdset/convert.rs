@@ -40,6 +40,7 @@ pub static LENS: Lens = Lens {
         same("/status/conditions"),
         hub_only("/status/selector"),
         hub_only("/status/lastTransition"),
+        hub_only("/status/ramp"),
         hub_only("/status/upcoming"),
         hub_only("/status/tzdb"),
     ],
@@ -61,6 +62,7 @@ static WINDOW: &[Row] = &[
     hub_only("/name"),
     hub_only("/days"),
     hub_only("/season"),
+    hub_only("/maxReplicas"),
     hub_only("/enabled"),
 ];
 

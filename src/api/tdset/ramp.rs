@@ -1,7 +1,8 @@
 //! How the count moves towards the scheduled one, step by step.
 //!
-//! Guarantees: each step starts from the count that is observed, never goes past the scheduled one, and gets there;
-//! the first replica after none is never delayed. No memory: the same observation gives the same step.
+//! Guarantees: the count is a function of the ramp, of the counts that it leads from and to, and of the time since it
+//! began; so a restart finds it where it would have been. It never goes past the scheduled count, and gets there; the
+//! first replica after none is never delayed.
 
 use std::time::Duration;
 
@@ -36,13 +37,13 @@ enum Step {
     Percent(i32),
 }
 
-/// What to write now, and when to look again.
+/// A place on a ramp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
-    /// The count to write.
+pub struct Place {
+    /// The count there.
     pub replicas: i32,
-    /// Time until the next step; `None` where this is the last one.
-    pub again: Option<Duration>,
+    /// When the next step is due, from the ramp's beginning; `None` where it has arrived.
+    pub next: Option<Duration>,
 }
 
 impl Ramp {
@@ -82,28 +83,25 @@ impl Ramp {
         if faults.is_empty() { Ok(ramp) } else { Err(faults) }
     }
 
-    /// The step from `observed` towards `scheduled`.
+    /// Where the count is, that long after it began to move from one count to another. The first step is taken at
+    /// once, and each further one when its time has come.
     #[must_use]
-    pub fn towards(&self, observed: i32, scheduled: i32) -> Move {
-        let at_once = Move { replicas: scheduled, again: None };
-        let rising = observed < scheduled;
+    pub fn at(&self, from: i32, to: i32, elapsed: Duration) -> Place {
+        let rising = from < to;
         let pace = if rising { self.up } else { self.down };
         let Some(Pace { step, every }) = pace else {
-            return at_once;
+            return Place { replicas: to, next: None };
         };
         let by = match step {
             Step::Replicas(replicas) => replicas,
-            Step::Percent(percent) => share(percent, observed.max(scheduled)),
+            Step::Percent(percent) => share(percent, from.max(to)),
         };
-        let replicas = if rising {
-            observed.saturating_add(by).min(scheduled)
-        } else {
-            observed.saturating_sub(by).max(scheduled)
-        };
-        if replicas == scheduled {
-            return at_once;
-        }
-        Move { replicas, again: Some(every) }
+        let passed = elapsed.as_nanos() / every.as_nanos().max(1);
+        let steps = u32::try_from(passed).unwrap_or(u32::MAX).saturating_add(1);
+        let moved = by.saturating_mul(i32::try_from(steps).unwrap_or(i32::MAX));
+        let replicas = if rising { from.saturating_add(moved).min(to) } else { from.saturating_sub(moved).max(to) };
+        let next = (replicas != to).then(|| every.saturating_mul(steps));
+        Place { replicas, next }
     }
 }
 
@@ -149,22 +147,34 @@ mod tests {
         IntOrString::String(text.to_owned())
     }
 
+    const fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
     #[test]
     fn without_a_ramp_the_count_is_written_at_once() {
-        let found = Ramp::parse(None).unwrap().towards(3, 40);
-        assert_eq!((found.replicas, found.again), (40, None));
+        let found = Ramp::parse(None).unwrap().at(3, 40, seconds(0));
+        assert_eq!((found.replicas, found.next), (40, None));
     }
 
     #[test]
     fn each_step_moves_by_what_is_given_and_the_last_one_lands() {
         let spec = ramp(Some((percent("25%"), "30s")), Some((IntOrString::Int(2), "1m30s")));
         let ramp = Ramp::parse(Some(&spec)).unwrap();
-        let every = |seconds| Some(Duration::from_secs(seconds));
-        assert_eq!(ramp.towards(0, 10), Move { replicas: 3, again: every(30) });
-        assert_eq!(ramp.towards(9, 10), Move { replicas: 10, again: None });
-        assert_eq!(ramp.towards(10, 7), Move { replicas: 8, again: every(90) });
-        assert_eq!(ramp.towards(8, 7), Move { replicas: 7, again: None });
-        assert_eq!(ramp.towards(7, 7), Move { replicas: 7, again: None });
+        for (from, to, elapsed, replicas, next) in [
+            (0, 10, 0, 3, Some(30)),
+            (0, 10, 29, 3, Some(30)),
+            (0, 10, 30, 6, Some(60)),
+            (0, 10, 61, 9, Some(90)),
+            (0, 10, 90, 10, None),
+            (0, 10, 9_999_999, 10, None),
+            (10, 7, 0, 8, Some(90)),
+            (10, 7, 90, 7, None),
+            (7, 7, 0, 7, None),
+        ] {
+            let expected = Place { replicas, next: next.map(seconds) };
+            assert_eq!(ramp.at(from, to, seconds(elapsed)), expected, "{from} to {to} after {elapsed} s");
+        }
     }
 
     #[test]
@@ -183,17 +193,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_ramp_gets_there_and_never_past(from in 0..10_000_i32, to in 0..10_000_i32, step in 1..=100_i32) {
+        fn a_ramp_gets_there_and_never_past_nor_back(from in 0..10_000_i32, to in 0..10_000_i32, step in 1..=100_i32) {
             let spec = ramp(Some((percent(&format!("{step}%")), "1s")), Some((IntOrString::Int(step), "1s")));
             let ramp = Ramp::parse(Some(&spec)).unwrap();
-            let mut count = from;
+            let (mut count, mut elapsed) = (from, Duration::ZERO);
             for _ in 0..10_001 {
-                let next = ramp.towards(count, to);
-                prop_assert!((count.min(to)..=count.max(to)).contains(&next.replicas));
-                prop_assert!(count == to || next.replicas != count);
-                prop_assert_eq!(next.again.is_none(), next.replicas == to);
-                count = next.replicas;
-                if count == to { break; }
+                let place = ramp.at(from, to, elapsed);
+                prop_assert!((count.min(to)..=count.max(to)).contains(&place.replicas));
+                prop_assert!(count == to || place.replicas != count);
+                prop_assert_eq!(place.next.is_none(), place.replicas == to);
+                count = place.replicas;
+                let Some(next) = place.next else { break };
+                prop_assert_eq!(ramp.at(from, to, next.saturating_sub(Duration::from_nanos(1))).replicas, count);
+                elapsed = next;
             }
             prop_assert_eq!(count, to);
         }

@@ -109,6 +109,10 @@ reasons! {
     TargetNotFound,
     /// The workload of `target.ref` cannot be scaled.
     TargetNotScalable,
+    /// gatehouse may not do what it takes; the message names verb and resource.
+    RightMissing,
+    /// The object does not pass the judge of the gate.
+    Invalid,
     /// An object of the name to create is there and is not ours.
     NameTaken,
     /// Another TDSet has the same target.
@@ -117,6 +121,12 @@ reasons! {
     OtherAutoscaler,
     /// The autoscaler of the spec is not there.
     AutoscalerNotFound,
+    /// The autoscaler of the spec scales something else.
+    AutoscalerElsewhere,
+    /// The scheduled count is outside of what the autoscaler allows.
+    OutOfBounds,
+    /// The dates that the timetable needs are not known.
+    ScheduleUnknown,
     /// Nobody else has a hand in it.
     NoConflict,
     /// The API server refused a write.

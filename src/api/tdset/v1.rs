@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::definition::undescribed;
 
 pub use ramp::{Ramp, RampStep};
-pub use status::{PastTransition, Phase, TDSetStatus, Transition};
+pub use status::{PastTransition, Phase, RampStatus, TDSetStatus, Transition};
 pub use target::{Create, PodMetadata, PodTemplate, PullPolicy, Reference, Target};
 
 /// Most windows, and most exceptions, that one object may have.
@@ -52,10 +52,16 @@ pub const MOST_DATES: usize = 400;
         description = "Replicas that the timetable asks for now"
     ),
     printcolumn(
-        name = "Ready",
+        name = "Replicas",
         type_ = "integer",
-        json_path = ".status.readyReplicas",
-        description = "Replicas that are ready"
+        json_path = ".status.replicas",
+        description = "Replicas that the workload has"
+    ),
+    printcolumn(
+        name = "State",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Whether all is as scheduled, or else why not"
     ),
     printcolumn(
         name = "Next",
@@ -68,6 +74,13 @@ pub const MOST_DATES: usize = 400;
         type_ = "integer",
         json_path = ".status.nextTransition.replicas",
         description = "Replicas from then on"
+    ),
+    printcolumn(
+        name = "Ready",
+        type_ = "integer",
+        json_path = ".status.readyReplicas",
+        description = "Replicas that are ready",
+        priority = 1
     ),
     printcolumn(
         name = "Zone",
@@ -237,6 +250,12 @@ pub struct Window {
     #[schemars(range(min = 0, max = 10000))]
     pub replicas: i32,
 
+    /// The HorizontalPodAutoscaler's maxReplicas while the window holds, 1 to 10000, at least replicas. It goes with
+    /// autoscaler; absent means autoscaler.maxReplicas.
+    #[schemars(range(min = 1, max = 10000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_replicas: Option<i32>,
+
     /// False takes the window out of the timetable. Absent means true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
@@ -301,6 +320,12 @@ pub struct Exception {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 
+    /// The HorizontalPodAutoscaler's maxReplicas during that time, 1 to 10000, at least replicas. It goes with
+    /// autoscaler; absent means autoscaler.maxReplicas.
+    #[schemars(range(min = 1, max = 10000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_replicas: Option<i32>,
+
     /// One absolute span of time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<Between>,
@@ -346,9 +371,15 @@ pub struct Between {
 #[serde(rename_all = "camelCase")]
 pub struct Autoscaler {
     /// Name of a HorizontalPodAutoscaler in the same namespace that scales the target. The scheduled count becomes
-    /// its minReplicas, and the count of the workload is never written.
+    /// its minReplicas (1 where that is 0), and the count of the workload is never written.
     #[schemars(length(min = 1, max = 253))]
     pub hpa_ref: String,
+
+    /// Its maxReplicas, 1 to 10000, where no window and no exception with one of its own holds. Absent means that
+    /// maxReplicas is not written; then no window and no exception may have one.
+    #[schemars(range(min = 1, max = 10000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_replicas: Option<i32>,
 }
 
 fn date(_: &mut SchemaGenerator) -> Schema {

@@ -23,7 +23,7 @@ pub struct Ramp {
 #[serde(rename_all = "camelCase")]
 pub struct RampStep {
     /// Replicas by which the count moves at a time: a number from 1 to 10000, or "1%" to "100%" of the larger one
-    /// of the observed and the scheduled count, rounded up.
+    /// of the count that the ramp begins with and the scheduled one, rounded up.
     #[schemars(schema_with = "step")]
     pub step: IntOrString,
 

@@ -24,7 +24,7 @@ pub struct TDSetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 
-    /// Replicas that are ready.
+    /// Replicas that are ready. Absent for a workload of target.ref: its scale subresource does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_replicas: Option<i32>,
 
@@ -35,6 +35,10 @@ pub struct TDSetStatus {
     /// The transition that was carried out last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_transition: Option<PastTransition>,
+
+    /// The ramp that the count is on. Absent where it is on none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ramp: Option<RampStatus>,
 
     /// The next time at which the timetable asks for something else, within 400 days.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -87,6 +91,20 @@ pub struct PastTransition {
 
     /// Time from then until the count was written, in milliseconds.
     pub lateness_ms: i64,
+}
+
+/// A way from one count to another, of which any step follows from the clock.
+#[derive(KubeSchema, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RampStatus {
+    /// When it began, in UTC: the first step is taken then.
+    pub since: Time,
+
+    /// Replicas that it began with, as they were found.
+    pub from: i32,
+
+    /// Replicas that it leads to.
+    pub to: i32,
 }
 
 /// What the timetable asks for during some time.

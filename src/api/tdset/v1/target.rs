@@ -51,6 +51,12 @@ pub struct Reference {
     /// Name of the workload. Immutable.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
+
+    /// Replicas, 0 to 10000, that the workload is given when this object is deleted. Absent means that it keeps the
+    /// count that it has.
+    #[schemars(range(min = 0, max = 10000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas_on_deletion: Option<i32>,
 }
 
 /// A Deployment with one container.

@@ -1,0 +1,2 @@
+build_images() { :; }
+images_folder() { printf "%s/images" "$cache"; }
