@@ -99,7 +99,8 @@ impl Ramp {
         let passed = elapsed.as_nanos() / every.as_nanos().max(1);
         let steps = u32::try_from(passed).unwrap_or(u32::MAX).saturating_add(1);
         let moved = by.saturating_mul(i32::try_from(steps).unwrap_or(i32::MAX));
-        let replicas = if rising { from.saturating_add(moved).min(to) } else { from.saturating_sub(moved).max(to) };
+        let replicas =
+            if rising { from.saturating_add(moved).min(to) } else { from.saturating_sub(moved).max(to) };
         let next = (replicas != to).then(|| every.saturating_mul(steps));
         Place { replicas, next }
     }

@@ -5,6 +5,7 @@
 //! there and who else scales it is for the operator to say), or forgives a fault for being old (the caller does).
 
 mod advice;
+mod autoscaler;
 mod target;
 
 use std::collections::HashSet;
@@ -37,6 +38,7 @@ pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict 
     exceptions(&spec, &mut verdict);
     spans(&spec, old_spec.as_ref(), now, &mut verdict);
     target::judge(&spec.target, &mut verdict);
+    autoscaler::judge(&spec, &mut verdict);
     if let Some(old) = &old_spec {
         target::judge_change(&old.target, &spec.target, &mut verdict);
     }

@@ -2,7 +2,7 @@
 
 use crate::api::GROUP;
 use crate::api::field::{Fault, Path, Verdict};
-use crate::api::tdset::v1::{Create, Reference, Target};
+use crate::api::tdset::v1::{Create, MOST_REPLICAS, Reference, Target};
 
 /// Built-in kinds that have pods and no scale subresource.
 const NOT_SCALABLE: [(&str, &str); 4] =
@@ -40,6 +40,12 @@ fn judge_reference(path: &Path, reference: &Reference, verdict: &mut Verdict) {
         [("apiVersion", &reference.api_version), ("kind", &reference.kind), ("name", &reference.name)];
     for (name, _) in fields.into_iter().filter(|(_, value)| value.is_empty()) {
         verdict.deny(Fault::required(path.at(name), ""));
+    }
+    if let Some(replicas) =
+        reference.replicas_on_deletion.filter(|count| !(0..=MOST_REPLICAS).contains(count))
+    {
+        let detail = format!("must be from 0 to {MOST_REPLICAS}");
+        verdict.deny(Fault::invalid(path.at("replicasOnDeletion"), replicas, detail));
     }
     let group = group(&reference.api_version);
     if group == GROUP {

@@ -1,0 +1,258 @@
+//! Which TDSet has to do with which object: its workload, its autoscaler, the ConfigMaps with its dates.
+//!
+//! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
+//! old ones that with the least uid. So all replicas and all restarts agree. Whoever is concerned is told when that
+//! changes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::channel::mpsc::UnboundedSender;
+use jiff::Timestamp;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Resource as _, ResourceExt as _};
+
+use crate::api::tdset::v1::{Reference, TDSet};
+use crate::controllers::Watched;
+
+/// An object, whatever its version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Subject {
+    /// Its API group; empty for the core group.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Subject {
+    /// The object of that name.
+    #[must_use]
+    pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
+        Self { group, kind, namespace, name }
+    }
+
+    /// The object that an API version, a kind and a name refer to.
+    #[must_use]
+    pub fn referred(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        Self::new(group, kind, namespace, name)
+    }
+
+    /// The workload of a TDSet.
+    #[must_use]
+    pub fn workload(tdset: &TDSet) -> Self {
+        let namespace = tdset.namespace().unwrap_or_default();
+        match &tdset.spec.target.reference {
+            Some(Reference { api_version, kind, name, .. }) => Self::referred(api_version, kind, &namespace, name),
+            None => Self::new("apps", "Deployment", &namespace, &tdset.name_any()),
+        }
+    }
+
+    /// The autoscaler of that name.
+    #[must_use]
+    pub fn autoscaler(namespace: &str, name: &str) -> Self {
+        Self::new("autoscaling", "HorizontalPodAutoscaler", namespace, name)
+    }
+
+    /// The ConfigMap of that name.
+    #[must_use]
+    pub fn config_map(namespace: &str, name: &str) -> Self {
+        Self::new("", "ConfigMap", namespace, name)
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.kind, self.name)
+    }
+}
+
+/// Who claims something; older ones are less.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Claimant {
+    since: Option<Timestamp>,
+    uid: String,
+    namespace: String,
+    name: String,
+}
+
+impl Claimant {
+    fn reference(&self) -> ObjectRef<Watched<TDSet>> {
+        ObjectRef::new(&self.name).within(&self.namespace)
+    }
+}
+
+/// All of them.
+pub struct Claims {
+    entries: Mutex<Entries>,
+    told: UnboundedSender<ObjectRef<Watched<TDSet>>>,
+}
+
+#[derive(Default)]
+struct Entries {
+    of: HashMap<String, (Claimant, BTreeSet<Subject>)>,
+    on: HashMap<Subject, BTreeSet<Claimant>>,
+}
+
+impl Entries {
+    /// Sets what `uid` claims; the others who are concerned.
+    fn set(&mut self, uid: &str, claims: Option<(Claimant, BTreeSet<Subject>)>) -> Vec<Claimant> {
+        let before = self.of.remove(uid);
+        if before == claims {
+            self.of.extend(before.map(|before| (uid.to_owned(), before)));
+            return Vec::new();
+        }
+        let mut concerned = BTreeSet::new();
+        for (claimant, subjects) in before.iter() {
+            for subject in subjects {
+                let Some(claimants) = self.on.get_mut(subject) else { continue };
+                claimants.remove(claimant);
+                concerned.extend(claimants.iter().cloned());
+                if claimants.is_empty() {
+                    self.on.remove(subject);
+                }
+            }
+        }
+        if let Some((claimant, subjects)) = claims {
+            for subject in &subjects {
+                let claimants = self.on.entry(subject.clone()).or_default();
+                concerned.extend(claimants.iter().cloned());
+                claimants.insert(claimant.clone());
+            }
+            self.of.insert(uid.to_owned(), (claimant, subjects));
+        }
+        concerned.into_iter().filter(|one| one.uid != uid).collect()
+    }
+}
+
+impl Claims {
+    /// None yet. Whoever is concerned by a change is sent to `told`.
+    #[must_use]
+    pub fn new(told: UnboundedSender<ObjectRef<Watched<TDSet>>>) -> Self {
+        Self { entries: Mutex::default(), told }
+    }
+
+    /// The object is as it is now.
+    pub fn seen(&self, object: &Watched<TDSet>) {
+        let meta = object.meta();
+        let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
+        let claims = object.0.as_ref().ok().map(|tdset| {
+            let claimant = Claimant {
+                since: meta.creation_timestamp.as_ref().map(|time| time.0),
+                uid: uid.clone(),
+                namespace: meta.namespace.clone().unwrap_or_default(),
+                name: name.clone(),
+            };
+            (claimant, claimed(tdset))
+        });
+        let concerned = self.lock().set(uid, claims);
+        self.tell(&concerned);
+    }
+
+    /// The object of that uid is gone.
+    pub fn forget(&self, uid: &str) {
+        let concerned = self.lock().set(uid, None);
+        self.tell(&concerned);
+    }
+
+    /// Only the objects of these uids are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        let gone: Vec<_> = self.lock().of.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
+        gone.iter().for_each(|uid| self.forget(uid));
+    }
+
+    /// Whoever has to do with the object.
+    #[must_use]
+    pub fn concerned(&self, subject: &Subject) -> Vec<ObjectRef<Watched<TDSet>>> {
+        let entries = self.lock();
+        entries.on.get(subject).into_iter().flatten().map(Claimant::reference).collect()
+    }
+
+    /// The name of the TDSet that holds the object, if that is not the one of `uid`.
+    #[must_use]
+    pub fn holder(&self, subject: &Subject, uid: &str) -> Option<String> {
+        let entries = self.lock();
+        let first = entries.on.get(subject)?.first()?;
+        (first.uid != uid).then(|| first.name.clone())
+    }
+
+    fn tell(&self, concerned: &[Claimant]) {
+        for claimant in concerned {
+            let _nobody_works = self.told.unbounded_send(claimant.reference());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Claims")
+    }
+}
+
+/// Everything that a TDSet has to do with.
+fn claimed(tdset: &TDSet) -> BTreeSet<Subject> {
+    let namespace = tdset.namespace().unwrap_or_default();
+    let autoscaler = tdset.spec.autoscaler.as_ref();
+    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(&namespace, &autoscaler.hpa_ref));
+    let dates = tdset.spec.exceptions().iter().filter_map(|exception| exception.dates_from.as_ref());
+    let dates = dates.map(|dates| Subject::config_map(&namespace, &dates.config_map_key_ref.name));
+    [Subject::workload(tdset)].into_iter().chain(autoscaler).chain(dates).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::StreamExt as _;
+    use futures::channel::mpsc;
+    use kube::core::DeserializeGuard;
+    use serde_json::json;
+
+    use super::*;
+
+    fn tdset(name: &str, uid: &str, created: &str, target: &str) -> Watched<TDSet> {
+        let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
+        let object = json!({
+            "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+            "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
+            "spec": {"replicas": 1, "target": {"ref": reference}},
+        });
+        DeserializeGuard(Ok(serde_json::from_value(object).unwrap()))
+    }
+
+    #[test]
+    fn the_oldest_holds_it_and_the_next_one_is_told_when_it_goes() {
+        let (told, mut heard) = mpsc::unbounded();
+        let claims = Claims::new(told);
+        let subject = Subject::referred("apps/v1beta1", "Deployment", "a", "web");
+        claims.seen(&tdset("young", "1", "2026-01-02T00:00:00Z", "web"));
+        assert_eq!(claims.holder(&subject, "1"), None);
+        claims.seen(&tdset("old", "2", "2026-01-01T00:00:00Z", "web"));
+        assert_eq!(claims.holder(&subject, "1"), Some("old".to_owned()));
+        assert_eq!(claims.holder(&subject, "2"), None);
+        let mut next = || futures::executor::block_on(heard.next()).unwrap().name;
+        assert_eq!(next(), "young");
+        claims.forget("2");
+        assert_eq!(next(), "young");
+        assert_eq!(claims.holder(&subject, "1"), None);
+        claims.seen(&tdset("young", "1", "2026-01-02T00:00:00Z", "other"));
+        assert!(claims.concerned(&subject).is_empty());
+    }
+
+    #[test]
+    fn of_equally_old_ones_the_uid_decides() {
+        let claims = Claims::new(mpsc::unbounded().0);
+        let subject = Subject::new("apps", "Deployment", "a", "web");
+        claims.seen(&tdset("b", "2", "2026-01-01T00:00:00Z", "web"));
+        claims.seen(&tdset("c", "1", "2026-01-01T00:00:00Z", "web"));
+        assert_eq!(claims.holder(&subject, "2"), Some("c".to_owned()));
+    }
+}
