@@ -211,8 +211,8 @@ fn claimed(tdset: &TDSet) -> BTreeSet<Subject> {
 
 #[cfg(test)]
 mod tests {
-    use futures::StreamExt as _;
     use futures::channel::mpsc;
+    use futures::{FutureExt as _, StreamExt as _};
     use kube::core::DeserializeGuard;
     use serde_json::json;
 
@@ -238,7 +238,7 @@ mod tests {
         claims.seen(&tdset("old", "2", "2026-01-01T00:00:00Z", "web"));
         assert_eq!(claims.holder(&subject, "1"), Some("old".to_owned()));
         assert_eq!(claims.holder(&subject, "2"), None);
-        let mut next = || futures::executor::block_on(heard.next()).unwrap().name;
+        let mut next = || heard.next().now_or_never().unwrap().unwrap().name;
         assert_eq!(next(), "young");
         claims.forget("2");
         assert_eq!(next(), "young");

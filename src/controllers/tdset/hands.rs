@@ -1,0 +1,114 @@
+//! Who wrote the count of an object last, and when: read from its managed fields. Pure.
+//!
+//! Guarantees: what is said follows from the object alone, so it survives restarts and changes of the leader.
+//! Assumes: the API server's clock and ours agree to a second, which is all that managed fields tell.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
+use serde_json::json;
+
+use super::{COUNT_MANAGER, MANAGER};
+
+/// Fields that hold a count, as managed fields name them.
+const COUNTS: [&str; 2] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas"];
+
+/// The subresource by which counts are written whose field is not known.
+const SCALE: &str = "scale";
+
+/// Somebody else's hand in the count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hand {
+    /// Its field manager.
+    pub manager: String,
+    /// When it wrote last, to the second.
+    pub time: Option<Timestamp>,
+}
+
+/// Takes out of managed fields what does not tell whose the count is.
+pub fn trim(metadata: &mut ObjectMeta) {
+    if let Some(entries) = &mut metadata.managed_fields {
+        entries.retain_mut(|entry| {
+            let fields = entry.fields_v1.take().unwrap_or_default().0;
+            let counts = COUNTS.iter().any(|count| fields.pointer(count).is_some());
+            let in_spec = fields.get("f:spec").is_some();
+            entry.fields_v1 = counts.then(|| FieldsV1(json!({"f:spec": {"f:replicas": {}}})));
+            counts || entry.subresource.as_deref() == Some(SCALE) || (in_spec && entry.subresource.is_none())
+        });
+    }
+}
+
+/// The entries that own the count. Where its field is not known, those that may.
+fn owners(metadata: &ObjectMeta) -> Vec<&ManagedFieldsEntry> {
+    let entries = metadata.managed_fields.as_deref().unwrap_or_default();
+    let counts = |entry: &&ManagedFieldsEntry| {
+        let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
+        fields.is_some_and(|fields| COUNTS.iter().any(|count| fields.pointer(count).is_some()))
+    };
+    let scales = |entry: &&ManagedFieldsEntry| entry.subresource.as_deref() == Some(SCALE);
+    let sure: Vec<_> = entries.iter().filter(|entry| counts(entry) || scales(entry)).collect();
+    if sure.is_empty() { entries.iter().collect() } else { sure }
+}
+
+fn is_ours(entry: &ManagedFieldsEntry) -> bool {
+    matches!(entry.manager.as_deref(), Some(MANAGER | COUNT_MANAGER))
+}
+
+/// Somebody else who wrote the count last; none while it is ours, or nobody's.
+#[must_use]
+pub fn other(metadata: &ObjectMeta) -> Option<Hand> {
+    let owners = owners(metadata);
+    if owners.iter().any(|entry| is_ours(entry)) {
+        return None;
+    }
+    let last = owners.into_iter().max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?;
+    let manager = last.manager.clone().unwrap_or_default();
+    Some(Hand { manager, time: last.time.as_ref().map(|time| time.0) })
+}
+
+/// Whether the count would be lost if what [`MANAGER`] applies did not have it: nobody else owns it.
+#[must_use]
+pub fn is_only_in_the_template(metadata: &ObjectMeta) -> bool {
+    let owners = owners(metadata);
+    !owners.is_empty() && owners.iter().all(|entry| entry.manager.as_deref() == Some(MANAGER))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn metadata(entries: &serde_json::Value) -> ObjectMeta {
+        let mut metadata: ObjectMeta = serde_json::from_value(json!({"managedFields": entries})).unwrap();
+        trim(&mut metadata);
+        metadata
+    }
+
+    #[test]
+    fn the_last_one_who_wrote_the_count_is_named() {
+        let of = |entries: serde_json::Value| other(&metadata(&entries)).map(|hand| hand.manager);
+        let count = json!({"f:spec": {"f:replicas": {}}});
+        let template = json!({"f:spec": {"f:template": {}}});
+        let size = json!({"f:spec": {"f:size": {}}});
+        let entry = |manager: &str, fields: &serde_json::Value, time: &str, subresource: &str| {
+            json!({"manager": manager, "fieldsV1": fields, "time": time, "subresource": subresource})
+        };
+        let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let ours = entry(COUNT_MANAGER, &count, early, SCALE);
+        assert_eq!(of(json!([ours, entry("helm", &template, late, "")])), None);
+        assert_eq!(of(json!([entry("kubectl", &count, early, SCALE), entry("helm", &template, late, "")])), Some("kubectl".to_owned()));
+        // The field of a custom kind is not known: it is whoever wrote to the spec.
+        assert_eq!(of(json!([entry(COUNT_MANAGER, &size, early, SCALE)])), None);
+        let edit = json!({"manager": "edit", "fieldsV1": size, "time": late});
+        assert_eq!(of(json!([edit])), Some("edit".to_owned()));
+        assert_eq!(of(json!([])), None);
+    }
+
+    #[test]
+    fn a_count_that_came_with_the_template_has_no_owner_of_its_own() {
+        let count = json!({"f:spec": {"f:replicas": {}, "f:template": {}}});
+        let template = json!({"manager": MANAGER, "fieldsV1": count});
+        assert!(is_only_in_the_template(&metadata(&json!([template]))));
+        let own = json!({"manager": COUNT_MANAGER, "fieldsV1": count});
+        assert!(!is_only_in_the_template(&metadata(&json!([template, own]))));
+        assert!(!is_only_in_the_template(&ObjectMeta::default()));
+    }
+}
