@@ -69,7 +69,8 @@ value() {
     printf '%s' "$text"
 }
 
-# name=value, into an array.
+# name=value, into the array of this name.
+# shellcheck disable=SC2034
 assign() {
     local -n into=$1
     [[ $2 =~ ^[A-Za-z_][A-Za-z0-9_./-]*= ]] || fail "$dockerfile: one name=value is understood here: $2"
@@ -200,7 +201,7 @@ pack() {
 }
 
 main() {
-    local plain= rootfs reference archive
+    local plain='' rootfs reference archive
     case ${1:-} in
     -h | --help)
         usage "${BASH_SOURCE[0]}"
