@@ -61,6 +61,7 @@ module_of() {
     helm) printf 'helm.sh/helm/v3' ;;
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kubeconform) printf 'github.com/yannh/kubeconform' ;;
+    gojq) printf 'github.com/itchyny/gojq' ;;
     *) fail "tools/$1 has no module in build.sh" ;;
     esac
 }
@@ -119,10 +120,8 @@ parts_of() {
     coredns) say coredns github.com/coredns/coredns '2 to 3 minutes' ;;
     helm) say helm helm.sh/helm/v3/cmd/helm '1 to 2 minutes' ;;
     kustomize) say kustomize sigs.k8s.io/kustomize/kustomize/v5 'half a minute' ;;
-    kubeconform)
-        say kubeconform github.com/yannh/kubeconform/cmd/kubeconform 'half a minute'
-        say gojq github.com/itchyny/gojq/cmd/gojq 'some 10 seconds'
-        ;;
+    kubeconform) say kubeconform github.com/yannh/kubeconform/cmd/kubeconform 'half a minute' ;;
+    gojq) say gojq github.com/itchyny/gojq/cmd/gojq 'some 10 seconds' ;;
     esac
 }
 
@@ -178,13 +177,8 @@ build_deploy() {
     build helm
     build kustomize
     build kubeconform
-    build_schemas "$(schemas_folder)" "kubernetes-$DEFAULT_KUBERNETES" "$(bin_of kubeconform)/gojq"
-}
-
-schemas_folder() {
-    local version
-    version=$(version_of "kubernetes-$DEFAULT_KUBERNETES")
-    printf '%s/kubeconform-schemas-%s' "$cache" "$version"
+    build gojq
+    build_schemas
 }
 
 print_folder() {
