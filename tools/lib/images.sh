@@ -4,6 +4,7 @@
 # The reference that containerd of the local cluster is told to take the pause image by.
 readonly PAUSE=registry.k8s.io/pause:3.10.1
 readonly ETCD=quay.io/coreos/etcd
+readonly BUSYBOX=docker.io/library/busybox:1.35
 
 images_folder() { printf '%s/images' "$cache"; }
 
@@ -28,6 +29,19 @@ pause_rootfs() {
     install -d -m 755 "$rootfs"
     cc -Os -Wall -Werror -static -s -DVERSION="v${PAUSE##*:}" -o "$rootfs/pause" "$sources/build/pause/linux/pause.c"
     chmod 755 "$rootfs/pause"
+}
+
+# A shell for tests, from the static binary that Debian has.
+busybox_rootfs() {
+    local busybox=$1 rootfs=$2 applet
+    install -d -m 755 "$rootfs"/{bin,etc}
+    install -d -m 1777 "$rootfs/tmp"
+    install -m 755 "$busybox" "$rootfs/bin/busybox"
+    while IFS= read -r applet; do
+        [[ $applet == busybox ]] || ln -s busybox "$rootfs/bin/$applet"
+    done < <("$busybox" --list)
+    printf '%s\n' root:x:0:0:root:/:/bin/sh nobody:x:65534:65534:nobody:/:/bin/sh >"$rootfs/etc/passwd"
+    chmod 644 "$rootfs/etc/passwd"
 }
 
 # image KIND FROM NAME REFERENCE INGREDIENT...: makes <images>/NAME.tar, unless it is there and made from the same.
@@ -61,4 +75,9 @@ build_images() {
     done
     family=kubernetes-$DEFAULT_KUBERNETES
     image pause "$family" pause "$PAUSE" "$tools/$family/go.mod"
+    if bin=$(command -v busybox) && ! ldd "$bin" >/dev/null 2>&1; then
+        image busybox "$bin" busybox "$BUSYBOX" "$bin"
+    else
+        say "$BUSYBOX is not made, which the tests of the cluster need: install a static busybox (tools/node-packages.sh)"
+    fi
 }

@@ -35,6 +35,7 @@ fn finish(command: &mut Command) -> Result<String, Error> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let arguments = command.get_args().map(|argument| argument.to_string_lossy());
+    let arguments = arguments.filter(|argument| !argument.contains('\n')); // scripts
     let words: Vec<_> = [program.as_str().into()].into_iter().chain(arguments).collect();
     Err(Error::Command {
         command: words.join(" "),

@@ -27,17 +27,17 @@ done
 /// Removes the group `$1` with those below it, waiting ten seconds for the last processes in it to end.
 /// It is part of the reaper's script as well.
 pub(crate) const REMOVE: &str = r#"
+groups() { find /sys/fs/cgroup -maxdepth 2 -type d -name "$1" 2>/dev/null; }
 remove_groups() {
     tries=100
     while :; do
-        find /sys/fs/cgroup -maxdepth 2 -type d -name "$1" -exec find '{}' -depth -type d -exec rmdir '{}' + ';' 2>/dev/null
-        left=$(find /sys/fs/cgroup -maxdepth 2 -type d -name "$1" 2>/dev/null)
-        [ -n "$left" ] || return 0
+        groups "$1" | while read -r top; do find "$top" -depth -type d -exec rmdir '{}' ';' 2>/dev/null; done
+        [ -n "$(groups "$1")" ] || return 0
         tries=$((tries - 1))
         [ "$tries" -gt 0 ] || break
         sleep 0.1
     done
-    echo "the control groups are not empty: $left" >&2
+    echo "processes are left in" $(groups "$1") >&2
     return 1
 }
 "#;

@@ -45,7 +45,7 @@ pub(crate) fn command(
     let corefile = ground.join("Corefile");
     let (node, kubeconfig) = (block.node(), kubeconfig.display());
     let content = format!(
-        ".:{PORT} {{
+        "cluster.local:{PORT} in-addr.arpa:{PORT} {{
     bind {node}
     errors
     kubernetes cluster.local in-addr.arpa {{
@@ -53,7 +53,10 @@ pub(crate) fn command(
         ttl 2
     }}
     cache 2
-    template ANY ANY . {{
+}}
+.:{PORT} {{
+    bind {node}
+    template ANY ANY {{
         rcode NXDOMAIN
     }}
 }}
