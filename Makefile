@@ -70,7 +70,11 @@ image: ## The image, as the OCI archive target/image/gatehouse.tar
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
 		tools/image.sh Dockerfile target/image/rootfs $(IMAGE) target/image/gatehouse.tar VERSION=$(VERSION) \
 		REVISION=$$(git describe --always --abbrev=40 --match= --dirty 2>/dev/null || echo unknown)
-	@echo "target/image/gatehouse.tar is $(IMAGE)"
+	@echo "target/image/gatehouse.tar is $(IMAGE), $$(du -h target/image/gatehouse.tar | cut -f1)"
+
+.PHONY: image-check
+image-check: ## The Dockerfile gives the image that `make image` has made (needs buildah)
+	@tools/image-check.sh
 
 .PHONY: test
 test: ## Everything that runs without a node: pure tests, and a real API server of both versions
