@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::TaskTracker;
+
+use super::supervisor::Ending;
 
 /// A group of tasks that its owner can wait for.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,40 @@ impl Tasks {
     pub async fn ended(&self) {
         self.0.close();
         self.0.wait().await;
+    }
+}
+
+/// One task that is cancelled when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Handle(JoinHandle<Ending>);
+
+impl Handle {
+    /// Runs `task` beside its owner.
+    pub(crate) fn spawn(task: impl Future<Output = Ending> + Send + 'static) -> Self {
+        Self(tokio::spawn(task))
+    }
+
+    /// Waits until it has ended; a panic in it is an ending like another. Not to be called once it has.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub(crate) async fn ended(&mut self) -> Ending {
+        (&mut self.0).await.unwrap_or_else(|_: JoinError| Err(Panicked.into()))
+    }
+
+    /// Ends it where it stands, and waits until nothing of it runs any more.
+    pub(crate) async fn cancel(mut self) {
+        self.0.abort();
+        if !self.0.is_finished() {
+            // Cancelled, or ended meanwhile.
+            let _either = (&mut self.0).await;
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

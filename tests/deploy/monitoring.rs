@@ -1,17 +1,27 @@
 //! Alerts look at numbers that there are.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use gatehouse::controllers;
-use gatehouse::runtime::Metrics;
+use gatehouse::runtime::metrics::{Webhook, Which};
+use gatehouse::runtime::{Metrics, leader};
 use serde_json::Value;
 
 use super::support::{of_kind, variant};
 
 /// Every name on the page, with its suffixes.
 fn shown() -> BTreeSet<String> {
-    let numbers = controllers::Numbers::default();
-    let page = Metrics::new(|registry| numbers.register(registry)).page().expect("a page");
+    let (numbers, elections) = (controllers::Numbers::default(), leader::Numbers::default());
+    let metrics = Metrics::new(|registry| {
+        numbers.register(registry);
+        elections.register(registry);
+    });
+    // What has labels shows once something has happened.
+    metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);
+    metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
+    numbers.passed("tdset", "done", Duration::ZERO);
+    let page = metrics.page().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     types
         .flat_map(|(name, of_type)| {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use gatehouse::install::{Address, Plan, definitions, webhooks};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
 
-use super::support::{helm, kind, kustomize, table};
+use super::support::{NAMESPACE, helm, kind, kustomize, of_kind, table};
 
 /// Labels that only helm writes.
 const OF_HELM: [&str; 2] = ["helm.sh/chart", "app.kubernetes.io/managed-by"];
@@ -79,8 +81,51 @@ const BY_ADMINISTRATOR: [&str; 3] =
 
 #[test]
 fn what_the_administrator_applies_is_what_the_chart_adds_when_it_installs() {
-    let with = comparable(helm(&["installedBy=chart", BY_ADMINISTRATOR[1], BY_ADMINISTRATOR[2]]));
-    let without = comparable(helm(&BY_ADMINISTRATOR));
+    let with = comparable(helm(&["installedBy=chart", BY_ADMINISTRATOR[1]]));
+    let without = comparable(helm(&BY_ADMINISTRATOR[..2]));
     let added = with.into_iter().filter(|(key, _)| !without.contains_key(key)).collect();
     assert_same(&added, &comparable(kustomize("administrator")));
 }
+
+#[test]
+fn what_the_chart_installs_is_what_the_binary_would() {
+    let plan = Plan {
+        own_namespace: Some(NAMESPACE.to_owned()),
+        namespaces: ["team-a", "team-b"].map(str::to_owned).into(),
+        ..Plan::at(Address::Service { name: "gatehouse".into(), namespace: NAMESPACE.into(), port: 8443 })
+    };
+    let resources = webhooks::resources();
+    let objects = helm(&[
+        "installedBy=chart",
+        "certificates.source=secret",
+        "certificates.caBundle=-----BEGIN CERTIFICATE-----",
+        "service.port=8443",
+        "watchNamespaces={team-b,team-a}",
+    ]);
+    let wanted = [
+        ("MutatingWebhookConfiguration", json!(webhooks::mutating(&plan, &resources).webhooks)),
+        ("ValidatingWebhookConfiguration", json!(webhooks::validating(&plan, &resources).webhooks)),
+    ];
+    for (kind, wanted) in wanted {
+        let mut hooks = of_kind(&objects, kind)[0]["webhooks"].clone();
+        assert_eq!(hooks[0]["clientConfig"]["caBundle"], BUNDLE);
+        hooks[0]["clientConfig"].as_object_mut().unwrap().remove("caBundle");
+        assert_eq!(hooks, wanted, "{kind}");
+    }
+    let rendered = of_kind(&objects, "CustomResourceDefinition");
+    assert_eq!(rendered.len(), definitions::all(&plan).len());
+    for (wanted, found) in definitions::all(&plan).into_iter().zip(rendered) {
+        assert_eq!(found["metadata"]["annotations"]["helm.sh/resource-policy"], "keep");
+        let mut found = found.clone();
+        let config = &mut found["spec"]["conversion"]["webhook"]["clientConfig"];
+        assert_eq!(config["caBundle"], BUNDLE);
+        config.as_object_mut().unwrap().remove("caBundle");
+        // Read as what it is: 7 and 7.0 are one number there.
+        let found: CustomResourceDefinition = serde_json::from_value(found).unwrap();
+        assert_eq!(found.metadata.name, wanted.metadata.name);
+        assert!(found.spec == wanted.spec, "{:?} is another definition", found.metadata.name);
+    }
+}
+
+/// `-----BEGIN CERTIFICATE-----` in base64.
+const BUNDLE: &str = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t";

@@ -44,7 +44,7 @@ fn plan() -> Plan {
         namespace: "gatehouse-system".to_owned(),
         port: 443,
     };
-    Plan { address, own_namespace: Some("gatehouse-system".to_owned()), bundle: None }
+    Plan { own_namespace: Some("gatehouse-system".to_owned()), ..Plan::at(address) }
 }
 
 fn file(path: &str, object: Value) -> Result<Generated, Failure> {
