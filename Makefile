@@ -10,6 +10,11 @@ KUBERNETES ?= 1.36
 # The name of the local control plane of `make up`; several can be up side by side.
 NAME ?= gatehouse
 
+# The cargo profile of the program in the image; `dev` builds quicker and is for trials.
+IMAGE_PROFILE ?= release
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
+IMAGE := gatehouse.dev/gatehouse:$(VERSION)
+
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
 
@@ -58,6 +63,18 @@ gen: ## Write the generated files under deploy/
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into the cache, once
 	@tools/build.sh $(KUBERNETES)
+
+.PHONY: image
+image: ## The image, as the OCI archive target/image/gatehouse.tar
+	@IMAGE_PROFILE=$(IMAGE_PROFILE) tools/rootfs.sh target/image/rootfs
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
+		tools/image.sh Dockerfile target/image/rootfs $(IMAGE) target/image/gatehouse.tar VERSION=$(VERSION) \
+		REVISION=$$(git describe --always --abbrev=40 --match= --dirty 2>/dev/null || echo unknown)
+	@echo "target/image/gatehouse.tar is $(IMAGE), $$(du -h target/image/gatehouse.tar | cut -f1)"
+
+.PHONY: image-check
+image-check: ## The Dockerfile gives the image that `make image` has made (needs buildah)
+	@tools/image-check.sh
 
 .PHONY: test
 test: ## Everything that runs without a node: pure tests, and a real API server of both versions
