@@ -284,8 +284,18 @@ impl Gate {
     }
 
     /// Ends it as an update would, and waits until it has drained; whether it ended well.
-    pub fn stop(mut self) -> bool {
+    pub fn stop(self) -> bool {
+        self.terminate();
+        self.ended_well()
+    }
+
+    /// Asks it to end.
+    pub fn terminate(&self) {
         self.signal("-TERM");
+    }
+
+    /// Waits until it has ended; whether it ended well.
+    pub fn ended_well(mut self) -> bool {
         self.shell.wait().expect("the shell ends").success()
     }
 }
