@@ -197,7 +197,7 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice() {
     let house = House::begin(false);
     let mut replicas = house.replicas(3, &["--lease-duration", "3s"]);
     house.tdset("default", "still", &json!({}));
-    let still = house.until_replicas("still", 1);
+    house.until_replicas("still", 1);
     // Its time comes while nobody leads.
     let due = Timestamp::now() + Duration::from_secs(4);
     let end = due + Duration::from_secs(3600);
@@ -209,6 +209,8 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice() {
     until(PATIENCE, "it is almost due", || {
         (Timestamp::now() + Duration::from_millis(1500) > due).then_some(())
     });
+
+    let still = house.until_replicas("still", 1);
 
     replicas.remove(0).kill();
     let killed = Instant::now();
@@ -378,13 +380,13 @@ fn the_configurations_go_with_their_owner() {
     house.bed.kubectl(&["apply", "-f", &root().join("deploy/base/rbac.yaml").to_string_lossy()]).ok();
     let mut replicas = house.replicas(1, &["--cluster-role", "gatehouse"]);
     replicas[0].wait_for("installed").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(
+        house.direct.get(&(of("v1alpha1", "default", "tdsets") + "/new"))["spec"]["defaultReplica"],
+        1
+    );
     house
-        .call(
-            "PATCH",
-            &(of("v1alpha1", "default", "tdsets") + "/new"),
-            json!({"spec": {"defaultReplica": 3}}),
-        )
-        .expect("converted again");
+        .call("PATCH", &(of("v1", "default", "tdsets") + "/new"), json!({"spec": {"replicas": 3}}))
+        .expect("judged");
     house.until_replicas("new", 3);
 }
 
