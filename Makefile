@@ -44,7 +44,7 @@ cluster-down: ## End what `make cluster` started
 	@cargo run --quiet -p testbed -- down --name $(NAME)-cluster
 
 .PHONY: check
-check: fmt lint deny generated ## Format, lints, licences and sources, generated files, architecture
+check: fmt lint deny generated check-deploy ## Format, lints, licences and sources, generated files, deploy/, architecture
 	cargo test --quiet --test architecture
 
 .PHONY: fmt
@@ -66,6 +66,11 @@ $(CARGO_DENY):
 .PHONY: generated
 generated: ## What is generated under deploy/ is current
 	cargo run --quiet -- manifests --check deploy
+
+.PHONY: check-deploy
+check-deploy: ## The chart and the kustomizations say the same, and fit their schemas and the binary
+	@tools/build.sh deploy
+	cargo test --quiet --test deploy -- --skip servers::
 
 .PHONY: gen
 gen: ## Write the generated files under deploy/

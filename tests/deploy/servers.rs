@@ -71,7 +71,6 @@ fn try_variant(cluster: &ControlPlane, source: &str, objects: &[Value]) {
     if !first.is_empty() {
         must("first", kubectl(cluster, &["apply", "--server-side", "--validate=strict"], &list(&first)));
     }
-    // A Role is granted only in a namespace; one without is applied where kubectl stands.
     let tried =
         kubectl(cluster, &["apply", "--server-side", "--dry-run=server", "--validate=strict"], &list(&rest));
     if !rest.is_empty() {
