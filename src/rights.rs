@@ -7,7 +7,8 @@
 //! for it), and never cluster-wide.
 
 use crate::kinds::KINDS;
-use crate::{certs, controllers, install, runtime};
+use crate::runtime::leader;
+use crate::{certs, controllers, install};
 
 /// Where a rule holds, and so what grants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +128,7 @@ pub fn parts(names: &Names) -> Vec<Part> {
             name: "election",
             when: "One replica works the objects, elected by a Lease.",
             place: Place::OwnNamespace,
-            rules: runtime::rights::rules(names.lease),
+            rules: leader::rights::rules(names.lease),
         },
         Part {
             name: "work",

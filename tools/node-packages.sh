@@ -18,9 +18,11 @@ needs() {
     say containernetworking-plugins /usr/lib/cni/bridge 'containerd gives pods addresses with them'
     say iptables iptables-restore 'kube-proxy makes services with it, the CNI plugins masquerade'
     say conntrack conntrack 'flows that outlive a service are looked at and ended with it'
-    say iproute2 ip 'the bridge of the pods is made with it'
+    say iproute2 ip 'the network of the cluster is made with it'
     say kmod modprobe 'the kernel loads overlay, br_netfilter and what iptables matches with'
     say mount umount 'kubelet mounts volumes'
+    say util-linux nsenter 'a cluster lives in namespaces of its own'
+    say busybox-static busybox 'the tests have an image with a shell'
 }
 
 present() { if [[ $1 == /* ]]; then [[ -x $1 ]]; else command -v "$1" >/dev/null; fi; }

@@ -10,7 +10,6 @@ pub mod clock;
 pub mod leader;
 pub mod metrics;
 pub mod readiness;
-pub mod rights;
 pub mod signals;
 pub mod supervisor;
 mod tasks;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::task::TaskTracker;
 
 use super::supervisor::Ending;
@@ -43,36 +43,29 @@ impl Tasks {
 }
 
 /// One task that is cancelled when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Handle(JoinHandle<Ending>);
+#[derive(Debug, Default)]
+pub(crate) struct Cancellable(JoinSet<Ending>);
 
-impl Handle {
+impl Cancellable {
     /// Runs `task` beside its owner.
     pub(crate) fn spawn(task: impl Future<Output = Ending> + Send + 'static) -> Self {
-        Self(tokio::spawn(task))
+        let mut set = JoinSet::new();
+        set.spawn(task);
+        Self(set)
     }
 
-    /// Waits until it has ended; a panic in it is an ending like another. Not to be called once it has.
+    /// Waits until it has ended; a panic in it is an ending like another.
     ///
     /// # Errors
     /// What it failed with.
     pub(crate) async fn ended(&mut self) -> Ending {
-        (&mut self.0).await.unwrap_or_else(|_: JoinError| Err(Panicked.into()))
+        let ended = self.0.join_next().await.unwrap_or(Ok(Ok(())));
+        ended.unwrap_or_else(|_: JoinError| Err(Panicked.into()))
     }
 
     /// Ends it where it stands, and waits until nothing of it runs any more.
     pub(crate) async fn cancel(mut self) {
-        self.0.abort();
-        if !self.0.is_finished() {
-            // Cancelled, or ended meanwhile.
-            let _either = (&mut self.0).await;
-        }
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        self.0.abort();
+        self.0.shutdown().await;
     }
 }
 

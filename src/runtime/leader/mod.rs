@@ -16,6 +16,7 @@
 
 mod lease;
 mod numbers;
+pub mod rights;
 pub mod term;
 
 use std::fmt;
@@ -28,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::supervisor::{Ending, Life, chain};
-use super::tasks::Handle;
+use super::tasks::Cancellable;
 use super::{Ready, clock};
 pub use lease::{Connect, Lease};
 pub use numbers::Numbers;
@@ -79,7 +80,7 @@ where
             () = election.win() => {}
         }
         let stop = Stop::default();
-        let mut running = Handle::spawn(work(stop.clone()));
+        let mut running = Cancellable::spawn(work(stop.clone()));
         tokio::select! {
             loss = election.hold() => {
                 running.cancel().await;

@@ -14,6 +14,12 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Whether controllers work Deployments, Jobs, garbage collection and so on.
     pub controller_manager: bool,
+    /// Whether there is a node that runs pods, with scheduler, Services, DNS and volumes. It needs root.
+    pub node: bool,
+    /// Whether the API server keeps an audit log of what gatehouse asks of it. It always does with a node.
+    pub audit: bool,
+    /// What the control groups and the network interface of a node are called after.
+    pub name: Option<String>,
     /// Leaves the folder behind for a look at data and logs. The processes are stopped nevertheless.
     pub keep: bool,
     /// The kubeconfig of a cluster that others run. With it nothing is started and nothing is ever stopped.
@@ -32,6 +38,9 @@ impl Default for Options {
             version: KubernetesVersion::default(),
             folder: None,
             controller_manager: true,
+            node: false,
+            audit: false,
+            name: None,
             keep: false,
             existing: None,
             assets: None,
