@@ -32,6 +32,11 @@ impl<Item: Clone + Default> Memory<Item> {
         self.lock().retain(|uid, _| uids.contains(uid));
     }
 
+    /// Only what `stays` says so of is left.
+    pub fn retain(&self, stays: impl Fn(&str) -> bool) {
+        self.lock().retain(|uid, _| stays(uid));
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Item>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,15 +1,21 @@
 //! The numbers of the operator.
 //!
-//! Guarantees: as many series as there are controllers and outcomes, however many objects there are.
+//! Guarantees: as many series as there are controllers and outcomes, however many objects there are; and besides, three
+//! for each TDSet, on the page of the replica that works it and of no other.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
+
+use super::tdset::{Board, Boards};
+use crate::api::time_zone;
 
 /// `{controller,result}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -37,6 +43,9 @@ pub struct Numbers {
     passes: Family<Pass, Counter>,
     durations: Family<Of, Histogram, fn() -> Histogram>,
     lateness: Histogram,
+    transitions: Counter,
+    conflicts: Counter,
+    boards: Boards,
 }
 
 impl Default for Numbers {
@@ -46,6 +55,9 @@ impl Default for Numbers {
             passes: Family::default(),
             durations: Family::new_with_constructor(durations),
             lateness: Histogram::new(LATENESSES),
+            transitions: Counter::default(),
+            conflicts: Counter::default(),
+            boards: Boards::default(),
         }
     }
 }
@@ -56,7 +68,15 @@ impl Numbers {
         let runtime = registry.sub_registry_with_prefix("controller_runtime");
         runtime.register("reconcile", "Passes by controller and result", self.passes.clone());
         runtime.register("reconcile_time_seconds", "Seconds that a pass took", self.durations.clone());
-        registry.sub_registry_with_prefix("gatehouse_tdset").register(
+        let zones = Info::new([("version", time_zone::database_version())]);
+        registry.register("gatehouse_tzdb", "Release of the time zone database inside", zones);
+        let tdset = registry.sub_registry_with_prefix("gatehouse_tdset");
+        let help = "Transitions that were carried out";
+        tdset.register("transitions", help, self.transitions.clone());
+        let help = "Times that somebody else turned out to have a hand in a workload";
+        tdset.register("conflicts", help, self.conflicts.clone());
+        tdset.register_collector(Box::new(self.boards.clone()));
+        tdset.register(
             "transition_lateness_seconds",
             "Seconds from when a timetable asked for a count until it was written",
             self.lateness.clone(),
@@ -71,7 +91,19 @@ impl Numbers {
 
     /// A transition was carried out that late.
     pub fn transition(&self, lateness: Duration) {
+        self.transitions.inc();
         self.lateness.observe(lateness.as_secs_f64());
+    }
+
+    /// Somebody else turned out to have a hand in a workload.
+    pub fn conflict(&self) {
+        self.conflicts.inc();
+    }
+
+    /// Where an operator shows what its TDSets are doing. When it is dropped, so is what it showed.
+    #[must_use]
+    pub fn board(&self) -> Arc<Board> {
+        self.boards.add()
     }
 }
 

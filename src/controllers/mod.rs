@@ -24,6 +24,7 @@ pub mod metrics;
 pub mod outcome;
 pub mod rights;
 pub mod scope;
+pub mod shelf;
 pub mod step;
 pub mod tdset;
 
@@ -92,6 +93,9 @@ pub trait Controlled: Send + Sync + Sized + 'static {
         object: Arc<Watched<Self::Object>>,
     ) -> impl Future<Output = Result<Outcome, Error>> + Send;
 
+    /// The object is as it is now. Told before any pass over it.
+    fn seen(&self, object: &Watched<Self::Object>);
+
     /// The object of that uid is gone.
     fn forget(&self, uid: &str);
 
@@ -123,13 +127,16 @@ impl<Kind: Controlled> Context<Kind> {
                 }
             }
             Event::Init => listed().clear(),
-            Event::InitApply(object) => listed().extend(uid(object)),
+            Event::InitApply(object) => {
+                listed().extend(uid(object));
+                self.kind.seen(object);
+            }
             Event::InitDone => {
                 let listed = std::mem::take(&mut *listed());
                 self.kind.forget_all_but(&listed);
                 self.failures.forget_all_but(&listed);
             }
-            Event::Apply(_) => {}
+            Event::Apply(object) => self.kind.seen(object),
         }
     }
 

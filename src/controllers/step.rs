@@ -23,6 +23,8 @@ use crate::runtime::call::{self, call};
 pub enum Step {
     /// Apply a manifest.
     Apply(Apply),
+    /// Merge fields into an object or its scale.
+    Merge(Merge),
     /// Delete the object of that uid at that place.
     Delete {
         /// Where it is.
@@ -52,6 +54,19 @@ pub struct Apply {
     /// As whom.
     pub manager: &'static str,
     /// Resource version of the object that is there and ours; then it is applied with force.
+    pub seen: Option<String>,
+}
+
+/// Fields to merge. Only for objects that others own: what is merged is theirs as much as ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// The fields, with the uid of the object that they are for.
+    pub manifest: Manifest,
+    /// As whom.
+    pub manager: &'static str,
+    /// Whether they belong into its scale subresource.
+    pub scale: bool,
+    /// Resource version of the object as it was seen.
     pub seen: Option<String>,
 }
 
@@ -105,6 +120,7 @@ impl Interpreter {
     pub async fn perform(&self, step: &Step, regarding: &ObjectReference) -> Result<Effect, Error> {
         match step {
             Step::Apply(apply) => self.apply(apply).await,
+            Step::Merge(merge) => self.merge(merge).await,
             Step::Status { manifest, manager } => self.say(manifest, manager).await,
             Step::Delete { place, uid } => self.delete(place, uid).await,
             Step::Event(note) => {
@@ -123,6 +139,22 @@ impl Interpreter {
         let after = answer.map_err(failed("apply", place))?.resource_version();
         let changed = apply.seen.is_none() || apply.seen != after;
         debug!(object = %place, manager = apply.manager, changed, "applied");
+        Ok(Effect { changed, resource_version: after })
+    }
+
+    async fn merge(&self, merge: &Merge) -> Result<Effect, Error> {
+        let place = &merge.manifest.place;
+        let params = PatchParams { field_manager: Some(merge.manager.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(&merge.manifest.object);
+        let (api, name) = (self.api(place), place.name.as_str());
+        let after = if merge.scale {
+            let answer = call(api.patch_scale(name, &params, &patch)).await;
+            answer.map_err(failed("patch the scale of", place))?.metadata.resource_version
+        } else {
+            call(api.patch(name, &params, &patch)).await.map_err(failed("patch", place))?.resource_version()
+        };
+        let changed = merge.seen.is_none() || merge.seen != after;
+        debug!(object = %place, manager = merge.manager, changed, "merged");
         Ok(Effect { changed, resource_version: after })
     }
 

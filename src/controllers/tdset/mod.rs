@@ -1,19 +1,26 @@
-//! TDSet: a Deployment whose count follows a timetable.
+//! TDSet: a workload whose count follows a timetable.
 //!
 //! Guarantees: a transition is carried out when it is due, whatever `resyncMinutes` is; between two of them nothing is
-//! written while nothing changes; a count or a field that somebody else changed is taken back; an object of somebody
-//! else is left alone.
+//! written while nothing changes; a field that somebody else changed is taken back, and a count too unless the object
+//! lets it stand; of a workload that somebody else made nothing but the count is written.
 //!
 //! A pass that has changed something does not report: what it changed comes back by the watch and starts another one,
 //! which tells how things are. A pass over an object whose count is not due gives way to those whose is. So when
 //! thousands of objects share a boundary, all counts are written before the first status is.
 
 mod agenda;
+mod board;
+mod claims;
+mod conditions;
+mod course;
+mod found;
+mod hands;
 mod observe;
 mod plan;
 mod resources;
 pub mod rights;
 mod status;
+mod targets;
 mod view;
 
 use std::collections::HashSet;
@@ -21,22 +28,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
+use futures::channel::mpsc;
+use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
-use kube::{Client, Resource as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::runtime::reflector::ObjectRef;
+use kube::{Client, Resource as _, ResourceExt as _};
 use tracing::warn;
 
 use super::cache::Cache;
 use super::memory::Memory;
 use super::outcome::{Class, Error, Outcome};
 use super::scope::Realm;
+use super::shelf::Shelf;
 use super::step::{Interpreter, Step};
 use super::{Controlled, Numbers, Triggers, Watched};
 use crate::api::tdset::v1::{PastTransition, TDSet, TDSetStatus};
 use crate::runtime::clock;
 use agenda::Agenda;
+pub use board::{Board, Boards};
+use claims::{Claims, Subject};
+use found::Carried;
 use plan::Plan;
+use targets::Targets;
 use view::lateness;
 
 /// The field manager of everything but the count.
@@ -56,9 +73,13 @@ pub struct Operator {
     client: Client,
     deployments: Cache<Deployment>,
     services: Cache<Service>,
+    autoscalers: Shelf<HorizontalPodAutoscaler>,
+    targets: Targets,
+    claims: Arc<Claims>,
     interpreter: Interpreter,
     memory: Memory<Recall>,
     agenda: Agenda,
+    board: Arc<Board>,
     numbers: Numbers,
 }
 
@@ -67,8 +88,8 @@ pub struct Operator {
 struct Recall {
     /// The status that was written last, and the resource version that it made.
     said: Option<(String, TDSetStatus)>,
-    /// A transition that was carried out and not yet told of.
-    carried: Option<PastTransition>,
+    /// What was carried out and not yet told of.
+    carried: Carried,
     /// Something was changed and not yet told of.
     unreported: bool,
 }
@@ -79,29 +100,41 @@ impl Controlled for Operator {
     const NAME: &'static str = "tdset";
 
     fn start(client: Client, realm: &Realm, numbers: &Numbers) -> (Self, Triggers<TDSet>) {
-        let (deployments, of_deployments) = Cache::watch(&client, realm, view::trim_deployment);
-        let (services, of_services) = Cache::watch(&client, realm, view::trim_service);
+        let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
+        let (services, of_services) = Cache::watch(&client, realm, trim_service);
+        let (autoscalers, of_autoscalers) =
+            Shelf::watch(realm.api(client.clone()), trim_autoscaler, is_same_autoscaler);
+        let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
+        let (told, of_claims) = mpsc::unbounded();
+        let claims = Arc::new(Claims::new(told));
+        let subjects = stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
+        let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
             interpreter: Interpreter::new(client.clone(), MANAGER),
             client,
             deployments,
             services,
+            autoscalers,
+            targets,
+            claims,
             memory: Memory::default(),
             agenda: Agenda::default(),
+            board: numbers.board(),
             numbers: numbers.clone(),
         };
-        (operator, futures::stream::select(of_deployments, of_services).boxed())
+        let triggers = [of_deployments, of_services, concerned, of_claims.boxed()];
+        (operator, stream::select_all(triggers).boxed())
     }
 
     async fn ready(&self) -> bool {
-        self.deployments.filled().await && self.services.filled().await
+        self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
     }
 
     async fn reconcile(&self, object: Arc<Watched<TDSet>>) -> Result<Outcome, Error> {
-        if object.meta().deletion_timestamp.is_some() {
-            return Ok(Outcome::Leaving);
-        }
         let now = clock::now();
+        if object.meta().deletion_timestamp.is_some() {
+            return self.leave(&object, now).await;
+        }
         if self.agenda.gives_way(uid(&object), now) {
             return Ok(Outcome::Waiting(SOON));
         }
@@ -123,14 +156,24 @@ impl Controlled for Operator {
         self.report(&object, plan, refused).await // effect
     }
 
+    fn seen(&self, object: &Watched<TDSet>) {
+        self.claims.seen(object);
+    }
+
     fn forget(&self, uid: &str) {
         self.memory.forget(uid);
         self.agenda.expect(uid, None);
+        self.claims.forget(uid);
+        self.targets.forget(uid);
+        self.board.forget(uid);
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
         self.memory.forget_all_but(uids);
         self.agenda.forget_all_but(uids);
+        self.claims.forget_all_but(uids);
+        self.targets.retain(|uid| uids.contains(uid));
+        self.board.retain(|uid| uids.contains(uid));
     }
 }
 
@@ -146,6 +189,24 @@ enum Worked {
 }
 
 impl Operator {
+    /// A pass over an object that is being deleted.
+    async fn leave(&self, object: &Watched<TDSet>, now: Timestamp) -> Result<Outcome, Error> {
+        self.agenda.expect(uid(object), None);
+        if !resources::finalizer::is_on(object.meta()) {
+            return Ok(Outcome::Leaving);
+        }
+        let observed = observe::parts(self, object, now).await?; // effect
+        let plan = plan::leaving(object.meta(), object.0.as_ref().ok(), &observed); // pure
+        match self.work(object, &plan).await? {
+            Worked::Changed => Ok(Outcome::Waiting(SOON)),
+            Worked::Settled => self.report(object, plan, true).await,
+            Worked::Refused(why) => {
+                let plan = plan::refused(&plan, object.meta(), why, &observed); // pure
+                self.report(object, plan, true).await
+            }
+        }
+    }
+
     /// Does all of the work, whatever becomes of its parts: a Service that is refused holds up no count.
     async fn work(&self, object: &Watched<TDSet>, plan: &Plan) -> Result<Worked, Error> {
         let regarding = object.object_ref(&());
@@ -171,11 +232,12 @@ impl Operator {
         let now = clock::now();
         self.memory.update(uid(object), |recall| {
             if let Some(transition) = &plan.transition
-                && recall.carried.as_ref().is_none_or(|carried| carried.to != transition.to)
+                && recall.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)
             {
                 let lateness_ms = lateness(transition.time.0, now);
-                recall.carried = Some(PastTransition { lateness_ms, ..transition.clone() });
+                recall.carried.transition = Some(PastTransition { lateness_ms, ..transition.clone() });
             }
+            recall.carried.ramp.clone_from(&plan.status.ramp);
             !std::mem::replace(&mut recall.unreported, true)
         })
     }
@@ -193,6 +255,10 @@ impl Operator {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
             self.numbers.transition(Duration::from_millis(lateness));
         }
+        if plan.conflict {
+            self.numbers.conflict();
+        }
+        self.board.show(object.meta(), &plan.status);
         let again = until(plan.wake);
         let outcome = match plan.wake {
             None => Outcome::Invalid,
@@ -200,7 +266,7 @@ impl Operator {
             Some(_) => Outcome::Done(again),
         };
         self.memory.update(uid(object), |recall| {
-            (recall.carried, recall.unreported) = (None, false);
+            (recall.carried, recall.unreported) = (Carried::default(), false);
             recall.said = written.map(|version| (version, plan.status)).or_else(|| recall.said.take());
         });
         Ok(outcome)
@@ -215,4 +281,49 @@ fn uid(object: &Watched<TDSet>) -> &str {
 fn until(wake: Option<Timestamp>) -> Duration {
     let wake = wake.unwrap_or(Timestamp::MAX);
     Duration::try_from(wake.duration_since(clock::now())).unwrap_or_default()
+}
+
+/// Whoever has to do with the objects that have changed.
+fn concerned(
+    claims: Arc<Claims>,
+    changed: BoxStream<'static, Subject>,
+) -> BoxStream<'static, ObjectRef<Watched<TDSet>>> {
+    changed.flat_map(move |subject| stream::iter(claims.concerned(&subject))).boxed()
+}
+
+/// An autoscaler and what it scales.
+fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<Subject> {
+    let namespace = autoscaler.namespace().unwrap_or_default();
+    let own = Subject::autoscaler(&namespace, &autoscaler.name_any());
+    observe::scaled_by(autoscaler).into_iter().chain([own]).collect()
+}
+
+/// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
+fn trim_deployment(deployment: &mut Deployment) {
+    hands::trim(&mut deployment.metadata);
+}
+
+/// The same of a Service.
+fn trim_service(service: &mut Service) {
+    service.metadata.managed_fields = None;
+}
+
+/// The same of an autoscaler, of which nothing but its target and its bounds matters.
+fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
+    autoscaler.status = None;
+    let metadata = std::mem::take(&mut autoscaler.metadata);
+    autoscaler.metadata = ObjectMeta { labels: None, annotations: None, owner_references: None, ..metadata };
+    hands::trim(&mut autoscaler.metadata);
+    if let Some(spec) = &mut autoscaler.spec {
+        (spec.metrics, spec.behavior) = (None, None);
+    }
+}
+
+/// Whether two autoscalers differ in nothing that matters.
+fn is_same_autoscaler(one: &HorizontalPodAutoscaler, other: &HorizontalPodAutoscaler) -> bool {
+    let key = |autoscaler: &HorizontalPodAutoscaler| {
+        let metadata = &autoscaler.metadata;
+        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), hands::other(metadata))
+    };
+    one.spec == other.spec && key(one) == key(other)
 }

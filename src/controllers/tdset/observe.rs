@@ -1,18 +1,28 @@
 //! Everything that is read for a pass. Effects, and nothing decided.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::DynamicObject;
 use kube::core::ApiResource;
 use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::Value;
 
-use super::view::Observed;
-use super::{Operator, Recall};
+use super::claims::Subject;
+use super::found::{Hindrance, Observed, controls};
+use super::{Operator, Recall, uid};
 use crate::api::Version;
-use crate::api::field::{Fault, Path, Reason};
+use crate::api::condition::State;
+use crate::api::field::{Fault, Path, Reason as FaultReason};
 use crate::api::judge::{self, Written};
 use crate::api::tdset::TDSetKind;
-use crate::api::tdset::v1::TDSet;
+use crate::api::tdset::schedule::HolidayDates;
+use crate::api::tdset::status::Reason;
+use crate::api::tdset::v1::{ConfigMapKey, DatesFrom, ManualScale, TDSet, TDSetStatus};
 use crate::controllers::Watched;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
@@ -33,7 +43,7 @@ pub async fn judged<'a>(
     }
     // What a decoder says may repeat a value, and does not say where; the judge says where.
     let faults = faults(&raw(operator, object).await?, now);
-    let unclear = Fault::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
+    let unclear = Fault::new(Path::spec(), FaultReason::Invalid, "cannot be read by this release");
     Ok(Err(if faults.is_empty() { vec![unclear] } else { faults }))
 }
 
@@ -58,22 +68,129 @@ async fn raw(operator: &Operator, object: &Watched<TDSet>) -> Result<Value, Erro
 /// When the API server does not say whether something that is not in a cache is there.
 pub async fn parts(operator: &Operator, object: &Watched<TDSet>, now: Timestamp) -> Result<Observed, Error> {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-    let recall = operator.memory.of(object.meta().uid.as_deref().unwrap_or_default());
-    let create = object.0.as_ref().ok().and_then(|tdset| tdset.spec.target.create.as_deref());
+    let recall = operator.memory.of(uid(object));
+    let status = said_last(object, &recall);
+    let Ok(tdset) = &object.0 else {
+        return Ok(Observed { now, status, carried: recall.carried, ..Observed::default() });
+    };
+    let create = tdset.spec.target.create.as_deref();
     let deployment = match create {
         Some(_) => operator.deployments.find(&namespace, &name).await?,
-        None => operator.deployments.cached(&namespace, &name),
+        None => None,
     };
     let service = match create.and_then(|create| create.service_port) {
         Some(_) => operator.services.find(&namespace, &name).await?,
         None => operator.services.cached(&namespace, &name),
     };
-    let status = said_last(object, &recall);
-    Ok(Observed { now, status, deployment, service, carried: recall.carried })
+    watch_foreign(operator, tdset, deployment.as_deref(), service.as_deref());
+    let keeps = tdset.spec.manual_scale == Some(ManualScale::KeepUntilNextTransition);
+    let target = match &tdset.spec.target.reference {
+        Some(reference) => {
+            Some(operator.targets.scaled(uid(object), &namespace, reference, keeps).await?)
+        }
+        None => None,
+    };
+    Ok(Observed {
+        now,
+        status,
+        deployment,
+        service,
+        target,
+        autoscaler: autoscaler(operator, tdset, &namespace),
+        holder: holder(operator, tdset, &namespace),
+        autoscalers: autoscalers(operator, tdset, &namespace),
+        dates: dates(operator, tdset, &namespace).await?,
+        carried: recall.carried,
+    })
+}
+
+/// Watches what stands where something is to be made, so that its going is noticed.
+fn watch_foreign(operator: &Operator, tdset: &TDSet, deployment: Option<&Deployment>, service: Option<&Service>) {
+    let is_foreign = |metadata: &ObjectMeta| !controls(&tdset.metadata, metadata);
+    if deployment.is_some_and(|found| is_foreign(&found.metadata)) {
+        operator.targets.watch(&ApiResource::erase::<Deployment>(&()));
+    }
+    if service.is_some_and(|found| is_foreign(&found.metadata)) {
+        operator.targets.watch(&ApiResource::erase::<Service>(&()));
+    }
+}
+
+/// The autoscaler of the spec.
+fn autoscaler(
+    operator: &Operator,
+    tdset: &TDSet,
+    namespace: &str,
+) -> Option<Result<Arc<HorizontalPodAutoscaler>, Hindrance>> {
+    let name = &tdset.spec.autoscaler.as_ref()?.hpa_ref;
+    let Some(found) = operator.autoscalers.get(namespace, name) else {
+        let message = format!("HorizontalPodAutoscaler {name} does not exist");
+        return Some(Err(Hindrance::ready(Reason::AutoscalerNotFound, message)));
+    };
+    let workload = Subject::workload(tdset);
+    match scaled_by(&found) {
+        Some(subject) if subject == workload => Some(Ok(found)),
+        subject => {
+            let scales = subject.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
+            let message = format!("HorizontalPodAutoscaler {name} scales {scales}, and not {workload}");
+            Some(Err(Hindrance::ready(Reason::AutoscalerElsewhere, message)))
+        }
+    }
+}
+
+/// Another TDSet that holds the workload or the autoscaler.
+fn holder(operator: &Operator, tdset: &TDSet, namespace: &str) -> Option<(String, String)> {
+    let uid = tdset.metadata.uid.as_deref().unwrap_or_default();
+    let autoscaler = tdset.spec.autoscaler.as_ref();
+    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(namespace, &autoscaler.hpa_ref));
+    [Subject::workload(tdset)].into_iter().chain(autoscaler).find_map(|subject| {
+        let holder = operator.claims.holder(&subject, uid)?;
+        Some((subject.to_string(), holder))
+    })
+}
+
+/// The autoscalers of the workload, without that of the spec.
+fn autoscalers(operator: &Operator, tdset: &TDSet, namespace: &str) -> Vec<String> {
+    let workload = Subject::workload(tdset);
+    let own = tdset.spec.autoscaler.as_ref().map(|autoscaler| autoscaler.hpa_ref.as_str());
+    let found = operator.autoscalers.all(namespace, |autoscaler| {
+        autoscaler.metadata.name.as_deref() != own && scaled_by(autoscaler).as_ref() == Some(&workload)
+    });
+    found.iter().map(|autoscaler| autoscaler.name_any()).collect()
+}
+
+/// What an autoscaler scales.
+pub fn scaled_by(autoscaler: &HorizontalPodAutoscaler) -> Option<Subject> {
+    let target = &autoscaler.spec.as_ref()?.scale_target_ref;
+    let namespace = autoscaler.namespace()?;
+    Some(Subject::referred(target.api_version.as_deref()?, &target.kind, &namespace, &target.name))
+}
+
+/// The dates that the timetable takes from elsewhere: all of them, or none.
+async fn dates(
+    operator: &Operator,
+    tdset: &TDSet,
+    namespace: &str,
+) -> Result<Result<HolidayDates, Hindrance>, Error> {
+    let uid = tdset.metadata.uid.as_deref().unwrap_or_default();
+    let mut dates = HolidayDates::default();
+    for exception in tdset.spec.exceptions() {
+        let Some(DatesFrom { config_map_key_ref: ConfigMapKey { name, key } }) = &exception.dates_from else {
+            continue;
+        };
+        let text = match operator.targets.text(uid, namespace, name, key).await? {
+            Ok(text) => text,
+            Err(hindrance) => return Ok(Err(hindrance)),
+        };
+        if let Err(error) = dates.read(&exception.name, &text) {
+            let message = format!("ConfigMap {name}, key {key}: {error}");
+            return Ok(Err(Hindrance::dates(State::False, Reason::InvalidDates, message)));
+        }
+    }
+    Ok(Ok(dates))
 }
 
 /// The status that was written last: that of the watch, or that of this process where the watch lags behind it.
-fn said_last(object: &Watched<TDSet>, recall: &Recall) -> crate::api::tdset::v1::TDSetStatus {
+fn said_last(object: &Watched<TDSet>, recall: &Recall) -> TDSetStatus {
     // Resource versions of one resource may be compared as numbers (KEP-5504).
     let number = |version: Option<&str>| version.and_then(|version| version.parse::<u128>().ok());
     let seen = number(object.meta().resource_version.as_deref());

@@ -11,11 +11,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde_json::{Value, json};
 
-use super::resources::{deployment, service};
-use super::status::{self, INVALID, NOT_SUPPORTED};
-use super::view::{Observed, Part, View};
-use super::{COUNT_MANAGER, MANAGER};
+use super::found::{Observed, Part};
+use super::resources::{autoscaler, deployment, finalizer, scale, service};
+use super::view::{Counter, View};
+use super::{COUNT_MANAGER, MANAGER, hands, status};
+use crate::api::condition;
 use crate::api::field::Fault;
+use crate::api::tdset::ramp::Ramp;
 use crate::api::tdset::schedule::Schedule;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{Create, PastTransition, TDSet, TDSetStatus};
@@ -26,8 +28,8 @@ use crate::controllers::step::{Apply, Note, Step};
 /// the most that clocks are slewed by, ten minutes are off by a third of a second.
 const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 
-/// Longest time between two looks at an object of somebody else, which is not watched.
-const CONFLICT_SLEEP: Duration = Duration::from_mins(1);
+/// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
+const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
 
 /// What to do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,7 +42,9 @@ pub struct Plan {
     pub report: Vec<Step>,
     /// What the status says then.
     pub status: TDSetStatus,
-    /// The next transition, where it will be carried out.
+    /// Whether somebody else has a hand in it who had none before.
+    pub conflict: bool,
+    /// When the count is to be written next.
     pub due: Option<Timestamp>,
     /// When to look again; never, where nothing can be done until somebody changes the object.
     pub wake: Option<Timestamp>,
@@ -53,14 +57,56 @@ pub fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
         Ok(schedule) => schedule,
         Err(faults) => return invalid(&tdset.metadata, &faults, observed),
     };
-    let view = View::new(tdset, observed, &schedule);
+    let ramp = match Ramp::parse(tdset.spec.ramp.as_ref()) {
+        Ok(ramp) => ramp,
+        Err(faults) => return invalid(&tdset.metadata, &faults, observed),
+    };
+    let schedule = match &observed.dates {
+        Ok(dates) => schedule.with_dates(dates),
+        Err(_) => schedule,
+    };
+    let view = View::new(tdset, observed, &schedule, ramp);
     let transition = view.transition();
     let status = status::of(&view, transition.clone());
     let told = transition.iter().map(|transition| Step::Event(transition_note(transition, view.edited())));
     let mut report: Vec<_> = told.collect();
     report.extend(tell(&tdset.metadata, &status, observed));
-    let due = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
-    Plan { work: work(&view), transition, report, due, wake: Some(wake(&view)), status }
+    let boundary = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
+    Plan {
+        work: work(&view),
+        transition,
+        report,
+        due: boundary.into_iter().chain(view.course.step).min(),
+        wake: Some(wake(&view)),
+        conflict: conflicts(&status) && !conflicts(&observed.status),
+        status,
+    }
+}
+
+/// What to do for an object that is being deleted and waits for us: give the workload the count that it is to be left
+/// with, if it is ours to give, and let the object go.
+#[must_use]
+pub fn leaving(metadata: &ObjectMeta, tdset: Option<&TDSet>, observed: &Observed) -> Plan {
+    let held = observed.holder.is_some() || !observed.autoscalers.is_empty() || observed.autoscaler.is_some();
+    let reference = tdset.and_then(|tdset| tdset.spec.target.reference.as_ref()).filter(|_| !held);
+    let left = reference.and_then(|reference| reference.replicas_on_deletion);
+    let count = match (left, &observed.target) {
+        (Some(left), Some(Ok(scaled))) if scaled.count() != left => Some(scale::count(scaled, left)),
+        _ => None,
+    };
+    let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
+    let waits = may_not.filter(|hindrance| hindrance.reason == Reason::RightMissing && left.is_some());
+    let status = match waits {
+        Some(hindrance) => status::refused(metadata, hindrance.message.clone(), observed),
+        None => observed.status.clone(),
+    };
+    let work = match (count, waits) {
+        (Some(count), _) => vec![count],
+        (None, Some(_)) => Vec::new(),
+        (None, None) => finalizer::taken(metadata).into_iter().collect(),
+    };
+    let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
+    Plan { work, report: tell(metadata, &status, observed), status, wake, ..Plan::default() }
 }
 
 /// What to do for an object that did not: say so.
@@ -88,37 +134,70 @@ fn wake(view: &View) -> Timestamp {
     let minutes = view.tdset.spec.resync_minutes.and_then(|minutes| u64::try_from(minutes).ok());
     let resync = minutes.map_or(LONGEST_SLEEP, Duration::from_mins).min(LONGEST_SLEEP);
     let foreign = view.deployment.is_foreign() || view.service.is_foreign();
-    let sleep = if foreign { resync.min(CONFLICT_SLEEP) } else { resync };
+    let unwatched = match &view.observed.target {
+        Some(target) => !target.as_ref().is_ok_and(|scaled| scaled.watched),
+        None => foreign || !view.is_reckoned(),
+    };
+    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { resync };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
-    view.upcoming.first().map_or(latest, |next| next.time.min(latest))
+    let next = view.upcoming.first().map(|next| next.time);
+    next.into_iter().chain(view.course.step).fold(latest, Timestamp::min)
 }
 
 /// The count comes first: it is what the timetable is about.
 fn work(view: &View) -> Vec<Step> {
-    let Some(create) = view.create() else { return Vec::new() };
-    let wanted = deployment::deployment(view.tdset, create);
     let mut steps = Vec::new();
-    match view.deployment {
-        Part::Foreign => {}
-        Part::Absent => {
-            let manifest = view
-                .wanted()
-                .map_or_else(|| wanted.clone(), |replicas| deployment::with_count(wanted.clone(), replicas));
-            steps.push(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }));
-        }
-        Part::Ours(found) => {
-            steps.extend(count(view, found));
-            steps.extend(update(wanted, found));
-        }
+    if let Some(counter) = view.counter() {
+        steps.extend(count(view, &counter));
     }
-    steps.extend(in_front(view, create));
+    if let Some(create) = view.create() {
+        steps.extend(made(view, create));
+        steps.extend(in_front(view, create));
+    }
+    steps.extend(finalizer::settled(view.tdset));
     steps
 }
 
-/// Writes the count where it is another one, and claims it where it would be lost otherwise.
-fn count(view: &View, found: &Deployment) -> Option<Step> {
-    let (has, claim) = (status::count(found), View::alone_owns_count(found));
+/// The Deployment, but for the count of one that is there.
+fn made(view: &View, create: &Create) -> Option<Step> {
+    let wanted = deployment::deployment(view.tdset, create);
+    match view.deployment {
+        Part::Foreign => None,
+        // Made without its count it would begin with one replica, whatever the timetable says.
+        Part::Absent if !view.is_reckoned() => None,
+        Part::Absent => {
+            let count = view.wanted().filter(|_| view.tdset.spec.autoscaler.is_none());
+            let manifest = match count {
+                Some(replicas) => deployment::with_count(wanted, replicas),
+                None => wanted,
+            };
+            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+        }
+        Part::Ours(found) => update(wanted, found),
+    }
+}
+
+/// Writes the count where it is another one.
+fn count(view: &View, counter: &Counter) -> Option<Step> {
+    match counter {
+        Counter::Deployment(found) => count_of_deployment(view, found),
+        Counter::Scale(scaled) => {
+            let wanted = view.wanted().filter(|wanted| *wanted != scaled.count())?;
+            Some(scale::count(scaled, wanted))
+        }
+        Counter::Autoscaler(found) => {
+            let (least, most) = (view.wanted()?, view.most());
+            let bounds = autoscaler::bounds(found, least, most)?;
+            let seen = found.metadata.resource_version.clone();
+            Some(Step::Apply(Apply { manifest: bounds, manager: COUNT_MANAGER, seen }))
+        }
+    }
+}
+
+/// The same of a Deployment that was made; claims the count where it would be lost otherwise.
+fn count_of_deployment(view: &View, found: &Deployment) -> Option<Step> {
+    let (has, claim) = (status::count(found), hands::is_only_in_the_template(&found.metadata));
     if is_going(&found.metadata) {
         return None;
     }
@@ -161,6 +240,12 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
+/// Whether a status says that somebody else has a hand in it.
+fn conflicts(status: &TDSetStatus) -> bool {
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    condition::holds(conditions, ConditionType::Conflict.as_str())
+}
+
 /// Events for what somebody should look at and was not told before, and the status if it says something new.
 fn tell(metadata: &ObjectMeta, status: &TDSetStatus, observed: &Observed) -> Vec<Step> {
     let previous = &observed.status;
@@ -186,19 +271,35 @@ fn difference(mut now: Value, before: &Value) -> Value {
     now
 }
 
+/// Conditions that somebody should look at.
+const TELLING: &[(ConditionType, &str, &[Reason])] = &[
+    (
+        ConditionType::Ready,
+        "False",
+        &[
+            Reason::Invalid,
+            Reason::WriteRefused,
+            Reason::RightMissing,
+            Reason::TargetNotFound,
+            Reason::TargetNotScalable,
+            Reason::AutoscalerNotFound,
+            Reason::AutoscalerElsewhere,
+            Reason::OutOfBounds,
+            Reason::DatesNotFound,
+            Reason::InvalidDates,
+        ],
+    ),
+    (ConditionType::Conflict, "True", &[Reason::NameTaken, Reason::OtherSchedule, Reason::OtherAutoscaler]),
+];
+
 fn warnings(status: &TDSetStatus, previous: &TDSetStatus) -> impl Iterator<Item = Note> {
-    let reasons = [
-        (ConditionType::Ready, "False", INVALID),
-        (ConditionType::Ready, "False", NOT_SUPPORTED),
-        (ConditionType::Ready, "False", Reason::WriteRefused.as_str()),
-        (ConditionType::Conflict, "True", Reason::NameTaken.as_str()),
-    ];
     let find = |status: &TDSetStatus, about: ConditionType| {
         status.conditions.iter().flatten().find(|one| one.type_ == about.as_str()).cloned()
     };
-    reasons.into_iter().filter_map(move |(about, state, reason)| {
-        let said = find(status, about).filter(|one| one.status == state && one.reason == reason)?;
-        let news = find(previous, about)
+    TELLING.iter().filter_map(move |(about, state, reasons)| {
+        let said = find(status, *about).filter(|one| one.status == *state)?;
+        let reason = reasons.iter().map(|reason| reason.as_str()).find(|reason| said.reason == *reason)?;
+        let news = find(previous, *about)
             .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
         news.then_some(Note { warning: true, reason, action: "Reconcile", text: said.message })
     })

@@ -9,6 +9,8 @@ pub fn rules() -> Vec<Rule> {
     vec![
         Rule::new(GROUP, &["tdsets"], &["get", "list", "watch"])
             .because("TDSets are watched; one that cannot be decoded is read again as it is stored."),
+        Rule::new(GROUP, &["tdsets"], &["patch"])
+            .because("A TDSet that leaves a stated count behind (replicasOnDeletion) has a finalizer."),
         Rule::new(GROUP, &["tdsets/status"], &["patch"])
             .because("How a TDSet is doing stands in its status."),
         Rule::new(GROUP, &["tdsets/finalizers"], &["update"]).shows(Shows::Nowhere).because(
@@ -24,5 +26,15 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("", &["services"], &["create"])
             .shows(Shows::AsApply)
             .because("The first apply of a Service makes it."),
+        Rule::new("apps", &["deployments/scale", "statefulsets/scale"], &["get", "patch"])
+            .because("The count of a workload of target.ref is read and written through its scale alone."),
+        Rule::new("apps", &["statefulsets"], &["list", "watch"])
+            .because("A StatefulSet of target.ref is watched, by its metadata."),
+        Rule::new("apps", &["statefulsets"], &["get"])
+            .because("Its metadata tells who wrote the count last."),
+        Rule::new("autoscaling", &["horizontalpodautoscalers"], &["list", "watch", "patch"])
+            .because("Autoscalers of the same workload are noticed; the bounds of that of autoscaler.hpaRef are applied."),
+        Rule::new("", &["configmaps"], &["get", "list", "watch"])
+            .because("Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read."),
     ]
 }

@@ -20,7 +20,7 @@ use kube::{Api, Client, ResourceExt as _};
 
 use super::claims::Subject;
 use super::hands;
-use super::view::{Hindrance, Scaled, Writer};
+use super::found::{Hindrance, Scaled, Writer};
 use crate::api::condition::State;
 use crate::api::tdset::status::Reason;
 use crate::api::tdset::v1::Reference;
@@ -216,8 +216,8 @@ impl Targets {
                         return Ok(Err(Hindrance::dates(State::False, Reason::DatesNotFound, message)));
                     }
                     Err(error) if is_forbidden(&error) => {
-                        let hindrance = Hindrance::forbidden("get", "configmaps", "");
-                        return Ok(Err(Hindrance { state: State::Unknown, ..hindrance.about_dates() }));
+                        let Hindrance { reason, message, .. } = Hindrance::forbidden("get", "configmaps", "");
+                        return Ok(Err(Hindrance::dates(State::Unknown, reason, message)));
                     }
                     Err(source) => {
                         let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };

@@ -1,16 +1,16 @@
 //! What follows from a TDSet, the clock and what was found: the facts that the plan and the status agree on. Pure.
 
-use std::sync::Arc;
-
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::Resource;
 
-use super::MANAGER;
-use crate::api::tdset::schedule::{Effective, Schedule, Transition};
-use crate::api::tdset::v1::{Create, ManualScale, PastTransition, Phase, TDSet, TDSetStatus};
+use super::course::{self, Course};
+use super::found::{Hindrance, Observed, Part, Scaled, Writer};
+use crate::api::tdset::ramp::Ramp;
+use crate::api::tdset::schedule::{Effective, Schedule, Source, Transition};
+use crate::api::tdset::status::Reason;
+use crate::api::tdset::v1::{Create, ManualScale, PastTransition, Phase, Reference, TDSet};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
@@ -18,61 +18,39 @@ const MOST_UPCOMING: usize = 5;
 /// A nanosecond, to include a boundary in what lies after.
 const INSTANT: SignedDuration = SignedDuration::from_nanos(1);
 
-/// All that was read, at one moment.
-#[derive(Clone, Debug, Default)]
-pub struct Observed {
-    /// That moment.
-    pub now: Timestamp,
-    /// The status as it was written last.
-    pub status: TDSetStatus,
-    /// The Deployment of that name, whoever's it is.
-    pub deployment: Option<Arc<Deployment>>,
-    /// The Service of that name, whoever's it is.
-    pub service: Option<Arc<Service>>,
-    /// A transition that was carried out and not yet told of.
-    pub carried: Option<PastTransition>,
-}
+/// How far back the last change is looked for, in days: mostly it is near.
+const LOOKS_BACK: [i64; 3] = [1, 8, 400];
 
-/// An object of the name that is to be made.
+/// Where the count is written.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a, Object> {
-    /// There is none.
-    Absent,
-    /// It was made for this TDSet.
-    Ours(&'a Object),
-    /// It is somebody else's.
-    Foreign,
+pub enum Counter<'a> {
+    /// Into the Deployment that was made.
+    Deployment(&'a Deployment),
+    /// Into the scale subresource of somebody's workload.
+    Scale(&'a Scaled),
+    /// Into the lower bound of an autoscaler.
+    Autoscaler(&'a HorizontalPodAutoscaler),
 }
 
-impl<'a, Object: Resource<DynamicType = ()>> Part<'a, Object> {
-    fn of(found: Option<&'a Object>, owner: &ObjectMeta) -> Self {
-        match found {
-            None => Self::Absent,
-            Some(object) if controls(owner, object.meta()) => Self::Ours(object),
-            Some(_) => Self::Foreign,
-        }
+impl Counter<'_> {
+    /// The count that is there; absent means 1.
+    pub fn count(&self) -> i32 {
+        let count = match self {
+            Self::Deployment(deployment) => deployment.spec.as_ref().and_then(|spec| spec.replicas),
+            Self::Scale(scaled) => Some(scaled.count()),
+            Self::Autoscaler(autoscaler) => autoscaler.spec.as_ref().and_then(|spec| spec.min_replicas),
+        };
+        count.unwrap_or(1)
     }
 
-    /// The object, if it is ours.
-    pub const fn ours(&self) -> Option<&'a Object> {
+    /// Who wrote it last.
+    pub fn writer(&self) -> Writer {
         match self {
-            Self::Ours(object) => Some(object),
-            Self::Absent | Self::Foreign => None,
+            Self::Deployment(deployment) => Writer::of(&deployment.metadata),
+            Self::Scale(scaled) => scaled.writer.clone(),
+            Self::Autoscaler(autoscaler) => Writer::of(&autoscaler.metadata),
         }
     }
-
-    /// Whether somebody else has it.
-    pub const fn is_foreign(&self) -> bool {
-        matches!(self, Self::Foreign)
-    }
-}
-
-/// Whether the object of `owner` is the controller of that of `owned`.
-#[must_use]
-pub fn controls(owner: &ObjectMeta, object: &ObjectMeta) -> bool {
-    let references = object.owner_references.iter().flatten();
-    let mut controllers = references.filter(|reference| reference.controller == Some(true));
-    controllers.any(|controller| Some(&controller.uid) == owner.uid.as_ref())
 }
 
 /// The facts.
@@ -83,6 +61,8 @@ pub struct View<'a> {
     pub observed: &'a Observed,
     /// Its timetable.
     pub schedule: &'a Schedule,
+    /// How fast its count moves.
+    pub ramp: Ramp,
     /// What the timetable asks for now.
     pub effective: Effective,
     /// The next changes.
@@ -91,43 +71,79 @@ pub struct View<'a> {
     pub deployment: Part<'a, Deployment>,
     /// The Service; one of somebody else matters only where one is asked for.
     pub service: Part<'a, Service>,
+    /// What keeps the count from being written, `suspend` aside.
+    pub hindrance: Option<Hindrance>,
+    /// Where the count ought to be.
+    pub course: Course,
 }
 
 impl<'a> View<'a> {
     /// The facts of `tdset`, whose timetable is `schedule`.
-    pub fn new(tdset: &'a TDSet, observed: &'a Observed, schedule: &'a Schedule) -> Self {
-        Self {
+    pub fn new(tdset: &'a TDSet, observed: &'a Observed, schedule: &'a Schedule, ramp: Ramp) -> Self {
+        let mut view = Self {
             tdset,
             observed,
             schedule,
+            ramp,
             effective: schedule.effective(observed.now),
             upcoming: schedule.upcoming(observed.now, MOST_UPCOMING),
             deployment: Part::of(observed.deployment.as_deref(), &tdset.metadata),
             service: Part::of(observed.service.as_deref(), &tdset.metadata),
-        }
+            hindrance: None,
+            course: Course::default(),
+        };
+        view.hindrance = view.find_hindrance();
+        view.course = course::plot(&view);
+        view
     }
 
-    /// The workload that is to be made, unless something is asked for that is not acted on.
+    /// The workload that is to be made.
     pub fn create(&self) -> Option<&'a Create> {
-        self.tdset.spec.target.create.as_deref().filter(|_| self.unsupported().is_empty())
+        self.tdset.spec.target.create.as_deref()
     }
 
-    /// Fields that ask for what this release does not do; then it does nothing at all, for half of it would be wrong.
-    pub fn unsupported(&self) -> Vec<&'static str> {
-        let spec = &self.tdset.spec;
-        [
-            (spec.target.reference.is_some(), "spec.target.ref"),
-            (spec.autoscaler.is_some(), "spec.autoscaler"),
-            (self.dates_are_elsewhere(), "spec.exceptions[*].datesFrom"),
-        ]
-        .into_iter()
-        .filter_map(|(given, path)| given.then_some(path))
-        .collect()
+    /// The workload that somebody else made.
+    pub fn reference(&self) -> Option<&'a Reference> {
+        self.tdset.spec.target.reference.as_ref()
     }
 
-    /// Whether the timetable depends on dates that are not in the object.
-    pub fn dates_are_elsewhere(&self) -> bool {
-        self.tdset.spec.exceptions().iter().any(|exception| exception.dates_from.is_some())
+    /// That workload, where it could be read.
+    pub fn scaled(&self) -> Option<&'a Scaled> {
+        self.observed.target.as_ref()?.as_ref().ok()
+    }
+
+    /// Whether the dates that the timetable takes from elsewhere could be read, and so what it asks for is known.
+    pub const fn is_reckoned(&self) -> bool {
+        self.observed.dates.is_ok()
+    }
+
+    /// What is in the way, the most telling first.
+    fn find_hindrance(&self) -> Option<Hindrance> {
+        let observed = self.observed;
+        if let Err(hindrance) = &observed.dates {
+            return Some(hindrance.clone());
+        }
+        let name = self.tdset.metadata.name.as_deref().unwrap_or_default();
+        if self.create().is_some() && self.deployment.is_foreign() {
+            let message = format!("Deployment {name} exists and is not controlled by this object");
+            return Some(Hindrance::conflict(Reason::NameTaken, message));
+        }
+        if let Some(Err(hindrance)) = &observed.target {
+            return Some(hindrance.clone());
+        }
+        if let Some(Err(hindrance)) = &observed.autoscaler {
+            return Some(hindrance.clone());
+        }
+        if let Some((subject, holder)) = &observed.holder {
+            let message = format!("TDSet {holder} is older and scales {subject}: the count is left to it");
+            return Some(Hindrance::conflict(Reason::OtherSchedule, message));
+        }
+        let [first, ..] = observed.autoscalers.as_slice() else { return None };
+        let message = format!(
+            "HorizontalPodAutoscaler {first} scales the workload: the count is left to it; \
+             spec.autoscaler.hpaRef sets its bounds instead"
+        );
+        Some(Hindrance::conflict(Reason::OtherAutoscaler, message))
     }
 
     /// Whether replica writes are suspended.
@@ -135,19 +151,58 @@ impl<'a> View<'a> {
         self.tdset.spec.suspend == Some(true)
     }
 
-    /// Whether somebody else's count ought to stand until the next transition.
+    /// Whether somebody else's count stands until the next transition.
     pub fn keeps_manual_counts(&self) -> bool {
         self.tdset.spec.manual_scale == Some(ManualScale::KeepUntilNextTransition)
     }
 
     /// Whether the count is written.
     pub fn counts(&self) -> bool {
-        self.create().is_some() && !self.suspended() && !self.deployment.is_foreign()
+        self.hindrance.is_none() && !self.suspended()
     }
 
-    /// The count that the Deployment is to have.
-    pub fn wanted(&self) -> Option<i32> {
-        self.counts().then_some(self.effective.replicas)
+    /// Where the count is written, if that is there.
+    pub fn counter(&self) -> Option<Counter<'a>> {
+        match (&self.tdset.spec.autoscaler, &self.observed.autoscaler) {
+            (Some(_), Some(Ok(autoscaler))) => Some(Counter::Autoscaler(autoscaler)),
+            (Some(_), _) => None,
+            (None, _) if self.create().is_some() => self.deployment.ours().map(Counter::Deployment),
+            (None, _) => self.scaled().map(Counter::Scale),
+        }
+    }
+
+    /// The count that the timetable asks for, as far as an autoscaler takes it.
+    pub fn scheduled(&self) -> i32 {
+        let replicas = self.effective.replicas;
+        let Some(Ok(autoscaler)) = &self.observed.autoscaler else { return replicas };
+        // Whether 0 is allowed hangs on a feature gate that is off everywhere.
+        let replicas = replicas.max(1);
+        match (self.most(), &autoscaler.spec) {
+            (None, Some(spec)) => replicas.min(spec.max_replicas),
+            _ => replicas,
+        }
+    }
+
+    /// The upper bound that the autoscaler is to have.
+    pub fn most(&self) -> Option<i32> {
+        let spec = &self.tdset.spec;
+        let own = match &self.effective.source {
+            Source::Default => None,
+            Source::Window(name) => {
+                let found = spec.windows().iter().find(|window| window.name == **name);
+                found.and_then(|window| window.max_replicas)
+            }
+            Source::Exception(name) => {
+                let found = spec.exceptions().iter().find(|exception| exception.name == **name);
+                found.and_then(|exception| exception.max_replicas)
+            }
+        };
+        own.or_else(|| spec.autoscaler.as_ref()?.max_replicas)
+    }
+
+    /// The count that is to be had now.
+    pub const fn wanted(&self) -> Option<i32> {
+        self.course.wanted
     }
 
     /// Whether the spec has changed since the status was written.
@@ -155,15 +210,27 @@ impl<'a> View<'a> {
         self.observed.status.observed_generation != self.tdset.metadata.generation
     }
 
+    /// What was told last that the timetable asks for. While that is not known the last transition tells.
+    pub fn told(&self) -> Option<Phase> {
+        let status = &self.observed.status;
+        match (&status.active_window, status.scheduled_replicas) {
+            (Some(window), Some(replicas)) => Some(Phase { window: window.clone(), replicas }),
+            _ => status.last_transition.as_ref().map(|last| last.to.clone()),
+        }
+    }
+
+    /// Whether the timetable asks for something else than was told last.
+    pub fn is_changed(&self) -> bool {
+        self.told().is_some_and(|told| told != self.effective.phase())
+    }
+
     /// The transition between what the status says and now.
     pub fn transition(&self) -> Option<PastTransition> {
-        let status = &self.observed.status;
-        let from = Phase { window: status.active_window.clone()?, replicas: status.scheduled_replicas? };
-        let to = self.effective.phase();
+        let (from, to) = (self.told()?, self.effective.phase());
         if from == to || !self.counts() {
             return None;
         }
-        if let Some(carried) = &self.observed.carried
+        if let Some(carried) = &self.observed.carried.transition
             && (&carried.from, &carried.to) == (&from, &to)
         {
             return Some(carried.clone());
@@ -174,39 +241,25 @@ impl<'a> View<'a> {
     }
 
     /// When the timetable began to ask for what it asks for now, as far as the status knew of it before.
-    fn boundary(&self) -> Option<Timestamp> {
+    pub fn boundary(&self) -> Option<Timestamp> {
         let promised = self.observed.status.next_transition.as_ref().filter(|_| !self.edited())?;
         let before = promised.time.0.checked_sub(INSTANT).ok()?;
         let passed = self.schedule.changes(before).take_while(|change| change.time <= self.observed.now);
         passed.last().map(|change| change.time)
     }
 
-    /// Whether `spec.replicas` of the Deployment would be lost if what we apply did not have it: nobody else owns it.
-    pub fn alone_owns_count(deployment: &Deployment) -> bool {
-        let owners = deployment.metadata.managed_fields.as_deref().unwrap_or_default();
-        !owners.is_empty() && owners.iter().all(|entry| entry.manager.as_deref() == Some(MANAGER))
+    /// When the timetable began to ask for what it asks for now, whatever the status knows.
+    pub fn last_change(&self) -> Option<Timestamp> {
+        let now = self.observed.now;
+        LOOKS_BACK.into_iter().find_map(|days| {
+            let since = now.checked_sub(SignedDuration::from_hours(24 * days)).ok()?;
+            let passed = self.schedule.changes(since).take_while(|change| change.time <= now);
+            passed.last().map(|change| change.time)
+        })
     }
 }
 
 /// Milliseconds from `time` to `now`.
 pub fn lateness(time: Timestamp, now: Timestamp) -> i64 {
     i64::try_from(now.duration_since(time).as_millis()).unwrap_or(i64::MAX)
-}
-
-/// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
-pub fn trim_deployment(deployment: &mut Deployment) {
-    if let Some(entries) = &mut deployment.metadata.managed_fields {
-        entries.retain(|entry| {
-            let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
-            fields.is_some_and(|fields| fields.pointer("/f:spec/f:replicas").is_some())
-        });
-        for entry in entries {
-            entry.fields_v1 = None;
-        }
-    }
-}
-
-/// The same of a Service.
-pub fn trim_service(service: &mut Service) {
-    service.metadata.managed_fields = None;
 }

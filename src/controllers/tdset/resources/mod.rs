@@ -1,7 +1,10 @@
 //! What a TDSet is made into. Pure: each builder takes the object and gives what is applied, and cannot fail.
 
+pub mod autoscaler;
 pub mod deployment;
+pub mod finalizer;
 pub mod names;
+pub mod scale;
 pub mod service;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};

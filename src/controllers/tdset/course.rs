@@ -1,0 +1,133 @@
+//! Where the count ought to be now, and who has the say. Pure.
+//!
+//! Guarantees: all of it follows from the timetable, the clock, and what the status and the workload say. So after a
+//! restart, after a change of the leader, or after boundaries that nobody saw, it is as if nothing had happened:
+//!
+//! - a ramp is a line from the count that was found when it began; the status keeps both, and any step is reckoned
+//!   from them;
+//! - a count of somebody else stands if it was written after the last transition; the workload's managed fields say
+//!   who wrote it and when.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::found::Writer;
+use super::hands::Hand;
+use super::view::View;
+use crate::api::condition;
+use crate::api::tdset::status::ConditionType;
+use crate::api::tdset::v1::RampStatus;
+
+/// Where the count ought to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// The count that is to be had now; none where it is not ours to write.
+    pub wanted: Option<i32>,
+    /// The ramp that it is on.
+    pub ramp: Option<RampStatus>,
+    /// When the ramp's next step is due.
+    pub step: Option<Timestamp>,
+    /// Somebody else whose count stands.
+    pub manual: Option<Manual>,
+}
+
+/// A count of somebody else that stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manual {
+    /// The count.
+    pub count: i32,
+    /// Who wrote it, if that is known.
+    pub manager: Option<String>,
+}
+
+/// The course of a TDSet.
+#[must_use]
+pub fn plot(view: &View) -> Course {
+    if !view.counts() {
+        return Course::default();
+    }
+    let scheduled = view.scheduled();
+    let Some(counter) = view.counter() else {
+        return Course { wanted: Some(scheduled), ..Course::default() };
+    };
+    let has = counter.count();
+    if has != scheduled && view.keeps_manual_counts()
+        && let Some(manual) = kept(view, has, counter.writer())
+    {
+        return Course { manual: Some(manual), ..Course::default() };
+    }
+    let Some(ramp) = ramp(view, has, scheduled) else {
+        return Course { wanted: Some(scheduled), ..Course::default() };
+    };
+    let now = view.observed.now;
+    let elapsed = Duration::try_from(now.duration_since(ramp.since.0)).unwrap_or_default();
+    let place = view.ramp.at(ramp.from, ramp.to, elapsed);
+    let step = place.next.and_then(|next| {
+        let next = SignedDuration::try_from(next).ok()?;
+        ramp.since.0.checked_add(next).ok()
+    });
+    Course { wanted: Some(place.replicas), ramp: step.is_some().then_some(ramp), step, manual: None }
+}
+
+/// Whether the count stands because somebody else wrote it since the last transition.
+fn kept(view: &View, count: i32, writer: Writer) -> Option<Manual> {
+    match writer {
+        Writer::Ours => None,
+        // Without managed fields the status has to do: nothing new was asked for since it was written.
+        Writer::Unknown => {
+            let stands = view.told().is_some() && !view.is_changed() && view.observed.status.ramp.is_none();
+            stands.then_some(Manual { count, manager: None })
+        }
+        Writer::Other(Hand { manager, time }) => {
+            // Managed fields tell whole seconds.
+            let stands = time?.as_second() >= since(view)?.as_second();
+            stands.then_some(Manual { count, manager: Some(manager) })
+        }
+    }
+}
+
+/// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None
+/// if it is still to be carried out.
+fn since(view: &View) -> Option<Timestamp> {
+    let boundary = view.last_change();
+    if view.told().is_none() {
+        let created = view.tdset.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        return boundary.max(created);
+    }
+    if view.is_changed() {
+        return if view.edited() { None } else { view.boundary() };
+    }
+    let phase = view.effective.phase();
+    let last = view.observed.status.last_transition.as_ref().filter(|last| last.to == phase);
+    let created = view.tdset.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    boundary.max(last.map(|last| last.time.0)).max(created)
+}
+
+/// The ramp that the count is on, or sets out on now.
+fn ramp(view: &View, has: i32, scheduled: i32) -> Option<RampStatus> {
+    let status = &view.observed.status;
+    if let Some(begun) = view.observed.carried.ramp.as_ref().filter(|ramp| ramp.to == scheduled) {
+        return Some(begun.clone());
+    }
+    let current = status.ramp.as_ref().filter(|ramp| ramp.to == scheduled && !view.edited());
+    if let Some(ramp) = current {
+        return Some(ramp.clone());
+    }
+    let sets_out = view.is_changed() || view.told().is_none() || status.ramp.is_some() || was_held(view);
+    if !sets_out || has == scheduled {
+        return None;
+    }
+    let now = view.observed.now;
+    let since = if view.is_changed() { view.boundary().unwrap_or(now) } else { now };
+    // As the status keeps it, so that it is the same when it is read back.
+    let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
+    Some(RampStatus { since: since.into(), from: has, to: scheduled })
+}
+
+/// Whether the count was held back when the status was written: it has to be brought up now.
+fn was_held(view: &View) -> bool {
+    let conditions = view.observed.status.conditions.as_deref().unwrap_or_default();
+    let held = [ConditionType::Suspended, ConditionType::Conflict];
+    held.into_iter().any(|about| condition::holds(conditions, about.as_str()))
+}
