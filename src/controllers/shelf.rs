@@ -87,7 +87,12 @@ where
             Event::Apply(object) => state.put(object, same),
             Event::Delete(object) => {
                 let (namespace, name) = key(&object);
-                state.objects.get_mut(&namespace).and_then(|objects| objects.remove(&name)).into_iter().collect()
+                state
+                    .objects
+                    .get_mut(&namespace)
+                    .and_then(|objects| objects.remove(&name))
+                    .into_iter()
+                    .collect()
             }
         }
     }

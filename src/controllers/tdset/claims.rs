@@ -49,7 +49,9 @@ impl Subject {
     pub fn workload(tdset: &TDSet) -> Self {
         let namespace = tdset.namespace().unwrap_or_default();
         match &tdset.spec.target.reference {
-            Some(Reference { api_version, kind, name, .. }) => Self::referred(api_version, kind, &namespace, name),
+            Some(Reference { api_version, kind, name, .. }) => {
+                Self::referred(api_version, kind, &namespace, name)
+            }
             None => Self::new("apps", "Deployment", &namespace, &tdset.name_any()),
         }
     }

@@ -72,7 +72,10 @@ fn bounded(view: &View, name: &str, wanted: i32, message: &str) -> Statement {
     let about = ConditionType::Ready;
     let asked = view.effective.replicas;
     if view.scheduled() != asked {
-        let text = format!("{asked} are scheduled, minReplicas of HorizontalPodAutoscaler {name} can be {}", view.scheduled());
+        let text = format!(
+            "{asked} are scheduled, minReplicas of HorizontalPodAutoscaler {name} can be {}",
+            view.scheduled()
+        );
         return about.is(false, Reason::OutOfBounds, text);
     }
     let has = view.counter().map(|counter| counter.count());
@@ -84,7 +87,8 @@ fn bounded(view: &View, name: &str, wanted: i32, message: &str) -> Statement {
 fn progressing(view: &View) -> Statement {
     let about = ConditionType::Progressing;
     if let Some(ramp) = &view.course.ramp {
-        let message = format!("from {} to {} replicas by the ramp, since {}", ramp.from, ramp.to, ramp.since.0);
+        let message =
+            format!("from {} to {} replicas by the ramp, since {}", ramp.from, ramp.to, ramp.since.0);
         return about.is(true, Reason::Ramping, message);
     }
     if let Some(scaled) = view.scaled() {
@@ -157,7 +161,8 @@ fn overridden(view: &View) -> Statement {
             Some(next) => format!("until {}", view.schedule.local(next.time)),
             None => "for good: no transition is ahead".to_owned(),
         };
-        let message = format!("{who} wrote {}, {} are scheduled: it stands {until}", manual.count, view.scheduled());
+        let message =
+            format!("{who} wrote {}, {} are scheduled: it stands {until}", manual.count, view.scheduled());
         return about.is(true, Reason::ManuallyScaled, message);
     }
     let message = if view.keeps_manual_counts() {

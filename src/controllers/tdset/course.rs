@@ -52,7 +52,8 @@ pub fn plot(view: &View) -> Course {
         return Course { wanted: Some(scheduled), ..Course::default() };
     };
     let has = counter.count();
-    if has != scheduled && view.keeps_manual_counts()
+    if has != scheduled
+        && view.keeps_manual_counts()
         && let Some(manual) = kept(view, has, counter.writer())
     {
         return Course { manual: Some(manual), ..Course::default() };

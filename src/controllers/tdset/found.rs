@@ -106,7 +106,8 @@ impl Hindrance {
     /// A right is missing.
     #[must_use]
     pub fn forbidden(verbs: &str, resource: &str, group: &str) -> Self {
-        let group = if group.is_empty() { "the core API group".to_owned() } else { format!("API group {group}") };
+        let group =
+            if group.is_empty() { "the core API group".to_owned() } else { format!("API group {group}") };
         let message = format!(
             "gatehouse may not {verbs} {resource} of {group}: \
              grant it by a ClusterRole with the label {AGGREGATED}=true"

@@ -88,13 +88,14 @@ mod tests {
         let count = json!({"f:spec": {"f:replicas": {}}});
         let template = json!({"f:spec": {"f:template": {}}});
         let size = json!({"f:spec": {"f:size": {}}});
-        let entry = |manager: &str, fields: &serde_json::Value, time: &str, subresource: &str| {
-            json!({"manager": manager, "fieldsV1": fields, "time": time, "subresource": subresource})
-        };
+        let entry = |manager: &str, fields: &serde_json::Value, time: &str, subresource: &str| json!({"manager": manager, "fieldsV1": fields, "time": time, "subresource": subresource});
         let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
         let ours = entry(COUNT_MANAGER, &count, early, SCALE);
         assert_eq!(of(json!([ours, entry("helm", &template, late, "")])), None);
-        assert_eq!(of(json!([entry("kubectl", &count, early, SCALE), entry("helm", &template, late, "")])), Some("kubectl".to_owned()));
+        assert_eq!(
+            of(json!([entry("kubectl", &count, early, SCALE), entry("helm", &template, late, "")])),
+            Some("kubectl".to_owned())
+        );
         // The field of a custom kind is not known: it is whoever wrote to the spec.
         assert_eq!(of(json!([entry(COUNT_MANAGER, &size, early, SCALE)])), None);
         let edit = json!({"manager": "edit", "fieldsV1": size, "time": late});

@@ -107,7 +107,8 @@ impl Controlled for Operator {
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
         let claims = Arc::new(Claims::new(told));
-        let subjects = stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
+        let subjects =
+            stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
             interpreter: Interpreter::new(client.clone(), MANAGER),

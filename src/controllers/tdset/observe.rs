@@ -85,9 +85,7 @@ pub async fn parts(operator: &Operator, object: &Watched<TDSet>, now: Timestamp)
     watch_foreign(operator, tdset, deployment.as_deref(), service.as_deref());
     let keeps = tdset.spec.manual_scale == Some(ManualScale::KeepUntilNextTransition);
     let target = match &tdset.spec.target.reference {
-        Some(reference) => {
-            Some(operator.targets.scaled(uid(object), &namespace, reference, keeps).await?)
-        }
+        Some(reference) => Some(operator.targets.scaled(uid(object), &namespace, reference, keeps).await?),
         None => None,
     };
     Ok(Observed {
@@ -105,7 +103,12 @@ pub async fn parts(operator: &Operator, object: &Watched<TDSet>, now: Timestamp)
 }
 
 /// Watches what stands where something is to be made, so that its going is noticed.
-fn watch_foreign(operator: &Operator, tdset: &TDSet, deployment: Option<&Deployment>, service: Option<&Service>) {
+fn watch_foreign(
+    operator: &Operator,
+    tdset: &TDSet,
+    deployment: Option<&Deployment>,
+    service: Option<&Service>,
+) {
     let is_foreign = |metadata: &ObjectMeta| !controls(&tdset.metadata, metadata);
     if deployment.is_some_and(|found| is_foreign(&found.metadata)) {
         operator.targets.watch(&ApiResource::erase::<Deployment>(&()));

@@ -28,10 +28,8 @@ pub fn rules() -> Vec<Rule> {
             .because("The first apply of a Service makes it."),
         Rule::new("apps", &["deployments/scale", "statefulsets/scale"], &["get", "patch"])
             .because("The count of a workload of target.ref is read and written through its scale alone."),
-        Rule::new("apps", &["statefulsets"], &["list", "watch"])
-            .because("A StatefulSet of target.ref is watched, by its metadata."),
-        Rule::new("apps", &["statefulsets"], &["get"])
-            .because("Its metadata tells who wrote the count last."),
+        Rule::new("apps", &["statefulsets"], &["get", "list", "watch"])
+            .because("A StatefulSet of target.ref is watched, by its metadata, which tells who wrote the count last."),
         Rule::new("autoscaling", &["horizontalpodautoscalers"], &["list", "watch", "patch"])
             .because("Autoscalers of the same workload are noticed; the bounds of that of autoscaler.hpaRef are applied."),
         Rule::new("", &["configmaps"], &["get", "list", "watch"])

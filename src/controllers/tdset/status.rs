@@ -140,4 +140,3 @@ fn conditions(
     }
     conditions
 }
-

@@ -19,8 +19,8 @@ use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 
 use super::claims::Subject;
-use super::hands;
 use super::found::{Hindrance, Scaled, Writer};
+use super::hands;
 use crate::api::condition::State;
 use crate::api::tdset::status::Reason;
 use crate::api::tdset::v1::Reference;
@@ -152,7 +152,9 @@ impl Targets {
                 let message = format!("{api_version} is not served by this cluster");
                 return Ok(Err(Hindrance::ready(Reason::TargetNotFound, message)));
             }
-            Err(source) => return Err(Error { verb: "read", object: format!("resources of {api_version}"), source }),
+            Err(source) => {
+                return Err(Error { verb: "read", object: format!("resources of {api_version}"), source });
+            }
         };
         Ok(found(&list, api_version, kind).inspect(|resource| {
             self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, resource.clone());
@@ -160,12 +162,16 @@ impl Targets {
     }
 
     async fn read_scale(&self, place: &Place) -> Result<Result<Scale, Hindrance>, Error> {
-        let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
+        let api: Api<DynamicObject> =
+            Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get_scale(&place.name)).await {
             Ok(scale) => Ok(Ok(scale)),
             Err(error) if is_absent(&error) => {
                 // The kind itself may be gone, or have lost its scale.
-                self.kinds.lock().unwrap_or_else(PoisonError::into_inner).retain(|_, one| *one != place.resource);
+                self.kinds
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .retain(|_, one| *one != place.resource);
                 let message = format!("{} {} does not exist", place.resource.kind, place.name);
                 Ok(Err(Hindrance::ready(Reason::TargetNotFound, message)))
             }
@@ -220,7 +226,8 @@ impl Targets {
                         return Ok(Err(Hindrance::dates(State::Unknown, reason, message)));
                     }
                     Err(source) => {
-                        let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
+                        let place =
+                            Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
                         return Err(Error { verb: "read", object: place.to_string(), source });
                     }
                 }
@@ -271,7 +278,8 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
 
 fn trim(object: &mut Metadata) {
     hands::trim(&mut object.metadata);
-    (object.metadata.labels, object.metadata.annotations, object.metadata.owner_references) = (None, None, None);
+    (object.metadata.labels, object.metadata.annotations, object.metadata.owner_references) =
+        (None, None, None);
 }
 
 impl fmt::Debug for Targets {
@@ -299,10 +307,18 @@ mod tests {
             one("wides/scale", "Scale", false),
         ];
         let list: APIResourceList =
-            serde_json::from_value(json!({"groupVersion": "example.com/v1", "resources": resources})).unwrap();
+            serde_json::from_value(json!({"groupVersion": "example.com/v1", "resources": resources}))
+                .unwrap();
         let resource = found(&list, "example.com/v1", "Widget").unwrap();
-        assert_eq!((resource.plural.as_str(), resource.group.as_str(), resource.version.as_str()), ("widgets", "example.com", "v1"));
-        for (kind, reason) in [("Plain", Reason::TargetNotScalable), ("Wide", Reason::TargetNotScalable), ("None", Reason::TargetNotFound)] {
+        assert_eq!(
+            (resource.plural.as_str(), resource.group.as_str(), resource.version.as_str()),
+            ("widgets", "example.com", "v1")
+        );
+        for (kind, reason) in [
+            ("Plain", Reason::TargetNotScalable),
+            ("Wide", Reason::TargetNotScalable),
+            ("None", Reason::TargetNotFound),
+        ] {
             assert_eq!(found(&list, "example.com/v1", kind).unwrap_err().reason, reason, "{kind}");
         }
     }

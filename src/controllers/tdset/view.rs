@@ -10,7 +10,7 @@ use super::found::{Hindrance, Observed, Part, Scaled, Writer};
 use crate::api::tdset::ramp::Ramp;
 use crate::api::tdset::schedule::{Effective, Schedule, Source, Transition};
 use crate::api::tdset::status::Reason;
-use crate::api::tdset::v1::{Create, ManualScale, PastTransition, Phase, Reference, TDSet};
+use crate::api::tdset::v1::{Create, ManualScale, PastTransition, Phase, TDSet};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
@@ -102,12 +102,7 @@ impl<'a> View<'a> {
         self.tdset.spec.target.create.as_deref()
     }
 
-    /// The workload that somebody else made.
-    pub fn reference(&self) -> Option<&'a Reference> {
-        self.tdset.spec.target.reference.as_ref()
-    }
-
-    /// That workload, where it could be read.
+    /// The workload that somebody else made, where it could be read.
     pub fn scaled(&self) -> Option<&'a Scaled> {
         self.observed.target.as_ref()?.as_ref().ok()
     }

@@ -6,6 +6,11 @@ use kube::ResourceExt as _;
 use proptest::prelude::*;
 
 use super::*;
+use crate::controllers::step::Merge;
+use crate::controllers::tdset::found::{Carried, Hindrance, Scaled, Writer};
+use kube::core::ApiResource;
+
+mod workloads;
 
 /// Two replicas, six in office hours, and a Service.
 fn shop() -> TDSet {
@@ -78,11 +83,14 @@ impl Cluster {
             match step {
                 Step::Apply(apply) => self.apply(apply),
                 Step::Delete { .. } => self.0.service = None,
+                Step::Merge(merge) => self.merge(merge),
                 other => panic!("{other:?} is no work"),
             }
         }
         if plan.work.is_empty() {
-            self.0.status = plan.status.clone();
+            (self.0.status, self.0.carried) = (plan.status.clone(), Carried::default());
+        } else {
+            self.0.carried.ramp.clone_from(&plan.status.ramp);
         }
         plan
     }
@@ -94,6 +102,14 @@ impl Cluster {
                 let mut service: Service = serde_json::from_value(object).unwrap();
                 service.metadata.uid = Some("s".to_owned());
                 self.0.service = Some(Arc::new(service));
+            }
+            "HorizontalPodAutoscaler" => {
+                let found = self.0.autoscaler.as_mut().unwrap().as_mut().unwrap();
+                let spec = Arc::make_mut(found).spec.as_mut().unwrap();
+                let bound =
+                    |field: &str| object["spec"][field].as_i64().map(|bound| i32::try_from(bound).unwrap());
+                spec.min_replicas = bound("minReplicas");
+                spec.max_replicas = bound("maxReplicas").unwrap_or(spec.max_replicas);
             }
             "Deployment" if apply.manager == COUNT_MANAGER => {
                 let count = serde_json::from_value(object["spec"]["replicas"].clone()).unwrap();
@@ -117,9 +133,32 @@ impl Cluster {
         }
     }
 
+    fn merge(&mut self, merge: &Merge) {
+        if merge.scale {
+            let count = merge.manifest.object["spec"]["replicas"].as_i64().unwrap();
+            self.scale(i32::try_from(count).unwrap(), Writer::Ours);
+        }
+    }
+
+    /// Writes the count of the workload of `target.ref`, and has all of it there at once.
+    fn scale(&mut self, count: i32, writer: Writer) {
+        self.0.target = Some(Ok(scaled(count, writer)));
+    }
+
     fn edit(&mut self, edit: impl FnOnce(&mut Deployment)) {
         edit(Arc::make_mut(self.0.deployment.as_mut().unwrap()));
     }
+}
+
+/// A workload that somebody else made.
+fn scaled(count: i32, writer: Writer) -> Scaled {
+    let scale = json!({
+        "metadata": {"name": "web", "uid": "w", "resourceVersion": "7"},
+        "spec": {"replicas": count}, "status": {"replicas": count, "selector": "app=web"},
+    });
+    let resource = ApiResource::erase::<Deployment>(&());
+    let place = Place { resource, namespace: "default".to_owned(), name: "web".to_owned() };
+    Scaled { place, scale: Arc::new(serde_json::from_value(scale).unwrap()), writer, watched: true }
 }
 
 /// Writes a count as `manager`, and has all pods ready at once.
@@ -149,6 +188,12 @@ fn verbs(steps: &[Step]) -> Vec<String> {
                 let count = &apply.manifest.object["spec"]["replicas"];
                 let force = if apply.seen.is_some() { "!" } else { "" };
                 format!("apply{force} {} {count} as {}", apply.manifest.place.resource.kind, apply.manager)
+            }
+            Step::Merge(merge) => {
+                let (kind, object) = (&merge.manifest.place.resource.kind, &merge.manifest.object);
+                let finalizers = &object["metadata"]["finalizers"];
+                let what = if merge.scale { &object["spec"]["replicas"] } else { finalizers };
+                format!("merge {kind} {what} as {}", merge.manager)
             }
             Step::Delete { place, uid } => format!("delete {} {uid}", place.resource.kind),
             Step::Status { .. } => "status".to_owned(),
@@ -213,7 +258,7 @@ fn a_transition_that_was_carried_out_keeps_its_lateness_until_it_is_told() {
     let shop = shop();
     let mut cluster = Cluster::settled(&shop, EARLY).at("2026-03-02T07:00:00.01Z");
     let carried = cluster.pass(&shop).transition;
-    cluster.0.carried = carried.map(|carried| PastTransition { lateness_ms: 12, ..carried });
+    cluster.0.carried.transition = carried.map(|carried| PastTransition { lateness_ms: 12, ..carried });
     let told = cluster.at("2026-03-02T07:00:09Z").pass(&shop);
     assert_eq!(told.status.last_transition.unwrap().lateness_ms, 12);
 }
@@ -346,34 +391,6 @@ fn what_is_being_deleted_is_not_written() {
     let mut cluster = Cluster::settled(&shop(), EARLY).at(OPENING);
     cluster.edit(|deployment| deployment.metadata.deletion_timestamp = Some(Time(at(EARLY))));
     assert_eq!(verbs(&plan(&shop(), &cluster.0).work), [""; 0]);
-}
-
-#[test]
-fn what_is_not_acted_on_is_said_and_nothing_is_done() {
-    let reference = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"}});
-    let dates =
-        json!([{"name": "x", "datesFrom": {"configMapKeyRef": {"name": "a", "key": "b"}}, "replicas": 0}]);
-    for (path, value, said) in [
-        ("/spec/target", reference, "spec.target.ref"),
-        ("/spec/autoscaler", json!({"hpaRef": "x"}), "spec.autoscaler"),
-        ("/spec/exceptions", dates, "spec.exceptions[*].datesFrom"),
-    ] {
-        let tdset = changed(path, value);
-        let plan = plan(&tdset, &Cluster::empty(OPENING).0);
-        assert_eq!(verbs(&plan.work), [""; 0], "{path}");
-        let (state, reason, message) = condition(&plan.status, ConditionType::Ready);
-        assert_eq!((state.as_str(), reason.as_str()), ("False", "NotSupported"), "{path}");
-        assert!(message.contains(said), "{message}");
-    }
-    for (path, value, about) in [
-        ("/spec/ramp", json!({"up": {"step": 1, "every": "30s"}}), ConditionType::Progressing),
-        ("/spec/manualScale", json!("KeepUntilNextTransition"), ConditionType::ManualOverride),
-    ] {
-        let tdset = changed(path, value);
-        let status = Cluster::settled(&tdset, EARLY).0.status;
-        assert!(condition(&status, about).2.contains("not acted on"), "{path}");
-        assert_eq!(condition(&status, ConditionType::Ready).0, "True", "{path}");
-    }
 }
 
 #[test]
