@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use gatehouse::runtime::clock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use testbed::Options;
@@ -199,16 +200,14 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice() {
     house.tdset("default", "still", &json!({}));
     house.until_replicas("still", 1);
     // Its time comes while nobody leads.
-    let due = Timestamp::now() + Duration::from_secs(4);
-    let end = due + Duration::from_secs(3600);
+    let due = clock::now() + Duration::from_secs(4);
+    let end = due + Duration::from_hours(1);
     let second = |time: Timestamp| Timestamp::from_second(time.as_second()).expect("a time").to_string();
     let span = json!({"start": second(due), "end": second(end)});
     house.tdset("default", "due", &json!({"exceptions": [{"name": "rush", "between": span, "replicas": 4}]}));
     let before = house.until_replicas("due", 1);
     let (leader, transitions) = house.holder();
-    until(PATIENCE, "it is almost due", || {
-        (Timestamp::now() + Duration::from_millis(1500) > due).then_some(())
-    });
+    until(PATIENCE, "it is almost due", || (clock::now() + Duration::from_millis(1500) > due).then_some(()));
 
     let still = house.until_replicas("still", 1);
 
@@ -355,7 +354,9 @@ fn the_configurations_go_with_their_owner() {
 
     // An uninstall takes the rights first: nothing is put back, though the gate still runs.
     house.call("DELETE", CLUSTER_ROLE, Value::Null).expect("deleted");
-    CONFIGURATIONS.iter().for_each(|path| house.until_gone(path));
+    for path in CONFIGURATIONS {
+        house.until_gone(path);
+    }
     replicas[0].wait_for("failed to correct the installation").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(owners(&house), None);
     replicas.remove(0).kill();
