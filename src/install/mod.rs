@@ -10,10 +10,9 @@
 //! Guarantees: nothing in the cluster points at a gate that did not answer its own call; writing what is there
 //! already changes nothing, not even a resource version, so that a restart resets no watch; afterwards
 //! [`guard`] keeps it so.
-//! Never: removes anything. To uninstall: delete both configurations named `gatehouse`; then, to keep the objects,
-//! set `spec.conversion.strategy` of each definition to `None` once all are stored as v1, or, to lose them, delete
-//! the definitions; only then stop the gate. While definitions point at a gate that is gone, their objects can be
-//! neither read nor deleted, and namespaces that hold some are stuck.
+//! Never: removes anything. To uninstall: delete the ClusterRole that owns both configurations (see [`owner`]), or
+//! the configurations themselves. The definitions stay, and point at a gate that is gone: their objects are then served
+//! as v1, in which they are stored, and not as v1alpha1, until a gate is back.
 
 pub mod address;
 pub mod apply;
