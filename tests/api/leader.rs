@@ -437,7 +437,7 @@ fn with_rights_in_one_namespace_that_one_is_worked() {
         if page.contains(waits) && page.starts_with("HTTP/1.1 5") { Ok(()) } else { Err(page) }
     });
     let definitions = root().join("deploy/crds");
-    house.bed.kubectl(&["apply", "--server-side", "-f", &definitions.to_string_lossy()]).ok();
+    house.bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
     until(PATIENCE, "it is ready", || is_ready(&narrow).then_some(()));
     narrow.wait_for("leading").unwrap_or_else(|error| panic!("{error}"));
 
