@@ -401,6 +401,7 @@ fn narrow_rights(house: &House, namespace: &str) {
     for (role, verbs, resources) in [
         ("objects", "get,list,watch", "tdsets.gatehouse.dev"),
         ("status", "patch", "tdsets.gatehouse.dev/status"),
+        ("finalizers", "update", "tdsets.gatehouse.dev/finalizers"),
         ("deployments", "get,list,watch,create,patch", "deployments.apps"),
         ("services", "get,list,watch,create,patch,delete", "services"),
         ("events", "create", "events.events.k8s.io"),
