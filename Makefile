@@ -7,7 +7,7 @@ SHELL := /bin/bash
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gatehouse
 # The Kubernetes that tests and `make up` run on: 1.36 or 1.34.
 KUBERNETES ?= 1.36
-# The name of the local control plane of `make up`; several can be up side by side.
+# The name of the local control plane of `make up` or the cluster of `make cluster`; several can be up side by side.
 NAME ?= gatehouse
 
 # The cargo profile of the program in the image; `dev` builds quicker and is for trials.
@@ -31,6 +31,17 @@ up: tools ## A local control plane with gatehouse at its gate, all examples appl
 .PHONY: down
 down: ## End what `make up` started
 	@cargo run --quiet -p testbed -- down --name $(NAME)
+
+.PHONY: cluster
+cluster: ## A whole local cluster with a node that runs pods, from the same parts; root on Linux
+	@tools/node-packages.sh
+	@tools/build.sh node images
+	@cargo build --quiet --package testbed --bins
+	@tools/cluster.sh $(NAME)-cluster $(KUBERNETES)
+
+.PHONY: cluster-down
+cluster-down: ## End what `make cluster` started
+	@cargo run --quiet -p testbed -- down --name $(NAME)-cluster
 
 .PHONY: check
 check: fmt lint deny generated ## Format, lints, licences and sources, generated files, architecture

@@ -30,6 +30,9 @@ pub enum Error {
     #[error("a node needs root: run this as root, or do without `--node`")]
     NotRoot,
 
+    #[error("a node is pinned for kubernetes {} alone", crate::KubernetesVersion::default())]
+    NoNodeOfVersion,
+
     #[error("this cluster has no node")]
     NoNode,
 
@@ -78,6 +81,9 @@ pub enum Error {
 
     #[error("`{name}` is up with kubernetes {running}; take it down before another version")]
     OtherVersion { name: String, running: String },
+
+    #[error("`{name}` is up {}; take it down first, or take another name", if *node { "with a node" } else { "without a node" })]
+    OtherKind { name: String, node: bool },
 
     #[error("`{label}` of `{name}` runs already, as process {pid}")]
     AlreadyRuns { name: String, label: String, pid: u32 },

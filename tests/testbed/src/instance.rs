@@ -119,6 +119,9 @@ impl Instances {
         let _lock = self.lock(name)?;
         let folder = self.folder(name);
         if let Some(record) = self.read(name)? {
+            if record.is_up() && record.node != options.node {
+                return Err(Error::OtherKind { name: name.to_owned(), node: record.node });
+            }
             if record.is_up() {
                 return Ok((record, false));
             }

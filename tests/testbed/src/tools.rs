@@ -57,6 +57,11 @@ impl Tools {
         if path.is_file() { Ok(path) } else { Err(Error::NodeToolMissing { name, path }) }
     }
 
+    /// Whether there are parts of a node of this version.
+    pub(crate) fn has_node(&self) -> bool {
+        self.release == KubernetesVersion::default().release()
+    }
+
     /// The archive of an image that `tools/build.sh images` makes.
     pub(crate) fn require_image(&self, name: &'static str) -> Result<PathBuf, Error> {
         let path = self.cache.join("images").join(format!("{name}.tar"));

@@ -71,6 +71,9 @@ impl Parts {
         if user != 0 {
             return Err(Error::NotRoot);
         }
+        if !tools.has_node() {
+            return Err(Error::NoNodeOfVersion);
+        }
         for program in PROGRAMS {
             find_program(program)?;
         }
