@@ -44,7 +44,7 @@ cluster-down: ## End what `make cluster` started
 	@cargo run --quiet -p testbed -- down --name $(NAME)-cluster
 
 .PHONY: check
-check: fmt lint deny generated ## Format, lints, licences and sources, generated files, architecture
+check: fmt lint deny generated check-deploy ## Format, lints, licences and sources, generated files, deploy/, architecture
 	cargo test --quiet --test architecture
 
 .PHONY: fmt
@@ -67,6 +67,11 @@ $(CARGO_DENY):
 generated: ## What is generated under deploy/ is current
 	cargo run --quiet -- manifests --check deploy
 
+.PHONY: check-deploy
+check-deploy: ## The chart and the kustomizations say the same, and fit their schemas and the binary
+	@tools/build.sh deploy
+	cargo test --quiet --test deploy -- --skip servers::
+
 .PHONY: gen
 gen: ## Write the generated files under deploy/
 	cargo run --quiet -- manifests --write deploy
@@ -81,7 +86,11 @@ image: ## The image, as the OCI archive target/image/gatehouse.tar
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
 		tools/image.sh Dockerfile target/image/rootfs $(IMAGE) target/image/gatehouse.tar VERSION=$(VERSION) \
 		REVISION=$$(git describe --always --abbrev=40 --match= --dirty 2>/dev/null || echo unknown)
-	@echo "target/image/gatehouse.tar is $(IMAGE)"
+	@echo "target/image/gatehouse.tar is $(IMAGE), $$(du -h target/image/gatehouse.tar | cut -f1)"
+
+.PHONY: image-check
+image-check: ## The Dockerfile gives the image that `make image` has made (needs buildah)
+	@tools/image-check.sh
 
 .PHONY: test
 test: ## Everything that runs without a node: pure tests, and a real API server of both versions

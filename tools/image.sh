@@ -110,6 +110,8 @@ read_dockerfile() {
         esac
     done < <(instructions)
     [[ -n $copied ]] || fail "$dockerfile: the last stage copies nothing"
+    # What builders put into the environment of an image from scratch.
+    env[PATH]=${env[PATH]:-/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin}
 }
 
 architecture() {

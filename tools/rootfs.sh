@@ -50,7 +50,9 @@ build_static() {
         # Debug information would be nine tenths of the image.
         export CARGO_PROFILE_DEV_DEBUG=false CARGO_PROFILE_DEV_STRIP=debuginfo
     fi
-    RUSTFLAGS='-C target-feature=+crt-static' \
+    # Random numbers come by the system call: the getrandom crate looks it up in a shared C library, finds none in a
+    # static program and would fall back to /dev/urandom.
+    RUSTFLAGS='-C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom"' \
         cargo build --locked --package gatehouse --bin gatehouse --profile "$profile" --target "$target" >&2
     program=${CARGO_TARGET_DIR:-target}/$target/$folder/gatehouse
     check_static "$program"

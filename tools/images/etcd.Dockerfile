@@ -2,7 +2,6 @@
 # entry point, and data in the working folder. tools/build.sh images makes the folder and the image.
 FROM scratch
 COPY rootfs /
-ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 WORKDIR /var/lib/etcd/
 EXPOSE 2379 2380
 CMD ["/usr/local/bin/etcd"]

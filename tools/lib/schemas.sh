@@ -1,5 +1,5 @@
-# Sourced by build.sh: the JSON schemas that kubeconform judges manifests by, from the OpenAPI document of the pinned
-# Kubernetes, so that nothing is downloaded when it runs.
+# Sourced by build.sh: the JSON schemas that kubeconform judges manifests by, so that nothing is downloaded when it runs:
+# of the pinned Kubernetes' kinds, from its OpenAPI document, and of those of the projects in crds/, from their CRDs.
 # shellcheck shell=bash
 
 schemas_folder() {
@@ -10,40 +10,50 @@ schemas_folder() {
 
 # The folder of a module's sources, downloaded if need be.
 sources_of() {
-    local family=$1 module=$2 folder
-    folder=$(cd "$tools/$family" && GOWORK=off go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+    local family=$1 module=$2 version folder
+    version=$(pinned "$family" "$module")
+    folder=$(cd "$tools/$family" && GOWORK=off go mod download -json "$module@v$version" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
     [[ -d $folder ]] || fail "unable to get the sources of $module that tools/$family pins"
     printf '%s' "$folder"
 }
 
+# The files to make, one a line: name, tab, content.
+schema_lines() {
+    local family=$1 gojq kubernetes certificates monitoring
+    gojq=$(bin_of gojq)/gojq
+    kubernetes=$(sources_of "$family" k8s.io/kubernetes)
+    certificates=$(sources_of lib/crds github.com/cert-manager/cert-manager)
+    monitoring=$(sources_of lib/crds github.com/prometheus-operator/prometheus-operator)
+    "$gojq" -r -f "$tools/lib/schemas.jq" "$kubernetes/api/openapi-spec/swagger.json"
+    "$gojq" -r -f "$tools/lib/schemas.jq" --yaml-input \
+        "$certificates"/deploy/crds/*.yaml "$monitoring"/example/prometheus-operator-crd/*.yaml
+}
+
 # Needs gojq to have been built.
 build_schemas() {
-    local folder version sum fresh sources gojq name content
-    local family=kubernetes-$DEFAULT_KUBERNETES
+    local folder version sum name content family=kubernetes-$DEFAULT_KUBERNETES
     version=$(version_of "$family")
     folder=$(schemas_folder)
-    gojq=$(bin_of gojq)/gojq
-    sum=$(cat -- "$tools/lib/schemas.jq" "$tools/lib/schemas.sh" "$tools/$family/go.mod" | sha256sum | cut -d' ' -f1)
+    sum=$(cat -- "$tools"/lib/schemas.{jq,sh} "$tools/$family/go.mod" "$tools/lib/crds/go.mod" | sha256sum | cut -d' ' -f1)
     if [[ -f $folder/.stamp && $(<"$folder/.stamp") == "$sum" ]]; then
         say "schemas of Kubernetes $version are there already"
         return
     fi
     need_go "$family"
     lock
-    sources=$(sources_of "$family" k8s.io/kubernetes)
-    mkdir -p -- "$cache"
-    fresh=$(mktemp -d -- "$cache/.schemas.XXXXXX")
-    scratch=$fresh
-    "$gojq" -r -f "$tools/lib/schemas.jq" "$sources/api/openapi-spec/swagger.json" >"$fresh/.lines"
+    scratch=$(mktemp -d -- "$cache/.schemas.XXXXXX")
+    schema_lines "$family" >"$scratch/.lines"
     while IFS=$'\t' read -r name content; do
-        printf '%s\n' "$content" >"$fresh/$name"
-    done <"$fresh/.lines"
-    [[ -f $fresh/deployment-apps-v1.json ]] || fail "no schema for Deployments came out of $sources/api/openapi-spec"
-    rm -- "$fresh/.lines"
-    printf '%s\n' "$sum" >"$fresh/.stamp"
-    chmod 755 "$fresh"
+        printf '%s\n' "$content" >"$scratch/$name"
+    done <"$scratch/.lines"
+    for name in deployment-apps-v1 certificate-cert-manager-v1 servicemonitor-monitoring-v1; do
+        [[ -s $scratch/$name.json ]] || fail "no schema $name came out of the sources of the pinned modules"
+    done
+    rm -- "$scratch/.lines"
+    printf '%s\n' "$sum" >"$scratch/.stamp"
+    chmod 755 "$scratch"
     rm -rf -- "$folder"
-    mv -- "$fresh" "$folder"
+    mv -- "$scratch" "$folder"
     scratch=
     say "schemas of Kubernetes $version: made"
 }

@@ -110,14 +110,14 @@ impl Credentials {
         let service_account_public_key = write(folder, "service-accounts.pub", &signer.public_key_pem())?;
 
         let mut token_of = Vec::new();
-        let mut lines = Vec::new();
+        let mut tokens = String::new();
         for identity in Identity::ALL {
             let (token, (user, group)) = (random_hex(32)?, identity.user());
             let group = if group.is_empty() { String::new() } else { format!(",\"{group}\"") };
-            lines.push(format!("{token},{user},{user}{group}\n"));
+            tokens.extend([&token, ",", user, ",", user, &group, "\n"]);
             token_of.push((identity, token));
         }
-        let tokens = write(folder, "tokens.csv", &lines.concat())?;
+        let tokens = write(folder, "tokens.csv", &tokens)?;
         Ok(Self {
             ca,
             ca_key,
