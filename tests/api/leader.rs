@@ -465,6 +465,6 @@ fn with_rights_in_one_namespace_that_one_is_worked() {
         failed["error"].as_str().is_some_and(|error| error.contains("customresourcedefinitions")),
         "{failed}"
     );
-    house.bed.kubectl(&["delete", "-f", &definitions.to_string_lossy()]).ok();
+    house.bed.kubectl(&["delete", "-k", &definitions.to_string_lossy()]).ok();
     assert!(is_ready(&hopeful) && is_ready(&narrow), "and it stays so");
 }
