@@ -22,6 +22,7 @@ pub mod manifest;
 pub mod memory;
 pub mod metrics;
 pub mod outcome;
+pub mod rights;
 pub mod scope;
 pub mod step;
 pub mod tdset;

@@ -30,6 +30,7 @@ pub mod definitions;
 pub mod guard;
 pub mod owner;
 pub mod probe;
+pub mod rights;
 pub mod served;
 pub mod webhooks;
 

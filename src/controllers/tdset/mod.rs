@@ -12,6 +12,7 @@ mod agenda;
 mod observe;
 mod plan;
 mod resources;
+pub mod rights;
 mod status;
 mod view;
 

@@ -16,6 +16,7 @@
 
 mod lease;
 mod numbers;
+pub mod rights;
 pub mod term;
 
 use std::fmt;

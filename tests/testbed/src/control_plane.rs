@@ -1,9 +1,9 @@
-//! The control plane as tests hold it.
+//! The control plane, or with a node the whole cluster, as tests hold it.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -15,11 +15,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Options, ProcessId,
+    command::run,
     component::Component,
     files::{own_folder, private_folder, remove_folder},
     kubeconfig::{self, Cluster, User},
-    launch::{self, Plan, Running},
+    launch::Running,
+    logs,
+    node::{Ground, Parts},
+    plan::Plan,
     reaper::Reaper,
+    teardown,
     tools::Tools,
 };
 
@@ -57,6 +62,7 @@ struct Ours {
 #[derive(Debug)]
 struct State {
     running: Running,
+    ground: Option<Ground>,
     reaper: Reaper,
 }
 
@@ -85,16 +91,25 @@ impl ControlPlane {
         if let Some(kubeconfig) = &options.existing {
             return Self::existing(kubeconfig, options.folder.as_deref(), tools);
         }
+        let parts = if options.node { Some(Parts::find(&tools)?) } else { None };
         let folder = own_folder(options.folder.as_deref())?;
         let mut reaper = Reaper::start((!options.keep).then_some(folder.as_path()))?;
-        let mut plan = Plan::new(options, &tools, &folder)?;
+        teardown::record_boot(&folder)?;
+        let mut ground = None;
+        if options.node {
+            let name = options.name.as_deref().unwrap_or("unnamed");
+            ground = Some(Ground::lay(&folder, name, &mut reaper)?);
+        }
+        let node = parts.zip(ground.as_ref().map(|ground| ground.site.clone()));
+        let mut plan = Plan::new(options, &tools, &folder, node)?;
         let running = plan.launch(&mut reaper)?;
+        let state = State { running, ground, reaper };
         Ok(Self {
             kubeconfig: plan.kubeconfig(),
             cluster: plan.cluster(),
             user: plan.admin(),
             kubectl: tools.path("kubectl"),
-            kind: Kind::Ours(Box::new(Ours { plan, state: Mutex::new(Some(State { running, reaper })) })),
+            kind: Kind::Ours(Box::new(Ours { plan, state: Mutex::new(Some(state)) })),
             folder,
             tools,
             kubeconfigs: AtomicU32::new(0),
@@ -107,7 +122,7 @@ impl ControlPlane {
             .map_err(Error::io(format!("finding {}", kubeconfig.display())))?;
         let program = tools.any_kubectl();
         let folder = own_folder(folder)?;
-        let mut command = launch::kubectl(&program, &kubeconfig, &folder);
+        let mut command = kubeconfig::kubectl(&program, &kubeconfig, &folder);
         command.args(["config", "view", "--minify", "--flatten", "--raw", "--output=json"]);
         let parsed = run(&mut command).and_then(|text| {
             kubeconfig::parse(&text).map_err(|source| Error::BadRecord { path: kubeconfig.clone(), source })
@@ -168,7 +183,7 @@ impl ControlPlane {
     /// kubectl with a kubeconfig of this control plane.
     #[must_use]
     pub fn kubectl_as(&self, kubeconfig: &Path) -> Command {
-        launch::kubectl(&self.kubectl, kubeconfig, &self.folder)
+        kubeconfig::kubectl(&self.kubectl, kubeconfig, &self.folder)
     }
 
     /// etcdctl against its etcd, unless others run it.
@@ -215,6 +230,59 @@ impl ControlPlane {
         self.kubeconfig_with_token(run(&mut command)?.trim())
     }
 
+    /// Whether pods run: there is a node. A cluster of others is taken to have one.
+    #[must_use]
+    pub fn has_node(&self) -> bool {
+        match &self.kind {
+            Kind::Ours(ours) => ours.plan.node.is_some(),
+            Kind::Others => true,
+        }
+    }
+
+    /// Loads the images of an archive (of OCI or of Docker) onto the node, under the references that the
+    /// archive gives them. Says whether it did: which images a cluster of others has is their business.
+    ///
+    /// # Errors
+    /// There is no node, or containerd refuses the archive.
+    pub fn load_image(&self, archive: &Path) -> Result<bool, Error> {
+        match &self.kind {
+            Kind::Ours(ours) => {
+                let (_, site) = ours.plan.node.as_ref().ok_or(Error::NoNode)?;
+                site.load_image(&self.tools.require_for_node("ctr")?, archive).map(|()| true)
+            }
+            Kind::Others => Ok(false),
+        }
+    }
+
+    /// A command on the node: it sees the node's network, files and processes. None for a cluster of others,
+    /// and where there is no node.
+    #[must_use]
+    pub fn on_node(&self, program: &Path) -> Option<Command> {
+        match &self.kind {
+            Kind::Ours(ours) => ours.plan.node.as_ref().map(|(_, site)| site.inside(program)),
+            Kind::Others => None,
+        }
+    }
+
+    /// Where the API server writes a line of JSON for every request of gatehouse, if it does.
+    #[must_use]
+    pub fn audit_log(&self) -> Option<&Path> {
+        match &self.kind {
+            Kind::Ours(ours) => ours.plan.audit_log(),
+            Kind::Others => None,
+        }
+    }
+
+    /// Copies all that helps to find out what went wrong into a folder: logs of the components and of all
+    /// containers, objects, events, and descriptions of pods and nodes.
+    ///
+    /// # Errors
+    /// Files cannot be written. What the cluster does not tell is noted in the file that would have had it.
+    pub fn collect_logs(&self, into: &Path) -> Result<(), Error> {
+        let kubectl = || self.kubectl();
+        logs::collect((!self.is_existing()).then_some(self.folder.as_path()), &kubectl, into)
+    }
+
     /// What was started for it and has not been stopped, oldest first.
     #[must_use]
     pub fn processes(&self) -> Vec<RunningProcess> {
@@ -222,8 +290,10 @@ impl ControlPlane {
             return Vec::new();
         };
         let state = lock(&ours.state);
+        let ground = state.iter().filter_map(|state| state.ground.as_ref()?.holder());
         let components = state.iter().flat_map(|state| state.running.components());
-        components
+        ground
+            .chain(components)
             .map(|component| RunningProcess {
                 label: component.label().to_owned(),
                 id: component.process().clone(),
@@ -238,11 +308,8 @@ impl ControlPlane {
     /// # Errors
     /// The cluster is one of others, or the process outlives being killed.
     pub fn stop_api_server(&self) -> Result<(), Error> {
-        self.with_state(|plan, state| {
-            let stopped =
-                state.running.api_server.take().map_or(Ok(()), |component| component.stop(API_SERVER_GRACE));
-            plan.record(&state.running)?;
-            stopped
+        self.with_state(|_, state| {
+            state.running.api_server.take().map_or(Ok(()), |component| component.stop(API_SERVER_GRACE))
         })
     }
 
@@ -251,9 +318,9 @@ impl ControlPlane {
     /// # Errors
     /// The cluster is one of others.
     pub fn kill_api_server(&self) -> Result<(), Error> {
-        self.with_state(|plan, state| {
+        self.with_state(|_, state| {
             drop(state.running.api_server.take());
-            plan.record(&state.running)
+            Ok(())
         })
     }
 
@@ -267,7 +334,7 @@ impl ControlPlane {
                 let component: Component = plan.relaunch_api_server(&mut state.reaper)?;
                 state.running.api_server = Some(component);
             }
-            plan.record(&state.running)
+            Ok(())
         })
     }
 
@@ -289,11 +356,14 @@ impl ControlPlane {
         let Kind::Ours(ours) = &self.kind else {
             return Ok(());
         };
-        let Some(State { running, reaper }) = lock(&ours.state).take() else {
+        let Some(State { running, ground, reaper }) = lock(&ours.state).take() else {
             return Ok(());
         };
         reaper.release()?;
         running.let_go();
+        if let Some(ground) = ground {
+            ground.let_go();
+        }
         Ok(())
     }
 
@@ -330,17 +400,4 @@ impl fmt::Display for ControlPlane {
 
 fn lock(state: &Mutex<Option<State>>) -> MutexGuard<'_, Option<State>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a kubectl and takes what it says.
-fn run(command: &mut Command) -> Result<String, Error> {
-    let output = command.stdin(Stdio::null()).output().map_err(Error::io("running kubectl"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
-    Err(Error::Kubectl {
-        arguments: arguments.join(" "),
-        stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    })
 }

@@ -19,6 +19,8 @@
 //! # Ok::<(), testbed::Error>(())
 //! ```
 
+mod audit;
+mod command;
 mod component;
 mod control_plane;
 mod credentials;
@@ -27,11 +29,16 @@ mod files;
 pub mod instance;
 mod kubeconfig;
 mod launch;
+mod logs;
+mod node;
 mod options;
+mod plan;
 mod process;
 mod reaper;
+mod teardown;
 mod tools;
 mod version;
+mod wait;
 
 pub use control_plane::{ControlPlane, RunningProcess};
 pub use error::Error;
