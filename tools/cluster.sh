@@ -32,4 +32,4 @@ say "ready after $((SECONDS - started)) s; go on with"
 printf '  export KUBECONFIG=%q PATH=%q:$PATH\n' "$kubeconfig" "$(tools/build.sh --print kubernetes "$KUBERNETES")"
 printf '  %s load --name %s FILE...      # an image, as an archive\n' "$TESTBED" "$NAME"
 printf '  %s logs --name %s --into DIR   # logs of everything\n' "$TESTBED" "$NAME"
-printf '  make cluster-down\n'
+printf '  make cluster-down NAME=%s\n' "${NAME%-cluster}"

@@ -10,10 +10,19 @@
 //! Guarantees: nothing in the cluster points at a gate that did not answer its own call; writing what is there
 //! already changes nothing, not even a resource version, so that a restart resets no watch; afterwards
 //! [`guard`] keeps it so.
-//! Never: removes anything. To uninstall: delete both configurations named `gatehouse`; then, to keep the objects,
-//! set `spec.conversion.strategy` of each definition to `None` once all are stored as v1, or, to lose them, delete
-//! the definitions; only then stop the gate. While definitions point at a gate that is gone, their objects can be
-//! neither read nor deleted, and namespaces that hold some are stuck.
+//! Never: removes anything.
+//!
+//! To uninstall, delete what deployed gatehouse. With `--cluster-role` both webhook configurations belong to its
+//! ClusterRole, and the garbage collector removes them with it, also while the gate still runs: without its rights it
+//! puts nothing back. Without that option, delete both configurations named `gatehouse` first: while they point at a
+//! gate that is gone, no object of our kinds can be written or deleted, and namespaces that hold some are stuck.
+//!
+//! The definitions stay, and with them the objects. They point at a gate that is gone, which matters to who asks for
+//! another version than the stored one. In v1, objects that are stored as v1 are read, listed, written and deleted as
+//! ever, and their namespaces go (a test does all that); in v1alpha1 nothing can be asked for; an object whose
+//! managed fields are of v1alpha1 loses them when it is written. Objects still stored as v1alpha1 can be neither read
+//! nor deleted: write them again before. Schemas and CEL rules hold on. Installed again, gatehouse takes all of it up.
+//! To lose the objects as well, delete the definitions, before or after.
 
 pub mod address;
 pub mod apply;

@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use gatehouse::runtime::clock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use testbed::Options;
@@ -36,6 +37,7 @@ const CONFIGURATIONS: [&str; 2] = [
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gatehouse",
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse",
 ];
+const TDSETS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tdsets.gatehouse.dev";
 const CLUSTER_ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gatehouse";
 
 /// How long the lease of a replica that vanished is left alone where a test waits for that.
@@ -199,16 +201,14 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice() {
     house.tdset("default", "still", &json!({}));
     house.until_replicas("still", 1);
     // Its time comes while nobody leads.
-    let due = Timestamp::now() + Duration::from_secs(4);
-    let end = due + Duration::from_secs(3600);
+    let due = clock::now() + Duration::from_secs(4);
+    let end = due + Duration::from_hours(1);
     let second = |time: Timestamp| Timestamp::from_second(time.as_second()).expect("a time").to_string();
     let span = json!({"start": second(due), "end": second(end)});
     house.tdset("default", "due", &json!({"exceptions": [{"name": "rush", "between": span, "replicas": 4}]}));
     let before = house.until_replicas("due", 1);
     let (leader, transitions) = house.holder();
-    until(PATIENCE, "it is almost due", || {
-        (Timestamp::now() + Duration::from_millis(1500) > due).then_some(())
-    });
+    until(PATIENCE, "it is almost due", || (clock::now() + Duration::from_millis(1500) > due).then_some(()));
 
     let still = house.until_replicas("still", 1);
 
@@ -340,6 +340,10 @@ fn the_configurations_go_with_their_owner() {
     house.bed.kubectl(&["create", "namespace", "shop"]).ok();
     for namespace in ["default", "shop"] {
         house.tdset(namespace, "kept", &json!({}));
+        let old = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "metadata": {"name": "old"},
+            "spec": {"container": {"image": "shop", "port": 80}, "defaultReplica": 2,
+                "schedulingConfig": [{"startTime": 8, "endTime": 18, "replica": 6}]}});
+        house.call("POST", &of("v1alpha1", namespace, "tdsets"), old).expect("created");
     }
 
     // Made anew, it is another one: what belonged to the first goes, and comes back.
@@ -353,28 +357,8 @@ fn the_configurations_go_with_their_owner() {
         (owners(&house)? == [second.clone(), second.clone()]).then_some(())
     });
 
-    // An uninstall takes the rights first: nothing is put back, though the gate still runs.
-    house.call("DELETE", CLUSTER_ROLE, Value::Null).expect("deleted");
-    CONFIGURATIONS.iter().for_each(|path| house.until_gone(path));
-    replicas[0].wait_for("failed to correct the installation").unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(owners(&house), None);
-    replicas.remove(0).kill();
-
-    // The definitions point at a gate that is gone, and their objects are there as they are stored.
-    let kept = of("v1", "default", "tdsets") + "/kept";
-    assert_eq!(house.direct.get(&kept)["spec"]["replicas"], 1);
-    house.call("PATCH", &kept, json!({"spec": {"replicas": 2}})).expect("written");
-    house.tdset("default", "new", &json!({}));
-    let old = house.call("GET", &(of("v1alpha1", "default", "tdsets") + "/kept"), Value::Null);
-    let refusal = old.expect_err("nobody converts");
-    assert!(
-        refusal.message.contains("conversion webhook for gatehouse.dev/v1, Kind=TDSet failed"),
-        "{refusal:?}"
-    );
-    house.call("DELETE", &kept, Value::Null).expect("deleted");
-    house.until_gone(&kept);
-    house.call("DELETE", "/api/v1/namespaces/shop", Value::Null).expect("deleted");
-    house.until_gone("/api/v1/namespaces/shop");
+    uninstall(&house, replicas.remove(0));
+    objects_outlive_the_gate(&house);
 
     // Installed again, all that is left is taken up.
     house.bed.kubectl(&["apply", "-f", &root().join("deploy/base/rbac.yaml").to_string_lossy()]).ok();
@@ -388,6 +372,48 @@ fn the_configurations_go_with_their_owner() {
         .call("PATCH", &(of("v1", "default", "tdsets") + "/new"), json!({"spec": {"replicas": 3}}))
         .expect("judged");
     house.until_replicas("new", 3);
+
+    // Without a gate, the definitions can be deleted as well, and all objects with them.
+    uninstall(&house, replicas.remove(0));
+    house.call("DELETE", TDSETS, Value::Null).expect("deleted");
+    house.until_gone(TDSETS);
+}
+
+/// An uninstall takes the rights first: nothing is put back, though the gate still runs.
+fn uninstall(house: &House, mut gate: Gate) {
+    house.call("DELETE", CLUSTER_ROLE, Value::Null).expect("deleted");
+    for path in CONFIGURATIONS {
+        house.until_gone(path);
+    }
+    gate.wait_for("failed to correct the installation").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(owners(house), None);
+    gate.kill();
+}
+
+/// The definitions point at a gate that is gone, and their objects are there as they are stored.
+fn objects_outlive_the_gate(house: &House) {
+    let kept = of("v1", "default", "tdsets") + "/kept";
+    assert_eq!(house.direct.get(&kept)["spec"]["replicas"], 1);
+    house.call("PATCH", &kept, json!({"spec": {"replicas": 2}})).expect("written");
+    house.tdset("default", "new", &json!({}));
+    let old = house.call("GET", &(of("v1alpha1", "default", "tdsets") + "/kept"), Value::Null);
+    let refusal = old.expect_err("nobody converts");
+    assert!(
+        refusal.message.contains("conversion webhook for gatehouse.dev/v1, Kind=TDSet failed"),
+        "{refusal:?}"
+    );
+    // So are those that were written in the old version, by people whose fields nobody can convert now.
+    let older = of("v1", "default", "tdsets") + "/old";
+    let written = house.call("PATCH", &older, json!({"spec": {"replicas": 3}})).expect("written");
+    assert_eq!((&written["spec"]["replicas"], &written["metadata"]["generation"]), (&json!(3), &json!(2)));
+    assert_eq!(written["metadata"].get("managedFields"), None, "who wrote what is forgotten");
+    let foreground = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"});
+    house.call("DELETE", &older, foreground).expect("deleted");
+    house.until_gone(&older);
+    house.call("DELETE", &kept, Value::Null).expect("deleted");
+    house.until_gone(&kept);
+    house.call("DELETE", "/api/v1/namespaces/shop", Value::Null).expect("deleted");
+    house.until_gone("/api/v1/namespaces/shop");
 }
 
 /// Rights in a namespace, and none in the cluster.
@@ -400,6 +426,7 @@ fn narrow_rights(house: &House, namespace: &str) {
     for (role, verbs, resources) in [
         ("objects", "get,list,watch", "tdsets.gatehouse.dev"),
         ("status", "patch", "tdsets.gatehouse.dev/status"),
+        ("finalizers", "update", "tdsets.gatehouse.dev/finalizers"),
         ("deployments", "get,list,watch,create,patch", "deployments.apps"),
         ("services", "get,list,watch,create,patch,delete", "services"),
         ("events", "create", "events.events.k8s.io"),
@@ -436,7 +463,7 @@ fn with_rights_in_one_namespace_that_one_is_worked() {
         if page.contains(waits) && page.starts_with("HTTP/1.1 5") { Ok(()) } else { Err(page) }
     });
     let definitions = root().join("deploy/crds");
-    house.bed.kubectl(&["apply", "--server-side", "-f", &definitions.to_string_lossy()]).ok();
+    house.bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
     until(PATIENCE, "it is ready", || is_ready(&narrow).then_some(()));
     narrow.wait_for("leading").unwrap_or_else(|error| panic!("{error}"));
 
@@ -463,6 +490,6 @@ fn with_rights_in_one_namespace_that_one_is_worked() {
         failed["error"].as_str().is_some_and(|error| error.contains("customresourcedefinitions")),
         "{failed}"
     );
-    house.bed.kubectl(&["delete", "-f", &definitions.to_string_lossy()]).ok();
+    house.bed.kubectl(&["delete", "-k", &definitions.to_string_lossy()]).ok();
     assert!(is_ready(&hopeful) && is_ready(&narrow), "and it stays so");
 }

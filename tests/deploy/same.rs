@@ -14,7 +14,9 @@ const OF_HELM: [&str; 2] = ["helm.sh/chart", "app.kubernetes.io/managed-by"];
 fn without_helm(mut object: Value) -> Value {
     for place in ["/metadata/labels", "/spec/template/metadata/labels"] {
         if let Some(Value::Object(labels)) = object.pointer_mut(place) {
-            OF_HELM.iter().for_each(|label| drop(labels.remove(*label)));
+            for label in OF_HELM {
+                labels.remove(label);
+            }
         }
     }
     if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {

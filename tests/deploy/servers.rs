@@ -4,10 +4,11 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
+use gatehouse::install::{Address, Plan, webhooks};
 use serde_json::{Value, json};
 use testbed::{ControlPlane, KubernetesVersion, Options};
 
-use super::support::{NAMESPACE, everything, kind, name, of_kind};
+use super::support::{NAMESPACE, chart, everything, kind, name, of_kind, outcome};
 
 /// Kinds of others, which no control plane of ours serves.
 const OF_OTHERS: [&str; 4] = ["Certificate", "Issuer", "ServiceMonitor", "PrometheusRule"];
@@ -93,9 +94,13 @@ fn try_variant(cluster: &ControlPlane, source: &str, objects: &[Value]) {
     }
 }
 
-fn try_all(version: KubernetesVersion) {
+fn start(version: KubernetesVersion) -> ControlPlane {
     let options = Options { version, controller_manager: false, ..Options::from_env().unwrap() };
-    let cluster = ControlPlane::start(&options).unwrap_or_else(|error| panic!("{error}"));
+    ControlPlane::start(&options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn try_all(version: KubernetesVersion) {
+    let cluster = start(version);
     for (source, objects) in everything() {
         try_variant(&cluster, source, objects);
     }
@@ -115,4 +120,28 @@ fn kubernetes_1_36_takes_everything() {
 #[test]
 fn kubernetes_1_34_takes_everything() {
     try_all(KubernetesVersion::V1_34);
+}
+
+#[test]
+fn the_chart_refuses_a_second_gatehouse_in_a_cluster() {
+    let cluster = start(KubernetesVersion::default());
+    let chart = chart();
+    let render = |namespace: &str| {
+        let kubeconfig = cluster.kubeconfig().to_str().unwrap();
+        let words = ["install", "gatehouse", chart.to_str().unwrap(), "--dry-run=server"];
+        let place = ["--namespace", namespace, "--kubeconfig", kubeconfig];
+        outcome("helm", &[&words[..], &place[..]].concat(), "")
+    };
+    render(NAMESPACE).unwrap();
+    let plan =
+        Plan::at(Address::Service { name: "gatehouse".into(), namespace: NAMESPACE.into(), port: 443 });
+    let mut first = json!(webhooks::validating(&plan, &webhooks::resources()));
+    first["apiVersion"] = "admissionregistration.k8s.io/v1".into();
+    first["kind"] = "ValidatingWebhookConfiguration".into();
+    kubectl(&cluster, &["apply", "--server-side"], &first).unwrap();
+    render(NAMESPACE).unwrap();
+    let error = render("elsewhere").unwrap_err();
+    let words =
+        "gatehouse is installed in this cluster already, behind the Service gatehouse-system/gatehouse";
+    assert!(error.contains(words), "{error}");
 }

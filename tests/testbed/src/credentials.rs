@@ -114,7 +114,7 @@ impl Credentials {
         for identity in Identity::ALL {
             let (token, (user, group)) = (random_hex(32)?, identity.user());
             let group = if group.is_empty() { String::new() } else { format!(",\"{group}\"") };
-            tokens += &format!("{token},{user},{user}{group}\n");
+            tokens.extend([&token, ",", user, ",", user, &group, "\n"]);
             token_of.push((identity, token));
         }
         let tokens = write(folder, "tokens.csv", &tokens)?;

@@ -7,6 +7,7 @@ use crate::{Error, KubernetesVersion};
 /// How to start a control plane. The default starts the default version with a controller manager, in a
 /// folder below the temporary one that is removed at the end.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own to a question of its own")]
 pub struct Options {
     /// What is started.
     pub version: KubernetesVersion,

@@ -74,6 +74,7 @@ fn configuration(settings: &Settings<'_>, resolver: &Path) -> serde_json::Value 
         "imageGCLowThresholdPercent": 99,
         "serializeImagePulls": false,
         "nodeStatusUpdateFrequency": "5s",
+        "oomScoreAdj": 0,
         "maxPods": 250,
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",
     })

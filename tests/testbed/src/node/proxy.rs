@@ -16,6 +16,7 @@ pub(crate) fn command(parts: &Parts, entrance: Entrance, kubeconfig: &Path, bloc
         .arg(format!("--hostname-override={NODE}"))
         .arg(format!("--cluster-cidr={}", block.pods()))
         .arg(format!("--healthz-bind-address={node}:{HEALTH_PORT}"))
+        .arg("--oom-score-adj=0")
         .args(["--proxy-mode=iptables", "--iptables-min-sync-period=100ms"])
         .args(["--conntrack-max-per-core=0", "--conntrack-tcp-timeout-established=0"])
         .args(["--conntrack-tcp-timeout-close-wait=0"]);

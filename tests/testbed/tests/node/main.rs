@@ -3,7 +3,7 @@
 //! They need root on Linux, the packages of `tools/node-packages.sh` and what `tools/build.sh node images` makes, so
 //! they run when they are asked for: `cargo test -p testbed --test node -- FILTER`. What is missing is an error.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests say what they expect by unwrapping")]
+#![expect(clippy::unwrap_used, reason = "tests say what they expect by unwrapping")]
 
 mod pods;
 mod support;

@@ -42,11 +42,19 @@ pub fn apply(mut kubectl: Command, manifest: &str) {
     assert!(child.wait().unwrap().success(), "{manifest}");
 }
 
-#[expect(clippy::disallowed_methods, reason = "other processes are waited for")]
 pub fn eventually(what: &str, mut check: impl FnMut() -> bool) {
+    vanishes(what, || if check() { Vec::new() } else { vec!["not yet"] });
+}
+
+#[expect(clippy::disallowed_methods, reason = "other processes are waited for")]
+pub fn vanishes<T: std::fmt::Debug>(what: &str, mut list: impl FnMut() -> Vec<T>) {
     let deadline = Instant::now() + PATIENCE;
-    while !check() {
-        assert!(Instant::now() < deadline, "{what}");
+    loop {
+        let left = list();
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < deadline, "{what}: {left:#?}");
         thread::sleep(Duration::from_millis(100));
     }
 }

@@ -13,7 +13,7 @@ use testbed::{
     instance::{Instances, Record},
 };
 
-use crate::support::{WEB, apply, eventually, image, options, succeed};
+use crate::support::{WEB, apply, eventually, image, options, succeed, vanishes};
 
 /// Has this program start a cluster of the name that the variable says, and hold it until it is killed.
 pub const HOLD: &str = "TESTBED_NODE_TEST_HOLDS";
@@ -82,7 +82,7 @@ impl Traces {
         left
     }
 
-    /// Those in its namespaces, and those that were started with its folder.
+    /// Those in its namespaces or its control groups, and those that were started with its folder.
     fn processes(&self) -> Vec<String> {
         let folder = self.folder.display().to_string();
         let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| Some(entry.ok()?.path()));
@@ -90,48 +90,46 @@ impl Traces {
             let inside = ["net", "mnt"].iter().any(|kind| {
                 fs::read_link(path.join("ns").join(kind)).is_ok_and(|link| self.namespaces.contains(&link))
             });
-            inside || fs::read_to_string(path.join("cmdline")).is_ok_and(|line| line.contains(&folder))
+            let groups = fs::read_to_string(path.join("cgroup")).unwrap_or_default();
+            inside
+                || groups.contains(&format!("/testbed-{}-", self.name))
+                || fs::read_to_string(path.join("cmdline")).is_ok_and(|line| line.contains(&folder))
         };
         pids.filter(is_ours)
             .map(|path| {
                 let line = fs::read_to_string(path.join("cmdline")).unwrap_or_default();
-                format!("{} {}", path.display(), line.replace('\0', " "))
+                let line = line.replace(|character: char| character.is_control(), " ");
+                format!("{} {}", path.display(), line.chars().take(160).collect::<String>())
             })
             .collect()
     }
 
     /// The kernel takes a moment to let a network go whose last process has ended.
     fn vanish(&self) {
-        let mut before = Vec::new();
-        eventually(&format!("nothing to be left of {}", self.name), || {
-            let left = self.left();
-            if left != before {
-                eprintln!("left of {}: {left:#?}", self.name);
-            }
-            before = left;
-            before.is_empty()
-        });
+        vanishes(&format!("what is left of {}", self.name), || self.left());
     }
 }
 
-fn kill(child: &mut Child) {
-    child.kill().unwrap();
-    child.wait().unwrap();
+/// A process that is killed at the end of its test, or earlier.
+struct Owner(Child);
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn nothing_is_left_when_the_owner_is_killed() {
-    let mut owner = Command::new(std::env::current_exe().unwrap())
-        .env(HOLD, "killed")
-        .stdout(Stdio::piped())
-        .process_group(0)
-        .spawn()
-        .unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.env(HOLD, "killed").stdout(Stdio::piped()).process_group(0);
+    let mut owner = Owner(command.spawn().unwrap());
     let mut folder = String::new();
-    BufReader::new(owner.stdout.take().unwrap()).read_line(&mut folder).unwrap();
+    BufReader::new(owner.0.stdout.take().unwrap()).read_line(&mut folder).unwrap();
     let traces = Traces::of("killed", Path::new(folder.trim()));
     let web = |line: &String| line.contains("httpd");
     assert!(traces.processes().iter().any(web), "{:#?}", traces.processes());
-    kill(&mut owner);
+    drop(owner);
     traces.vanish();
 }
 
@@ -177,24 +175,24 @@ fn down_clears_what_killed_components_leave() {
 
 fn down_clears_a_start_that_was_killed_with_its_reaper() {
     let state = tempfile::tempdir().unwrap();
-    let mut starting = Command::new(env!("CARGO_BIN_EXE_testbed"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testbed"));
+    command
         .args(["up", "--node", "--name", "halfway"])
         .env("XDG_STATE_HOME", state.path())
         .env_remove("KUBECONFIG")
         .process_group(0)
         .stderr(Stdio::null())
-        .stdout(Stdio::null())
-        .spawn()
-        .unwrap();
+        .stdout(Stdio::null());
+    let starting = Owner(command.spawn().unwrap());
     let folder = state.path().join("gatehouse/halfway/cluster");
     eventually("the kubelet to be started", || {
         fs::read_to_string(folder.join("pids")).is_ok_and(|pids| pids.contains(" kubelet\n"))
     });
     let traces = Traces::of("halfway", &folder);
     let reaper =
-        succeed(Command::new("pgrep").args(["-f", "testbed-reaper", "-P", &starting.id().to_string()]));
+        succeed(Command::new("pgrep").args(["-f", "testbed-reaper", "-P", &starting.0.id().to_string()]));
     succeed(Command::new("kill").args(["-s", "KILL", reaper.trim()]));
-    kill(&mut starting);
+    drop(starting);
     assert!(traces.left().iter().any(|line| line.contains("kubelet")), "{:#?}", traces.left());
     let instances = Instances::at(state.path().join("gatehouse"));
     assert!(instances.down("halfway").unwrap());
