@@ -64,6 +64,10 @@
 - apiGroups: [gatehouse.dev]
   resources: [tdsets]
   verbs: [get, list, watch]
+# - A TDSet that leaves a stated count behind (replicasOnDeletion) has a finalizer.
+- apiGroups: [gatehouse.dev]
+  resources: [tdsets]
+  verbs: [patch]
 # - How a TDSet is doing stands in its status.
 - apiGroups: [gatehouse.dev]
   resources: [tdsets/status]
@@ -88,6 +92,22 @@
 - apiGroups: [""]
   resources: [services]
   verbs: [create]
+# - The count of a workload of target.ref is read and written through its scale alone.
+- apiGroups: [apps]
+  resources: [deployments/scale, statefulsets/scale]
+  verbs: [get, patch]
+# - A StatefulSet of target.ref is watched, by its metadata, which tells who wrote the count last.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [get, list, watch]
+# - Autoscalers of the same workload are noticed; the bounds of that of autoscaler.hpaRef are applied.
+- apiGroups: [autoscaling]
+  resources: [horizontalpodautoscalers]
+  verbs: [list, watch, patch]
+# - Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, list, watch]
 # - What was done for an object is told in events of it.
 - apiGroups: [events.k8s.io]
   resources: [events]
