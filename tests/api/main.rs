@@ -59,10 +59,16 @@ const MODULES: &[Module] = &[
     Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
     Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
     Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },
+    Module { name: "tdset::autoscalers", tests: tdset::autoscalers::TESTS, versions: NEWEST },
+    Module { name: "tdset::conflicts", tests: tdset::conflicts::TESTS, versions: NEWEST },
+    Module { name: "tdset::counts", tests: tdset::counts::TESTS, versions: NEWEST },
+    Module { name: "tdset::dates", tests: tdset::dates::TESTS, versions: NEWEST },
+    Module { name: "tdset::targets", tests: tdset::targets::TESTS, versions: NEWEST },
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 
-const ALONE: &[(&str, &[Alone])] = &[("leader", leader::TESTS), ("lifecycle", lifecycle::TESTS)];
+const ALONE: &[(&str, &[Alone])] =
+    &[("leader", leader::TESTS), ("lifecycle", lifecycle::TESTS), ("tdset", tdset::alone::TESTS)];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

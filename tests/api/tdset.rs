@@ -9,13 +9,18 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::support::{Bed, Namespace, eventually};
 
+pub mod alone;
+pub mod autoscalers;
+pub mod conflicts;
+pub mod counts;
+pub mod dates;
+pub mod targets;
+
 pub const TESTS: &[Test] = &[
     ("the_count_follows_the_schedule_to_the_second", the_count_follows_the_schedule_to_the_second),
     ("a_deployment_and_a_service_are_made_and_go", a_deployment_and_a_service_are_made_and_go),
-    ("a_count_that_somebody_else_writes_is_taken_back", a_count_that_somebody_else_writes_is_taken_back),
     ("a_suspended_schedule_leaves_the_count_alone", a_suspended_schedule_leaves_the_count_alone),
-    ("a_foreign_deployment_is_never_adopted", a_foreign_deployment_is_never_adopted),
-    ("what_is_not_acted_on_is_said", what_is_not_acted_on_is_said),
+    ("the_list_tells_the_story", the_list_tells_the_story),
     ("between_boundaries_nothing_is_written", between_boundaries_nothing_is_written),
     ("the_old_version_is_worked_as_well", the_old_version_is_worked_as_well),
 ];
@@ -23,14 +28,65 @@ pub const TESTS: &[Test] = &[
 const TDSETS: &str = "tdsets.v1.gatehouse.dev";
 
 /// A TDSet with one replica, and these fields besides.
-fn tdset(name: &str, fields: &Value) -> String {
+fn object(name: &str, fields: &Value) -> Value {
     let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
         "spec": {"timeZone": "Europe/Berlin", "replicas": 1,
             "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
     for (key, value) in fields.as_object().unwrap() {
         object["spec"][key] = value.clone();
     }
+    object
+}
+
+fn tdset(name: &str, fields: &Value) -> String {
+    object(name, fields).to_string()
+}
+
+/// A TDSet for a workload that is there, with two replicas, and these fields besides.
+fn for_workload(name: &str, api_version: &str, kind: &str, workload: &str, fields: &Value) -> String {
+    let target = json!({"ref": {"apiVersion": api_version, "kind": kind, "name": workload}});
+    let mut object = object(name, &json!({"replicas": 2, "target": target}));
+    for (key, value) in fields.as_object().unwrap() {
+        object["spec"][key] = value.clone();
+    }
     object.to_string()
+}
+
+/// An absolute span from and until so many seconds from now, with that count.
+fn span(name: &str, from: u64, until: u64, replicas: u32) -> Value {
+    let between = json!({"start": seconds_from_now(from), "end": seconds_from_now(until)});
+    json!({"name": name, "between": between, "replicas": replicas})
+}
+
+/// A Deployment that somebody else makes.
+fn foreign(namespace: &Namespace, name: &str, replicas: u32) {
+    let replicas = format!("--replicas={replicas}");
+    namespace.kubectl(&["create", "deployment", name, "--image=registry.k8s.io/pause:3.10", &replicas]).ok();
+}
+
+fn patch(namespace: &Namespace, name: &str, spec: &Value) {
+    let patch = json!({"spec": spec}).to_string();
+    namespace.kubectl(&["patch", TDSETS, name, "--type=merge", "-p", &patch]).ok();
+}
+
+/// The notes of events with that reason that are about the TDSet.
+fn notes(namespace: &Namespace, name: &str, reason: &str) -> Vec<String> {
+    let list = namespace.kubectl(&["get", "events.events.k8s.io", "-o", "json"]).ok();
+    let list: Value = serde_json::from_str(&list).unwrap();
+    let about = |event: &&Value| {
+        event["reason"] == *reason
+            && event["regarding"]["kind"] == "TDSet"
+            && event["regarding"]["name"] == *name
+    };
+    let found = list["items"].as_array().unwrap().iter().filter(about);
+    found.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The field managers that own the count of a workload.
+fn owners_of_count(object: &Value) -> Vec<String> {
+    let managers = object["metadata"]["managedFields"].as_array().unwrap().iter();
+    let owning = managers.filter(|one| one["fieldsV1"].pointer("/f:spec/f:replicas").is_some());
+    owning.map(|one| one["manager"].as_str().unwrap().to_owned()).collect()
 }
 
 fn seconds_from_now(seconds: u64) -> String {
@@ -39,10 +95,18 @@ fn seconds_from_now(seconds: u64) -> String {
 }
 
 fn condition(object: &Value, name: &str) -> (String, String) {
+    let text = |field: &str| of_condition(object, name, field);
+    (text("status"), text("reason"))
+}
+
+fn message(object: &Value, name: &str) -> String {
+    of_condition(object, name, "message")
+}
+
+fn of_condition(object: &Value, name: &str, field: &str) -> String {
     let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let found = conditions.into_iter().find(|one| one["type"] == name).unwrap_or_default();
-    let text = |field: &str| found[field].as_str().unwrap_or_default().to_owned();
-    (text("status"), text("reason"))
+    found[field].as_str().unwrap_or_default().to_owned()
 }
 
 #[track_caller]
@@ -78,11 +142,7 @@ fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     assert!((0..2000).contains(&lateness), "{transition}");
 
     let events = eventually(|| {
-        let list = namespace.kubectl(&["get", "events.events.k8s.io", "-o", "json"]).ok();
-        let list: Value = serde_json::from_str(&list).unwrap();
-        let scaled = |event: &&Value| event["reason"] == "Scaled" && event["regarding"]["kind"] == "TDSet";
-        let notes: Vec<_> =
-            list["items"].as_array().unwrap().iter().filter(scaled).map(|one| one["note"].clone()).collect();
+        let notes = notes(&namespace, "rush", "Scaled");
         if notes.len() >= 2 { Ok(notes) } else { Err(format!("{notes:?}")) }
     });
     assert_eq!(events.len(), 2, "one event for each transition: {events:?}");
@@ -138,17 +198,6 @@ fn a_deployment_and_a_service_are_made_and_go(bed: &Bed) {
     }
 }
 
-fn a_count_that_somebody_else_writes_is_taken_back(bed: &Bed) {
-    let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(tdset("firm", &json!({}))).ok();
-    namespace.until_created("deployment/firm");
-    namespace.kubectl(&["scale", "deployment/firm", "--replicas=7"]).ok();
-    namespace.until("deployment/firm", "{.spec.replicas}", "1");
-    let delete = namespace.kubectl(&["delete", "deployment", "firm", "--wait=false"]);
-    delete.ok();
-    namespace.until_created("deployment/firm");
-}
-
 fn a_suspended_schedule_leaves_the_count_alone(bed: &Bed) {
     let namespace = bed.namespace();
     namespace.kubectl(&["create"]).input(tdset("held", &json!({}))).ok();
@@ -170,34 +219,6 @@ fn a_suspended_schedule_leaves_the_count_alone(bed: &Bed) {
     );
     namespace.kubectl(&["patch", TDSETS, "held", "--type=merge", "-p", r#"{"spec":{"suspend":false}}"#]).ok();
     namespace.until("deployment/held", "{.spec.replicas}", "1");
-}
-
-fn a_foreign_deployment_is_never_adopted(bed: &Bed) {
-    let namespace = bed.namespace();
-    namespace
-        .kubectl(&["create", "deployment", "taken", "--image=registry.k8s.io/pause:3.8", "--replicas=2"])
-        .ok();
-    let before = namespace.get("deployment", "taken");
-    namespace.kubectl(&["create"]).input(tdset("taken", &json!({}))).ok();
-    until_condition(&namespace, "taken", "Conflict", "True", "NameTaken");
-    let after = namespace.get("deployment", "taken");
-    assert_eq!(before["spec"], after["spec"]);
-    assert!(after["metadata"].get("ownerReferences").is_none());
-    namespace.kubectl(&["delete", "deployment", "taken"]).ok();
-    // A foreign Deployment is not watched; an edit asks for a look before the next one is due.
-    namespace
-        .kubectl(&["patch", TDSETS, "taken", "--type=merge", "-p", r#"{"spec":{"resyncMinutes":60}}"#])
-        .ok();
-    until_condition(&namespace, "taken", "Conflict", "False", "NoConflict");
-    namespace.until("deployment/taken", "{.spec.replicas}", "1");
-}
-
-fn what_is_not_acted_on_is_said(bed: &Bed) {
-    let namespace = bed.namespace();
-    let target = json!({"ref": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "database"}});
-    namespace.kubectl(&["create"]).input(tdset("later", &json!({"target": target}))).ok();
-    let object = until_condition(&namespace, "later", "Ready", "False", "NotSupported");
-    assert!(object.to_string().contains("not acted on by this release"), "{object}");
 }
 
 fn between_boundaries_nothing_is_written(bed: &Bed) {
@@ -225,4 +246,17 @@ fn the_old_version_is_worked_as_well(bed: &Bed) {
     namespace.until_created("service/old");
     namespace.until("deployment/old", "{.spec.replicas}", "3");
     namespace.until("tdsets.v1alpha1.gatehouse.dev/old", "{.status.scheduledReplicas}", "3");
+}
+
+fn the_list_tells_the_story(bed: &Bed) {
+    let namespace = bed.namespace();
+    let exceptions = json!([span("rush", 0, 7200, 2)]);
+    namespace.kubectl(&["create"]).input(tdset("told", &json!({"exceptions": exceptions}))).ok();
+    namespace.until("tdset/told", "{.status.replicas}", "2");
+    let list = namespace.kubectl(&["get", TDSETS]).ok();
+    let rows: Vec<Vec<_>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
+    let head = ["NAME", "WINDOW", "SCHEDULED", "REPLICAS", "STATE", "NEXT", "THEN", "AGE"];
+    assert_eq!(rows[0], head, "{list}");
+    assert_eq!(rows[1][..5], ["told", "exception/rush", "2", "2", "PodsNotReady"], "{list}");
+    assert_eq!(rows[1][6], "1", "{list}");
 }

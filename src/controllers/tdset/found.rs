@@ -17,9 +17,6 @@ use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{PastTransition, RampStatus, TDSetStatus};
 use crate::controllers::manifest::Place;
 
-/// The label by which an administrator gives gatehouse rights to further kinds of workloads.
-pub const AGGREGATED: &str = "rbac.gatehouse.dev/aggregate-to-gatehouse";
-
 /// All that was read, at one moment.
 #[derive(Clone, Debug)]
 pub struct Observed {
@@ -108,10 +105,8 @@ impl Hindrance {
     pub fn forbidden(verbs: &str, resource: &str, group: &str) -> Self {
         let group =
             if group.is_empty() { "the core API group".to_owned() } else { format!("API group {group}") };
-        let message = format!(
-            "gatehouse may not {verbs} {resource} of {group}: \
-             grant it by a ClusterRole with the label {AGGREGATED}=true"
-        );
+        let message =
+            format!("gatehouse may not {verbs} {resource} of {group}: grant that to its ServiceAccount");
         Self::ready(Reason::RightMissing, message)
     }
 }

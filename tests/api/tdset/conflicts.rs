@@ -1,0 +1,92 @@
+//! Objects of others under our names, and several schedules for one workload.
+
+use serde_json::{Value, json};
+
+use super::{TDSETS, for_workload, foreign, message, notes, object, tdset, until_condition};
+use crate::Test;
+use crate::support::Bed;
+
+pub const TESTS: &[Test] = &[
+    ("a_foreign_deployment_is_never_adopted", a_foreign_deployment_is_never_adopted),
+    ("a_foreign_service_is_never_adopted", a_foreign_service_is_never_adopted),
+    ("of_two_schedules_the_older_has_the_workload", of_two_schedules_the_older_has_the_workload),
+    ("a_made_deployment_is_nobody_elses_workload", a_made_deployment_is_nobody_elses_workload),
+];
+
+fn a_foreign_deployment_is_never_adopted(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "taken", 2);
+    let before = namespace.get("deployment", "taken");
+    namespace.kubectl(&["create"]).input(tdset("taken", &json!({}))).ok();
+    until_condition(&namespace, "taken", "Conflict", "True", "NameTaken");
+    let after = namespace.get("deployment", "taken");
+    assert_eq!(before["spec"], after["spec"]);
+    assert!(after["metadata"].get("ownerReferences").is_none());
+    assert_eq!(notes(&namespace, "taken", "NameTaken").len(), 1, "it is told of once");
+    namespace.kubectl(&["delete", "deployment", "taken"]).ok();
+    until_condition(&namespace, "taken", "Conflict", "False", "NoConflict");
+    namespace.until("deployment/taken", "{.spec.replicas}", "1");
+}
+
+fn a_foreign_service_is_never_adopted(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.kubectl(&["create", "service", "clusterip", "taken", "--tcp=1234"]).ok();
+    let before = namespace.get("service", "taken");
+    let mut object = object("taken", &json!({}));
+    object["spec"]["target"]["create"]["servicePort"] = json!(80);
+    namespace.kubectl(&["create"]).input(object.to_string()).ok();
+    let object = until_condition(&namespace, "taken", "Conflict", "True", "NameTaken");
+    assert_eq!(message(&object, "Conflict"), "Service taken exists and is not controlled by this object");
+    // The count does not wait for it.
+    namespace.until("deployment/taken", "{.spec.replicas}", "1");
+    let after = namespace.get("service", "taken");
+    assert_eq!(before["spec"], after["spec"]);
+    assert!(after["metadata"].get("ownerReferences").is_none());
+    namespace.kubectl(&["delete", "service", "taken"]).ok();
+    until_condition(&namespace, "taken", "Conflict", "False", "NoConflict");
+    namespace.until("service/taken", "{.spec.ports[0].port}", "80");
+}
+
+/// What decides who is older: seconds, and then the uid.
+fn age(object: &Value) -> (String, String) {
+    let metadata = &object["metadata"];
+    let text = |field: &str| metadata[field].as_str().unwrap().to_owned();
+    (text("creationTimestamp"), text("uid"))
+}
+
+fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "web", 1);
+    for (name, replicas) in [("red", 3), ("blue", 5)] {
+        let fields = json!({"replicas": replicas});
+        namespace
+            .kubectl(&["create"])
+            .input(for_workload(name, "apps/v1", "Deployment", "web", &fields))
+            .ok();
+    }
+    let is_red = age(&namespace.get(TDSETS, "red")) < age(&namespace.get(TDSETS, "blue"));
+    let (older, younger) = if is_red { (("red", "3"), ("blue", "5")) } else { (("blue", "5"), ("red", "3")) };
+    let object = until_condition(&namespace, younger.0, "Conflict", "True", "OtherSchedule");
+    let expected = format!("TDSet {} is older and scales Deployment web: the count is left to it", older.0);
+    assert_eq!(message(&object, "Conflict"), expected);
+    until_condition(&namespace, older.0, "Conflict", "False", "NoConflict");
+    namespace.until("deployment/web", "{.spec.replicas}", older.1);
+    namespace.kubectl(&["delete", TDSETS, older.0]).ok();
+    namespace.until("deployment/web", "{.spec.replicas}", younger.1);
+    until_condition(&namespace, younger.0, "Conflict", "False", "NoConflict");
+}
+
+fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.kubectl(&["create"]).input(tdset("maker", &json!({"replicas": 3}))).ok();
+    namespace.until("deployment/maker", "{.spec.replicas}", "3");
+    let fields = json!({"replicas": 5});
+    namespace
+        .kubectl(&["create"])
+        .input(for_workload("other", "apps/v1", "Deployment", "maker", &fields))
+        .ok();
+    let is_maker = age(&namespace.get(TDSETS, "maker")) < age(&namespace.get(TDSETS, "other"));
+    let (loser, count) = if is_maker { ("other", "3") } else { ("maker", "5") };
+    until_condition(&namespace, loser, "Conflict", "True", "OtherSchedule");
+    namespace.until("deployment/maker", "{.spec.replicas}", count);
+}

@@ -1,0 +1,59 @@
+//! Dates from a ConfigMap.
+
+use jiff::tz::TimeZone;
+use jiff::{ToSpan as _, Zoned};
+use serde_json::json;
+
+use super::{TDSETS, message, tdset, until_condition};
+use crate::Test;
+use crate::support::{Bed, Namespace};
+
+pub const TESTS: &[Test] = &[("dates_in_a_config_map_decide", dates_in_a_config_map_decide)];
+
+fn put(namespace: &Namespace, text: &str) {
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "holidays"}, "data": {"2026": text}});
+    namespace.kubectl(&["apply"]).input(object.to_string()).ok();
+}
+
+fn dates_in_a_config_map_decide(bed: &Bed) {
+    let namespace = bed.namespace();
+    let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
+    let fields = json!({"timeZone": "Etc/UTC", "replicas": 3,
+        "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
+    namespace.kubectl(&["create"]).input(tdset("shop", &fields)).ok();
+    let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
+    assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays does not exist");
+    assert!(object["status"].get("scheduledReplicas").is_none(), "what is not known is not claimed");
+    let made = namespace.kubectl(&["get", "deployments", "-o", "name"]).ok();
+    assert_eq!(made, "", "it would begin with a count that nobody asked for");
+
+    put(&namespace, "2001-01-01 # long ago\n");
+    namespace.until("deployment/shop", "{.spec.replicas}", "3");
+    until_condition(&namespace, "shop", "ScheduleValid", "True", "Parsed");
+
+    // A day on either side, for a test that runs at midnight.
+    let today = jiff::Timestamp::now().to_zoned(TimeZone::UTC);
+    let days = [-1, 0, 1].map(|days: i64| date(&today, days)).join("\n");
+    put(&namespace, &days);
+    namespace.until("deployment/shop", "{.spec.replicas}", "0");
+    namespace.until("tdset/shop", "{.status.activeWindow}", "exception/holidays");
+
+    put(&namespace, "2001-01-01\nChristmas\n");
+    let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "InvalidDates");
+    let text = message(&object, "ScheduleValid");
+    assert!(text.starts_with("ConfigMap holidays, key 2026: ") && text.contains("line 2"), "{text}");
+    let (deployment, tdset) = (namespace.get("deployment", "shop"), namespace.get(TDSETS, "shop"));
+    assert_eq!(deployment["spec"]["replicas"], 0, "the count stays while the dates are not known");
+    assert!(tdset["status"].get("nextTransition").is_none(), "{tdset}");
+
+    let other = json!({"data": {"2026": null, "2027": "2027-01-01"}}).to_string();
+    namespace.kubectl(&["patch", "configmap", "holidays", "--type=merge", "-p", &other]).ok();
+    let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
+    assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays has no key 2026");
+    put(&namespace, "2001-01-01\n");
+    namespace.until("deployment/shop", "{.spec.replicas}", "3");
+}
+
+fn date(today: &Zoned, days: i64) -> String {
+    today.checked_add(days.days()).unwrap().strftime("%Y-%m-%d").to_string()
+}
