@@ -6,7 +6,8 @@
 //! - a ramp is a line from the count that was found when it began; the status keeps both, and any step is reckoned
 //!   from them;
 //! - a count of somebody else stands if it was written after the last transition; the workload's managed fields say
-//!   who wrote it and when.
+//!   who wrote it and when. They tell no time of what was written by the scale subresource of a built-in kind, as
+//!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before.
 
 use std::time::Duration;
 
@@ -73,19 +74,17 @@ pub fn plot(view: &View) -> Course {
 
 /// Whether the count stands because somebody else wrote it since the last transition.
 fn kept(view: &View, count: i32, writer: Writer) -> Option<Manual> {
-    match writer {
-        Writer::Ours => None,
-        // Without managed fields the status has to do: nothing new was asked for since it was written.
-        Writer::Unknown => {
-            let stands = view.told().is_some() && !view.is_changed() && view.observed.status.ramp.is_none();
-            stands.then_some(Manual { count, manager: None })
+    let told = view.told().is_some() && !view.is_changed() && !was_held(view);
+    let (stands, manager) = match writer {
+        Writer::Ours => return None,
+        Writer::Unknown => (told && view.observed.status.ramp.is_none(), None),
+        Writer::Other(Hand { manager, time: None }) => (told, Some(manager)),
+        // Managed fields tell whole seconds.
+        Writer::Other(Hand { manager, time: Some(time) }) => {
+            (time.as_second() >= since(view)?.as_second(), Some(manager))
         }
-        Writer::Other(Hand { manager, time }) => {
-            // Managed fields tell whole seconds.
-            let stands = time?.as_second() >= since(view)?.as_second();
-            stands.then_some(Manual { count, manager: Some(manager) })
-        }
-    }
+    };
+    stands.then_some(Manual { count, manager })
 }
 
 /// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None

@@ -1,7 +1,8 @@
 //! Who wrote the count of an object last, and when: read from its managed fields. Pure.
 //!
 //! Guarantees: what is said follows from the object alone, so it survives restarts and changes of the leader.
-//! Assumes: the API server's clock and ours agree to a second, which is all that managed fields tell.
+//! Assumes: the API server's clock and ours agree to a second, which is all that managed fields tell, where they tell
+//! a time at all.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
@@ -20,7 +21,7 @@ const SCALE: &str = "scale";
 pub struct Hand {
     /// Its field manager.
     pub manager: String,
-    /// When it wrote last, to the second.
+    /// When it wrote last, to the second; none where it wrote by the scale subresource of a built-in kind.
     pub time: Option<Timestamp>,
 }
 

@@ -46,9 +46,10 @@ pub struct Targets {
     texts: Memory<Option<Arc<ConfigMap>>>,
 }
 
-/// Whether there is no such kind, or no such object.
+/// Whether there is no such kind, or no such object. By the code: of a group that is not served the API server says so
+/// in plain text.
 fn is_absent(error: &call::Error) -> bool {
-    error.is_not_found()
+    matches!(error, call::Error::Refused(status) if status.code == 404)
 }
 
 fn is_forbidden(error: &call::Error) -> bool {

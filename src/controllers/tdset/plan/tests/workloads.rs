@@ -96,6 +96,26 @@ fn what_was_written_while_nobody_worked_stands_if_no_transition_came_after_it() 
 }
 
 #[test]
+fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
+    let untimed = || Writer::Other(Hand { manager: "kubectl".to_owned(), time: None });
+    let mut cluster = settled(&kept(), EARLY);
+    cluster.scale(9, untimed());
+    assert_eq!(condition(&cluster.pass(&kept()).status, ConditionType::ManualOverride).0, "True");
+    let mut missed = settled(&kept(), EARLY).at("2026-03-02T08:00:00Z");
+    missed.scale(9, untimed());
+    missed.pass(&kept());
+    assert_eq!(has(&missed), 6, "it may have been written before the transition that nobody saw");
+
+    let mut held = web(&json!({"manualScale": "KeepUntilNextTransition", "suspend": true}));
+    let mut cluster = settled(&held, EARLY);
+    cluster.scale(9, untimed());
+    cluster.pass(&held);
+    held.spec.suspend = None;
+    cluster.pass(&held);
+    assert_eq!(has(&cluster), 2, "what was written meanwhile is brought up to the timetable");
+}
+
+#[test]
 fn an_edit_of_the_timetable_is_a_transition_of_now() {
     let mut cluster = settled(&kept(), EARLY);
     cluster.scale(9, by_kubectl(EARLY));
