@@ -125,8 +125,6 @@ reasons! {
     AutoscalerElsewhere,
     /// The scheduled count is outside of what the autoscaler allows.
     OutOfBounds,
-    /// The dates that the timetable needs are not known.
-    ScheduleUnknown,
     /// Nobody else has a hand in it.
     NoConflict,
     /// The API server refused a write.

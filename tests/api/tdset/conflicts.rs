@@ -79,6 +79,7 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
 fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
     let namespace = bed.namespace();
     namespace.kubectl(&["create"]).input(tdset("maker", &json!({"replicas": 3}))).ok();
+    namespace.until_created("deployment/maker");
     namespace.until("deployment/maker", "{.spec.replicas}", "3");
     let fields = json!({"replicas": 5});
     namespace

@@ -28,6 +28,7 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     assert_eq!(made, "", "it would begin with a count that nobody asked for");
 
     put(&namespace, "2001-01-01 # long ago\n");
+    namespace.until_created("deployment/shop");
     namespace.until("deployment/shop", "{.spec.replicas}", "3");
     until_condition(&namespace, "shop", "ScheduleValid", "True", "Parsed");
 
