@@ -53,8 +53,8 @@ where
         let shelf = Self { state, filled: Arc::new(watch::Sender::new(false)) };
         let kept = shelf.clone();
         let resource = api.resource_url().to_owned();
-        let changes = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
-        let changes = changes.flat_map(move |event| {
+        let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
+        let changes = events.flat_map(move |event| {
             let changed = event.map_or_else(
                 |error| {
                     warn!(resource, %error, "failed to watch");

@@ -111,7 +111,7 @@ impl Entries {
             return Vec::new();
         }
         let mut concerned = BTreeSet::new();
-        for (claimant, subjects) in before.iter() {
+        if let Some((claimant, subjects)) = &before {
             for subject in subjects {
                 let Some(claimants) = self.on.get_mut(subject) else { continue };
                 claimants.remove(claimant);
@@ -166,7 +166,9 @@ impl Claims {
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
         let gone: Vec<_> = self.lock().of.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
-        gone.iter().for_each(|uid| self.forget(uid));
+        for uid in gone {
+            self.forget(&uid);
+        }
     }
 
     /// Whoever has to do with the object.

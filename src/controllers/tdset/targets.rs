@@ -76,22 +76,22 @@ impl Targets {
     /// The metadata of all objects of a resource, watched from now on.
     pub fn watch(&self, resource: &ApiResource) -> Shelf<Metadata> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(shelf) = watched.get(resource) {
-            return shelf.clone();
+        if let Some(objects) = watched.get(resource) {
+            return objects.clone();
         }
         let api: Api<Metadata> = match &self.realm {
             Realm::All => Api::all_with(self.client.clone(), resource),
             Realm::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
         let same = |one: &Metadata, other: &Metadata| one.resource_version() == other.resource_version();
-        let (shelf, changes) = Shelf::watch(api, trim, same);
+        let (objects, changes) = Shelf::watch(api, trim, same);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let subjects = changes.map(move |object| {
             Subject::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
         });
         let _nobody_works = self.begun.unbounded_send(subjects.boxed());
-        watched.insert(resource.clone(), shelf.clone());
-        shelf
+        watched.insert(resource.clone(), objects.clone());
+        objects
     }
 
     /// The workload, as its scale subresource tells; `writer` asks for who wrote its count last, too.
@@ -110,8 +110,8 @@ impl Targets {
             Err(hindrance) => return Ok(Err(hindrance)),
         };
         let place = Place { resource, namespace: namespace.to_owned(), name: reference.name.clone() };
-        let shelf = self.watch(&place.resource);
-        let known = shelf.get(namespace, &place.name);
+        let objects = self.watch(&place.resource);
+        let known = objects.get(namespace, &place.name);
         let version = known.as_ref().and_then(|known| known.resource_version());
         let scale = match self.scales.of(uid) {
             Some(scale) if version.is_some() && scale.metadata.resource_version == version => scale,
@@ -131,7 +131,7 @@ impl Targets {
         } else {
             self.read_writer(&place).await
         };
-        Ok(Ok(Scaled { place, scale, writer, watched: shelf.is_filled() }))
+        Ok(Ok(Scaled { place, scale, writer, watched: objects.is_filled() }))
     }
 
     /// The resource of the kind, if it can be scaled.
@@ -208,8 +208,8 @@ impl Targets {
         key: &str,
     ) -> Result<Result<String, Hindrance>, Error> {
         let resource = ApiResource::erase::<ConfigMap>(&());
-        let shelf = self.watch(&resource);
-        let version = shelf.get(namespace, name).and_then(|known| known.resource_version());
+        let objects = self.watch(&resource);
+        let version = objects.get(namespace, name).and_then(|known| known.resource_version());
         let memory = format!("{uid}/{name}");
         let found = match self.texts.of(&memory) {
             Some(found) if version.is_some() && found.metadata.resource_version == version => found,

@@ -1,5 +1,6 @@
 //! Dates from a ConfigMap.
 
+use gatehouse::runtime::clock;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan as _, Zoned};
 use serde_json::json;
@@ -33,7 +34,7 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     until_condition(&namespace, "shop", "ScheduleValid", "True", "Parsed");
 
     // A day on either side, for a test that runs at midnight.
-    let today = jiff::Timestamp::now().to_zoned(TimeZone::UTC);
+    let today = clock::now().to_zoned(TimeZone::UTC);
     let days = [-1, 0, 1].map(|days: i64| date(&today, days)).join("\n");
     put(&namespace, &days);
     namespace.until("deployment/shop", "{.spec.replicas}", "0");

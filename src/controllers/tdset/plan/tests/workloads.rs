@@ -230,9 +230,10 @@ fn what_an_autoscaler_does_not_allow_is_said() {
 
 #[test]
 fn what_is_in_the_way_is_said_and_no_count_is_written() {
+    type Edit = Box<dyn Fn(&mut Observed)>;
+
     let missing = Hindrance::ready(Reason::TargetNotFound, "Deployment web does not exist".to_owned());
     let dates = Hindrance::dates(State::False, Reason::InvalidDates, "line 2".to_owned());
-    type Edit = Box<dyn Fn(&mut Observed)>;
     let cases: [(Edit, ConditionType, &str, &str); 4] = [
         (
             Box::new(move |observed| observed.target = Some(Err(missing.clone()))),
