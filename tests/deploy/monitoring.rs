@@ -21,7 +21,7 @@ fn shown() -> BTreeSet<String> {
     metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);
     metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
     numbers.passed("tdset", "done", Duration::ZERO);
-    let page = metrics.page().expect("a page");
+    let page = metrics.page().text().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     types
         .flat_map(|(name, of_type)| {
