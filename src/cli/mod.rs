@@ -96,3 +96,15 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 /// A command's failure, for a person.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

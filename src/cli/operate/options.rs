@@ -13,6 +13,7 @@ use crate::runtime::leader::{Connect, Lease};
 
 /// What the operator can be told.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[group(id = "operator")]
 pub struct Options {
     /// The namespace that gatehouse runs in: that of its Service, of its Secret and of its Lease.
     #[arg(long, value_name = "NAME", default_value = "gatehouse-system", env = "POD_NAMESPACE")]
