@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use gatehouse::cli::serve::Starts;
 use gatehouse::controllers;
 use gatehouse::runtime::metrics::{Webhook, Which};
 use gatehouse::runtime::{Metrics, leader};
@@ -16,6 +17,7 @@ fn shown() -> BTreeSet<String> {
     let metrics = Metrics::new(|registry| {
         numbers.register(registry);
         elections.register(registry);
+        Starts::default().register(registry);
     });
     // What has labels shows once something has happened.
     metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);

@@ -71,10 +71,16 @@ fn its_first_object_is_worked_within_a_minute(bed: &Bed, way: Way) {
     namespace.kubectl(&["wait", "--for=condition=Available", "deployment/shop", &ready]).ok();
     let worked = begun.elapsed();
     bed.say(format!("{}: ready after {deployed:.1?}, first Pod of a TDSet after {worked:.1?}", way.name()));
-    // By its name, and by its Service, from another Pod.
-    let url = "http://shop.first.svc.cluster.local/hostname";
-    let words = ["exec", "deployment/shop", "--", "/bin/busybox", "wget", "-q", "-O-", "-T", "5", url];
-    eventually(|| namespace.kubectl(&words).run());
+    // Its Service has a name, and answers. The two are asked for apart: a busybox that is linked statically cannot look
+    // names up by the C library.
+    let in_pod = |words: &[&str]| {
+        namespace.kubectl(&[&["exec", "deployment/shop", "--", "/bin/busybox"], words].concat()).run()
+    };
+    eventually(|| in_pod(&["nslookup", "-type=a", "shop.first.svc.cluster.local"]));
+    let service = namespace.get("service/shop").expect("a Service");
+    let url = format!("http://{}/hostname", service["spec"]["clusterIP"].as_str().expect("an address"));
+    let answer = eventually(|| in_pod(&["wget", "-q", "-O-", "-T", "5", &url]));
+    assert!(answer.starts_with("shop-"), "the Pod says its name: {answer}");
 }
 
 fn every_example_is_applied_and_worked(bed: &Bed, way: Way) {
@@ -300,7 +306,7 @@ fn what_it_finds_broken_holds_up_nothing(bed: &Bed, way: Way) {
         let ready = odd["status"]["conditions"][0].clone();
         if ready["status"] == "False" { Ok(ready) } else { Err(format!("it says {ready}")) }
     });
-    assert_eq!(said["reason"], "Invalid", "{said}");
+    assert!(said["message"].as_str().is_some_and(|why| why.contains("cannot be read")), "{said}");
     namespace.kubectl(&["delete", "tdset", "odd"]).ok();
 }
 

@@ -27,7 +27,8 @@ use crate::runtime::telemetry::LogFormat;
 use crate::runtime::{Metrics, Pages, Supervisor, clock};
 use crate::server::{Config, Health, Rules, ServedCertificate, Server};
 use cluster::Cluster;
-use operator::{Operator, Starts};
+use operator::Operator;
+pub use operator::Starts;
 pub use options::Options;
 
 /// Why serving could not begin.

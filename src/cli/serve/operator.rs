@@ -31,11 +31,11 @@ struct Ended(ExitStatus);
 
 /// How often it was started. Clones share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Starts(Counter);
+pub struct Starts(Counter);
 
 impl Starts {
     /// Puts it on the page of `registry`.
-    pub(super) fn register(&self, registry: &mut Registry) {
+    pub fn register(&self, registry: &mut Registry) {
         registry.sub_registry_with_prefix("gatehouse").register(
             "operator_starts",
             "Times that the operator's process was started",
