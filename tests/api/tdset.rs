@@ -124,7 +124,7 @@ fn until_condition(namespace: &Namespace, name: &str, about: &str, status: &str,
 
 fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     let namespace = bed.namespace();
-    let span = json!({"start": seconds_from_now(4), "end": seconds_from_now(8)});
+    let span = json!({"start": seconds_from_now(10), "end": seconds_from_now(14)});
     let exceptions = json!([{"name": "rush", "between": span, "replicas": 4}]);
     let manifest = tdset("rush", &json!({"exceptions": exceptions, "resyncMinutes": 1440}));
     namespace.kubectl(&["create"]).input(manifest).ok();
