@@ -363,27 +363,21 @@ impl Panel<'_> {
         for piece in day.pieces.iter().filter(|piece| !piece.again) {
             let span = &self.preview.timeline.spans[piece.span];
             let Some(glide) = span.glide else { continue };
-            let mut path = String::new();
-            let mut last = None;
+            let mut points: Vec<(i32, i32)> = Vec::new();
             for (time, count) in Timeline::counts(span, self.preview.ramp, glide.from) {
                 if time >= piece.end {
                     break;
                 }
-                let x = tenths_across(shown(piece, time.max(piece.start)));
-                let y = base * 10 - self.tall(count, BAR);
+                let x = LEFT * 10 + tenths_across(shown(piece, time.max(piece.start)));
                 // Steps at the same place are one.
-                let command = if last.is_none() {
-                    format!("M{}", tenths(LEFT * 10 + x))
-                } else {
-                    format!("H{}", tenths(LEFT * 10 + x))
-                };
-                let down = if last.is_none() { format!(" {}", tenths(y)) } else { format!("V{}", tenths(y)) };
-                if last != Some(x) || time < piece.start {
-                    path.push_str(&command);
-                }
-                path.push_str(&down);
-                last = Some(x);
+                points.pop_if(|(last, _)| *last == x);
+                points.push((x, base * 10 - self.tall(count, BAR)));
             }
+            let steps = points.iter().enumerate().map(|(at, (x, y))| match at {
+                0 => format!("M{} {}", tenths(*x), tenths(*y)),
+                _ => format!("H{}V{}", tenths(*x), tenths(*y)),
+            });
+            let path: String = steps.collect();
             let visible = glide.arrives.is_none_or(|arrives| arrives.duration_since(span.start) >= VISIBLE);
             if visible && !path.is_empty() {
                 let end = across(piece.to);
