@@ -10,13 +10,13 @@ use jiff::{SignedDuration, Timestamp};
 use super::preview::{Preview, length, name_of};
 use super::text::clock;
 use crate::api::tdset::schedule::Source;
-use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece, Timeline};
+use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece, Span, Timeline};
 use crate::api::time_zone::Shift;
 
 /// All lengths are in pixels.
 const WIDTH: i32 = 960;
 const LEFT: i32 = 132;
-const PLOT: i32 = 648;
+const PLOT: i32 = 696;
 const HEAD: i32 = 92;
 /// From one day to the next, and the height of the greatest count.
 const ROW: i32 = 52;
@@ -196,6 +196,9 @@ fn notes(preview: &Preview) -> Vec<String> {
         notes.push(text);
     }
     notes.extend(preview.notes.iter().cloned());
+    if preview.timeline.spans.iter().any(is_seen_moving) {
+        notes.push("the line is the count on its way, as far as nobody else has a hand in it".to_owned());
+    }
     notes
 }
 
@@ -285,7 +288,7 @@ impl Panel<'_> {
         }
         const MOST: usize = 2;
         for name in day.exceptions.iter().take(MOST) {
-            let shown: String = name.chars().take(20).collect();
+            let shown: String = name.chars().take(15).collect();
             put(format!("! {shown}{}", if shown.len() < name.len() { "…" } else { "" }), "alarm small");
         }
     }
@@ -313,6 +316,8 @@ impl Panel<'_> {
         let what = &self.preview.timeline.spans[piece.span].what;
         let (x, width) = (across(piece.from), tenths_across(piece.to) - tenths_across(piece.from));
         let height = self.tall(what.replicas, most).max(if what.replicas > 0 { 20 } else { 0 });
+        // No replica is no bar: what decides is underlined.
+        let (top, thick) = if height == 0 { (base * 10, 30) } else { (base * 10 - height, height) };
         let again = if piece.again { " again" } else { "" };
         let times = format!("{}{again} to {}", clock(piece.from), clock(piece.to));
         let title = escaped(&format!(
@@ -322,13 +327,13 @@ impl Panel<'_> {
         ));
         let shape = format!(
             "x=\"{x}\" y=\"{}\" width=\"{}\" height=\"{}\"",
-            tenths(base * 10 - height),
+            tenths(top),
             tenths(width),
-            tenths(height)
+            tenths(thick)
         );
         let class = self.class(&what.source);
         self.put(&format!("<rect class=\"{class}\" {shape}><title>{title}</title></rect>"));
-        if matches!(what.source, Source::Exception(_)) && height > 0 {
+        if matches!(what.source, Source::Exception(_)) {
             self.put(&format!("<rect class=\"mark\" {shape} pointer-events=\"none\"/>"));
         }
         let (count, name) = (what.replicas.to_string(), name_of(&what.source));
@@ -378,8 +383,7 @@ impl Panel<'_> {
                 _ => format!("H{}V{}", tenths(*x), tenths(*y)),
             });
             let path: String = steps.collect();
-            let visible = glide.arrives.is_none_or(|arrives| arrives.duration_since(span.start) >= VISIBLE);
-            if visible && !path.is_empty() {
+            if is_seen_moving(span) && !path.is_empty() {
                 let end = across(piece.to);
                 self.put(&format!("<path class=\"ramp\" d=\"{path}H{end}\"/>"));
             }
@@ -420,8 +424,12 @@ impl Panel<'_> {
     }
 }
 
-/// A way of the count that is shorter is a pixel or two.
-const VISIBLE: SignedDuration = SignedDuration::from_mins(3);
+/// Whether the count is on its way for more than a pixel or two.
+fn is_seen_moving(span: &Span) -> bool {
+    const SEEN: SignedDuration = SignedDuration::from_mins(3);
+    let arrives = span.glide.map(|glide| glide.arrives.unwrap_or(Timestamp::MAX));
+    arrives.is_some_and(|arrives| arrives.duration_since(span.start) >= SEEN)
+}
 
 /// What the clock shows at an instant of a piece.
 fn shown(piece: &Piece, time: Timestamp) -> i32 {

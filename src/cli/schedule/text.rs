@@ -206,6 +206,9 @@ impl<'a> Picture<'a> {
             );
         }
         self.preview.notes.iter().for_each(|note| wrapped(text, note));
+        if self.preview.timeline.spans.iter().any(|span| span.glide.is_some()) {
+            line(text, "the picture shows the scheduled counts, not the way by the ramp");
+        }
         while text.ends_with("\n\n") {
             text.pop();
         }
