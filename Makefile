@@ -7,8 +7,13 @@ SHELL := /bin/bash
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gatehouse
 # The Kubernetes that tests and `make up` run on: 1.36 or 1.34.
 KUBERNETES ?= 1.36
-# The name of the local control plane of `make up`; several can be up side by side.
+# The name of the local control plane of `make up` or the cluster of `make cluster`; several can be up side by side.
 NAME ?= gatehouse
+
+# The cargo profile of the program in the image; `dev` builds quicker and is for trials.
+IMAGE_PROFILE ?= release
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
+IMAGE := gatehouse.dev/gatehouse:$(VERSION)
 
 CARGO_DENY_VERSION := 0.20.2
 CARGO_DENY := $(CACHE)/cargo-deny-$(CARGO_DENY_VERSION)/bin/cargo-deny
@@ -27,8 +32,19 @@ up: tools ## A local control plane with gatehouse at its gate, all examples appl
 down: ## End what `make up` started
 	@cargo run --quiet -p testbed -- down --name $(NAME)
 
+.PHONY: cluster
+cluster: ## A whole local cluster with a node that runs pods, from the same parts; root on Linux
+	@tools/node-packages.sh
+	@tools/build.sh node images
+	@cargo build --quiet --package testbed --bins
+	@tools/cluster.sh $(NAME)-cluster $(KUBERNETES)
+
+.PHONY: cluster-down
+cluster-down: ## End what `make cluster` started
+	@cargo run --quiet -p testbed -- down --name $(NAME)-cluster
+
 .PHONY: check
-check: fmt lint deny generated ## Format, lints, licences and sources, generated files, architecture
+check: fmt lint deny generated check-deploy ## Format, lints, licences and sources, generated files, deploy/, architecture
 	cargo test --quiet --test architecture
 
 .PHONY: fmt
@@ -51,6 +67,11 @@ $(CARGO_DENY):
 generated: ## What is generated under deploy/ is current
 	cargo run --quiet -- manifests --check deploy
 
+.PHONY: check-deploy
+check-deploy: ## The chart and the kustomizations say the same, and fit their schemas and the binary
+	@tools/build.sh deploy
+	cargo test --quiet --test deploy -- --skip servers::
+
 .PHONY: gen
 gen: ## Write the generated files under deploy/
 	cargo run --quiet -- manifests --write deploy
@@ -58,6 +79,18 @@ gen: ## Write the generated files under deploy/
 .PHONY: tools
 tools: ## Build etcd, kube-apiserver, kube-controller-manager and kubectl into the cache, once
 	@tools/build.sh $(KUBERNETES)
+
+.PHONY: image
+image: ## The image, as the OCI archive target/image/gatehouse.tar
+	@IMAGE_PROFILE=$(IMAGE_PROFILE) tools/rootfs.sh target/image/rootfs
+	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null || echo 0)} \
+		tools/image.sh Dockerfile target/image/rootfs $(IMAGE) target/image/gatehouse.tar VERSION=$(VERSION) \
+		REVISION=$$(git describe --always --abbrev=40 --match= --dirty 2>/dev/null || echo unknown)
+	@echo "target/image/gatehouse.tar is $(IMAGE), $$(du -h target/image/gatehouse.tar | cut -f1)"
+
+.PHONY: image-check
+image-check: ## The Dockerfile gives the image that `make image` has made (needs buildah)
+	@tools/image-check.sh
 
 .PHONY: test
 test: ## Everything that runs without a node: pure tests, and a real API server of both versions

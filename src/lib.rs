@@ -9,6 +9,7 @@
 //! - [`certs`]: the certificate that is served, and what others have to trust.
 //! - [`install`]: what the cluster is told about this gate, and that it stays so.
 //! - [`controllers`]: the operator: what works on the objects that were let in.
+//! - [`rights`]: what it may do in a cluster, from which the manifests are printed. Pure.
 
 pub mod api;
 pub mod certs;
@@ -17,5 +18,6 @@ pub mod controllers;
 pub mod install;
 pub mod kinds;
 pub mod review;
+pub mod rights;
 pub mod runtime;
 pub mod server;

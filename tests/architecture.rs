@@ -43,10 +43,13 @@ const EFFECTS: &[&str] = &[
 const PURE: &[&str] = &["src/api", "src/review"];
 
 /// Pure files in folders with effects.
-const PURE_FILES: &[&str] = &["plan.rs", "rotate.rs", "status.rs"];
+const PURE_FILES: &[&str] = &["plan.rs", "rights.rs", "rotate.rs", "status.rs"];
 
 /// The files that each kind has below `src/api`.
 const API_GRID: &[&str] = &["convert", "default", "mod", "status", "v1", "v1alpha1", "validate"];
+
+/// The files that each kind has below `src/controllers` once an operator works it.
+const CONTROLLER_GRID: &[&str] = &["mod", "observe", "plan", "resources", "rights", "status"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -120,6 +123,23 @@ fn every_kind_has_a_file_for_every_concern() {
         .iter()
         .map(|kind| kind.names().kind.to_lowercase())
         .flat_map(|kind| API_GRID.iter().map(move |concern| format!("src/api/{kind}/{concern}")))
+        .filter(|file| {
+            !root().join(format!("{file}.rs")).exists() && !root().join(file).join("mod.rs").exists()
+        })
+        .collect();
+    assert!(missing.is_empty(), "{missing:#?}");
+}
+
+#[test]
+fn every_kind_that_is_worked_has_a_file_for_every_concern() {
+    let kinds = gatehouse::kinds::KINDS.iter().map(|kind| kind.names().kind.to_lowercase());
+    let worked: Vec<_> = kinds.filter(|kind| root().join("src/controllers").join(kind).exists()).collect();
+    assert!(!worked.is_empty());
+    let missing: Vec<_> = worked
+        .iter()
+        .flat_map(|kind| {
+            CONTROLLER_GRID.iter().map(move |concern| format!("src/controllers/{kind}/{concern}"))
+        })
         .filter(|file| {
             !root().join(format!("{file}.rs")).exists() && !root().join(file).join("mod.rs").exists()
         })

@@ -21,6 +21,19 @@ pub fn dns_1035_label(text: &str) -> Result<(), &'static str> {
     )
 }
 
+/// A DNS label as RFC 1123 has it, which namespaces are named by.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn dns_1123_label(text: &str) -> Result<(), &'static str> {
+    if text.len() <= LONGEST_LABEL && is_label(text) {
+        return Ok(());
+    }
+    Err(
+        "must be a DNS-1123 label: lower-case letters, digits and '-', first and last a letter or digit, at most 63 characters, such as my-namespace",
+    )
+}
+
 /// A DNS subdomain as RFC 1123 has it, which most objects are named by.
 ///
 /// # Errors
@@ -84,6 +97,7 @@ mod tests {
         type Rule = fn(&str) -> Result<(), &'static str>;
         let table: &[(Rule, &[&str], &[&str])] = &[
             (dns_1035_label, &["a", "my-cluster", "a1"], &["", "1a", "-a", "a-", "A", "a.b", "a_b", "é"]),
+            (dns_1123_label, &["a", "1-a"], &["", "-a", "a-", "A", "a.b", "a_b"]),
             (dns_1123_subdomain, &["1a", "a.b-c.d"], &["", ".", "a..b", "a.", "A", "a_b", "a/b"]),
             (
                 qualified_name,
@@ -106,6 +120,8 @@ mod tests {
     fn names_have_their_longest() {
         assert!(dns_1035_label(&"a".repeat(63)).is_ok());
         assert!(dns_1035_label(&"a".repeat(64)).is_err());
+        assert!(dns_1123_label(&"a".repeat(63)).is_ok());
+        assert!(dns_1123_label(&"a".repeat(64)).is_err());
         assert!(dns_1123_subdomain(&"a".repeat(253)).is_ok());
         assert!(dns_1123_subdomain(&"a".repeat(254)).is_err());
         assert!(label_value(&"a".repeat(64)).is_err());

@@ -17,6 +17,7 @@ pub mod authority;
 pub mod certificate;
 pub mod files;
 pub mod mint;
+pub mod rights;
 pub mod rotate;
 
 use std::convert::Infallible;

@@ -17,6 +17,7 @@ use tracing::warn;
 
 use super::manifest::Place;
 use super::outcome::Error;
+use super::scope::Realm;
 use crate::runtime::call::{self, call};
 
 /// The label of everything that is made, and its value.
@@ -41,13 +42,17 @@ where
 {
     /// A cache, and the owners of what changes in it; it is filled while that stream is polled. `trim` takes out of
     /// each object what nobody looks at.
-    pub fn watch<Owner>(client: &Client, trim: fn(&mut Child)) -> (Self, BoxStream<'static, ObjectRef<Owner>>)
+    pub fn watch<Owner>(
+        client: &Client,
+        realm: &Realm,
+        trim: fn(&mut Child),
+    ) -> (Self, BoxStream<'static, ObjectRef<Owner>>)
     where
         Owner: Resource<DynamicType = ()> + 'static,
     {
         let (store, writer) = reflector::store();
         let labelled = watcher::Config::default().labels(&format!("{}={}", MANAGED_BY.0, MANAGED_BY.1));
-        let owners = watcher(Api::<Child>::all(client.clone()), labelled)
+        let owners = watcher(realm.api::<Child>(client.clone()), labelled)
             .default_backoff()
             .modify(trim)
             .reflect(writer)

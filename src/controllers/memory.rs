@@ -3,7 +3,7 @@
 //! Guarantees: nothing that matters is here alone; without it a pass is only less precise or does a call too many.
 //! What is forgotten when: with the object.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +25,11 @@ impl<Item: Clone + Default> Memory<Item> {
     /// The object is gone, or there is nothing left to know.
     pub fn forget(&self, uid: &str) {
         self.lock().remove(uid);
+    }
+
+    /// Only these objects are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.lock().retain(|uid, _| uids.contains(uid));
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Item>> {

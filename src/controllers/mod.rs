@@ -10,8 +10,9 @@
 //!
 //! Guarantees: one pass at a time for an object; passes of different objects run side by side, up to a limit; an
 //! object that no release can read holds up no other; a pass that fails is tried again, later and later.
-//! Assumes: nobody else works on these objects. Nothing sees to that yet: run one replica.
-//! Never: writes where nothing has changed; finds its work by polling.
+//! Assumes: nobody else works on these objects; the election of [`crate::runtime::leader`] sees to that.
+//! Never: writes where nothing has changed; finds its work by polling; keeps anything that matters from one term to
+//! the next.
 //!
 //! One folder a kind, with the same files in each: `mod` (reconcile), `observe` (all reads), `plan` (pure), `status`
 //! (pure), `resources` (pure builders).
@@ -21,21 +22,26 @@ pub mod manifest;
 pub mod memory;
 pub mod metrics;
 pub mod outcome;
+pub mod rights;
+pub mod scope;
 pub mod step;
 pub mod tdset;
 
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
+use k8s_openapi::NamespaceResourceScope;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
-use kube::{Api, Client, Resource, ResourceExt as _};
+use kube::{Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{debug, warn};
@@ -44,6 +50,7 @@ use crate::runtime::clock;
 use memory::Memory;
 pub use metrics::Numbers;
 use outcome::{Error, Outcome};
+use scope::{Realm, Scope};
 
 /// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
 /// busy and not yet queueing for long.
@@ -61,13 +68,19 @@ pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 /// A kind that is worked on.
 pub trait Controlled: Send + Sync + Sized + 'static {
     /// The kind, in the stored version: what is watched is not converted.
-    type Object: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static;
+    type Object: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Send
+        + Sync
+        + 'static;
 
     /// The controller's name in logs, metrics and events.
     const NAME: &'static str;
 
     /// What the passes need, and the objects whose parts have changed, from watches of those parts.
-    fn start(client: Client, numbers: &Numbers) -> (Self, Triggers<Self::Object>);
+    fn start(client: Client, realm: &Realm, numbers: &Numbers) -> (Self, Triggers<Self::Object>);
 
     /// Resolves when passes can run; false when they never will. Called once: a store wakes only the last of those
     /// who wait for it.
@@ -81,6 +94,9 @@ pub trait Controlled: Send + Sync + Sized + 'static {
 
     /// The object of that uid is gone.
     fn forget(&self, uid: &str);
+
+    /// Only the objects of these uids are left.
+    fn forget_all_but(&self, uids: &HashSet<String>);
 }
 
 struct Context<Kind> {
@@ -89,15 +105,31 @@ struct Context<Kind> {
     numbers: Numbers,
     /// Whether passes can run.
     ready: watch::Sender<bool>,
+    /// The objects of the list that the watch is reading.
+    listed: Mutex<HashSet<String>>,
 }
 
 impl<Kind: Controlled> Context<Kind> {
+    /// Forgets who is gone: who was deleted, and who is not in a list that was read anew, for its deletion was not
+    /// seen.
     fn heed(&self, event: &Event<Watched<Kind::Object>>) {
-        if let Event::Delete(object) = event
-            && let Some(uid) = &object.meta().uid
-        {
-            self.kind.forget(uid);
-            self.failures.forget(uid);
+        let listed = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);
+        let uid = |object: &Watched<Kind::Object>| object.meta().uid.clone();
+        match event {
+            Event::Delete(object) => {
+                if let Some(uid) = uid(object) {
+                    self.kind.forget(&uid);
+                    self.failures.forget(&uid);
+                }
+            }
+            Event::Init => listed().clear(),
+            Event::InitApply(object) => listed().extend(uid(object)),
+            Event::InitDone => {
+                let listed = std::mem::take(&mut *listed());
+                self.kind.forget_all_but(&listed);
+                self.failures.forget_all_but(&listed);
+            }
+            Event::Apply(_) => {}
         }
     }
 
@@ -136,20 +168,42 @@ fn named<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
 }
 
-/// Works on all objects of a kind until `stop` resolves, and then until the passes that run have ended. `ready` is
-/// called when the first pass can run. Dropping the future cancels the passes.
+/// Works on all objects of a kind within `scope` until `stop` resolves, and then until the passes that run have ended.
+/// `ready` is called when passes can run everywhere. Dropping the future cancels the passes.
 pub async fn run<Kind: Controlled>(
     client: Client,
+    scope: &Scope,
     numbers: Numbers,
-    ready: impl FnOnce() + Send,
+    ready: impl Fn() + Send + Sync,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
-    let (kind, triggers) = Kind::start(client.clone(), &numbers);
-    let context =
-        Arc::new(Context { kind, failures: Memory::default(), numbers, ready: watch::Sender::new(false) });
+    let (realms, stop) = (scope.realms(), stop.shared());
+    let left = AtomicUsize::new(realms.len());
+    let ready = || {
+        if left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            ready();
+        }
+    };
+    let runs = realms
+        .iter()
+        .map(|realm| run_in::<Kind>(client.clone(), realm, numbers.clone(), ready, stop.clone()));
+    future::join_all(runs).await;
+}
+
+/// The same in one realm.
+async fn run_in<Kind: Controlled>(
+    client: Client,
+    realm: &Realm,
+    numbers: Numbers,
+    ready: impl FnOnce() + Send,
+    stop: impl Future<Output = ()> + Send + Sync + 'static,
+) {
+    let (kind, triggers) = Kind::start(client.clone(), realm, &numbers);
+    let (failures, listed) = (Memory::default(), Mutex::default());
+    let context = Arc::new(Context { kind, failures, numbers, ready: watch::Sender::new(false), listed });
     let (store, writer) = reflector::store();
     let heeding = Arc::clone(&context);
-    let objects = watcher(Api::<Watched<Kind::Object>>::all(client), watcher::Config::default())
+    let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
         .default_backoff()
         .modify(|object| object.managed_fields_mut().clear())
         .inspect(move |event| {
@@ -168,7 +222,7 @@ pub async fn run<Kind: Controlled>(
     let passes = Controller::for_stream(objects, store.clone())
         .with_config(Config::default().concurrency(CONCURRENCY))
         .reconcile_on(triggers)
-        .graceful_shutdown_on(stop.shared())
+        .graceful_shutdown_on(stop)
         .run(
             |object, context: Arc<Context<Kind>>| context.pass(object),
             |object, error, context| context.failed(&object, error),

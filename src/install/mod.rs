@@ -10,18 +10,31 @@
 //! Guarantees: nothing in the cluster points at a gate that did not answer its own call; writing what is there
 //! already changes nothing, not even a resource version, so that a restart resets no watch; afterwards
 //! [`guard`] keeps it so.
-//! Never: removes anything. To uninstall: delete both configurations named `gatehouse`; then, to keep the objects,
-//! set `spec.conversion.strategy` of each definition to `None` once all are stored as v1, or, to lose them, delete
-//! the definitions; only then stop the gate. While definitions point at a gate that is gone, their objects can be
-//! neither read nor deleted, and namespaces that hold some are stuck.
+//! Never: removes anything.
+//!
+//! To uninstall, delete what deployed gatehouse. With `--cluster-role` both webhook configurations belong to its
+//! ClusterRole, and the garbage collector removes them with it, also while the gate still runs: without its rights it
+//! puts nothing back. Without that option, delete both configurations named `gatehouse` first: while they point at a
+//! gate that is gone, no object of our kinds can be written or deleted, and namespaces that hold some are stuck.
+//!
+//! The definitions stay, and with them the objects. They point at a gate that is gone, which matters to who asks for
+//! another version than the stored one. In v1, objects that are stored as v1 are read, listed, written and deleted as
+//! ever, and their namespaces go (a test does all that); in v1alpha1 nothing can be asked for; an object whose
+//! managed fields are of v1alpha1 loses them when it is written. Objects still stored as v1alpha1 can be neither read
+//! nor deleted: write them again before. Schemas and CEL rules hold on. Installed again, gatehouse takes all of it up.
+//! To lose the objects as well, delete the definitions, before or after.
 
 pub mod address;
 pub mod apply;
 pub mod definitions;
 pub mod guard;
+pub mod owner;
 pub mod probe;
+pub mod rights;
+pub mod served;
 pub mod webhooks;
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -50,9 +63,22 @@ pub struct Plan {
     pub address: Address,
     /// The namespace that the gate itself runs in, which it does not judge; none outside a cluster.
     pub own_namespace: Option<String>,
+    /// The namespaces whose objects it judges; none for all.
+    pub namespaces: BTreeSet<String>,
+    /// The ClusterRole that owns the webhook configurations, so that they go with it; none for nobody.
+    pub cluster_role: Option<String>,
     /// What the API server has to trust; none where somebody else writes that (cert-manager's injector), or where
     /// the certificate is publicly trusted.
     pub bundle: Option<Bundle>,
+}
+
+impl Plan {
+    /// A gate at that address for all namespaces, with a bundle and an owner that others see to.
+    #[must_use]
+    pub const fn at(address: Address) -> Self {
+        let namespaces = BTreeSet::new();
+        Self { address, own_namespace: None, namespaces, cluster_role: None, bundle: None }
+    }
 }
 
 /// Installing failed.
@@ -64,6 +90,9 @@ pub enum Error {
     /// An object could not be written, or is not served.
     #[error(transparent)]
     Apply(#[from] apply::Error),
+    /// The owner of the webhook configurations is not known.
+    #[error(transparent)]
+    Owner(#[from] owner::Error),
 }
 
 /// Installs all there is, in the order in which each step may rely on the one before.
@@ -81,7 +110,7 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
 }
 
 /// Writes everything again as far as it differs; whether anything did.
-async fn restore(client: &Client, plan: &Plan) -> Result<bool, apply::Error> {
+async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
     let policy = Policy::UnlessOtherRelease;
     let definitions = write_definitions(client, plan, policy).await?;
     let configurations = write_configurations(client, plan, policy).await?;
@@ -97,12 +126,16 @@ async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Resu
     Ok(written)
 }
 
-async fn write_configurations(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {
+async fn write_configurations(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, Error> {
+    let owner = owner::of(client, plan).await?;
     let resources = webhooks::resources();
     let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
     let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
-    let first = apply(&mutating, &webhooks::mutating(plan, &resources), policy).await?;
-    let second = apply(&validating, &webhooks::validating(plan, &resources), policy).await?;
+    let first =
+        apply(&mutating, &owner::owned(webhooks::mutating(plan, &resources), owner.as_ref()), policy).await?;
+    let second =
+        apply(&validating, &owner::owned(webhooks::validating(plan, &resources), owner.as_ref()), policy)
+            .await?;
     Ok([first, second].contains(&Applied::Written))
 }
 

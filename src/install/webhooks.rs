@@ -111,17 +111,19 @@ fn rule(versions: &[Version], operations: &[&str], resources: Vec<String>) -> Ru
     }
 }
 
-/// Every namespace but the gate's own: what it needs to come up must not need it. Written out even when empty, so
-/// that a selector which somebody else sets is taken back.
+/// Every namespace but the gate's own: what it needs to come up must not need it. Of these, only those that are
+/// worked, where not all are. Written out even when empty, so that a selector which somebody else sets is taken back.
 fn namespaces(plan: &Plan) -> LabelSelector {
-    let own = plan.own_namespace.as_ref().map(|namespace| {
-        vec![LabelSelectorRequirement {
-            key: "kubernetes.io/metadata.name".to_owned(),
-            operator: "NotIn".to_owned(),
-            values: Some(vec![namespace.clone()]),
-        }]
-    });
-    LabelSelector { match_expressions: own, match_labels: None }
+    let requirement = |operator: &str, values: Vec<String>| LabelSelectorRequirement {
+        key: "kubernetes.io/metadata.name".to_owned(),
+        operator: operator.to_owned(),
+        values: Some(values),
+    };
+    let own = plan.own_namespace.iter().map(|own| requirement("NotIn", vec![own.clone()]));
+    let worked =
+        (!plan.namespaces.is_empty()).then(|| requirement("In", plan.namespaces.iter().cloned().collect()));
+    let all: Vec<_> = own.chain(worked).collect();
+    LabelSelector { match_expressions: (!all.is_empty()).then_some(all), match_labels: None }
 }
 
 /// Leaves out updates that change nothing which is judged: finalizers, owners, managed fields.

@@ -1,4 +1,4 @@
-//! What runs: tasks, readiness, shutdown, time, logs and metrics.
+//! What runs: tasks, readiness, leadership, shutdown, time, logs and metrics.
 //!
 //! Guarantees: every task is known by name and joined; who is not ready is listed; a shutdown drains first and
 //! stops second. Assumes: one multi-threaded tokio runtime. Never: knows what the tasks are for.
@@ -7,6 +7,7 @@
 
 pub mod call;
 pub mod clock;
+pub mod leader;
 pub mod metrics;
 pub mod readiness;
 pub mod signals;

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use tokio::task::JoinError;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::task::TaskTracker;
+
+use super::supervisor::Ending;
 
 /// A group of tasks that its owner can wait for.
 #[derive(Clone, Debug, Default)]
@@ -37,6 +39,33 @@ impl Tasks {
     pub async fn ended(&self) {
         self.0.close();
         self.0.wait().await;
+    }
+}
+
+/// One task that is cancelled when this is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct Cancellable(JoinSet<Ending>);
+
+impl Cancellable {
+    /// Runs `task` beside its owner.
+    pub(crate) fn spawn(task: impl Future<Output = Ending> + Send + 'static) -> Self {
+        let mut set = JoinSet::new();
+        set.spawn(task);
+        Self(set)
+    }
+
+    /// Waits until it has ended; a panic in it is an ending like another.
+    ///
+    /// # Errors
+    /// What it failed with.
+    pub(crate) async fn ended(&mut self) -> Ending {
+        let ended = self.0.join_next().await.unwrap_or(Ok(Ok(())));
+        ended.unwrap_or_else(|_: JoinError| Err(Panicked.into()))
+    }
+
+    /// Ends it where it stands, and waits until nothing of it runs any more.
+    pub(crate) async fn cancel(mut self) {
+        self.0.shutdown().await;
     }
 }
 

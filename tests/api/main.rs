@@ -20,6 +20,7 @@ mod ancestors;
 mod conversion;
 mod corpus;
 mod direct;
+mod leader;
 mod lifecycle;
 mod support;
 mod tdset;
@@ -61,7 +62,7 @@ const MODULES: &[Module] = &[
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 
-const ALONE: &[(&str, &[Alone])] = &[("lifecycle", lifecycle::TESTS)];
+const ALONE: &[(&str, &[Alone])] = &[("leader", leader::TESTS), ("lifecycle", lifecycle::TESTS)];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -225,10 +225,20 @@ impl Gate {
     }
 
     /// Starts gatehouse with these words, and waits until it listens. It ends when this process does: a shell
-    /// reads from a pipe that we hold, and kills it when the pipe breaks.
+    /// reads from a pipe that we hold, and kills it when the pipe breaks. The shell ends when gatehouse does, and as
+    /// it did.
     pub fn spawn(folder: &Path, kubeconfig: Option<&Path>, words: &[&str]) -> Result<Self, String> {
-        const SCRIPT: &str =
-            r#"exec 3<&0; "$@" </dev/null >/dev/null 3<&- & echo $!; (read -r _ <&3; kill -9 $!) & wait $!"#;
+        const SCRIPT: &str = r#"
+            exec 3<&0
+            "$@" </dev/null >/dev/null 3<&- &
+            gate=$!
+            echo $gate
+            (read -r _ <&3; kill -9 $gate) >/dev/null 2>&1 &
+            watcher=$!
+            wait $gate
+            code=$?
+            kill $watcher
+            exit $code"#;
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let log = folder.join(format!("gatehouse-{}.log", NEXT.fetch_add(1, Ordering::Relaxed)));
         let file = File::create(&log).map_err(|error| error.to_string())?;
@@ -284,9 +294,23 @@ impl Gate {
     }
 
     /// Ends it as an update would, and waits until it has drained; whether it ended well.
-    pub fn stop(mut self) -> bool {
+    pub fn stop(self) -> bool {
+        self.terminate();
+        self.ended_well()
+    }
+
+    /// Asks it to end.
+    pub fn terminate(&self) {
         self.signal("-TERM");
-        self.shell.wait().expect("the shell ends").success()
+    }
+
+    /// Waits until it has ended; whether it ended well.
+    pub fn ended_well(mut self) -> bool {
+        // Waiting would close the pipe.
+        let pipe = self.shell.stdin.take();
+        let ended = self.shell.wait().expect("the shell ends");
+        drop(pipe);
+        ended.success()
     }
 }
 

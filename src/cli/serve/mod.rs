@@ -1,31 +1,31 @@
 //! `gatehouse serve`: the process, as a table of contents.
 //!
 //! ```text
-//! certificate ─▶ listener ─▶ self-probe ─▶ definitions ─▶ webhook configurations ─▶ controllers
+//! certificate ─▶ listener ─┬▶ self-probe ─▶ definitions ─▶ webhook configurations ─▶ election ─▶ controllers
+//!                          └▶ ready, once the definitions are served
 //! ```
 //!
 //! Where it listens is in one log line, `serving`, with the fields `address` and `health`: port 0 takes a free port,
-//! and that line is where to read it. A second line, `installed`, follows when the cluster points at this gate.
-//! The gate serves whatever becomes of the rest: what follows it is started again when it fails.
+//! and that line is where to read it. A second line, `installed`, follows when the cluster points at this gate, and
+//! `leading` when this replica does the operator's work. The gate serves whatever becomes of the rest: what follows it
+//! is started again when it fails.
 
+mod cluster;
 mod options;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use kube::Client;
-use tokio::sync::watch;
 use tracing::info;
 
 use super::Failure;
 use crate::certs::{self, Handle, Publisher, Source};
-use crate::controllers::{self, Controlled, Numbers, tdset};
-use crate::install::guard::run_drift_guard;
-use crate::install::{self, Plan};
+use crate::controllers::Numbers;
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
-use crate::runtime::{Metrics, Supervisor, clock};
+use crate::runtime::{Metrics, Supervisor, clock, leader};
 use crate::server::{Config, Health, Rules, ServedCertificate, Server};
+use cluster::Cluster;
 pub use options::Options;
 
 /// Why serving could not begin.
@@ -33,10 +33,6 @@ pub use options::Options;
 enum Error {
     #[error("failed to listen on {address}")]
     Health { address: SocketAddr, source: std::io::Error },
-    #[error(
-        "unable to find a Kubernetes API: expected KUBECONFIG or a pod's service account, or --webhook-only"
-    )]
-    NoCluster { source: Box<dyn std::error::Error + Send + Sync> },
 }
 
 /// Serves until a signal ends it.
@@ -57,8 +53,11 @@ pub fn run(options: Options) -> Result<(), Failure> {
 
 async fn serve(options: Options) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let numbers = Numbers::default();
-    let metrics = Metrics::new(|registry| numbers.register(registry));
+    let (numbers, elections) = (Numbers::default(), leader::Numbers::default());
+    let metrics = Metrics::new(|registry| {
+        numbers.register(registry);
+        elections.register(registry);
+    });
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
@@ -80,9 +79,11 @@ async fn serve(options: Options) -> Result<(), Failure> {
     if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
         keep_certificate(&supervisor, source, publisher);
     } else {
-        let cluster = cluster(&options, &supervisor, listener, publisher).await?;
-        let installed = keep_installed(&supervisor, &cluster, listener, certificates);
-        keep_working::<tdset::Operator>(&supervisor, &cluster.client, &numbers, installed);
+        let cluster = Cluster::find(&options, listener, certificates).await?;
+        keep_certificate(&supervisor, cluster.source(&options), publisher);
+        cluster.await_definitions(&supervisor);
+        let installed = cluster.keep_installed(&supervisor);
+        cluster.keep_working(&supervisor, numbers, elections, installed);
     }
     Ok(supervisor.run(async || signals.next().await).await?)
 }
@@ -116,79 +117,6 @@ fn keep_certificate(supervisor: &Supervisor, source: Source, publisher: Publishe
         tokio::select! {
             never = source.run(publisher) => match never {},
             () = life.stopping() => Ok(()),
-        }
-    });
-}
-
-/// The cluster that this gate stands before.
-struct Cluster {
-    client: Client,
-    plan: Plan,
-}
-
-/// Finds the Kubernetes API, and with it a source of certificates.
-async fn cluster(
-    options: &Options,
-    supervisor: &Supervisor,
-    listener: SocketAddr,
-    publisher: Publisher,
-) -> Result<Cluster, Failure> {
-    let client = Client::try_default().await.map_err(|source| Error::NoCluster { source: source.into() })?;
-    let address = options.address(listener)?;
-    let source = options.mounted().unwrap_or_else(|| options.authority(client.clone(), address.names()));
-    keep_certificate(supervisor, source, publisher);
-    Ok(Cluster { client, plan: Plan { address, own_namespace: options.own_namespace(), bundle: None } })
-}
-
-/// Installs, and then guards what is installed. What it returns turns true at the first time.
-fn keep_installed(
-    supervisor: &Supervisor,
-    cluster: &Cluster,
-    listener: SocketAddr,
-    certificates: Handle,
-) -> watch::Receiver<bool> {
-    let (client, plan) = (cluster.client.clone(), cluster.plan.clone());
-    let (installed, once_installed) = watch::channel(false);
-    supervisor.restarted("installation", move |life| {
-        let (client, mut plan) = (client.clone(), plan.clone());
-        let (mut certificates, installed) = (certificates.clone(), installed.clone());
-        async move {
-            tokio::select! {
-                () = certificates.served() => {}
-                () = life.stopping() => return Ok(()),
-            }
-            plan.bundle = certificates.fresh().await.facts.bundle;
-            install::install(&client, &plan, listener).await?;
-            info!(address = %plan.address, "installed");
-            life.ready().set();
-            installed.send_replace(true);
-            tokio::select! {
-                never = run_drift_guard(client, plan, certificates) => match never {},
-                () = life.stopping() => Ok(()),
-            }
-        }
-    });
-    once_installed
-}
-
-/// Works on the objects of a kind, once it is served.
-fn keep_working<Kind: Controlled>(
-    supervisor: &Supervisor,
-    client: &Client,
-    numbers: &Numbers,
-    installed: watch::Receiver<bool>,
-) {
-    let (client, numbers) = (client.clone(), numbers.clone());
-    supervisor.restarted(Kind::NAME, move |life| {
-        let (client, numbers, mut installed) = (client.clone(), numbers.clone(), installed.clone());
-        async move {
-            tokio::select! {
-                _ = installed.wait_for(|installed| *installed) => {}
-                () = life.stopping() => return Ok(()),
-            }
-            let ready = life.ready().clone();
-            controllers::run::<Kind>(client, numbers, move || ready.set(), life.stopping()).await;
-            Ok(())
         }
     });
 }

@@ -4,7 +4,7 @@
 //! the queue knows no order among them and the counts still to be written. So whoever is not due gives way to whoever
 //! is. Nobody waits for long: a count that is due for more than [`PATIENCE`] has met with some obstacle.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
@@ -40,6 +40,13 @@ impl Agenda {
             entries.times.insert(Arc::clone(&uid), time);
             entries.order.insert((time, uid));
         }
+    }
+
+    /// Only these objects are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.times.retain(|uid, _| uids.contains(&**uid));
+        entries.order.retain(|(_, uid)| uids.contains(&**uid));
     }
 
     /// Whether a pass over the object has to wait, for others are due and it is not. One that is due is so no more.
@@ -85,6 +92,9 @@ mod tests {
         assert!(agenda.gives_way("a", second(130)));
         assert!(!agenda.gives_way("a", second(131)));
         agenda.expect("gone", None);
+        assert!(!agenda.gives_way("a", second(110)));
+        agenda.expect("gone-unseen", Some(second(100)));
+        agenda.forget_all_but(&HashSet::from(["a".to_owned()]));
         assert!(!agenda.gives_way("a", second(110)));
     }
 }

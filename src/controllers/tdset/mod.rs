@@ -12,9 +12,11 @@ mod agenda;
 mod observe;
 mod plan;
 mod resources;
+pub mod rights;
 mod status;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,6 +30,7 @@ use tracing::warn;
 use super::cache::Cache;
 use super::memory::Memory;
 use super::outcome::{Class, Error, Outcome};
+use super::scope::Realm;
 use super::step::{Interpreter, Step};
 use super::{Controlled, Numbers, Triggers, Watched};
 use crate::api::tdset::v1::{PastTransition, TDSet, TDSetStatus};
@@ -75,9 +78,9 @@ impl Controlled for Operator {
 
     const NAME: &'static str = "tdset";
 
-    fn start(client: Client, numbers: &Numbers) -> (Self, Triggers<TDSet>) {
-        let (deployments, of_deployments) = Cache::watch(&client, view::trim_deployment);
-        let (services, of_services) = Cache::watch(&client, view::trim_service);
+    fn start(client: Client, realm: &Realm, numbers: &Numbers) -> (Self, Triggers<TDSet>) {
+        let (deployments, of_deployments) = Cache::watch(&client, realm, view::trim_deployment);
+        let (services, of_services) = Cache::watch(&client, realm, view::trim_service);
         let operator = Self {
             interpreter: Interpreter::new(client.clone(), MANAGER),
             client,
@@ -123,6 +126,11 @@ impl Controlled for Operator {
     fn forget(&self, uid: &str) {
         self.memory.forget(uid);
         self.agenda.expect(uid, None);
+    }
+
+    fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.memory.forget_all_but(uids);
+        self.agenda.forget_all_but(uids);
     }
 }
 

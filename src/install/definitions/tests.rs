@@ -8,11 +8,7 @@ fn a_definition_keeps_what_it_has_and_gets_a_conversion() {
     let mut definition = CustomResourceDefinition::default();
     definition.metadata.name = Some("tdsets.gatehouse.dev".to_owned());
     definition.metadata.annotations = Some([("a".to_owned(), "b".to_owned())].into());
-    let plan = Plan {
-        address: Address::from_url("https://[::1]:9443/").unwrap(),
-        own_namespace: None,
-        bundle: None,
-    };
+    let plan = Plan::at(Address::from_url("https://[::1]:9443/").unwrap());
     let definition = with_conversion(definition, &plan);
     assert_eq!(definition.metadata.name.as_deref(), Some("tdsets.gatehouse.dev"));
     let annotations = definition.metadata.annotations.unwrap();

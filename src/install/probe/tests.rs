@@ -51,11 +51,8 @@ fn gate(body: &[u8]) -> Vec<u8> {
 }
 
 fn plan(authority: &Authority) -> Plan {
-    Plan {
-        address: Address::Url { host: "localhost".to_owned(), port: 9443 },
-        own_namespace: None,
-        bundle: Bundle::of([authority.certificate().clone()]),
-    }
+    let bundle = Bundle::of([authority.certificate().clone()]);
+    Plan { bundle, ..Plan::at(Address::Url { host: "localhost".to_owned(), port: 9443 }) }
 }
 
 fn authority() -> Authority {

@@ -25,16 +25,14 @@ fn in_cluster() -> Plan {
             port: 443,
         },
         own_namespace: Some("gatehouse-system".to_owned()),
+        namespaces: std::collections::BTreeSet::new(),
+        cluster_role: None,
         bundle: Some(bundle()),
     }
 }
 
 fn outside() -> Plan {
-    Plan {
-        address: Address::from_url("https://127.0.0.1:9443").unwrap(),
-        own_namespace: None,
-        bundle: Some(bundle()),
-    }
+    Plan { bundle: Some(bundle()), ..Plan::at(Address::from_url("https://127.0.0.1:9443").unwrap()) }
 }
 
 fn hook(configuration: &impl serde::Serialize) -> Value {
@@ -140,6 +138,22 @@ fn outside_of_a_cluster_the_url_is_called_and_no_namespace_left_out() {
         assert_eq!(hook["clientConfig"]["url"], format!("https://127.0.0.1:9443{path}"));
         assert_eq!(hook["clientConfig"].get("service"), None);
         assert_eq!(hook["namespaceSelector"], json!({}));
+    }
+}
+
+#[test]
+fn where_some_namespaces_are_worked_only_their_objects_are_judged() {
+    let namespaces = ["depot", "shop"].map(str::to_owned).into();
+    let plan = Plan { namespaces, ..in_cluster() };
+    for hook in [hook(&validating(&plan, &kinds())), hook(&mutating(&plan, &kinds()))] {
+        let key = "kubernetes.io/metadata.name";
+        assert_eq!(
+            hook["namespaceSelector"],
+            json!({"matchExpressions": [
+                {"key": key, "operator": "NotIn", "values": ["gatehouse-system"]},
+                {"key": key, "operator": "In", "values": ["depot", "shop"]},
+            ]})
+        );
     }
 }
 

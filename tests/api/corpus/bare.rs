@@ -39,7 +39,7 @@ impl Bare {
         let cluster = ControlPlane::start(&options).unwrap_or_else(|error| panic!("{error}"));
         let (converter, bundle) = converter(&cluster);
         let address = Address::Url { host: "127.0.0.1".to_owned(), port: converter.address.port() };
-        let plan = Plan { address, own_namespace: None, bundle: Some(bundle) };
+        let plan = Plan { bundle: Some(bundle), ..Plan::at(address) };
         let direct = Direct::new(cluster.kubeconfig());
         Self { direct, plan, _converter: converter, cluster }
     }

@@ -2,13 +2,14 @@
 
 use std::{
     fs::{self, OpenOptions},
+    io::Write,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, ExitStatus, Stdio},
     time::Duration,
 };
 
-use crate::{Error, ProcessId, reaper::Reaper};
+use crate::{Error, ProcessId, process::Signal, reaper::Reaper};
 
 const TAIL_LINES: usize = 15;
 const TAIL_COLUMNS: usize = 400;
@@ -32,7 +33,12 @@ impl Component {
     ) -> Result<Self, Error> {
         let log = folder.join(format!("{label}.log"));
         let mut child = start_detached(command, &log)?;
-        let process = match ProcessId::of(child.id()).and_then(|id| reaper.watch(&id).map(|()| id)) {
+        let known = ProcessId::of(child.id()).and_then(|id| {
+            reaper.watch(&id)?;
+            record(folder, label, &id)?;
+            Ok(id)
+        });
+        let process = match known {
             Ok(process) => process,
             Err(error) => {
                 let _ = child.kill();
@@ -100,10 +106,25 @@ impl Component {
 impl Drop for Component {
     fn drop(&mut self) {
         if let Some(child) = &mut self.child {
+            if self.process.runs() {
+                let _ = self.process.signal(Signal::Kill); // the group: some wait for what they started inside
+            }
             let _ = child.kill();
             let _ = child.wait();
         }
     }
+}
+
+/// Adds a line to the file `pids`, by which a cluster can be cleared away when nobody is left who knows it.
+pub(crate) fn record(folder: &Path, label: &str, process: &ProcessId) -> Result<(), Error> {
+    let path = folder.join("pids");
+    let line = format!("{} {} {label}\n", process.pid(), process.started());
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(&path)
+        .and_then(|mut file| file.write_all(line.as_bytes()))
+        .map_err(Error::io(format!("writing {}", path.display())))
 }
 
 /// Starts a command that leads a process group, reads nothing and appends what it says to `log`.

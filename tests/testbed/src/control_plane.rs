@@ -1,9 +1,11 @@
-//! The control plane as tests hold it.
+//! The control plane, or with a node the whole cluster, as tests hold it.
+
+mod node;
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     sync::{
         Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU32, Ordering},
@@ -15,11 +17,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Options, ProcessId,
+    command::run,
     component::Component,
     files::{own_folder, private_folder, remove_folder},
     kubeconfig::{self, Cluster, User},
-    launch::{self, Plan, Running},
+    launch::Running,
+    node::{Ground, Parts},
+    plan::Plan,
     reaper::Reaper,
+    teardown,
     tools::Tools,
 };
 
@@ -57,6 +63,7 @@ struct Ours {
 #[derive(Debug)]
 struct State {
     running: Running,
+    ground: Option<Ground>,
     reaper: Reaper,
 }
 
@@ -85,16 +92,25 @@ impl ControlPlane {
         if let Some(kubeconfig) = &options.existing {
             return Self::existing(kubeconfig, options.folder.as_deref(), tools);
         }
+        let parts = if options.node { Some(Parts::find(&tools)?) } else { None };
         let folder = own_folder(options.folder.as_deref())?;
         let mut reaper = Reaper::start((!options.keep).then_some(folder.as_path()))?;
-        let mut plan = Plan::new(options, &tools, &folder)?;
+        teardown::record_boot(&folder)?;
+        let mut ground = None;
+        if options.node {
+            let name = options.name.as_deref().unwrap_or("unnamed");
+            ground = Some(Ground::lay(&folder, name, &mut reaper)?);
+        }
+        let node = parts.zip(ground.as_ref().map(|ground| ground.site.clone()));
+        let mut plan = Plan::new(options, &tools, &folder, node)?;
         let running = plan.launch(&mut reaper)?;
+        let state = State { running, ground, reaper };
         Ok(Self {
             kubeconfig: plan.kubeconfig(),
             cluster: plan.cluster(),
             user: plan.admin(),
             kubectl: tools.path("kubectl"),
-            kind: Kind::Ours(Box::new(Ours { plan, state: Mutex::new(Some(State { running, reaper })) })),
+            kind: Kind::Ours(Box::new(Ours { plan, state: Mutex::new(Some(state)) })),
             folder,
             tools,
             kubeconfigs: AtomicU32::new(0),
@@ -107,7 +123,7 @@ impl ControlPlane {
             .map_err(Error::io(format!("finding {}", kubeconfig.display())))?;
         let program = tools.any_kubectl();
         let folder = own_folder(folder)?;
-        let mut command = launch::kubectl(&program, &kubeconfig, &folder);
+        let mut command = kubeconfig::kubectl(&program, &kubeconfig, &folder);
         command.args(["config", "view", "--minify", "--flatten", "--raw", "--output=json"]);
         let parsed = run(&mut command).and_then(|text| {
             kubeconfig::parse(&text).map_err(|source| Error::BadRecord { path: kubeconfig.clone(), source })
@@ -168,7 +184,7 @@ impl ControlPlane {
     /// kubectl with a kubeconfig of this control plane.
     #[must_use]
     pub fn kubectl_as(&self, kubeconfig: &Path) -> Command {
-        launch::kubectl(&self.kubectl, kubeconfig, &self.folder)
+        kubeconfig::kubectl(&self.kubectl, kubeconfig, &self.folder)
     }
 
     /// etcdctl against its etcd, unless others run it.
@@ -222,8 +238,10 @@ impl ControlPlane {
             return Vec::new();
         };
         let state = lock(&ours.state);
+        let ground = state.iter().filter_map(|state| state.ground.as_ref()?.holder());
         let components = state.iter().flat_map(|state| state.running.components());
-        components
+        ground
+            .chain(components)
             .map(|component| RunningProcess {
                 label: component.label().to_owned(),
                 id: component.process().clone(),
@@ -238,11 +256,8 @@ impl ControlPlane {
     /// # Errors
     /// The cluster is one of others, or the process outlives being killed.
     pub fn stop_api_server(&self) -> Result<(), Error> {
-        self.with_state(|plan, state| {
-            let stopped =
-                state.running.api_server.take().map_or(Ok(()), |component| component.stop(API_SERVER_GRACE));
-            plan.record(&state.running)?;
-            stopped
+        self.with_state(|_, state| {
+            state.running.api_server.take().map_or(Ok(()), |component| component.stop(API_SERVER_GRACE))
         })
     }
 
@@ -251,9 +266,9 @@ impl ControlPlane {
     /// # Errors
     /// The cluster is one of others.
     pub fn kill_api_server(&self) -> Result<(), Error> {
-        self.with_state(|plan, state| {
+        self.with_state(|_, state| {
             drop(state.running.api_server.take());
-            plan.record(&state.running)
+            Ok(())
         })
     }
 
@@ -267,7 +282,7 @@ impl ControlPlane {
                 let component: Component = plan.relaunch_api_server(&mut state.reaper)?;
                 state.running.api_server = Some(component);
             }
-            plan.record(&state.running)
+            Ok(())
         })
     }
 
@@ -289,11 +304,14 @@ impl ControlPlane {
         let Kind::Ours(ours) = &self.kind else {
             return Ok(());
         };
-        let Some(State { running, reaper }) = lock(&ours.state).take() else {
+        let Some(State { running, ground, reaper }) = lock(&ours.state).take() else {
             return Ok(());
         };
         reaper.release()?;
         running.let_go();
+        if let Some(ground) = ground {
+            ground.let_go();
+        }
         Ok(())
     }
 
@@ -330,17 +348,4 @@ impl fmt::Display for ControlPlane {
 
 fn lock(state: &Mutex<Option<State>>) -> MutexGuard<'_, Option<State>> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs a kubectl and takes what it says.
-fn run(command: &mut Command) -> Result<String, Error> {
-    let output = command.stdin(Stdio::null()).output().map_err(Error::io("running kubectl"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
-    }
-    let arguments: Vec<_> = command.get_args().map(|argument| argument.to_string_lossy()).collect();
-    Err(Error::Kubectl {
-        arguments: arguments.join(" "),
-        stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    })
 }

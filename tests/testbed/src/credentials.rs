@@ -1,4 +1,4 @@
-//! The keys, certificates and tokens of one control plane. Nothing of them is known to any other.
+//! The keys, certificates and tokens of one cluster. Nothing of them is known to any other.
 
 use std::path::{Path, PathBuf};
 
@@ -12,16 +12,49 @@ use crate::{
     files::{random_hex, write_private},
 };
 
-/// The names that the API server is reached under; the address is the first of the service range.
-const API_SERVER_NAMES: [&str; 7] = [
+/// The names that the API server is reached under, beside its addresses.
+const API_SERVER_NAMES: [&str; 6] = [
     "127.0.0.1",
     "localhost",
-    "10.96.0.1",
     "kubernetes",
     "kubernetes.default",
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 ];
+
+/// Who a component speaks as. Kubernetes has built-in rights for these names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Identity {
+    Administrator,
+    ControllerManager,
+    Scheduler,
+    Kubelet,
+    Proxy,
+    Dns,
+}
+
+impl Identity {
+    const ALL: [Self; 6] = [
+        Self::Administrator,
+        Self::ControllerManager,
+        Self::Scheduler,
+        Self::Kubelet,
+        Self::Proxy,
+        Self::Dns,
+    ];
+
+    /// The name of the user, and the group that it is in, if any.
+    fn user(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Administrator => ("admin", "system:masters"),
+            Self::ControllerManager => ("system:kube-controller-manager", ""),
+            Self::Scheduler => ("system:kube-scheduler", ""),
+            Self::Kubelet => ("system:node:node", "system:nodes"),
+            Self::Proxy => ("system:kube-proxy", ""),
+            Self::Dns => ("system:coredns", ""),
+        }
+    }
+}
 
 /// Paths of the files that the components take, and what kubeconfigs need of them.
 #[derive(Debug)]
@@ -32,12 +65,13 @@ pub(crate) struct Credentials {
     pub(crate) api_server: Pair,
     /// etcd's own, and that of its only client: both ends are sure of each other whatever port they meet on.
     pub(crate) etcd: Pair,
+    /// What the API server shows to the kubelet, for logs and exec.
+    pub(crate) kubelet_client: Pair,
     /// Signs the tokens of ServiceAccounts, and judges them.
     pub(crate) service_account_key: PathBuf,
     pub(crate) service_account_public_key: PathBuf,
     pub(crate) tokens: PathBuf,
-    pub(crate) admin_token: String,
-    pub(crate) controller_manager_token: String,
+    token_of: Vec<(Identity, String)>,
 }
 
 /// A certificate with its key.
@@ -48,8 +82,8 @@ pub(crate) struct Pair {
 }
 
 impl Credentials {
-    /// Makes all of them, as files in `folder`.
-    pub(crate) fn create(folder: &Path) -> Result<Self, Error> {
+    /// Makes all of them, as files in `folder`. The API server and etcd are reached at these addresses too.
+    pub(crate) fn create(folder: &Path, addresses: &[String]) -> Result<Self, Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name.push(DnType::CommonName, "testbed");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -59,19 +93,30 @@ impl Credentials {
         let ca = write(folder, "ca.crt", &ca_pem)?;
         let ca_key = write(folder, "ca.key", &issuer.key().serialize_pem())?;
 
+        let with_addresses = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).chain(addresses.iter().cloned()).collect()
+        };
         let server = [ExtendedKeyUsagePurpose::ServerAuth];
+        let client = [ExtendedKeyUsagePurpose::ClientAuth];
         let both = [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-        let api_server = pair(folder, &issuer, "kube-apiserver", &API_SERVER_NAMES, &server)?;
-        let etcd = pair(folder, &issuer, "etcd", &["127.0.0.1", "localhost"], &both)?;
+        let api_server = with_addresses(&API_SERVER_NAMES);
+        let etcd = with_addresses(&["127.0.0.1", "localhost"]);
+        let api_server = pair(folder, &issuer, ("kube-apiserver", None), api_server, &server)?;
+        let etcd = pair(folder, &issuer, ("etcd", None), etcd, &both)?;
+        let subject = ("kubelet-client", Some("system:masters"));
+        let kubelet_client = pair(folder, &issuer, subject, Vec::new(), &client)?;
         let signer = KeyPair::generate()?;
         let service_account_key = write(folder, "service-accounts.key", &signer.serialize_pem())?;
         let service_account_public_key = write(folder, "service-accounts.pub", &signer.public_key_pem())?;
 
-        let (admin_token, controller_manager_token) = (random_hex(32)?, random_hex(32)?);
-        let tokens = format!(
-            "{admin_token},admin,admin,\"system:masters\"\n\
-             {controller_manager_token},system:kube-controller-manager,kube-controller-manager\n"
-        );
+        let mut token_of = Vec::new();
+        let mut tokens = String::new();
+        for identity in Identity::ALL {
+            let (token, (user, group)) = (random_hex(32)?, identity.user());
+            let group = if group.is_empty() { String::new() } else { format!(",\"{group}\"") };
+            tokens.extend([&token, ",", user, ",", user, &group, "\n"]);
+            token_of.push((identity, token));
+        }
         let tokens = write(folder, "tokens.csv", &tokens)?;
         Ok(Self {
             ca,
@@ -79,25 +124,32 @@ impl Credentials {
             ca_pem,
             api_server,
             etcd,
+            kubelet_client,
             service_account_key,
             service_account_public_key,
             tokens,
-            admin_token,
-            controller_manager_token,
+            token_of,
         })
+    }
+
+    pub(crate) fn token(&self, identity: Identity) -> &str {
+        self.token_of.iter().find(|(each, _)| *each == identity).map_or("", |(_, token)| token)
     }
 }
 
+/// Makes a certificate for a common name and perhaps an organization, which Kubernetes takes for a group.
 fn pair(
     folder: &Path,
     issuer: &CertifiedIssuer<'_, KeyPair>,
-    name: &str,
-    hosts: &[&str],
+    (name, organization): (&str, Option<&str>),
+    hosts: Vec<String>,
     usages: &[ExtendedKeyUsagePurpose],
 ) -> Result<Pair, Error> {
-    let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
     let mut params = CertificateParams::new(hosts)?;
     params.distinguished_name.push(DnType::CommonName, name);
+    if let Some(organization) = organization {
+        params.distinguished_name.push(DnType::OrganizationName, organization);
+    }
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = usages.to_vec();
     params.use_authority_key_identifier_extension = true;

@@ -15,6 +15,33 @@ pub enum Error {
     #[error("`{name}` is missing at {}, the folder that KUBEBUILDER_ASSETS names", path.display())]
     AssetMissing { name: &'static str, path: PathBuf },
 
+    /// A pinned binary that only a node needs has not been built.
+    #[error("`{name}` is missing at {}: run `tools/build.sh node`", path.display())]
+    NodeToolMissing { name: &'static str, path: PathBuf },
+
+    /// The archive of an image has not been made.
+    #[error("the image `{name}` is missing at {}: run `tools/build.sh images`", path.display())]
+    ImageMissing { name: &'static str, path: PathBuf },
+
+    /// A program or plugin of the machine is not installed.
+    #[error("`{0}` is not installed, which a node needs: run `tools/node-packages.sh`")]
+    PackageMissing(String),
+
+    #[error("a node needs root: run this as root, or do without `--node`")]
+    NotRoot,
+
+    #[error("a node is pinned for kubernetes {} alone", crate::KubernetesVersion::default())]
+    NoNodeOfVersion,
+
+    #[error("this cluster has no node")]
+    NoNode,
+
+    #[error("every block of addresses for clusters (198.18.0.0/15) is taken: take a cluster down")]
+    NoFreeBlock,
+
+    #[error("`{command}` failed: {stderr}")]
+    Command { command: String, stderr: String },
+
     #[error("kubernetes {0} is not known to the testbed, which has 1.36 and 1.34")]
     UnknownVersion(String),
 
@@ -37,9 +64,6 @@ pub enum Error {
     #[error("waited {} s for {what}\n{logs}", waited.as_secs())]
     NotReady { what: &'static str, waited: Duration, logs: String },
 
-    #[error("`kubectl {arguments}` failed: {stderr}")]
-    Kubectl { arguments: String, stderr: String },
-
     #[error("this is a cluster that others run; the testbed does not stop or start its parts")]
     NotOurs,
 
@@ -57,6 +81,9 @@ pub enum Error {
 
     #[error("`{name}` is up with kubernetes {running}; take it down before another version")]
     OtherVersion { name: String, running: String },
+
+    #[error("`{name}` is up {}; take it down first, or take another name", if *node { "with a node" } else { "without a node" })]
+    OtherKind { name: String, node: bool },
 
     #[error("`{label}` of `{name}` runs already, as process {pid}")]
     AlreadyRuns { name: String, label: String, pid: u32 },

@@ -19,11 +19,13 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ControlPlane, Error, KubernetesVersion, Options, ProcessId, RunningProcess,
     component::start_detached,
-    files::{private_folder, remove_folder, write_private},
+    files::{own_folder, private_folder, remove_folder, write_private},
+    kubeconfig, logs, node,
     process::boot_id,
+    teardown,
+    tools::Tools,
 };
 
-const CONTROL_PLANE_GRACE: Duration = Duration::from_secs(5);
 const OTHERS_GRACE: Duration = Duration::from_secs(20);
 const NAME_LIMIT: usize = 40;
 
@@ -49,13 +51,16 @@ pub struct Record {
     pub control_plane: Vec<RunningProcess>,
     /// What was started besides, oldest first.
     pub others: Vec<RunningProcess>,
+    /// Whether there is a node.
+    #[serde(default)]
+    pub node: bool,
 }
 
 impl Record {
-    /// Whether every process of the control plane runs.
+    /// Whether every process of the control plane runs. One that is not yet recorded is not up.
     #[must_use]
     pub fn is_up(&self) -> bool {
-        self.control_plane.iter().all(|process| self.runs(process))
+        !self.control_plane.is_empty() && self.control_plane.iter().all(|process| self.runs(process))
     }
 
     /// Whether this process of the record runs.
@@ -66,15 +71,25 @@ impl Record {
 
     /// Stops everything, newest first, and forgets the control plane's folder.
     fn stop(&self) -> Result<(), Error> {
-        let others = self.others.iter().rev().map(|process| (process, OTHERS_GRACE));
-        let control_plane = self.control_plane.iter().rev().map(|process| (process, CONTROL_PLANE_GRACE));
-        for (process, grace) in others.chain(control_plane) {
+        for process in self.others.iter().rev() {
             if self.runs(process) {
-                process.id.stop(grace)?;
+                process.id.stop(OTHERS_GRACE)?;
             }
         }
+        // The folder knows its processes, also those of a start that nobody saw the end of.
+        teardown::clear(&self.folder)?;
         // The file tells that the folder is a control plane's, whatever the record says.
-        if self.folder.join("pids").is_file() { remove_folder(&self.folder) } else { Ok(()) }
+        if self.folder.join("boot").is_file() { remove_folder(&self.folder) } else { Ok(()) }
+    }
+
+    fn tools(&self) -> Result<Tools, Error> {
+        Ok(Tools::of(self.kubernetes.parse()?, None))
+    }
+
+    /// The process that holds the namespaces of the node.
+    fn holder(&self) -> Option<&ProcessId> {
+        let holder = self.control_plane.iter().find(|process| process.label == teardown::HOLDER)?;
+        Some(&holder.id)
     }
 }
 
@@ -104,6 +119,9 @@ impl Instances {
         let _lock = self.lock(name)?;
         let folder = self.folder(name);
         if let Some(record) = self.read(name)? {
+            if record.is_up() && record.node != options.node {
+                return Err(Error::OtherKind { name: name.to_owned(), node: record.node });
+            }
             if record.is_up() {
                 return Ok((record, false));
             }
@@ -111,20 +129,26 @@ impl Instances {
         }
         remove_folder(&folder)?;
         private_folder(&folder)?;
-        options.folder.get_or_insert_with(|| folder.join("cluster"));
+        let cluster = options.folder.get_or_insert_with(|| folder.join("cluster"));
+        *cluster = own_folder(Some(cluster))?;
         options.existing = None;
-        let kubernetes = options.version.release().to_owned();
+        options.name = Some(name.to_owned());
+        let mut record = Record {
+            boot: boot_id(),
+            kubernetes: options.version.release().to_owned(),
+            server: String::new(),
+            kubeconfig: PathBuf::new(),
+            folder: cluster.clone(),
+            control_plane: Vec::new(),
+            others: Vec::new(),
+            node: options.node,
+        };
+        self.write(name, &record)?; // first, so that a crash leaves nothing that `down` would not know of
         let started = ControlPlane::start(&options).and_then(|control_plane| {
-            let record = Record {
-                boot: boot_id(),
-                kubernetes,
-                server: control_plane.server().to_owned(),
-                kubeconfig: control_plane.kubeconfig().to_owned(),
-                folder: control_plane.folder().to_owned(),
-                control_plane: control_plane.processes(),
-                others: Vec::new(),
-            };
-            self.write(name, &record)?; // first, so that a crash here leaves nothing unrecorded
+            control_plane.server().clone_into(&mut record.server);
+            control_plane.kubeconfig().clone_into(&mut record.kubeconfig);
+            record.control_plane = control_plane.processes();
+            self.write(name, &record)?;
             control_plane.detach()?;
             Ok((record, true))
         });
@@ -161,6 +185,37 @@ impl Instances {
         }
         remove_folder(&folder)?;
         Ok(was_there)
+    }
+
+    /// Loads the images of an archive onto the node of one that is up.
+    ///
+    /// # Errors
+    /// Nothing is up under the name, it has no node, or containerd refuses the archive.
+    pub fn load_image(&self, name: &str, archive: &Path) -> Result<(), Error> {
+        let record = self.read(name)?.filter(Record::is_up).ok_or_else(|| Error::NotUp(name.to_owned()))?;
+        let holder = record.holder().ok_or(Error::NoNode)?;
+        node::load_image(holder, &record.tools()?, archive)
+    }
+
+    /// A command that sees the network, the files and the processes of the node of one that is up.
+    ///
+    /// # Errors
+    /// Nothing is up under the name, or it has no node.
+    pub fn on_node(&self, name: &str, program: &Path) -> Result<Command, Error> {
+        let record = self.read(name)?.filter(Record::is_up).ok_or_else(|| Error::NotUp(name.to_owned()))?;
+        record.holder().map(|holder| node::inside(holder, program)).ok_or(Error::NoNode)
+    }
+
+    /// As of [`ControlPlane::collect_logs`], also of one that is not whole any more.
+    ///
+    /// # Errors
+    /// Nothing is recorded under the name, or files cannot be written.
+    pub fn collect_logs(&self, name: &str, into: &Path) -> Result<(), Error> {
+        let record = self.read(name)?.ok_or_else(|| Error::NotUp(name.to_owned()))?;
+        let kubectl = record.tools()?.any_kubectl();
+        let kubectl = || kubeconfig::kubectl(&kubectl, &record.kubeconfig, &record.folder);
+        logs::collect(Some(&record.folder), &kubectl, into)?;
+        logs::copy_logs(&self.folder(name), &into.join("others"))
     }
 
     /// Starts a command beside a control plane that is up, with `KUBECONFIG` set to its administrator's, and
@@ -277,16 +332,17 @@ fn check_name(name: &str) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::pause;
+    use crate::{component, process::pause};
     use std::{os::unix::process::CommandExt, process::Child};
 
     /// One that is up as far as anybody can tell, with a sleeper for a control plane.
     fn pretended(instances: &Instances) -> (Child, Record) {
         let folder = instances.folder("test").join("cluster");
         private_folder(&folder).unwrap();
-        write_private(&folder.join("pids"), "").unwrap();
+        teardown::record_boot(&folder).unwrap();
         let child = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
         let id = ProcessId::of(child.id()).unwrap();
+        component::record(&folder, "etcd", &id).unwrap();
         let record = Record {
             boot: boot_id(),
             kubernetes: KubernetesVersion::default().release().to_owned(),
@@ -295,6 +351,7 @@ mod tests {
             folder,
             control_plane: vec![RunningProcess { label: "etcd".to_owned(), id, log: PathBuf::new() }],
             others: Vec::new(),
+            node: false,
         };
         instances.write("test", &record).unwrap();
         (child, record)
@@ -337,6 +394,7 @@ mod tests {
         let instances = Instances::at(root.path().to_owned());
         let (mut child, mut record) = pretended(&instances);
         record.boot = "another".to_owned();
+        write_private(&record.folder.join("boot"), "another").unwrap();
         instances.write("test", &record).unwrap();
         assert!(instances.down("test").unwrap());
         assert!(record.control_plane[0].id.runs());

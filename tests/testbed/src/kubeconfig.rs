@@ -1,6 +1,6 @@
 //! Kubeconfigs, written as JSON, which is YAML too.
 
-use std::path::Path;
+use std::{path::Path, process::Command};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
@@ -57,6 +57,16 @@ pub(crate) fn write(path: &Path, cluster: &Cluster, user: &User) -> Result<(), E
         "contexts": [{"name": "testbed", "context": {"cluster": "testbed", "user": "testbed"}}],
     });
     write_private(path, &format!("{value:#}\n"))
+}
+
+/// kubectl with this kubeconfig, its cache in `folder`, and without the habits of whoever runs the tests.
+pub(crate) fn kubectl(program: &Path, kubeconfig: &Path, folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("KUBECONFIG", kubeconfig)
+        .env("KUBECACHEDIR", folder.join("kubectl-cache"))
+        .env("KUBERC", "off");
+    command
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
-//! `testbed`: a control plane that stays up until it is taken down.
+//! `testbed`: a control plane, or a whole cluster, that stays up until it is taken down.
 
-use std::{error::Error as _, path::PathBuf, process::Command, process::ExitCode};
+use std::{
+    error::Error as _,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
 
 use clap::{Args, Parser, Subcommand};
 use testbed::{
@@ -8,7 +12,8 @@ use testbed::{
     instance::{Instances, Record},
 };
 
-/// A real Kubernetes control plane on this machine, listening on 127.0.0.1 alone.
+/// A real Kubernetes control plane on this machine, listening on 127.0.0.1 alone, or a whole cluster with a
+/// node in a network of its own.
 #[derive(Debug, Parser)]
 #[command(name = "testbed")]
 struct Arguments {
@@ -29,8 +34,11 @@ enum Action {
         #[arg(long, value_name = "DIR")]
         folder: Option<PathBuf>,
         /// Starts no controllers
-        #[arg(long)]
+        #[arg(long, conflicts_with = "node")]
         no_controller_manager: bool,
+        /// Makes a whole cluster of it, with a node that runs pods; root on Linux alone
+        #[arg(long)]
+        node: bool,
     },
     /// Stops all that runs under the name, also what a crash left, and removes its folders
     Down {
@@ -46,6 +54,27 @@ enum Action {
     Kubeconfig {
         #[command(flatten)]
         name: Name,
+    },
+    /// Loads the images of archives (of OCI or of Docker) onto the node
+    Load {
+        #[command(flatten)]
+        name: Name,
+        #[arg(required = true, value_name = "FILE")]
+        archives: Vec<PathBuf>,
+    },
+    /// Copies logs of components and containers, objects and events into a folder
+    Logs {
+        #[command(flatten)]
+        name: Name,
+        #[arg(long, value_name = "DIR")]
+        into: PathBuf,
+    },
+    /// Runs a command on the node, where it sees the node's network, files and processes
+    OnNode {
+        #[command(flatten)]
+        name: Name,
+        #[arg(last = true, required = true, value_name = "COMMAND")]
+        command: Vec<String>,
     },
     /// Starts a command beside the control plane, to be stopped with it; prints its process id
     Exec {
@@ -91,9 +120,9 @@ fn main() -> ExitCode {
 fn run(action: Action) -> Result<ExitCode, Error> {
     let instances = Instances::from_env()?;
     match action {
-        Action::Up { name: Name { name }, kubernetes, folder, no_controller_manager } => {
-            let options =
-                Options { folder, controller_manager: !no_controller_manager, ..Options::from_env()? };
+        Action::Up { name: Name { name }, kubernetes, folder, no_controller_manager, node } => {
+            let controller_manager = !no_controller_manager;
+            let options = Options { folder, controller_manager, node, ..Options::from_env()? };
             up(&instances, &name, kubernetes, options)?;
         }
         Action::Down { name: Name { name } } => {
@@ -105,6 +134,17 @@ fn run(action: Action) -> Result<ExitCode, Error> {
             let record = instances.read(&name)?.filter(Record::is_up).ok_or(Error::NotUp(name))?;
             println!("{}", record.kubeconfig.display());
         }
+        Action::Load { name: Name { name }, archives } => {
+            for archive in archives {
+                instances.load_image(&name, &archive)?;
+                eprintln!("{} is loaded", archive.display());
+            }
+        }
+        Action::Logs { name: Name { name }, into } => {
+            instances.collect_logs(&name, &into)?;
+            eprintln!("logs, objects and events of `{name}` are in {}", into.display());
+        }
+        Action::OnNode { name: Name { name }, command } => return on_node(&instances, &name, &command),
         Action::Exec { name: Name { name }, label, log, replace, command } => {
             if let Some((program, arguments)) = command.split_first() {
                 let mut command = Command::new(program);
@@ -116,6 +156,16 @@ fn run(action: Action) -> Result<ExitCode, Error> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn on_node(instances: &Instances, name: &str, command: &[String]) -> Result<ExitCode, Error> {
+    let Some((program, arguments)) = command.split_first() else {
+        return Ok(ExitCode::FAILURE);
+    };
+    let mut command = instances.on_node(name, Path::new(program))?;
+    let status = command.args(arguments).status();
+    let status = status.map_err(|source| Error::Io { doing: "running nsenter".to_owned(), source })?;
+    Ok(status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 fn up(

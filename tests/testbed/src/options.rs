@@ -7,6 +7,7 @@ use crate::{Error, KubernetesVersion};
 /// How to start a control plane. The default starts the default version with a controller manager, in a
 /// folder below the temporary one that is removed at the end.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an answer of its own to a question of its own")]
 pub struct Options {
     /// What is started.
     pub version: KubernetesVersion,
@@ -14,6 +15,12 @@ pub struct Options {
     pub folder: Option<PathBuf>,
     /// Whether controllers work Deployments, Jobs, garbage collection and so on.
     pub controller_manager: bool,
+    /// Whether there is a node that runs pods, with scheduler, Services, DNS and volumes. It needs root.
+    pub node: bool,
+    /// Whether the API server keeps an audit log of what gatehouse asks of it. It always does with a node.
+    pub audit: bool,
+    /// What the control groups and the network interface of a node are called after.
+    pub name: Option<String>,
     /// Leaves the folder behind for a look at data and logs. The processes are stopped nevertheless.
     pub keep: bool,
     /// The kubeconfig of a cluster that others run. With it nothing is started and nothing is ever stopped.
@@ -32,6 +39,9 @@ impl Default for Options {
             version: KubernetesVersion::default(),
             folder: None,
             controller_manager: true,
+            node: false,
+            audit: false,
+            name: None,
             keep: false,
             existing: None,
             assets: None,

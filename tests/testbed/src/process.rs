@@ -56,12 +56,23 @@ impl ProcessId {
         Stat::of(self.pid).is_some_and(|stat| stat.started == self.started && !stat.ended)
     }
 
-    /// Its memory in KiB (resident set), while it runs.
+    /// One that was written down as `PID START`.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let (pid, started) = text.split_once(' ')?;
+        Some(Self { pid: pid.parse().ok()?, started: started.parse().ok()? })
+    }
+
+    /// A process that this one started and has not waited for.
+    pub(crate) fn child(&self) -> Result<Self, Error> {
+        let child = all().find(|(_, stat)| stat.parent == self.pid);
+        child.map(|(pid, stat)| Self { pid, started: stat.started }).ok_or(Error::NoSuchProcess(self.pid))
+    }
+
+    /// The memory in KiB (resident set) of the group that it leads, while it runs.
     #[must_use]
     pub fn resident_kib(&self) -> Option<u64> {
-        let status = self.runs().then(|| fs::read_to_string(format!("/proc/{}/status", self.pid)).ok())??;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        line.split_whitespace().next()?.parse().ok()
+        let group = all().filter(|(_, stat)| stat.group == self.pid);
+        self.runs().then(|| group.filter_map(|(pid, _)| resident_kib(pid)).sum())
     }
 
     /// Asks it to end, waits so long, then kills it. That it ended already is fine.
@@ -120,8 +131,23 @@ pub(crate) fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
+/// All processes that there are now.
+fn all() -> impl Iterator<Item = (u32, Stat)> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    pids.filter_map(|pid| Some((pid, Stat::of(pid)?)))
+}
+
+fn resident_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
 /// What the testbed reads of `/proc/PID/stat`.
 struct Stat {
+    parent: u32,
+    group: u32,
     started: u64,
     ended: bool,
 }
@@ -135,8 +161,10 @@ impl Stat {
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.rsplit_once(')')?.1.split_whitespace();
         let state = fields.next()?; // field 3
-        let started = fields.nth(18)?.parse().ok()?; // field 22
-        Some(Self { started, ended: matches!(state, "Z" | "X") })
+        let parent = fields.next()?.parse().ok()?;
+        let group = fields.next()?.parse().ok()?;
+        let started = fields.nth(16)?.parse().ok()?; // field 22
+        Some(Self { parent, group, started, ended: matches!(state, "Z" | "X") })
     }
 }
 
@@ -147,9 +175,9 @@ mod tests {
 
     #[test]
     fn stat_is_read_past_any_command_name() {
-        let line = "7 (a) b) Z 1 7 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
+        let line = "7 (a) b) Z 1 6 7 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 4711 0 0";
         let stat = Stat::parse(line).unwrap();
-        assert_eq!((stat.started, stat.ended), (4711, true));
+        assert_eq!((stat.parent, stat.group, stat.started, stat.ended), (1, 6, 4711, true));
     }
 
     #[test]

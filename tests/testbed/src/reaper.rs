@@ -2,7 +2,7 @@
 //! holds.
 //!
 //! Guarantees: when the pipe closes, whether the parent closed it, crashed or was killed, every process it
-//! was told of is killed, and then the folder is removed. A process id that meanwhile means another process
+//! was told of is killed, and then the control group and the folder are removed. A process id that meanwhile means another process
 //! is left alone. After [`Reaper::release`] nothing is killed or removed.
 //!
 //! Between the start of a component and [`Reaper::watch`] lie microseconds in which a killed parent leaves
@@ -15,15 +15,19 @@ use std::{
     process::{Child, ChildStdin, Command, Stdio},
 };
 
-use crate::{Error, ProcessId};
+use crate::{Error, ProcessId, node::REMOVE_GROUPS};
 
 const SCRIPT: &str = r#"
 trap '' INT TERM HUP
 watched=
+group=
 while read -r line; do
-    [ "$line" != release ] || exit 0
-    watched="$line
-$watched"
+    case $line in
+    release) exit 0 ;;
+    "group "*) group=${line#group } ;;
+    *) watched="$line
+$watched" ;;
+    esac
 done
 
 # runs PID START: whether it is still that process
@@ -44,6 +48,7 @@ printf '%s' "$watched" | while read -r pid start; do
         tries=$((tries - 1))
     done
 done
+if [ -n "$group" ]; then remove_groups "$group"; fi
 if [ -n "$1" ]; then rm -rf -- "$1"; fi
 "#;
 
@@ -58,7 +63,7 @@ impl Reaper {
     /// Starts to watch; `folder` is what is removed at the end.
     pub(crate) fn start(folder: Option<&Path>) -> Result<Self, Error> {
         let mut shell = Command::new("sh")
-            .args(["-c", SCRIPT, "testbed-reaper"])
+            .args(["-c", &format!("{REMOVE_GROUPS}{SCRIPT}"), "testbed-reaper"])
             .arg(folder.unwrap_or_else(|| Path::new("")))
             .current_dir("/")
             .process_group(0) // out of reach of an interrupt at the terminal
@@ -74,6 +79,11 @@ impl Reaper {
     /// Has this process killed at the end as well.
     pub(crate) fn watch(&mut self, process: &ProcessId) -> Result<(), Error> {
         self.tell(&format!("{} {}\n", process.pid(), process.started()))
+    }
+
+    /// Has this control group removed at the end, when its processes are gone.
+    pub(crate) fn watch_group(&mut self, group: &str) -> Result<(), Error> {
+        self.tell(&format!("group {group}\n"))
     }
 
     /// Lets everything live.

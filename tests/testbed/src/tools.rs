@@ -12,30 +12,60 @@ use crate::{Error, KubernetesVersion, version};
 pub(crate) struct Tools {
     kubernetes: PathBuf,
     etcd: PathBuf,
+    cache: PathBuf,
+    /// The pinned release of Kubernetes, which the parts of a node are of.
+    release: &'static str,
     assets: bool,
 }
 
 impl Tools {
     /// Assets stand for the default version only, as they do for `tools/build.sh`.
     pub(crate) fn of(kubernetes: KubernetesVersion, assets: Option<&Path>) -> Self {
+        let (cache, release) = (cache(), kubernetes.release());
         match assets {
             Some(folder) if kubernetes == KubernetesVersion::default() => {
-                Self { kubernetes: folder.to_owned(), etcd: folder.to_owned(), assets: true }
+                Self { kubernetes: folder.to_owned(), etcd: folder.to_owned(), cache, release, assets: true }
             }
-            _ => {
-                let cache = cache();
-                Self {
-                    kubernetes: cache.join(format!("kubernetes-{}/bin", kubernetes.release())),
-                    etcd: cache.join(format!("etcd-{}/bin", version::etcd_release())),
-                    assets: false,
-                }
-            }
+            _ => Self {
+                kubernetes: cache.join(format!("kubernetes-{release}/bin")),
+                etcd: cache.join(format!("etcd-{}/bin", version::etcd_release())),
+                cache,
+                release,
+                assets: false,
+            },
         }
     }
 
     /// Where a tool of this name is expected.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        if name.starts_with("etcd") { self.etcd.join(name) } else { self.kubernetes.join(name) }
+        match name {
+            "etcd" | "etcdctl" | "etcdutl" => self.etcd.join(name),
+            "containerd" | "containerd-shim-runc-v2" | "ctr" => {
+                self.cache.join(format!("containerd-{}/bin", version::containerd_release())).join(name)
+            }
+            "coredns" => self.cache.join(format!("coredns-{}/bin/coredns", version::coredns_release())),
+            "kubelet" | "kube-proxy" | "kube-scheduler" => {
+                self.cache.join(format!("kubernetes-{}/bin", self.release)).join(name)
+            }
+            _ => self.kubernetes.join(name),
+        }
+    }
+
+    /// Where a part that only a node needs is. It is never one of the assets.
+    pub(crate) fn require_for_node(&self, name: &'static str) -> Result<PathBuf, Error> {
+        let path = self.path(name);
+        if path.is_file() { Ok(path) } else { Err(Error::NodeToolMissing { name, path }) }
+    }
+
+    /// Whether there are parts of a node of this version.
+    pub(crate) fn has_node(&self) -> bool {
+        self.release == KubernetesVersion::default().release()
+    }
+
+    /// The archive of an image that `tools/build.sh images` makes.
+    pub(crate) fn require_image(&self, name: &'static str) -> Result<PathBuf, Error> {
+        let path = self.cache.join("images").join(format!("{name}.tar"));
+        if path.is_file() { Ok(path) } else { Err(Error::ImageMissing { name, path }) }
     }
 
     /// Where this tool is.
@@ -80,8 +110,13 @@ mod tests {
 
     #[test]
     fn a_missing_binary_is_named_with_its_path_and_its_cure() {
-        let tools =
-            Tools { kubernetes: "/nowhere/k/bin".into(), etcd: "/nowhere/e/bin".into(), assets: false };
+        let tools = Tools {
+            kubernetes: "/nowhere/k/bin".into(),
+            etcd: "/nowhere/e/bin".into(),
+            cache: "/nowhere".into(),
+            release: "1.36.3",
+            assets: false,
+        };
         let words = tools.require("kube-apiserver").unwrap_err().to_string();
         assert_eq!(words, "`kube-apiserver` is missing at /nowhere/k/bin/kube-apiserver: run `make tools`");
         assert!(tools.require("etcdctl").unwrap_err().to_string().contains("/nowhere/e/bin/etcdctl"));

@@ -5,6 +5,8 @@ use std::{fmt, str::FromStr};
 use crate::Error;
 
 const ETCD: &str = include_str!("../../../tools/etcd/go.mod");
+const CONTAINERD: &str = include_str!("../../../tools/containerd/go.mod");
+const COREDNS: &str = include_str!("../../../tools/coredns/go.mod");
 const KUBERNETES_1_36: &str = include_str!("../../../tools/kubernetes-1.36/go.mod");
 const KUBERNETES_1_34: &str = include_str!("../../../tools/kubernetes-1.34/go.mod");
 
@@ -65,6 +67,16 @@ pub(crate) fn etcd_release() -> &'static str {
     required(ETCD, "go.etcd.io/etcd/server/v3").unwrap_or("unknown")
 }
 
+/// The pinned release of containerd.
+pub(crate) fn containerd_release() -> &'static str {
+    required(CONTAINERD, "github.com/containerd/containerd/v2").unwrap_or("unknown")
+}
+
+/// The pinned release of CoreDNS.
+pub(crate) fn coredns_release() -> &'static str {
+    required(COREDNS, "github.com/coredns/coredns").unwrap_or("unknown")
+}
+
 /// The version, without the `v`, at which a go.mod requires a module.
 fn required(file: &'static str, module: &str) -> Option<&'static str> {
     file.lines().find_map(|line| {
@@ -84,6 +96,8 @@ mod tests {
             assert!(version.release().starts_with(&format!("{version}.")), "{}", version.release());
         }
         assert!(etcd_release().starts_with("3."), "{}", etcd_release());
+        assert!(containerd_release().starts_with("2."), "{}", containerd_release());
+        assert!(coredns_release().starts_with("1."), "{}", coredns_release());
     }
 
     #[test]

@@ -2,6 +2,9 @@
 //!
 //! Guarantees: a table of paths and contents, the same from every run of a release; comparing never writes.
 
+mod installation;
+mod rights;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{fs, io};
@@ -57,6 +60,8 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
         Ok(Generated { path, content })
     });
     let mut files = definitions.collect::<Result<Vec<_>, Failure>>()?;
+    files.extend(rights::generated());
+    files.extend(installation::generated()?);
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(files)
 }

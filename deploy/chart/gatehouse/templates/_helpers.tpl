@@ -1,0 +1,54 @@
+{{- define "gatehouse.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- end }}
+
+{{- define "gatehouse.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- $name := include "gatehouse.name" . -}}
+{{- ternary .Release.Name (printf "%s-%s" .Release.Name $name) (contains $name .Release.Name) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end }}
+
+{{- define "gatehouse.selector" -}}
+app.kubernetes.io/name: {{ include "gatehouse.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gatehouse.labels" -}}
+{{ include "gatehouse.selector" . }}
+app.kubernetes.io/component: gate
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- define "gatehouse.image" -}}
+{{- with .Values.image -}}
+{{- if .digest }}{{ .repository }}@{{ .digest }}{{ else }}{{ .repository }}:{{ default $.Chart.AppVersion .tag }}{{ end -}}
+{{- end -}}
+{{- end }}
+
+{{- define "gatehouse.authoritySecret" -}}
+{{- default (printf "%s-ca" (include "gatehouse.fullname" .)) .Values.certificates.secretName -}}
+{{- end }}
+
+{{- define "gatehouse.tlsSecret" -}}
+{{- default (printf "%s-tls" (include "gatehouse.fullname" .)) .Values.certificates.secretName -}}
+{{- end }}
+
+{{- define "gatehouse.priorityClassName" -}}
+{{- default (ternary (include "gatehouse.fullname" .) "" .Values.priorityClass.create) .Values.priorityClass.name -}}
+{{- end }}
+
+{{- /* Whether there is a ClusterRole: "true" or nothing. */ -}}
+{{- define "gatehouse.hasClusterRole" -}}
+{{- if or (eq .Values.installedBy "gatehouse") (not .Values.watchNamespaces) -}}true{{- end -}}
+{{- end }}
+
+{{- define "gatehouse.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "gatehouse.fullname" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}

@@ -1,0 +1,22 @@
+//! What lies below `deploy/`: that the chart and the kustomizations give the same objects, that these fit the binary
+//! and its rights, and that API servers take them.
+//!
+//! helm, kustomize, kubeconform and its schemas come from `tools/build.sh deploy`, which the tests run; a part that is
+//! missing is an error that says what to do, and nothing is skipped.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it expects by unwrapping"
+)]
+
+mod command_line;
+mod monitoring;
+mod rights;
+mod same;
+mod schemas;
+mod servers;
+mod support;
+mod values;
+mod versions;

@@ -1,0 +1,73 @@
+//! Alerts look at numbers that there are.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use gatehouse::controllers;
+use gatehouse::runtime::metrics::{Webhook, Which};
+use gatehouse::runtime::{Metrics, leader};
+use serde_json::Value;
+
+use super::support::{of_kind, variant};
+
+/// Every name on the page, with its suffixes.
+fn shown() -> BTreeSet<String> {
+    let (numbers, elections) = (controllers::Numbers::default(), leader::Numbers::default());
+    let metrics = Metrics::new(|registry| {
+        numbers.register(registry);
+        elections.register(registry);
+    });
+    // What has labels shows once something has happened.
+    metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);
+    metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
+    numbers.passed("tdset", "done", Duration::ZERO);
+    let page = metrics.page().expect("a page");
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
+    types
+        .flat_map(|(name, of_type)| {
+            let suffixes: &[&str] = match of_type {
+                "counter" => &["_total"],
+                "histogram" => &["_bucket", "_sum", "_count"],
+                _ => &[""],
+            };
+            suffixes.iter().map(move |suffix| format!("{name}{suffix}"))
+        })
+        .collect()
+}
+
+/// What stands before `{` in PromQL: in our alerts every metric has a selector.
+fn named(expression: &str) -> Vec<&str> {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let before = expression.match_indices('{').map(|(at, _)| &expression[..at]);
+    before.map(|text| &text[text.trim_end_matches(is_name).len()..]).collect()
+}
+
+#[test]
+fn every_metric_of_an_alert_is_on_the_page() {
+    let shown = shown();
+    let objects = variant("monitored");
+    let rules = of_kind(objects, "PrometheusRule");
+    let groups = rules[0]["spec"]["groups"].as_array().expect("groups");
+    let alerts: Vec<&Value> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
+    assert!(!alerts.is_empty());
+    for alert in alerts {
+        let names = named(alert["expr"].as_str().expect("an expression"));
+        assert!(!names.is_empty(), "{alert}");
+        for name in names {
+            // `up` is Prometheus's own.
+            assert!(name == "up" || shown.contains(name), "{}: {name}; there are {shown:#?}", alert["alert"]);
+        }
+    }
+}
+
+#[test]
+fn prometheus_scrapes_one_service() {
+    let objects = variant("monitored");
+    let endpoint = of_kind(objects, "ServiceMonitor")[0]["spec"]["endpoints"][0]["port"].clone();
+    let has_port = |service: &&&Value| {
+        service["spec"]["ports"].as_array().unwrap().iter().any(|port| port["name"] == endpoint)
+    };
+    let services = of_kind(objects, "Service");
+    let scraped: Vec<_> = services.iter().filter(has_port).map(|one| &one["metadata"]["name"]).collect();
+    assert_eq!(scraped, ["gatehouse-metrics"]);
+}

@@ -1,0 +1,210 @@
+//! The cluster that the tests run in, and what is deployed in it.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+
+use serde_json::Value;
+use testbed::{ControlPlane, Options};
+
+use crate::audit::Line;
+use crate::kubectl::{Call, eventually};
+use crate::process;
+use crate::release::{NAMESPACE, Way};
+use crate::{root, tools};
+
+/// An image with busybox, which the cluster has without a registry.
+pub const BUSYBOX: &str = "docker.io/library/busybox:1.35";
+
+/// A cluster with a node.
+pub struct Bed {
+    pub cluster: ControlPlane,
+    deployed: Mutex<Option<Way>>,
+    /// Lines of the audit log that are about an installation before this one.
+    earlier: Mutex<usize>,
+    /// What is worth telling whoever runs the tests, at the end.
+    pub figures: Mutex<Vec<String>>,
+}
+
+impl Bed {
+    pub fn new(cluster: ControlPlane) -> Self {
+        Self { cluster, deployed: Mutex::new(None), earlier: Mutex::new(0), figures: Mutex::default() }
+    }
+
+    /// kubectl with these words, as the administrator.
+    pub fn kubectl(&self, words: &[&str]) -> Call {
+        let mut command = self.cluster.kubectl();
+        command.args(words);
+        Call::new(command)
+    }
+
+    /// The program on this machine; what it prints.
+    pub fn gatehouse(&self, words: &[&str]) -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
+        command.args(words).env_remove("KUBECONFIG");
+        Call::new(command).ok()
+    }
+
+    /// An object, where it is there.
+    pub fn get(&self, object: &str, namespace: &str) -> Result<Value, String> {
+        let text = self.kubectl(&["get", object, "--namespace", namespace, "-o", "json"]).run()?;
+        serde_json::from_str(&text).map_err(|error| error.to_string())
+    }
+
+    /// All objects of these resources and namespace.
+    #[track_caller]
+    pub fn list(&self, resources: &str, namespace: &str) -> Vec<Value> {
+        let text = self.kubectl(&["get", resources, "--namespace", namespace, "-o", "json"]).ok();
+        let mut list: Value = serde_json::from_str(&text).expect("JSON");
+        match list["items"].take() {
+            Value::Array(items) => items,
+            other => panic!("no list: {other}"),
+        }
+    }
+
+    /// A namespace with nothing in it: what was there under that name goes first.
+    pub fn namespace(&self, name: &str) -> Namespace<'_> {
+        self.kubectl(&["delete", "namespace", name, "--ignore-not-found", "--timeout=2m"]).ok();
+        self.kubectl(&["create", "namespace", name]).ok();
+        Namespace { bed: self, name: name.to_owned() }
+    }
+
+    /// Deploys gatehouse into a cluster that has none.
+    pub fn deploy(&self, way: Way) {
+        let mut deployed = self.deployed.lock().unwrap();
+        if let Some(other) = deployed.take() {
+            other.remove(self);
+        }
+        *self.earlier.lock().unwrap() = Line::read(&self.audit_log()).len();
+        way.deploy(self);
+        *deployed = Some(way);
+    }
+
+    /// Deploys gatehouse that way unless it is.
+    pub fn deployed(&self, way: Way) {
+        let is_there = *self.deployed.lock().unwrap() == Some(way);
+        if !is_there {
+            self.deploy(way);
+        }
+    }
+
+    /// Takes gatehouse away.
+    pub fn remove(&self) {
+        let way = self.deployed.lock().unwrap().take();
+        way.expect("it is deployed").remove(self);
+    }
+
+    /// The names of the Pods of the gate that have not been told to end.
+    pub fn pods(&self) -> Vec<String> {
+        let pods = self.list("pods", NAMESPACE);
+        let living = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+        living.map(|pod| pod["metadata"]["name"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// Waits until both replicas are ready.
+    #[track_caller]
+    pub fn until_whole(&self) {
+        let status =
+            self.kubectl(&["rollout", "status", "deployment/gatehouse", "-n", NAMESPACE, "--timeout=3m"]);
+        status.ok();
+    }
+
+    /// Who holds the lease: the identity, and the Pod that it begins with.
+    pub fn leader(&self) -> Result<Leader, String> {
+        let lease = self.get("lease/gatehouse", NAMESPACE)?;
+        let identity = lease["spec"]["holderIdentity"].as_str().unwrap_or_default().to_owned();
+        let pods = self.pods();
+        let pod = pods.into_iter().find(|pod| identity.starts_with(pod.as_str()));
+        let pod = pod.ok_or_else(|| format!("the lease is held by {identity:?}, which is no Pod"))?;
+        Ok(Leader { identity, pod })
+    }
+
+    /// Waits until somebody leads.
+    #[track_caller]
+    pub fn until_led(&self) -> Leader {
+        eventually(|| self.leader())
+    }
+
+    /// Leaves the logs of everything below `target/e2e/`, for whoever has to find out; where they are.
+    pub fn keep_logs(&self, name: &str) -> String {
+        let folder = root().join("target/e2e").join(name);
+        match self.cluster.collect_logs(&folder) {
+            Ok(()) => format!("the logs of everything are in {}", folder.display()),
+            Err(error) => format!("the logs could not be kept: {error}"),
+        }
+    }
+
+    /// Tells a figure, at once and at the end.
+    pub fn say(&self, figure: String) {
+        eprintln!("    {figure}");
+        self.figures.lock().unwrap().push(figure);
+    }
+
+    /// What gatehouse has asked of the API server since it was deployed, oldest first.
+    pub fn requests(&self) -> Vec<Line> {
+        Line::read(&self.audit_log()).split_off(*self.earlier.lock().unwrap())
+    }
+
+    /// Kills whoever holds the lease, as a crash would.
+    pub fn kill_operator(&self, leader: &Leader) {
+        self.kill(&leader.pod);
+    }
+
+    /// Kills all processes of gatehouse in that Pod, as a crash would.
+    pub fn kill(&self, pod: &str) {
+        let pod = self.get(&format!("pod/{pod}"), NAMESPACE).expect("the Pod is there");
+        let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), "gatehouse");
+        assert!(!processes.is_empty(), "it has processes on this machine");
+        processes.iter().for_each(|process| process::kill(*process));
+    }
+
+    /// The API server's audit log.
+    pub fn audit_log(&self) -> PathBuf {
+        self.cluster.audit_log().expect("a cluster with a node writes one").to_owned()
+    }
+}
+
+/// A cluster of our own, or the one that `KUBECONFIG` names, with the images that the tests need.
+pub fn start() -> Result<Bed, String> {
+    let options = Options { node: true, ..Options::from_env().map_err(|error| error.to_string())? };
+    let cluster = ControlPlane::start(&options).map_err(|error| error.to_string())?;
+    if !cluster.is_existing() {
+        for image in [tools::image(), tools::folder("images").join("busybox.tar")] {
+            cluster.load_image(&image).map_err(|error| error.to_string())?;
+        }
+    }
+    Ok(Bed::new(cluster))
+}
+
+/// Who leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leader {
+    pub identity: String,
+    pub pod: String,
+}
+
+/// A namespace of one test's own.
+pub struct Namespace<'a> {
+    bed: &'a Bed,
+    pub name: String,
+}
+
+impl Namespace<'_> {
+    /// kubectl in this namespace.
+    pub fn kubectl(&self, words: &[&str]) -> Call {
+        let mut all = vec!["--namespace", &self.name];
+        all.extend(words);
+        self.bed.kubectl(&all)
+    }
+
+    /// Applies an object.
+    #[track_caller]
+    pub fn apply(&self, object: &Value) {
+        self.kubectl(&["apply"]).input(object.to_string()).ok();
+    }
+
+    /// An object, where it is there.
+    pub fn get(&self, object: &str) -> Result<Value, String> {
+        self.bed.get(object, &self.name)
+    }
+}

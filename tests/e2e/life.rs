@@ -1,0 +1,334 @@
+//! The life of an installation: from nothing to the first object, through restarts, crashes and a removal.
+//!
+//! Each test leaves gatehouse deployed and whole.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::audit::Line;
+use crate::cluster::{BUSYBOX, Bed, Namespace};
+use crate::kubectl::{PATIENCE, eventually, within};
+use crate::release::{NAMESPACE, Way};
+use crate::rights::Right;
+use crate::traffic::Traffic;
+use crate::{Test, root};
+
+pub const TESTS: &[Test] = &[
+    ("its_first_object_is_worked_within_a_minute", its_first_object_is_worked_within_a_minute),
+    ("every_example_is_applied_and_worked", every_example_is_applied_and_worked),
+    ("a_rolling_restart_fails_no_call", a_rolling_restart_fails_no_call),
+    (
+        "a_killed_leader_is_replaced_and_nothing_is_done_twice",
+        a_killed_leader_is_replaced_and_nothing_is_done_twice,
+    ),
+    ("a_leader_that_is_told_to_end_hands_over_at_once", a_leader_that_is_told_to_end_hands_over_at_once),
+    ("while_every_replica_is_down_other_work_goes_on", while_every_replica_is_down_other_work_goes_on),
+    ("it_asks_for_nothing_that_it_may_not", it_asks_for_nothing_that_it_may_not),
+    ("objects_outlive_an_uninstallation", objects_outlive_an_uninstallation),
+    ("every_right_is_used", every_right_is_used),
+];
+
+/// How long a lease lasts in the shipped configuration, and how long a follower may take to look.
+const LEASE: Duration = Duration::from_secs(15);
+const RETRY: Duration = Duration::from_secs(2);
+
+/// A TDSet with a Pod that answers on port 8000.
+fn shop(name: &str) -> Value {
+    json!({
+        "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
+        "spec": {
+            "timeZone": "Etc/UTC", "replicas": 1,
+            "windows": [{"name": "always", "from": "00:00", "to": "24:00", "replicas": 1}],
+            "target": {"create": {
+                "image": BUSYBOX, "command": ["/bin/busybox", "httpd"],
+                "args": ["-f", "-p", "8000", "-h", "/etc"], "port": 8000, "servicePort": 80,
+            }},
+        },
+    })
+}
+
+/// A TDSet that wants no Pods.
+fn idle(name: &str) -> Value {
+    let mut object = shop(name);
+    object["spec"]["replicas"] = json!(0);
+    object["spec"]["windows"][0]["replicas"] = json!(0);
+    object
+}
+
+fn its_first_object_is_worked_within_a_minute(bed: &Bed, way: Way) {
+    let begun = Instant::now();
+    bed.deploy(way);
+    let deployed = begun.elapsed();
+    let namespace = bed.namespace("first");
+    namespace.apply(&shop("shop"));
+    let left = Duration::from_mins(1).saturating_sub(begun.elapsed());
+    let ready = format!("--timeout={}s", left.as_secs());
+    namespace.kubectl(&["wait", "--for=create", "deployment/shop", &ready]).ok();
+    namespace.kubectl(&["wait", "--for=condition=Available", "deployment/shop", &ready]).ok();
+    let worked = begun.elapsed();
+    bed.say(format!("{}: ready after {deployed:.1?}, first Pod of a TDSet after {worked:.1?}", way.name()));
+    // By its name, and by its Service, from another Pod.
+    let url = "http://shop.first.svc.cluster.local/hostname";
+    let words = ["exec", "deployment/shop", "--", "/bin/busybox", "wget", "-q", "-O-", "-T", "5", url];
+    eventually(|| namespace.kubectl(&words).run());
+}
+
+fn every_example_is_applied_and_worked(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("temp");
+    let folders = ["etcdcluster", "tdset"].map(|kind| root().join("examples").join(kind));
+    for folder in &folders {
+        bed.kubectl(&["apply", "--recursive", "-f", &folder.to_string_lossy()]).ok();
+    }
+    let ancestors = root().join("examples/ancestors");
+    let converted = bed.gatehouse(&["convert", "--explicit", "-f", &ancestors.to_string_lossy()]);
+    bed.kubectl(&["apply"]).input(converted.clone()).ok();
+    for (namespace, name) in [("default", "shop"), ("default", "hello-world"), ("temp", "tdset-hello-world")]
+    {
+        let deployment = eventually(|| bed.get(&format!("deployment/{name}"), namespace));
+        let tdset = bed.get(&format!("tdset/{name}"), namespace).expect("it is there");
+        let scheduled = &tdset["status"]["scheduledReplicas"];
+        assert_eq!(&deployment["spec"]["replicas"], scheduled, "{namespace}/{name}");
+    }
+    a_service_that_is_not_wanted_any_more_goes(&namespace);
+
+    for folder in &folders {
+        bed.kubectl(&["delete", "--recursive", "-f", &folder.to_string_lossy()]).ok();
+    }
+    bed.kubectl(&["delete"]).input(converted).ok();
+}
+
+fn a_service_that_is_not_wanted_any_more_goes(namespace: &Namespace<'_>) {
+    let mut object = idle("quiet");
+    namespace.apply(&object);
+    eventually(|| namespace.get("service/quiet"));
+    object["spec"]["target"]["create"].as_object_mut().expect("an object").remove("servicePort");
+    namespace.apply(&object);
+    namespace.kubectl(&["wait", "--for=delete", "service/quiet", "--timeout=30s"]).ok();
+}
+
+fn a_rolling_restart_fails_no_call(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    bed.until_whole();
+    let namespace = bed.namespace("restart");
+    let traffic = Traffic::start(bed.cluster.kubeconfig(), &namespace.name);
+    traffic.until_more(100);
+    let old = bed.pods();
+    bed.kubectl(&["rollout", "restart", "deployment/gatehouse", "-n", NAMESPACE]).ok();
+    bed.until_whole();
+    for pod in &old {
+        let gone = ["wait", "--for=delete", &format!("pod/{pod}"), "-n", NAMESPACE, "--timeout=150s"];
+        bed.kubectl(&gone).ok();
+    }
+    traffic.until_more(100);
+    let tally = traffic.finish();
+    bed.say(format!(
+        "{}: rolling restart: {} of {} calls failed, the longest took {:.1?}",
+        way.name(),
+        tally.failures.len(),
+        tally.total(),
+        tally.longest
+    ));
+    tally.assert_flawless();
+    assert!(bed.pods().iter().all(|pod| !old.contains(pod)), "all Pods are new");
+}
+
+fn a_killed_leader_is_replaced_and_nothing_is_done_twice(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    bed.until_whole();
+    let before = bed.until_led();
+    let namespace = bed.namespace("takeover");
+    let traffic = Traffic::start(bed.cluster.kubeconfig(), &namespace.name);
+    traffic.until_more(100);
+
+    let names: Vec<_> = (0..20).map(|number| format!("work-{number}")).collect();
+    let (early, late) = names.split_at(10);
+    early.iter().for_each(|name| namespace.apply(&idle(name)));
+    let begun = Instant::now();
+    bed.kill_operator(&before);
+    late.iter().for_each(|name| namespace.apply(&idle(name)));
+    let after = within(LEASE + 2 * RETRY, || {
+        bed.leader().and_then(|now| if now == before { Err(format!("{now:?}")) } else { Ok(now) })
+    });
+    let taken = begun.elapsed();
+    for name in &names {
+        eventually(|| namespace.get(&format!("deployment/{name}")));
+    }
+    traffic.until_more(100);
+    let tally = traffic.finish();
+    bed.say(format!(
+        "{}: kill -9 of the leader: the next one after {taken:.1?}; {} of {} calls failed, the longest took {:.1?}",
+        way.name(),
+        tally.failures.len(),
+        tally.total(),
+        tally.longest
+    ));
+    assert_ne!(before.identity, after.identity);
+    tally.assert_flawless();
+    made_once(bed, &namespace, &names);
+}
+
+/// Each object of these names was made by one request, and not touched by another one that changed it.
+fn made_once(bed: &Bed, namespace: &Namespace<'_>, names: &[String]) {
+    let log = bed.requests();
+    for name in names {
+        let deployment = namespace.get(&format!("deployment/{name}")).expect("it is there");
+        assert_eq!(deployment["metadata"]["generation"], 1, "{name} was changed after it was made");
+        let of_it = |line: &&Line| line.is_about(&namespace.name, name);
+        let made =
+            log.iter().filter(of_it).filter(|line| line.what() == "patch deployments" && line.code() == 201);
+        assert_eq!(made.count(), 1, "{name} was made by one request");
+    }
+}
+
+fn a_leader_that_is_told_to_end_hands_over_at_once(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    bed.until_whole();
+    let before = bed.until_led();
+    let namespace = bed.namespace("handover");
+    let traffic = Traffic::start(bed.cluster.kubeconfig(), &namespace.name);
+    traffic.until_more(50);
+    let (asked, begun) = (bed.requests().len(), Instant::now());
+    bed.kubectl(&["delete", "pod", &before.pod, "-n", NAMESPACE, "--wait=false"]).ok();
+    // Well within the term: it was released, not left to end.
+    within(LEASE / 2, || {
+        bed.leader().and_then(|now| if now == before { Err(format!("{now:?}")) } else { Ok(now) })
+    });
+    let taken = begun.elapsed();
+    namespace.apply(&idle("after"));
+    eventually(|| namespace.get("deployment/after"));
+    let gone = ["wait", "--for=delete", &format!("pod/{}", before.pod), "-n", NAMESPACE, "--timeout=150s"];
+    bed.kubectl(&gone).ok();
+    bed.until_whole();
+    let tally = traffic.finish();
+    bed.say(format!("{}: the leader told to end: the next one after {taken:.1?}", way.name()));
+    tally.assert_flawless();
+    one_at_a_time(&bed.requests().split_off(asked), &before.pod);
+}
+
+/// Once another Pod works, the one that led before does not.
+fn one_at_a_time(log: &[Line], before: &str) {
+    let (its, of_others): (Vec<_>, Vec<_>) =
+        log.iter().filter(|line| line.is_work()).partition(|line| line.pod() == before);
+    let last = its.iter().map(|line| line.received()).max().expect("it has worked");
+    let first = of_others.iter().map(|line| line.received()).min().expect("another one has worked");
+    assert!(last < first, "{before} worked until {last}, and another Pod from {first} on");
+}
+
+fn while_every_replica_is_down_other_work_goes_on(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    bed.until_whole();
+    let namespace = bed.namespace("down");
+    namespace.apply(&idle("kept"));
+    eventually(|| namespace.get("deployment/kept"));
+    bed.kubectl(&["scale", "deployment/gatehouse", "--replicas=0", "-n", NAMESPACE]).ok();
+    eventually(|| match bed.list("pods", NAMESPACE).len() {
+        0 => Ok(()),
+        left => Err(format!("{left} Pods are left")),
+    });
+
+    let refused = namespace.kubectl(&["apply"]).input(idle("refused").to_string()).fails();
+    assert!(refused.contains("failed calling webhook"), "{refused}");
+    assert!(namespace.get("tdset/kept").is_ok(), "what is stored can be read");
+    // Other work of the cluster, and what gatehouse itself needs to come back.
+    let image = format!("--image={BUSYBOX}");
+    namespace.kubectl(&["create", "deployment", "other", &image, "--", "/bin/busybox", "sleep", "3600"]).ok();
+    let timeout = format!("--timeout={}s", PATIENCE.as_secs());
+    namespace.kubectl(&["wait", "--for=condition=Available", "deployment/other", &timeout]).ok();
+    for of in [&namespace.name, NAMESPACE] {
+        bed.kubectl(&["create", "secret", "generic", "other", "--from-literal=a=b", "-n", of]).ok();
+        bed.kubectl(&["delete", "secret", "other", "-n", of]).ok();
+        let lease =
+            json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "other"}});
+        bed.kubectl(&["create", "-n", of]).input(lease.to_string()).ok();
+        bed.kubectl(&["delete", "lease", "other", "-n", of]).ok();
+    }
+    // The hooks leave its own namespace alone.
+    bed.kubectl(&["create", "-n", NAMESPACE]).input(idle("own").to_string()).ok();
+    bed.kubectl(&["delete", "tdset", "own", "-n", NAMESPACE]).ok();
+
+    bed.kubectl(&["scale", "deployment/gatehouse", "--replicas=2", "-n", NAMESPACE]).ok();
+    bed.until_whole();
+    works(&namespace, "scaled");
+    // All of them at once, and nobody who helps.
+    bed.pods().iter().for_each(|pod| bed.kill(pod));
+    works(&namespace, "crashed");
+    bed.until_whole();
+}
+
+/// A new object is let in, in time, and worked.
+#[track_caller]
+fn works(namespace: &Namespace<'_>, name: &str) {
+    eventually(|| namespace.kubectl(&["apply"]).input(idle(name).to_string()).run());
+    eventually(|| namespace.get(&format!("deployment/{name}")));
+}
+
+fn it_asks_for_nothing_that_it_may_not(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let log = bed.requests();
+    let refused: Vec<_> = log.iter().filter(|line| line.code() == 403).map(Line::what).collect();
+    assert!(!log.is_empty(), "its requests are in the log");
+    assert!(refused.is_empty(), "asked for, and not granted: {refused:?}");
+}
+
+fn objects_outlive_an_uninstallation(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("kept");
+    let cluster = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": "kept"},
+        "spec": {"size": 3, "version": "3.6.16"}});
+    namespace.apply(&cluster);
+    namespace.apply(&idle("kept"));
+    let uid = |object: &str| namespace.get(object).map(|found| found["metadata"]["uid"].clone());
+    let before = eventually(|| {
+        ["etcdcluster/kept", "tdset/kept", "deployment/kept"]
+            .into_iter()
+            .map(uid)
+            .collect::<Result<Vec<_>, _>>()
+    });
+    let leaving = bed.namespace("leaving");
+    leaving.apply(&idle("leaving"));
+    leaving.apply(&cluster);
+
+    let begun = Instant::now();
+    bed.remove();
+    bed.say(format!("{}: uninstalled, namespace and all, after {:.1?}", way.name(), begun.elapsed()));
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        eventually(|| {
+            match bed.kubectl(&["get", kind, "gatehouse", "--ignore-not-found", "-o", "name"]).run()? {
+                none if none.is_empty() => Ok(()),
+                left => Err(format!("{left} is left")),
+            }
+        });
+    }
+    // Objects are read, changed and deleted without it, by themselves and with their namespace.
+    namespace.kubectl(&["annotate", "tdset/kept", "seen=yes"]).ok();
+    bed.kubectl(&["delete", "namespace", "leaving", "--timeout=2m"]).ok();
+
+    bed.deploy(way);
+    let after: Result<Vec<_>, _> =
+        ["etcdcluster/kept", "tdset/kept", "deployment/kept"].into_iter().map(uid).collect();
+    assert_eq!(after, Ok(before), "the same objects as before");
+    namespace.kubectl(&["get", "etcdclusters.v1alpha1.gatehouse.dev", "kept"]).ok();
+    namespace.kubectl(&["delete", "deployment", "kept"]).ok();
+    eventually(|| namespace.get("deployment/kept"));
+}
+
+fn every_right_is_used(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let roles = [
+        bed.get("clusterrole/gatehouse", NAMESPACE).expect("a ClusterRole"),
+        bed.get("role/gatehouse", NAMESPACE).expect("a Role"),
+    ];
+    let log = Line::read(&bed.audit_log());
+    let rights = Right::of_roles(&roles);
+    let is_used = |right: &&Right| log.iter().any(|line| right.is_used_by(line.value()));
+    let unused: Vec<_> = rights
+        .iter()
+        .filter(|right| right.is_visible() && !is_used(right))
+        .map(ToString::to_string)
+        .collect();
+    assert!(rights.len() > 20, "{rights:?}");
+    assert!(unused.is_empty(), "granted, and not used: {unused:#?}");
+    bed.say(format!("{}: {} rights, all used by {} requests", way.name(), rights.len(), log.len()));
+}
