@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use jiff::civil::Date;
+
 use super::preview::{Preview, length, name_of};
 use crate::api::tdset::schedule::Source;
 use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece};
@@ -51,7 +53,7 @@ impl<'a> Picture<'a> {
         let mut text = format!("{}\n{}\n\n", self.preview.title, self.preview.subtitle());
         let hours: String = (0..8).map(|three| format!("{:<6}", three * 3)).collect();
         line(&mut text, &format!("{:MARGIN$}{hours}24", ""));
-        let mut unseen = Vec::new();
+        let mut unseen = Unseen::default();
         for day in &self.preview.timeline.days {
             self.day(&mut text, day, &mut unseen);
         }
@@ -62,12 +64,12 @@ impl<'a> Picture<'a> {
         text
     }
 
-    fn day(&self, text: &mut String, day: &Day, unseen: &mut Vec<String>) {
+    fn day(&self, text: &mut String, day: &Day, unseen: &mut Unseen) {
         let first: Vec<&Piece> = day.pieces.iter().filter(|piece| !piece.again).collect();
         let again: Vec<&Piece> = day.pieces.iter().filter(|piece| piece.again).collect();
         let label = day.date.strftime("%a %Y-%m-%d");
         let cells = cells(&first, if day.pieces.is_empty() { ' ' } else { SKIPPED });
-        line(text, &format!("{label}  {}  {}", self.paint(&cells), aside(day)));
+        line(text, &format!("{label}  {}  {}", self.paint(&cells), self.aside(day)));
         if let Some(piece) = again.first() {
             let cells = self::cells(&again, ' ');
             line(text, &format!("   {} again  {}", clock(piece.from), self.paint(&cells)));
@@ -76,8 +78,8 @@ impl<'a> Picture<'a> {
             let drawn = self::cells(&lane, ' ');
             for piece in lane.into_iter().filter(|piece| !shows(&drawn, piece)) {
                 let again = if piece.again { " again" } else { "" };
-                let times = format!("{label} {}{again} to {}", clock(piece.from), clock(piece.to));
-                unseen.push(format!("{times}: {}", self.what(piece.span)));
+                let times = format!("{}{again} to {}", clock(piece.from), clock(piece.to));
+                unseen.add(format!("{times}, {}", self.what(piece.span)), day);
             }
         }
         if let Some(moment) = &self.preview.moment
@@ -89,6 +91,12 @@ impl<'a> Picture<'a> {
             let column = MARGIN + usize::try_from(shown / COLUMN).unwrap_or_default();
             line(text, &format!("{:column$}^ {}", "", clock(shown)));
         }
+    }
+
+    /// What is beside a day, bright where the clocks change.
+    fn aside(&self, day: &Day) -> String {
+        let text = aside(day);
+        if self.colours && !day.shifts.is_empty() { format!("{BRIGHT}{text}{PLAIN}") } else { text }
     }
 
     /// The columns of a line as text.
@@ -181,7 +189,7 @@ impl<'a> Picture<'a> {
     }
 
     /// Changes of the clocks, spans that have no column, and notes.
-    fn below(&self, text: &mut String, unseen: &[String]) {
+    fn below(&self, text: &mut String, unseen: &Unseen) {
         for day in &self.preview.timeline.days {
             let date = day.date.strftime("%a %Y-%m-%d");
             for shift in &day.shifts {
@@ -192,10 +200,12 @@ impl<'a> Picture<'a> {
                 wrapped(text, &format!("{date} does not occur there"));
             }
         }
-        for one in unseen.iter().take(MOST_LISTED) {
-            wrapped(text, &format!("too short to be seen: {one}"));
+        for (what, first, count) in unseen.0.iter().take(MOST_LISTED) {
+            let on = first.strftime("%a %Y-%m-%d");
+            let more = if *count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+            wrapped(text, &format!("too short to be seen: {what}, on {on}{more}"));
         }
-        if let Some(more) = unseen.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
+        if let Some(more) = unseen.0.len().checked_sub(MOST_LISTED).filter(|more| *more > 0) {
             line(text, &format!("too short to be seen: {more} more, which -o json has"));
         }
         let pieces = self.preview.timeline.days.iter().flat_map(|day| &day.pieces);
@@ -215,6 +225,8 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// Bold and yellow.
+const BRIGHT: &str = "\u{1b}[1;33m";
 /// No colour.
 const PLAIN: &str = "\u{1b}[0m";
 
@@ -248,6 +260,19 @@ fn shows(cells: &[Cell<'_>], piece: &Piece) -> bool {
 fn cells_skip(day: &Day) -> bool {
     let first: Vec<&Piece> = day.pieces.iter().filter(|piece| !piece.again).collect();
     !first.is_empty() && cells(&first, SKIPPED).iter().any(|cell| matches!(cell, Cell::Empty(_)))
+}
+
+/// What no column shows, the same at the same time of days told once: with the first of them, and how many there are.
+#[derive(Debug, Default)]
+struct Unseen(Vec<(String, Date, usize)>);
+
+impl Unseen {
+    fn add(&mut self, what: String, day: &Day) {
+        match self.0.iter_mut().find(|(known, ..)| *known == what) {
+            Some((_, _, count)) => *count += 1,
+            None => self.0.push((what, day.date, 1)),
+        }
+    }
 }
 
 /// What is beside a day: its length where that is not 24 hours, and its exceptions.

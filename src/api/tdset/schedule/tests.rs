@@ -339,7 +339,13 @@ impl<'a> Told<'a> {
         [highest.date().yesterday().unwrap(), highest.date()].into_iter().any(|start| {
             let weekday = week[usize::try_from(start.weekday().to_monday_zero_offset()).unwrap()];
             let end = if window.to < window.from { start.tomorrow().unwrap() } else { start };
+            let season = window.season.as_ref();
+            let edge = |text: Option<&String>| text.map(|date| date.parse::<Date>().unwrap());
+            let first = season.and_then(|season| edge(season.from.as_ref()));
+            let last = season.and_then(|season| edge(season.to.as_ref()));
             window.enabled != Some(false)
+                && first.is_none_or(|first| first <= start)
+                && last.is_none_or(|last| start <= last)
                 && window.days.as_ref().is_none_or(|days| days.contains(&weekday))
                 && local(start, &window.from) <= highest
                 && highest < local(end, &window.to)
@@ -356,17 +362,26 @@ impl<'a> Told<'a> {
 }
 
 /// A window on a grid of `step` minutes, so that a scan of every such minute sees every boundary.
-fn arbitrary_window(name: usize, step: u16) -> impl Strategy<Value = WindowSpec> {
+fn arbitrary_window(name: usize, step: u16, middle: Date) -> impl Strategy<Value = WindowSpec> {
     let days = prop::option::of(prop::sample::subsequence(
         vec![Day::Mon, Day::Tue, Day::Wed, Day::Thu, Day::Fri, Day::Sat, Day::Sun],
         1..7,
     ));
+    // A season that begins, ends, or does both within the fortnight.
+    let date = move |days: i32| (middle + days.days()).to_string();
+    let season = (prop::option::of(-7..4_i32), prop::option::of(0..6_i32), prop::bool::weighted(0.4))
+        .prop_map(move |(from, length, has_one)| {
+            let to = length.map(|length| date(from.unwrap_or(-3) + length));
+            has_one.then(|| Season { from: from.map(date), to })
+        });
     let text = move |steps: u16| format!("{:02}:{:02}", steps * step / 60, steps * step % 60);
     // Half of all boundaries lie in the small hours, where clocks change.
     let early = || prop_oneof![0..240 / step, 0..DAY / step];
-    (early(), prop_oneof![early(), Just(DAY / step)], days, 0..5_i32, prop::bool::weighted(0.9)).prop_map(
-        move |(from, to, days, replicas, enabled)| WindowSpec {
+    let times = (early(), prop_oneof![early(), Just(DAY / step)]);
+    (times, days, season, 0..5_i32, prop::bool::weighted(0.9)).prop_map(
+        move |((from, to), days, season, replicas, enabled)| WindowSpec {
             days,
+            season,
             enabled: Some(enabled),
             ..window(&format!("w{name}"), &text(from), &text(to), replicas)
         },
@@ -402,8 +417,9 @@ fn arbitrary_exceptions(middle: Date) -> impl Strategy<Value = Vec<ExceptionSpec
 }
 
 fn arbitrary_spec(zone: &str, middle: Date, step: u16) -> impl Strategy<Value = TDSetSpec> + use<> {
-    let windows = (0..4_usize)
-        .prop_flat_map(move |count| (0..count).map(|name| arbitrary_window(name, step)).collect::<Vec<_>>());
+    let windows = (0..4_usize).prop_flat_map(move |count| {
+        (0..count).map(|name| arbitrary_window(name, step, middle)).collect::<Vec<_>>()
+    });
     let overlap = prop::sample::select(vec![Overlap::FirstMatch, Overlap::Max, Overlap::Min]);
     let zone = zone.to_owned();
     (windows, arbitrary_exceptions(middle), overlap).prop_map(move |(windows, exceptions, overlap)| {

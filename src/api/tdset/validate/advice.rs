@@ -1,6 +1,7 @@
 //! What the author of a TDSet should know although it is accepted.
 //!
-//! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on.
+//! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is told
+//! only of what it touches, so that a new image does not bring the timetable's warnings back.
 
 mod clocks;
 mod exceptions;
@@ -32,16 +33,19 @@ pub(super) fn advise(
     let overlap = spec.overlap.unwrap_or_default();
     let used = used(spec, overlap);
     let today = time_zone::reached(schedule.zone(), now).date();
+    let timetable = old.is_none_or(|old| !same_timetable(old, spec));
+    let service = timetable || old.is_none_or(|old| service_port(old) != service_port(spec));
+    let looks = old.is_none_or(|old| old.resync_minutes != spec.resync_minutes);
     let parts = [
-        ("spec", at_once(spec, schedule, old, now).into_iter().collect()),
-        ("spec.windows", never_active(&used, overlap, today)),
-        ("spec.windows", overlaps(&used, overlap)),
-        ("spec.windows", clocks::advise(&used, schedule.zone(), zone_name, now)),
-        ("spec.exceptions", exceptions::advise(spec, today, now)),
-        ("spec", without_endpoints(spec, &used).into_iter().collect()),
-        ("spec", rare_looks(spec).into_iter().collect()),
+        (true, "spec", at_once(spec, schedule, old, now).into_iter().collect()),
+        (timetable, "spec.windows", never_active(&used, overlap, today)),
+        (timetable, "spec.windows", overlaps(&used, overlap)),
+        (timetable, "spec.windows", clocks::advise(&used, schedule.zone(), zone_name, now)),
+        (timetable, "spec.exceptions", exceptions::advise(spec, today, now)),
+        (service, "spec", without_endpoints(spec, &used).into_iter().collect()),
+        (looks, "spec", rare_looks(spec).into_iter().collect()),
     ];
-    for (list, part) in parts {
+    for (_, list, part) in parts.into_iter().filter(|(touched, ..)| *touched) {
         let more = part.len().saturating_sub(MOST_ALIKE);
         for text in part.iter().take(MOST_ALIKE) {
             verdict.warn(text);
@@ -50,6 +54,19 @@ pub(super) fn advise(
             verdict.warn(format!("{list}: {more} more of the same kind"));
         }
     }
+}
+
+/// Whether all that decides about the scheduled count is as it was.
+fn same_timetable(old: &TDSetSpec, new: &TDSetSpec) -> bool {
+    old.time_zone == new.time_zone
+        && old.replicas == new.replicas
+        && old.overlap == new.overlap
+        && old.windows == new.windows
+        && old.exceptions == new.exceptions
+}
+
+fn service_port(spec: &TDSetSpec) -> Option<i32> {
+    spec.target.create.as_ref()?.service_port
 }
 
 /// The change of the count that the write brings about right now.
@@ -229,7 +246,7 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
 
 /// A Service that will have nobody behind it.
 fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
-    spec.target.create.as_ref()?.service_port?;
+    service_port(spec)?;
     let place = if spec.replicas == 0 {
         "spec.replicas".to_owned()
     } else {

@@ -288,6 +288,21 @@ fn an_update_is_told_what_it_does_right_now() {
 }
 
 #[test]
+fn an_update_is_told_only_of_what_it_touches() {
+    let mut old = with("/spec/windows/1/to", json!("02:30"));
+    old["spec"]["resyncMinutes"] = json!(1440);
+    let told = |new: &Value| -> Vec<String> {
+        let warnings = validate(new, Some(&old), now()).warnings;
+        warnings.iter().map(|one| one.to_string().split(':').next().unwrap().to_owned()).collect()
+    };
+    assert_eq!(advice(&old).len(), 2);
+    assert!(told(&edit(old.clone(), "/spec/target/create/image", json!("b:2"))).is_empty());
+    assert_eq!(told(&edit(old.clone(), "/spec/replicas", json!(4))), ["spec.windows[1].to"]);
+    assert_eq!(told(&edit(old.clone(), "/spec/resyncMinutes", json!(120))), ["spec.resyncMinutes"]);
+    assert!(told(&edit(old.clone(), "/spec/resyncMinutes", json!(60))).is_empty());
+}
+
+#[test]
 fn a_workload_that_is_there_and_goes_to_none_at_once_is_named() {
     let reference = json!({"ref": {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "x"}});
     let asleep = edit(with("/spec/target", reference.clone()), "/spec/windows/1/replicas", json!(0));
