@@ -54,6 +54,7 @@ fmt: ## The code is formatted
 .PHONY: lint
 lint: ## Clippy has nothing to say
 	cargo clippy --workspace --all-targets --quiet -- --deny warnings
+	cargo clippy --workspace --test e2e --test node --quiet -- --deny warnings # not among the targets of `cargo test`
 
 .PHONY: deny
 deny: $(CARGO_DENY) ## Licences, sources and duplicates of the dependencies
@@ -96,6 +97,13 @@ image-check: ## The Dockerfile gives the image that `make image` has made (needs
 test: ## Everything that runs without a node: pure tests, and a real API server of both versions
 	@tools/build.sh all
 	cargo test --workspace
+
+.PHONY: e2e
+e2e: image ## gatehouse as users deploy it, in a cluster with a node, and that cluster's own tests; root on Linux
+	@tools/node-packages.sh
+	@tools/build.sh node images deploy
+	cargo test --package testbed --test node -- $(FILTER)
+	cargo test --test e2e -- $(FILTER)
 
 .PHONY: test-pure
 test-pure: ## The pure tests alone

@@ -59,6 +59,11 @@ fn manifest(name: &str) -> String {
     format!("tests/preview/{name}.yaml")
 }
 
+/// A text without the release of the time zone database, which no picture depends on.
+fn without_release(text: &str) -> String {
+    text.lines().filter(|line| !line.starts_with("  \"tzdb\": ")).collect::<Vec<_>>().join("\n")
+}
+
 #[track_caller]
 fn is_current(path: &PathBuf, found: &str) {
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
@@ -66,7 +71,7 @@ fn is_current(path: &PathBuf, found: &str) {
     }
     let expected = fs::read_to_string(path).unwrap_or_default();
     assert!(
-        expected == found,
+        without_release(&expected) == without_release(found),
         "{} is not what is shown now; UPDATE_EXPECTED=1 writes it anew:\n{found}",
         path.display()
     );

@@ -3,19 +3,23 @@
 //! Exit codes, the same for every command: 0 it worked, 1 it failed or found faults, 2 the command line is wrong or
 //! what it names could not be read.
 
+mod connect;
 pub mod convert;
 pub mod crds;
 pub mod input;
 pub mod manifests;
+pub mod operate;
 pub mod output;
 pub mod schedule;
 pub mod serve;
 pub mod validate;
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::api;
 use crate::runtime::supervisor::chain;
 use crate::runtime::telemetry::{self, FILTER_VARIABLE, LogFormat};
 
@@ -50,6 +54,9 @@ pub struct Cli {
 pub enum Command {
     /// Serve the gate, and with it the operator.
     Serve(Box<serve::Options>),
+    /// Be the operator of the `gatehouse serve` that starts this.
+    #[command(hide = true)]
+    Operate(operate::Options),
     /// Convert manifests to another version, those of the ancestors too.
     Convert(convert::Options),
     /// Judge manifests by the rules of the gate, without a cluster.
@@ -70,7 +77,8 @@ pub fn run(cli: Cli) -> ExitCode {
     let done =
         telemetry::init(cli.log_format, filter.as_deref()).map_err(Into::into).and_then(|()| {
             match cli.command {
-                Command::Serve(options) => serve::run(*options).map(|()| ExitCode::from(OK)),
+                Command::Serve(options) => serve::run(*options, cli.log_format).map(|()| ExitCode::from(OK)),
+                Command::Operate(options) => operate::run(&options).map(|()| ExitCode::from(OK)),
                 Command::Convert(options) => convert::run(&options),
                 Command::Validate(options) => validate::run(&options),
                 Command::Schedule(command) => schedule::run(&command),
@@ -87,5 +95,21 @@ pub fn run(cli: Cli) -> ExitCode {
     }
 }
 
+fn duration(text: &str) -> Result<Duration, String> {
+    api::duration::parse(text).map_err(|_| "expected a duration such as 10s or 1m30s".to_owned())
+}
+
 /// A command's failure, for a person.
 type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

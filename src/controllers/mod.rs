@@ -32,6 +32,7 @@ use std::fmt::Debug;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
@@ -49,7 +50,7 @@ use tracing::{debug, warn};
 use crate::runtime::clock;
 use memory::Memory;
 pub use metrics::Numbers;
-use outcome::{Error, Outcome};
+use outcome::{Class, Error, Outcome};
 use scope::{Realm, Scope};
 
 /// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
@@ -143,24 +144,30 @@ impl<Kind: Controlled> Context<Kind> {
         let ended = self.kind.reconcile(Arc::clone(&object)).await;
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.numbers.passed(Kind::NAME, result, begun.elapsed());
-        if ended.is_ok() {
-            self.failures.forget(&uid);
-        }
         debug!(controller = Kind::NAME, object = %named(&*object), result, "pass");
-        ended.map(Outcome::action)
+        Ok(match ended? {
+            Outcome::Refused(latest) => Action::requeue(latest.min(self.pause(&uid, Class::Permanent))),
+            outcome => {
+                self.failures.forget(&uid);
+                outcome.action()
+            }
+        })
     }
 
     /// How soon a pass that failed is tried again.
     fn failed(&self, object: &Watched<Kind::Object>, error: &Error) -> Action {
-        let uid = object.meta().uid.as_deref().unwrap_or_default();
-        let failures = self.failures.update(uid, |failures| {
-            *failures = failures.saturating_add(1);
-            *failures
-        });
-        let pause = error.class().pause(failures);
+        let pause = self.pause(object.meta().uid.as_deref().unwrap_or_default(), error.class());
         let error = error.said();
         warn!(controller = Kind::NAME, object = %named(object), error, again_in = ?pause, "pass failed");
         Action::requeue(pause)
+    }
+
+    /// How long to wait after one more failure of that class.
+    fn pause(&self, uid: &str, class: Class) -> Duration {
+        class.pause(self.failures.update(uid, |failures| {
+            *failures = failures.saturating_add(1);
+            *failures
+        }))
     }
 }
 

@@ -18,7 +18,8 @@ pub enum Outcome {
     Done(Duration),
     /// Something was written, and what comes of it is looked at when it shows, after that time at the latest.
     Waiting(Duration),
-    /// The API server refuses what the object asks for; the object says so. Tried again after that time.
+    /// The API server refuses what the object asks for; the object says so. Tried again after that time, and the first
+    /// times sooner: see [`Class::Permanent`].
     Refused(Duration),
     /// Nothing can be done until somebody changes the object; the object says so.
     Invalid,
@@ -56,7 +57,10 @@ pub enum Class {
     Transient,
     /// Somebody else wrote first: look again, then decide again.
     Conflict,
-    /// It will fail until something changes: refused as invalid, forbidden, over a quota.
+    /// It will fail until something changes: refused as invalid, forbidden, over a quota. Tried again soon at first all
+    /// the same, for the change may be under way. One that always comes: with `OwnerReferencesPermissionEnforcement` an
+    /// API server refuses owners of a kind that it has just been given, until it looks its kinds up again, within
+    /// 30 seconds (kubernetes/apiserver `pkg/server/options/admission.go`).
     Permanent,
 }
 
@@ -64,7 +68,7 @@ pub enum Class {
 const PAUSES: [(Class, Duration, Duration); 3] = [
     (Class::Conflict, Duration::from_millis(50), Duration::from_secs(5)),
     (Class::Transient, Duration::from_millis(500), Duration::from_secs(30)),
-    (Class::Permanent, Duration::from_secs(5), Duration::from_mins(5)),
+    (Class::Permanent, Duration::from_secs(1), Duration::from_mins(5)),
 ];
 
 impl Class {
@@ -116,8 +120,8 @@ impl Error {
         }
     }
 
-    /// What may be said of it where others read: the API server's reason and the fields that it names. Its message is
-    /// left out, for it may repeat values.
+    /// What may be said of it where others read: the API server's reason, the fields that it names, and what is
+    /// forbidden. Other messages are left out, for they may repeat values.
     #[must_use]
     pub fn said(&self) -> String {
         let why = match &self.source {
@@ -136,10 +140,16 @@ impl Error {
 fn reason(status: &Status) -> String {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let fields: Vec<_> = causes.map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
-    match fields.as_slice() {
-        [] => format!("{} ({})", status.reason, status.code),
-        fields => format!("{} ({}): {}", status.reason, status.code, fields.join(", ")),
-    }
+    let why = if fields.is_empty() { forbidden(status).map(str::to_owned) } else { Some(fields.join(", ")) };
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    format!("{} ({}){why}", status.reason, status.code)
+}
+
+/// What the API server itself forbids: a missing right, a quota, a Pod Security level. A webhook of somebody else may
+/// say anything.
+fn forbidden(status: &Status) -> Option<&str> {
+    let (_object, why) = status.message.split_once(" is forbidden: ")?;
+    (status.code == 403 && !status.message.starts_with("admission webhook ")).then_some(why)
 }
 
 #[cfg(test)]
@@ -178,6 +188,22 @@ mod tests {
         let pauses: Vec<_> = (1..9).map(|failures| Class::Transient.pause(failures).as_millis()).collect();
         assert_eq!(pauses, [500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
         assert_eq!(Class::Conflict.pause(u32::MAX), Duration::from_secs(5));
+    }
+
+    #[test]
+    fn what_the_api_server_forbids_is_said() {
+        let mut error = refused(403, "Forbidden");
+        assert_eq!(error.said(), "failed to apply deployments a/b: Forbidden (403)");
+        let mut forbid = |message: &str| {
+            if let call::Error::Refused(status) = &mut error.source {
+                message.clone_into(&mut status.message);
+            }
+            error.said()
+        };
+        let quota = forbid("pods \"b\" is forbidden: exceeded quota: pods=10");
+        assert_eq!(quota, "failed to apply deployments a/b: Forbidden (403): exceeded quota: pods=10");
+        let webhook = forbid("admission webhook \"w\" denied the request: b is forbidden: hunter2");
+        assert_eq!(webhook, "failed to apply deployments a/b: Forbidden (403)");
     }
 
     #[test]

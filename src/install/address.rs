@@ -94,23 +94,18 @@ impl fmt::Display for Address {
     }
 }
 
-/// The path of an endpoint.
-fn path(endpoint: Endpoint) -> String {
-    format!("/{}", endpoint.name())
-}
-
 /// The stanza of a webhook configuration.
 pub(super) fn of_admission(plan: &Plan, endpoint: Endpoint) -> admission::WebhookClientConfig {
-    let path = path(endpoint);
+    let path = endpoint.path();
     admission::WebhookClientConfig {
         ca_bundle: bundle(plan),
-        url: plan.address.url(&path),
+        url: plan.address.url(path),
         service: match &plan.address {
             Address::Url { .. } => None,
             Address::Service { name, namespace, port } => Some(admission::ServiceReference {
                 name: name.clone(),
                 namespace: namespace.clone(),
-                path: Some(path),
+                path: Some(path.to_owned()),
                 port: Some((*port).into()),
             }),
         },

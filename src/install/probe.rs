@@ -138,7 +138,7 @@ fn reachable(listener: SocketAddr) -> SocketAddr {
 }
 
 fn request(host: &str) -> Result<Request<Full<Bytes>>, Why> {
-    Request::post(format!("/{}", Endpoint::Convert.name()))
+    Request::post(Endpoint::Convert.path())
         .header(header::HOST, host)
         .header(header::CONTENT_TYPE, "application/json")
         .header(header::CONNECTION, "close")

@@ -27,7 +27,17 @@ impl Endpoint {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Mutate, Self::Validate, Self::Convert];
 
-    /// The first segment of its path, and its name in logs and metrics.
+    /// Its path, for any kind.
+    #[must_use]
+    pub const fn path(self) -> &'static str {
+        match self {
+            Self::Mutate => "/mutate",
+            Self::Validate => "/validate",
+            Self::Convert => "/convert",
+        }
+    }
+
+    /// Its name in logs and metrics.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

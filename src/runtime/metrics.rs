@@ -73,10 +73,55 @@ const LATENCY_BUCKETS: [f64; 14] =
 
 type Latency = Family<Webhook, Histogram, fn() -> Histogram>;
 
-/// Every metric of the process. Clones share them.
+/// Metrics that a Prometheus server scrapes together. Clones share them.
 #[derive(Clone)]
+pub struct Page(Arc<Registry>);
+
+/// The last line of a page.
+const END: &str = "# EOF\n";
+
+impl Page {
+    /// Those that `fill` registers.
+    pub fn new(fill: impl FnOnce(&mut Registry)) -> Self {
+        let mut registry = Registry::default();
+        fill(&mut registry);
+        Self(Arc::new(registry))
+    }
+
+    /// The page in the `OpenMetrics` text format.
+    ///
+    /// # Errors
+    /// When a metric cannot be written, which only a faulty collector could cause.
+    pub fn text(&self) -> Result<String, fmt::Error> {
+        let mut page = String::new();
+        text::encode(&mut page, &self.0)?;
+        Ok(page)
+    }
+
+    /// The same with the page of another process behind it, whose metrics have other names.
+    ///
+    /// # Errors
+    /// As [`Self::text`].
+    pub fn text_and(&self, other: &str) -> Result<String, fmt::Error> {
+        let mut page = self.text()?;
+        if other.ends_with(END) {
+            page.truncate(page.len() - END.len());
+            page.push_str(other);
+        }
+        Ok(page)
+    }
+}
+
+impl fmt::Debug for Page {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Page")
+    }
+}
+
+/// Every metric of the gate. Clones share them.
+#[derive(Clone, Debug)]
 pub struct Metrics {
-    registry: Arc<Registry>,
+    page: Page,
     /// HTTP answers by path and status.
     pub requests: Family<Request, Counter>,
     /// Seconds from the head of a request to its answer.
@@ -118,7 +163,7 @@ impl Metrics {
     pub fn new(more: impl FnOnce(&mut Registry)) -> Self {
         let buckets: fn() -> Histogram = || Histogram::new(LATENCY_BUCKETS);
         let mut metrics = Self {
-            registry: Arc::default(),
+            page: Page::new(|_registry| {}),
             requests: Family::default(),
             latency: Family::new_with_constructor(buckets),
             in_flight: Family::default(),
@@ -134,11 +179,11 @@ impl Metrics {
             accepts_failed: Counter::default(),
             certificate_expiry: Family::default(),
         };
-        let mut registry = Registry::default();
-        metrics.register_requests(registry.sub_registry_with_prefix("controller_runtime_webhook"));
-        metrics.register_gate(registry.sub_registry_with_prefix("gatehouse"));
-        more(&mut registry);
-        metrics.registry = Arc::new(registry);
+        metrics.page = Page::new(|registry| {
+            metrics.register_requests(registry.sub_registry_with_prefix("controller_runtime_webhook"));
+            metrics.register_gate(registry.sub_registry_with_prefix("gatehouse"));
+            more(registry);
+        });
         metrics
     }
 
@@ -178,20 +223,10 @@ impl Metrics {
         );
     }
 
-    /// The page that a Prometheus server scrapes, in the `OpenMetrics` text format.
-    ///
-    /// # Errors
-    /// When a metric cannot be written, which only a faulty collector of another part could cause.
-    pub fn page(&self) -> Result<String, fmt::Error> {
-        let mut page = String::new();
-        text::encode(&mut page, &self.registry)?;
-        Ok(page)
-    }
-}
-
-impl fmt::Debug for Metrics {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Metrics")
+    /// All of them.
+    #[must_use]
+    pub const fn page(&self) -> &Page {
+        &self.page
     }
 }
 
@@ -225,7 +260,7 @@ mod tests {
         let request = Request { webhook: "/validate", code: code_label(200) };
         metrics.requests.get_or_create(&request).inc();
         metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.002);
-        let page = metrics.page().unwrap();
+        let page = metrics.page().text().unwrap();
         for line in [
             r#"controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 1"#,
             r#"controller_runtime_webhook_latency_seconds_bucket{le="0.0025",webhook="/validate"} 1"#,
@@ -234,5 +269,14 @@ mod tests {
         ] {
             assert!(page.lines().any(|one| one == line), "{line} is not in\n{page}");
         }
+    }
+
+    #[test]
+    fn two_pages_are_one_with_one_end() {
+        let page = |name: &'static str| Page::new(|all| all.register(name, "One", Counter::<u64>::default()));
+        let both = page("a").text_and(&page("b").text().unwrap()).unwrap();
+        assert!(both.contains("a_total 0\n") && both.ends_with("b_total 0\n# EOF\n"), "{both}");
+        assert_eq!(both.matches("# EOF").count(), 1);
+        assert_eq!(page("a").text_and("cut off").unwrap(), page("a").text().unwrap());
     }
 }

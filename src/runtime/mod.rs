@@ -7,8 +7,10 @@
 
 pub mod call;
 pub mod clock;
+pub mod companion;
 pub mod leader;
 pub mod metrics;
+mod pages;
 pub mod readiness;
 pub mod signals;
 pub mod supervisor;
@@ -16,6 +18,7 @@ mod tasks;
 pub mod telemetry;
 
 pub use metrics::Metrics;
+pub use pages::{Pages, Wanted};
 pub use readiness::{Readiness, Ready};
 pub use supervisor::{Life, Supervisor};
 pub use tasks::{Tasks, blocking};

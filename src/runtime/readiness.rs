@@ -11,6 +11,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Notify;
+
 /// Whether someone counts for the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -35,21 +37,30 @@ struct Entry {
 pub struct Readiness {
     entries: Arc<Mutex<Vec<Entry>>>,
     draining: Arc<AtomicBool>,
+    changed: Arc<Notify>,
 }
 
 /// One task's own signal. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Ready(Arc<Mutex<State>>);
+pub struct Ready {
+    state: Arc<Mutex<State>>,
+    changed: Arc<Notify>,
+}
 
 impl Ready {
     /// Ready from now on.
     pub fn set(&self) {
-        *lock(&self.0) = Ok(());
+        self.change(Ok(()));
     }
 
     /// Not ready any more: `why` is what `/readyz` says.
     pub fn unset(&self, why: impl Into<String>) {
-        *lock(&self.0) = Err(why.into());
+        self.change(Err(why.into()));
+    }
+
+    fn change(&self, state: State) {
+        *lock(&self.state) = state;
+        self.changed.notify_one();
     }
 }
 
@@ -65,7 +76,12 @@ impl Readiness {
         let state = Arc::new(Mutex::new(Err("not started".to_owned())));
         let asked = Arc::clone(&state);
         self.check(name, weight, move || lock(&asked).clone());
-        Ready(state)
+        Ready { state, changed: Arc::clone(&self.changed) }
+    }
+
+    /// Resolves when a signal was given after the last time that this resolved. For one who waits.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
     }
 
     /// Adds `name`, whose state is asked for each time. A name that was there before is replaced.
@@ -131,6 +147,12 @@ impl Report {
     #[must_use]
     pub fn ready(&self) -> bool {
         self.missing().next().is_none()
+    }
+
+    /// Those that are only listed, with why they are not ready.
+    pub fn listed(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
+        let listed = self.lines.iter().filter(|line| line.weight == Weight::Listed);
+        listed.map(|line| (line.name.as_str(), line.fault.as_deref()))
     }
 
     /// The required ones that are not ready.

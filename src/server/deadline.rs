@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::api::duration;
 use crate::review::Endpoint;
 
 /// The longest that any webhook may be given (`timeoutSeconds` of `admissionregistration.k8s.io/v1`).
@@ -27,7 +28,8 @@ pub fn of_request(endpoint: Endpoint, query: Option<&str>) -> Result<Duration, I
     let asked = query.unwrap_or_default().split('&').find_map(|pair| pair.strip_prefix("timeout="));
     let patience = match asked {
         None => return Ok(unasked(endpoint)),
-        Some(text) => parse_duration(text)
+        Some(text) => duration::parse(text)
+            .ok()
             .filter(|duration| !duration.is_zero())
             .ok_or_else(|| InvalidTimeout(text.chars().take(40).collect()))?,
     };
@@ -47,40 +49,6 @@ fn less_margin(patience: Duration) -> Duration {
     patience * 9 / 10
 }
 
-/// A duration as Go's `time.ParseDuration` takes it, without a sign: `10s`, `1m30s`, `1.5h`.
-///
-/// Total: whatever is no duration, or more than fits, is `None`.
-#[must_use]
-pub fn parse_duration(text: &str) -> Option<Duration> {
-    if text.is_empty() {
-        return None;
-    }
-    let mut total = Duration::ZERO;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let number = rest.find(|one: char| !one.is_ascii_digit() && one != '.')?;
-        let (value, after) = rest.split_at(number);
-        let unit = after.find(|one: char| one.is_ascii_digit() || one == '.').unwrap_or(after.len());
-        let (unit, after) = after.split_at(unit);
-        let seconds = value.parse::<f64>().ok()? * seconds_per(unit)?;
-        total = total.checked_add(Duration::try_from_secs_f64(seconds).ok()?)?;
-        rest = after;
-    }
-    Some(total)
-}
-
-fn seconds_per(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1e-9,
-        "us" | "µs" | "μs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -95,19 +63,6 @@ mod tests {
         assert_eq!(of(Endpoint::Mutate, None), Duration::from_secs(9));
         assert_eq!(of(Endpoint::Convert, None), Duration::from_secs(27));
         assert_eq!(of(Endpoint::Validate, Some("timeout=5h")), Duration::from_secs(27));
-    }
-
-    #[test]
-    fn durations_read_as_go_reads_them() {
-        for (text, milliseconds) in
-            [("300ms", 300), ("1.5s", 1500), ("1m30s", 90_000), ("2h45m", 9_900_000), (".5s", 500)]
-        {
-            assert_eq!(parse_duration(text), Some(Duration::from_millis(milliseconds)), "{text}");
-        }
-        for text in ["", "10", "s", "1x", "-1s", "1s-2s", "1e300s", "1..2s", ".s"] {
-            assert_eq!(parse_duration(text), None, "{text}");
-        }
-        assert_eq!(parse_duration(&format!("{}h", "9".repeat(400))), None);
     }
 
     #[test]

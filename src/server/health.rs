@@ -15,7 +15,7 @@ use axum::routing::get;
 use tokio::net::TcpListener;
 
 use super::listener;
-use crate::runtime::{Metrics, Readiness};
+use crate::runtime::{Pages, Readiness};
 
 /// The health endpoints on a socket of their own.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub struct Health {
 #[derive(Clone)]
 struct Shown {
     readiness: Readiness,
-    metrics: Metrics,
+    pages: Pages,
 }
 
 impl Health {
@@ -36,13 +36,13 @@ impl Health {
     ///
     /// # Errors
     /// When the system refuses the address.
-    pub fn bind(address: SocketAddr, readiness: Readiness, metrics: Metrics) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, readiness: Readiness, pages: Pages) -> io::Result<Self> {
         let listener = listener::bind(address)?;
         let router = Router::new()
             .route("/livez", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(page))
-            .with_state(Shown { readiness, metrics });
+            .with_state(Shown { readiness, pages });
         Ok(Self { address: listener.local_addr()?, listener, router })
     }
 
@@ -68,7 +68,7 @@ async fn ready(State(shown): State<Shown>) -> Response {
 }
 
 async fn page(State(shown): State<Shown>) -> Response {
-    let Ok(page) = shown.metrics.page() else {
+    let Ok(page) = shown.pages.text().await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let content = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

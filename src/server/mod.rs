@@ -34,7 +34,6 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 pub use certificate::{Error as CertificateError, ServedCertificate};
-pub use deadline::parse_duration;
 pub use handler::{Reviewer, Rules};
 pub use health::Health;
 pub use limits::Limits;

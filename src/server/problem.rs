@@ -5,7 +5,6 @@ use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::route;
 use crate::review::{Endpoint, Failure};
 
 pub(super) fn too_large(limit: usize) -> Failure {
@@ -60,7 +59,7 @@ pub(super) fn busy() -> Response {
 /// 404: no such path.
 pub(super) fn not_found(uri: &Uri) -> Response {
     let path: String = uri.path().chars().take(80).collect();
-    let known = Endpoint::ALL.map(route::general).join(", ");
+    let known = Endpoint::ALL.map(Endpoint::path).join(", ");
     let message =
         format!("unknown path {path:?}: expected one of {known}, each with one more segment or none");
     status(StatusCode::NOT_FOUND, "NotFound", &message)

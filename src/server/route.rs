@@ -14,25 +14,15 @@ pub const ELSEWHERE: &str = "other";
 
 static OF_KINDS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let of = |endpoint: Endpoint| {
-        KINDS.iter().map(move |kind| format!("{}/{}", general(endpoint), kind.names().plural))
+        KINDS.iter().map(move |kind| format!("{}/{}", endpoint.path(), kind.names().plural))
     };
     Endpoint::ALL.into_iter().flat_map(of).collect()
 });
 
-/// The path of `endpoint` for any kind.
-#[must_use]
-pub const fn general(endpoint: Endpoint) -> &'static str {
-    match endpoint {
-        Endpoint::Mutate => "/mutate",
-        Endpoint::Validate => "/validate",
-        Endpoint::Convert => "/convert",
-    }
-}
-
 /// The label of a request to `endpoint` by `path`: the path where it names a known kind, else the general one.
 #[must_use]
 pub fn label(endpoint: Endpoint, path: &str) -> &'static str {
-    OF_KINDS.iter().find(|known| *known == path).map_or_else(|| general(endpoint), String::as_str)
+    OF_KINDS.iter().find(|known| *known == path).map_or_else(|| endpoint.path(), String::as_str)
 }
 
 #[cfg(test)]
@@ -42,7 +32,7 @@ mod tests {
     #[test]
     fn an_unknown_kind_makes_no_label_of_its_own() {
         for endpoint in Endpoint::ALL {
-            let path = general(endpoint);
+            let path = endpoint.path();
             assert_eq!(path, format!("/{}", endpoint.name()));
             assert_eq!(label(endpoint, path), path);
             assert_eq!(label(endpoint, &format!("{path}/nobodys")), path);

@@ -17,14 +17,14 @@ use axum::response::Response;
 use axum::routing::post;
 
 use super::handler::Gate;
-use super::{observe, problem, route};
+use super::{observe, problem};
 use crate::review::Endpoint;
 
 /// The gate's paths.
 pub(super) fn router(gate: Arc<Gate>) -> Router {
     let mut router = Router::new();
     for endpoint in Endpoint::ALL {
-        let general = route::general(endpoint);
+        let general = endpoint.path();
         let of_kind = format!("{general}/{{kind}}");
         let review = move |State(gate): State<Arc<Gate>>, request: Request| gate.handle(endpoint, request);
         router = router.route(general, post(review)).route(&of_kind, post(review));

@@ -22,6 +22,7 @@ pub const TESTS: &[Alone] = &[
         "when_the_leader_is_killed_another_goes_on_and_does_nothing_twice",
         when_the_leader_is_killed_another_goes_on_and_does_nothing_twice,
     ),
+    ("a_gate_that_is_killed_takes_its_operator_along", a_gate_that_is_killed_takes_its_operator_along),
     ("a_leader_that_drains_hands_over_at_once", a_leader_that_drains_hands_over_at_once),
     (
         "without_an_api_server_nobody_leads_and_then_somebody_does",
@@ -212,14 +213,22 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice() {
 
     let still = house.until_replicas("still", 1);
 
-    replicas.remove(0).kill();
+    replicas[0].kill_operator();
     let killed = Instant::now();
-    let next = until(TERM + MARGIN, "another leads", || replicas.iter().position(leads));
+    let (_, count) = until(TERM + MARGIN, "another leads", || {
+        assert!(is_ready(&replicas[0]), "its gate serves on");
+        Some(house.holder()).filter(|(holder, _)| *holder != leader)
+    });
     assert!(killed.elapsed() > TERM / 2, "a lease is not taken from one that may live");
-    let (successor, count) = house.holder();
-    assert_ne!(successor, leader);
     assert_eq!(count, transitions + 1);
-    assert_eq!(identity(&mut replicas[next]), successor);
+    until(MARGIN, "it is known who leads", || {
+        (replicas.iter().filter(|one| leads(one)).count() == 1).then_some(())
+    });
+    let ended = replicas[0].wait_for("task ended, will restart it").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(ended["error"], "the operator's process ended: signal: 9 (SIGKILL)");
+    until(PATIENCE, "it has an operator again", || {
+        (metric(&replicas[0], "gatehouse_operator_starts_total") == Some(2)).then_some(())
+    });
 
     let after = house.until_replicas("due", 4);
     let generation = |object: &Value| object["metadata"]["generation"].as_u64().expect("a generation");
@@ -234,6 +243,32 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice() {
     let untouched = house.direct.get(&format!("{DEPLOYMENTS}/still"));
     assert_eq!(untouched["metadata"]["resourceVersion"], still["metadata"]["resourceVersion"]);
     assert!(replicas.iter().filter(|one| leads(one)).count() == 1);
+}
+
+fn a_gate_that_is_killed_takes_its_operator_along() {
+    let house = House::begin(false);
+    let mut replicas = house.replicas(2, &[]);
+    house.tdset("default", "shop", &json!({}));
+    house.until_replicas("shop", 1);
+    let (leader, _) = house.holder();
+    let operator = replicas[0].operator().expect("it runs");
+
+    replicas.remove(0).kill();
+    let killed = Instant::now();
+    // Well within the term of 15 seconds: the operator has released the lease before it ended.
+    until(MARGIN, "the other leads", || leads(&replicas[0]).then_some(()));
+    assert!(killed.elapsed() < Duration::from_secs(10));
+    assert_ne!(house.holder().0, leader);
+    until(MARGIN, "the operator has ended", || (!has_process(operator)).then_some(()));
+    let change = json!({"spec": {"replicas": 2}});
+    house.call("PATCH", &(of("v1", "default", "tdsets") + "/shop"), change).expect("set");
+    house.until_replicas("shop", 2);
+}
+
+fn has_process(id: u32) -> bool {
+    // One that has ended is there until somebody asks how.
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
 
 fn a_leader_that_drains_hands_over_at_once() {

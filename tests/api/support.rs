@@ -293,6 +293,22 @@ impl Gate {
         let _ended = self.shell.wait();
     }
 
+    /// The operator's process, while it runs.
+    pub fn operator(&self) -> Option<u32> {
+        // A child is listed with the thread that started it.
+        let threads = fs::read_dir(format!("/proc/{}/task", self.pid)).ok()?;
+        let children = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
+        let children: Vec<_> = children.flatten().collect();
+        children.iter().flat_map(|line| line.split_whitespace()).find_map(|pid| pid.parse().ok())
+    }
+
+    /// Ends the operator's process as a crash would; the gate goes on.
+    pub fn kill_operator(&self) {
+        let operator = self.operator().expect("the operator's process runs");
+        let sent = Command::new("kill").args(["-KILL", &operator.to_string()]).status();
+        assert!(sent.expect("kill runs").success(), "the operator has ended before");
+    }
+
     /// Ends it as an update would, and waits until it has drained; whether it ended well.
     pub fn stop(self) -> bool {
         self.terminate();

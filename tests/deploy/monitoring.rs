@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use gatehouse::cli::serve::Starts;
 use gatehouse::controllers;
 use gatehouse::runtime::metrics::{Webhook, Which};
 use gatehouse::runtime::{Metrics, leader};
@@ -16,12 +17,13 @@ fn shown() -> BTreeSet<String> {
     let metrics = Metrics::new(|registry| {
         numbers.register(registry);
         elections.register(registry);
+        Starts::default().register(registry);
     });
     // What has labels shows once something has happened.
     metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);
     metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
     numbers.passed("tdset", "done", Duration::ZERO);
-    let page = metrics.page().expect("a page");
+    let page = metrics.page().text().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     types
         .flat_map(|(name, of_type)| {

@@ -34,10 +34,14 @@ impl Line {
 
     /// Such as `patch deployments`, or `patch tdsets/status`.
     pub fn what(&self) -> String {
+        format!("{} {}", self.0["verb"].as_str().unwrap_or_default(), self.resource())
+    }
+
+    /// Such as `deployments`, or `tdsets/status`.
+    pub fn resource(&self) -> String {
         let about = &self.0["objectRef"];
         let subresource = about["subresource"].as_str().map(|name| format!("/{name}")).unwrap_or_default();
-        let verb = self.0["verb"].as_str().unwrap_or_default();
-        format!("{verb} {}{subresource}", about["resource"].as_str().unwrap_or_default())
+        format!("{}{subresource}", about["resource"].as_str().unwrap_or_default())
     }
 
     /// Whether it asks for an object of that namespace and name.
@@ -48,6 +52,11 @@ impl Line {
     /// The HTTP status of the answer.
     pub fn code(&self) -> u64 {
         self.0["responseStatus"]["code"].as_u64().unwrap_or_default()
+    }
+
+    /// Whether it was refused for want of a right. Admission forbids for other reasons, with the same status.
+    pub fn lacked_the_right(&self) -> bool {
+        self.0["annotations"]["authorization.k8s.io/decision"] == "forbid"
     }
 
     /// When it was received, in RFC 3339 with microseconds: text that sorts by time.

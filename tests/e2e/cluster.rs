@@ -1,7 +1,6 @@
 //! The cluster that the tests run in, and what is deployed in it.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Mutex;
 
 use serde_json::Value;
@@ -38,13 +37,6 @@ impl Bed {
         Call::new(command)
     }
 
-    /// The program on this machine; what it prints.
-    pub fn gatehouse(&self, words: &[&str]) -> String {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
-        command.args(words).env_remove("KUBECONFIG");
-        Call::new(command).ok()
-    }
-
     /// An object, where it is there.
     pub fn get(&self, object: &str, namespace: &str) -> Result<Value, String> {
         let text = self.kubectl(&["get", object, "--namespace", namespace, "-o", "json"]).run()?;
@@ -62,6 +54,23 @@ impl Bed {
         }
     }
 
+    /// Ends all replicas, and returns when they are gone. They are not given the time that a drain takes: an API server
+    /// keeps idle connections for 90 seconds.
+    pub fn stop(&self) {
+        self.kubectl(&["scale", "deployment/gatehouse", "--replicas=0", "-n", NAMESPACE]).ok();
+        self.kubectl(&["delete", "pods", "--all", "--grace-period=1", "-n", NAMESPACE]).ok();
+        self.until_gone("pods", NAMESPACE);
+    }
+
+    /// Waits until there are no objects of these resources in that namespace.
+    #[track_caller]
+    pub fn until_gone(&self, resources: &str, namespace: &str) {
+        eventually(|| match self.list(resources, namespace).len() {
+            0 => Ok(()),
+            left => Err(format!("{left} {resources} are left in {namespace}")),
+        });
+    }
+
     /// A namespace with nothing in it: what was there under that name goes first.
     pub fn namespace(&self, name: &str) -> Namespace<'_> {
         self.kubectl(&["delete", "namespace", name, "--ignore-not-found", "--timeout=2m"]).ok();
@@ -73,6 +82,7 @@ impl Bed {
     pub fn deploy(&self, way: Way) {
         let mut deployed = self.deployed.lock().unwrap();
         if let Some(other) = deployed.take() {
+            self.stop();
             other.remove(self);
         }
         *self.earlier.lock().unwrap() = Line::read(&self.audit_log()).len();
@@ -145,17 +155,22 @@ impl Bed {
         Line::read(&self.audit_log()).split_off(*self.earlier.lock().unwrap())
     }
 
-    /// Kills whoever holds the lease, as a crash would.
+    /// Kills the operator's process of whoever leads, as a crash would.
     pub fn kill_operator(&self, leader: &Leader) {
-        self.kill(&leader.pod);
+        self.kill_all(&leader.pod, &["gatehouse", "operate"]);
     }
 
     /// Kills all processes of gatehouse in that Pod, as a crash would.
     pub fn kill(&self, pod: &str) {
+        self.kill_all(pod, &["gatehouse"]);
+    }
+
+    fn kill_all(&self, pod: &str, words: &[&str]) {
         let pod = self.get(&format!("pod/{pod}"), NAMESPACE).expect("the Pod is there");
-        let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), "gatehouse");
-        assert!(!processes.is_empty(), "it has processes on this machine");
-        processes.iter().for_each(|process| process::kill(*process));
+        let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), words);
+        assert!(!processes.is_empty(), "{words:?} runs on this machine");
+        // The first of them would take the others along.
+        processes.iter().rev().for_each(|process| process::kill(*process));
     }
 
     /// The API server's audit log.

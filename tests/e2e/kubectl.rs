@@ -1,4 +1,4 @@
-//! Programs as users run them: kubectl and helm, with what they say.
+//! Programs as users run them: kubectl, helm and gatehouse itself, with what they say.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -62,6 +62,14 @@ impl Call {
             Err(why) => why,
         }
     }
+}
+
+/// The program on this machine, with these words; what it prints.
+#[track_caller]
+pub fn gatehouse(words: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
+    command.args(words).env_remove("KUBECONFIG");
+    Call::new(command).ok()
 }
 
 /// Waits until `look` finds what it looks for; what it said last, where it does not.

@@ -4,6 +4,7 @@
 //! converted. A call that fails is a call that a user of the cluster saw failing.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -30,8 +31,8 @@ pub struct Tally {
     pub calls: BTreeMap<&'static str, usize>,
     /// What failed, and how.
     pub failures: Vec<String>,
-    /// The longest call.
-    pub longest: Duration,
+    /// How long the longest call took, and which it was.
+    pub longest: (Duration, &'static str),
 }
 
 impl Tally {
@@ -59,6 +60,14 @@ impl Tally {
             self.total()
         );
         assert_eq!(self.calls.len(), 6, "calls of every kind were made: {:?}", self.calls);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (longest, call) = self.longest;
+        let (failed, total) = (self.failures.len(), self.total());
+        write!(formatter, "{failed} of {total} calls failed, the longest took {longest:.1?} ({call})")
     }
 }
 
@@ -168,7 +177,7 @@ impl User {
             Ok(Err(error)) => Some(error.to_string()),
             Err(_) => Some(format!("no answer within {PATIENCE:?}")),
         };
-        self.tally.longest = self.tally.longest.max(begun.elapsed());
+        self.tally.longest = self.tally.longest.max((begun.elapsed(), what));
         self.tally.failures.extend(failure.map(|why| format!("{what}: {why}")));
         *self.tally.calls.entry(what).or_default() += 1;
         self.done.fetch_add(1, Ordering::Relaxed);

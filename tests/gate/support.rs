@@ -201,14 +201,14 @@ impl Gate {
     /// Waits until the page of metrics has this line.
     pub async fn shows(&self, line: &str) {
         let seen = async {
-            while !self.metrics.page().unwrap().lines().any(|one| one == line) {
+            while !self.metrics.page().text().unwrap().lines().any(|one| one == line) {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         assert!(
             tokio::time::timeout(PATIENCE, seen).await.is_ok(),
             "{line} is not in\n{}",
-            self.metrics.page().unwrap()
+            self.metrics.page().text().unwrap()
         );
     }
 }

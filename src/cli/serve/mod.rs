@@ -1,16 +1,17 @@
 //! `gatehouse serve`: the process, as a table of contents.
 //!
 //! ```text
-//! certificate ─▶ listener ─┬▶ self-probe ─▶ definitions ─▶ webhook configurations ─▶ election ─▶ controllers
+//! certificate ─▶ listener ─┬▶ self-probe ─▶ definitions ─▶ webhook configurations ─▶ the operator's process
 //!                          └▶ ready, once the definitions are served
 //! ```
 //!
 //! Where it listens is in one log line, `serving`, with the fields `address` and `health`: port 0 takes a free port,
 //! and that line is where to read it. A second line, `installed`, follows when the cluster points at this gate, and
 //! `leading` when this replica does the operator's work. The gate serves whatever becomes of the rest: what follows it
-//! is started again when it fails.
+//! is started again when it fails, and the operator is a process of its own (see [`super::operate`]).
 
 mod cluster;
+mod operator;
 mod options;
 
 use std::net::SocketAddr;
@@ -20,12 +21,14 @@ use tracing::info;
 
 use super::Failure;
 use crate::certs::{self, Handle, Publisher, Source};
-use crate::controllers::Numbers;
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
-use crate::runtime::{Metrics, Supervisor, clock, leader};
+use crate::runtime::telemetry::LogFormat;
+use crate::runtime::{Metrics, Pages, Supervisor, clock};
 use crate::server::{Config, Health, Rules, ServedCertificate, Server};
 use cluster::Cluster;
+use operator::Operator;
+pub use operator::Starts;
 pub use options::Options;
 
 /// Why serving could not begin.
@@ -39,30 +42,28 @@ enum Error {
 ///
 /// # Errors
 /// Why it could not begin, or could not go on.
-pub fn run(options: Options) -> Result<(), Failure> {
+pub fn run(options: Options, log_format: LogFormat) -> Result<(), Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = options.worker_threads {
         runtime.worker_threads(threads.into());
     }
     let runtime = runtime.enable_all().build()?;
-    let ended = runtime.block_on(serve(options));
+    let ended = runtime.block_on(serve(options, log_format));
     // A review that is still judged has nobody left to hear its answer.
     runtime.shutdown_background();
     ended
 }
 
-async fn serve(options: Options) -> Result<(), Failure> {
+async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let (numbers, elections) = (Numbers::default(), leader::Numbers::default());
-    let metrics = Metrics::new(|registry| {
-        numbers.register(registry);
-        elections.register(registry);
-    });
+    let starts = Starts::default();
+    let metrics = Metrics::new(|registry| starts.register(registry));
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
     let server = gate(&options, &metrics, certificate.clone())?;
-    let health = health(&options, &metrics, &supervisor)?;
+    let (pages, wanted) = Pages::with_another(metrics.page().clone());
+    let health = health(&options, pages, &supervisor)?;
     let listener = server.local_addr();
     info!(address = %listener, health = %health.local_addr(), "serving");
 
@@ -83,7 +84,9 @@ async fn serve(options: Options) -> Result<(), Failure> {
         keep_certificate(&supervisor, cluster.source(&options), publisher);
         cluster.await_definitions(&supervisor);
         let installed = cluster.keep_installed(&supervisor);
-        cluster.keep_working(&supervisor, numbers, elections, installed);
+        let (words, installation) = (options.operator_words(log_format), cluster.installation());
+        let readiness = supervisor.readiness().clone();
+        Operator { words, installation, readiness, wanted, starts }.keep_working(&supervisor, installed);
     }
     Ok(supervisor.run(async || signals.next().await).await?)
 }
@@ -98,9 +101,9 @@ fn gate(options: &Options, metrics: &Metrics, certificate: ServedCertificate) ->
     })?)
 }
 
-fn health(options: &Options, metrics: &Metrics, supervisor: &Supervisor) -> Result<Health, Error> {
+fn health(options: &Options, pages: Pages, supervisor: &Supervisor) -> Result<Health, Error> {
     let address = options.health_listen;
-    Health::bind(address, supervisor.readiness().clone(), metrics.clone())
+    Health::bind(address, supervisor.readiness().clone(), pages)
         .map_err(|source| Error::Health { address, source })
 }
 

@@ -1,24 +1,22 @@
 //! What `gatehouse serve` can be told, and what follows from it.
 
 use std::net::SocketAddr;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
-use kube::{Client, Config};
+use clap::{ArgAction, Args, ValueEnum as _};
+use kube::Client;
 
-use crate::api::name::dns_1123_subdomain;
+use super::super::{duration, operate};
 use crate::certs::Source;
 use crate::certs::authority::SharedAuthority;
 use crate::certs::files::MountedFiles;
-use crate::controllers::scope::Scope;
 use crate::install::address::InvalidUrl;
 use crate::install::{Address, Plan};
 use crate::runtime::clock;
-use crate::runtime::leader::{Connect, Lease};
 use crate::runtime::supervisor::Patience;
-use crate::server::{Limits, parse_duration};
+use crate::runtime::telemetry::LogFormat;
+use crate::server::Limits;
 
 /// What `gatehouse serve` can be told.
 #[derive(Args, Clone, Debug)]
@@ -52,22 +50,9 @@ pub struct Options {
     /// The Service's port.
     #[arg(long, value_name = "PORT", default_value_t = 443, env = "GATEHOUSE_SERVICE_PORT")]
     pub service_port: u16,
-    /// The namespace that gatehouse runs in: that of its Service and of its Secret.
-    #[arg(long, value_name = "NAME", default_value = "gatehouse-system", env = "POD_NAMESPACE")]
-    pub namespace: String,
     /// The Secret that keeps gatehouse's own authority.
     #[arg(long, value_name = "NAME", default_value = "gatehouse-ca", env = "GATEHOUSE_CA_SECRET")]
     pub ca_secret: String,
-    /// The namespaces whose objects are judged and worked, with commas between them. Rights in these namespaces are
-    /// then enough for the operator. [default: all]
-    #[arg(
-        long,
-        value_name = "NAMES",
-        default_value = "",
-        hide_default_value = true,
-        env = "GATEHOUSE_WATCH_NAMESPACES"
-    )]
-    pub watch_namespaces: Scope,
     /// Write the definitions and the webhook configurations oneself, and keep them so. Without it, somebody else does,
     /// and nothing is read or written outside of namespaces.
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, default_value_t = true, env = "GATEHOUSE_INSTALL")]
@@ -76,16 +61,9 @@ pub struct Options {
     /// removes them. [default: none]
     #[arg(long, value_name = "NAME", env = "GATEHOUSE_CLUSTER_ROLE")]
     pub cluster_role: Option<String>,
-    /// The Lease in the own namespace by which one of all replicas is elected to do the operator's work.
-    #[arg(long, value_name = "NAME", value_parser = lease_name, default_value = "gatehouse", env = "GATEHOUSE_LEASE")]
-    pub lease: String,
-    /// How long the others wait for a leader that has vanished: 3s to 5m. It is renewed seven times in that time.
-    #[arg(long, value_name = "DURATION", value_parser = lease_duration, default_value = "15s",
-          env = "GATEHOUSE_LEASE_DURATION")]
-    pub lease_duration: Duration,
-    /// Who this replica is in the Lease; something is added that makes it this process. [default: the host's name]
-    #[arg(long, value_name = "NAME", env = "POD_NAME")]
-    pub identity: Option<String>,
+    /// The operator's own.
+    #[command(flatten)]
+    pub operator: operate::Options,
     /// How long a drain goes on accepting, until everybody has heard that this endpoint is gone.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "12s")]
     pub drain_delay: Duration,
@@ -97,26 +75,14 @@ pub struct Options {
     pub worker_threads: Option<u16>,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    parse_duration(text).ok_or_else(|| "expected a duration such as 10s or 1m30s".to_owned())
-}
-
-/// Shorter ones are lost to every hiccup of the API server, longer ones leave the work undone for too long.
-const LEASE_DURATIONS: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_mins(5);
-
-fn lease_duration(text: &str) -> Result<Duration, String> {
-    let duration = duration(text)?;
-    if LEASE_DURATIONS.contains(&duration) {
-        return Ok(duration);
-    }
-    Err("expected a duration from 3s to 5m".to_owned())
-}
-
-fn lease_name(text: &str) -> Result<String, &'static str> {
-    dns_1123_subdomain(text).map(|()| text.to_owned())
-}
-
 impl Options {
+    /// How the operator's process is started.
+    pub(super) fn operator_words(&self, log_format: LogFormat) -> Vec<String> {
+        let format = log_format.to_possible_value().map(|value| value.get_name().to_owned());
+        let words = ["operate".to_owned(), "--log-format".to_owned()].into_iter().chain(format);
+        words.chain(self.operator.words()).collect()
+    }
+
     /// How long the parts of a shutdown may take.
     pub(super) fn patience(&self) -> Patience {
         let drain = self.drain_delay + self.drain_deadline + Duration::from_secs(10);
@@ -131,7 +97,7 @@ impl Options {
     /// Where the API server reaches the gate that listens at `listener`.
     fn address(&self, listener: SocketAddr) -> Result<Address, InvalidUrl> {
         let Some(url) = &self.webhook_url else {
-            let (name, namespace) = (self.service.clone(), self.namespace.clone());
+            let (name, namespace) = (self.service.clone(), self.operator.namespace.clone());
             return Ok(Address::Service { name, namespace, port: self.service_port });
         };
         Ok(match Address::from_url(url)? {
@@ -144,21 +110,15 @@ impl Options {
     pub(super) fn plan(&self, listener: SocketAddr) -> Result<Plan, InvalidUrl> {
         Ok(Plan {
             own_namespace: self.own_namespace(),
-            namespaces: self.watch_namespaces.namespaces().clone(),
+            namespaces: self.operator.watch_namespaces.namespaces().clone(),
             cluster_role: self.cluster_role.clone().filter(|name| !name.is_empty()),
             ..Plan::at(self.address(listener)?)
         })
     }
 
-    /// The lease that this replica stands for.
-    pub(super) fn lease(&self, config: Config) -> Result<Lease, Connect> {
-        let identity = self.identity.clone().filter(|name| !name.is_empty()).unwrap_or_else(host);
-        Lease::connect(config, &self.namespace, &self.lease, &identity, self.lease_duration)
-    }
-
     /// The namespace that the gate does not judge: its own, where it runs in one.
     fn own_namespace(&self) -> Option<String> {
-        self.webhook_url.is_none().then(|| self.namespace.clone())
+        self.webhook_url.is_none().then(|| self.operator.namespace.clone())
     }
 
     /// The mounted certificate, where there is one.
@@ -169,12 +129,7 @@ impl Options {
 
     /// The own authority, in its Secret.
     pub(super) fn authority(&self, client: Client, names: Vec<String>) -> Source {
-        let (namespace, secret) = (&self.namespace, &self.ca_secret);
+        let (namespace, secret) = (&self.operator.namespace, &self.ca_secret);
         Source::Authority(Box::new(SharedAuthority::new(client, namespace, secret, names, clock::now)))
     }
-}
-
-/// The host's name: in a pod, the pod's.
-fn host() -> String {
-    hostname::get().map_or_else(|_unknown| "gatehouse".to_owned(), |name| name.to_string_lossy().into_owned())
 }

@@ -1,0 +1,128 @@
+//! What the operator can be told, by whoever starts `gatehouse serve`.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use clap::Args;
+use kube::Config;
+
+use super::super::duration;
+use crate::api::name::dns_1123_subdomain;
+use crate::controllers::scope::Scope;
+use crate::runtime::leader::{Connect, Lease};
+
+/// What the operator can be told.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[group(id = "operator")]
+pub struct Options {
+    /// The namespace that gatehouse runs in: that of its Service, of its Secret and of its Lease.
+    #[arg(long, value_name = "NAME", default_value = "gatehouse-system", env = "POD_NAMESPACE")]
+    pub namespace: String,
+    /// The namespaces whose objects are judged and worked, with commas between them. Rights in these namespaces are
+    /// then enough for the operator. [default: all]
+    #[arg(
+        long,
+        value_name = "NAMES",
+        default_value = "",
+        hide_default_value = true,
+        env = "GATEHOUSE_WATCH_NAMESPACES"
+    )]
+    pub watch_namespaces: Scope,
+    /// The Lease in the own namespace by which one of all replicas is elected to do the operator's work.
+    #[arg(long, value_name = "NAME", value_parser = lease_name, default_value = "gatehouse", env = "GATEHOUSE_LEASE")]
+    pub lease: String,
+    /// How long the others wait for a leader that has vanished: 3s to 5m. It is renewed seven times in that time.
+    #[arg(long, value_name = "DURATION", value_parser = lease_duration, default_value = "15s",
+          env = "GATEHOUSE_LEASE_DURATION")]
+    pub lease_duration: Duration,
+    /// Who this replica is in the Lease; something is added that makes it this process. [default: the host's name]
+    #[arg(long, value_name = "NAME", env = "POD_NAME")]
+    pub identity: Option<String>,
+}
+
+/// Shorter ones are lost to every hiccup of the API server, longer ones leave the work undone for too long.
+const LEASE_DURATIONS: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_mins(5);
+
+fn lease_duration(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if LEASE_DURATIONS.contains(&duration) {
+        return Ok(duration);
+    }
+    Err("expected a duration from 3s to 5m".to_owned())
+}
+
+fn lease_name(text: &str) -> Result<String, &'static str> {
+    dns_1123_subdomain(text).map(|()| text.to_owned())
+}
+
+impl Options {
+    /// The words by which another process takes the same options, whatever its environment is.
+    pub(in crate::cli) fn words(&self) -> Vec<String> {
+        let word = |name: &str, value: &str| format!("--{name}={value}");
+        vec![
+            word("namespace", &self.namespace),
+            word("watch-namespaces", &self.watch_namespaces.to_string()),
+            word("lease", &self.lease),
+            word("lease-duration", &format!("{}ns", self.lease_duration.as_nanos())),
+            word("identity", self.identity.as_deref().unwrap_or_default()),
+        ]
+    }
+
+    /// The lease that this replica stands for.
+    pub(super) fn lease(&self, config: Config) -> Result<Lease, Connect> {
+        let identity = self.identity.clone().filter(|name| !name.is_empty()).unwrap_or_else(host);
+        Lease::connect(config, &self.namespace, &self.lease, &identity, self.lease_duration)
+    }
+}
+
+/// The host's name: in a pod, the pod's.
+fn host() -> String {
+    hostname::get().map_or_else(|_unknown| "gatehouse".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    #[test]
+    fn another_process_takes_the_same_options() {
+        let said: [&[&str]; 2] = [
+            &["--identity="],
+            &[
+                "--namespace=a",
+                "--watch-namespaces=b,c",
+                "--lease=d",
+                "--lease-duration=3.5s",
+                "--identity=e",
+            ],
+        ];
+        for words in said {
+            let read = |words: Vec<String>| {
+                let line = [String::new()].into_iter().chain(words);
+                Line::try_parse_from(line).unwrap().options
+            };
+            let options = read(words.iter().map(ToString::to_string).collect());
+            assert_eq!(read(options.words()), options);
+        }
+    }
+
+    #[test]
+    fn an_option_that_does_not_read_says_what_does() {
+        for (word, expected) in [
+            ("--lease-duration=1s", "expected a duration from 3s to 5m"),
+            ("--lease-duration=soon", "expected a duration such as 10s or 1m30s"),
+            ("--lease=No", "lower-case"),
+        ] {
+            let error = Line::try_parse_from(["", word]).unwrap_err().to_string();
+            assert!(error.contains(expected), "{word}: {error}");
+        }
+    }
+}
