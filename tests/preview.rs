@@ -8,7 +8,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn without_release(text: &str) -> String {
 }
 
 #[track_caller]
-fn is_current(path: &PathBuf, found: &str) {
+fn is_current(path: &Path, found: &str) {
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         fs::write(path, found).unwrap();
     }
