@@ -51,7 +51,7 @@ impl<'a> Picture<'a> {
 
     fn draw(&self) -> String {
         let mut text = format!("{}\n{}\n\n", self.preview.title, self.preview.subtitle());
-        let hours: String = (0..8).map(|three| format!("{:<6}", three * 3)).collect();
+        let hours = ["0", "3", "6", "9", "12", "15", "18", "21"].map(|hour| format!("{hour:<6}")).concat();
         line(&mut text, &format!("{:MARGIN$}{hours}24", ""));
         let mut unseen = Unseen::default();
         for day in &self.preview.timeline.days {

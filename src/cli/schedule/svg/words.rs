@@ -30,8 +30,9 @@ pub fn description(preview: &Preview) -> String {
         });
         let pieces: Vec<_> = pieces.collect();
         let pieces = if pieces.is_empty() { "does not occur".to_owned() } else { pieces.join(", ") };
-        let changes: String = day.shifts.iter().map(|shift| format!("; {}", preview.told(shift))).collect();
-        lines.push(format!("{}: {pieces}{changes}.", day.date.strftime("%a %Y-%m-%d")));
+        let changes = day.shifts.iter().map(|shift| preview.told(shift));
+        let told: Vec<_> = std::iter::once(pieces).chain(changes).collect();
+        lines.push(format!("{}: {}.", day.date.strftime("%a %Y-%m-%d"), told.join("; ")));
     }
     lines.extend(preview.notes.iter().map(|note| format!("{note}.")));
     lines.join("\n")
