@@ -4,7 +4,7 @@
 //! The expected files are in `tests/preview/` and `docs/`. `UPDATE_EXPECTED=1 cargo test --test preview` writes them
 //! anew; read the difference before it is committed.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by unwrapping")]
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
 
 use std::fs;
 use std::io::Write as _;
