@@ -105,6 +105,10 @@ e2e: image ## gatehouse as users deploy it, in a cluster with a node, and that c
 	cargo test --package testbed --test node -- $(FILTER)
 	cargo test --test e2e -- $(FILTER)
 
+.PHONY: bench
+bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
+	cargo bench --bench transitions -- $(COUNT)
+
 .PHONY: test-pure
 test-pure: ## The pure tests alone
 	cargo test --lib

@@ -78,16 +78,21 @@ impl Bed {
         Namespace { bed: self, name: name.to_owned() }
     }
 
+    /// A cluster without gatehouse.
+    pub fn clear(&self) {
+        let deployed = self.deployed.lock().unwrap().take();
+        if let Some(way) = deployed {
+            self.stop();
+            way.remove(self);
+        }
+    }
+
     /// Deploys gatehouse into a cluster that has none.
     pub fn deploy(&self, way: Way) {
-        let mut deployed = self.deployed.lock().unwrap();
-        if let Some(other) = deployed.take() {
-            self.stop();
-            other.remove(self);
-        }
+        self.clear();
         *self.earlier.lock().unwrap() = Line::read(&self.audit_log()).len();
         way.deploy(self);
-        *deployed = Some(way);
+        *self.deployed.lock().unwrap() = Some(way);
     }
 
     /// Deploys gatehouse that way unless it is.

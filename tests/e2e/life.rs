@@ -60,6 +60,7 @@ fn idle(name: &str) -> Value {
 }
 
 fn its_first_object_is_worked_within_a_minute(bed: &Bed, way: Way) {
+    bed.clear();
     let begun = Instant::now();
     bed.deploy(way);
     let deployed = begun.elapsed();
@@ -71,15 +72,10 @@ fn its_first_object_is_worked_within_a_minute(bed: &Bed, way: Way) {
     namespace.kubectl(&["wait", "--for=condition=Available", "deployment/shop", &ready]).ok();
     let worked = begun.elapsed();
     bed.say(format!("{}: ready after {deployed:.1?}, first Pod of a TDSet after {worked:.1?}", way.name()));
-    // Its Service has a name, and answers. The two are asked for apart: a busybox that is linked statically cannot look
-    // names up by the C library.
-    let in_pod = |words: &[&str]| {
-        namespace.kubectl(&[&["exec", "deployment/shop", "--", "/bin/busybox"], words].concat()).run()
-    };
-    eventually(|| in_pod(&["nslookup", "-type=a", "shop.first.svc.cluster.local"]));
-    let service = namespace.get("service/shop").expect("a Service");
-    let url = format!("http://{}/hostname", service["spec"]["clusterIP"].as_str().expect("an address"));
-    let answer = eventually(|| in_pod(&["wget", "-q", "-O-", "-T", "5", &url]));
+    // Its Service has a name, and answers. Debian's busybox crashes with a limit of time, `wget -T`.
+    let url = "http://shop.first.svc.cluster.local/hostname";
+    let words = ["exec", "deployment/shop", "--", "/bin/busybox", "wget", "-q", "-O-", url];
+    let answer = eventually(|| namespace.kubectl(&words).run());
     assert!(answer.starts_with("shop-"), "the Pod says its name: {answer}");
 }
 
@@ -293,7 +289,7 @@ fn what_it_finds_broken_holds_up_nothing(bed: &Bed, way: Way) {
         let ready = odd["status"]["conditions"][0].clone();
         if ready["status"] == "False" { Ok(ready) } else { Err(format!("it says {ready}")) }
     });
-    assert!(said["message"].as_str().is_some_and(|why| why.contains("cannot be read")), "{said}");
+    assert_eq!(said["message"], "spec.replicas: Invalid value: must be of type integer", "{said}");
     namespace.kubectl(&["delete", "tdset", "odd"]).ok();
 }
 
