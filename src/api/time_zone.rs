@@ -152,6 +152,8 @@ fn change_to(zone: &TimeZone, instant: Timestamp, offset: Offset) -> Option<Time
 /// A change of the clocks, in local times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shift {
+    /// When it happens.
+    pub time: Timestamp,
     /// What the clock would show at the change had it not been changed.
     pub before: DateTime,
     /// What it shows instead.
@@ -188,6 +190,7 @@ pub fn shifts(zone: &TimeZone, from: Timestamp, until: Timestamp) -> Vec<Shift> 
         .map(|transition| {
             let earlier = std::mem::replace(&mut offset, transition.offset());
             Shift {
+                time: transition.timestamp(),
                 before: earlier.to_datetime(transition.timestamp()),
                 after: offset.to_datetime(transition.timestamp()),
             }
@@ -280,7 +283,7 @@ mod tests {
         assert_eq!(found[1].dates().collect::<Vec<_>>(), [date(2026, 10, 25)]);
     }
 
-    /// Local times every quarter of an hour around every change of the clocks, in every zone.
+    /// Every quarter of an hour of every day on which clocks change, and of its midnights, in every zone.
     #[test]
     fn resolving_is_monotone_and_means_reached_in_all_zones() {
         let (from, until) =
@@ -290,10 +293,15 @@ mod tests {
             let zone = zone(&name);
             for shift in shifts(&zone, from, until) {
                 seen += 1;
-                let start = shift.before.min(shift.after) - jiff::Span::new().hours(2);
+                let first = shift.before.min(shift.after).date();
+                let end = shift.before.max(shift.after).date().to_datetime(jiff::civil::Time::midnight())
+                    + jiff::Span::new().hours(25);
+                let quarters = first
+                    .to_datetime(jiff::civil::Time::midnight())
+                    .series(jiff::Span::new().minutes(15))
+                    .take_while(|local| *local <= end);
                 let mut last = Timestamp::MIN;
-                for quarter in 0..20 {
-                    let local = start + jiff::Span::new().minutes(15 * quarter);
+                for local in quarters {
                     let instant = resolve(&zone, local);
                     assert!(instant >= last, "{name}: {local} steps back");
                     assert!(reached(&zone, instant) >= local, "{name}: {local} is not reached");

@@ -10,6 +10,7 @@ pub mod input;
 pub mod manifests;
 pub mod operate;
 pub mod output;
+pub mod schedule;
 pub mod serve;
 pub mod validate;
 
@@ -60,6 +61,9 @@ pub enum Command {
     Convert(convert::Options),
     /// Judge manifests by the rules of the gate, without a cluster.
     Validate(validate::Options),
+    /// Look at timetables.
+    #[command(subcommand)]
+    Schedule(schedule::Command),
     /// Print the definitions of the kinds.
     Crds(crds::Options),
     /// Print, write or compare the generated files below deploy.
@@ -77,6 +81,7 @@ pub fn run(cli: Cli) -> ExitCode {
                 Command::Operate(options) => operate::run(&options).map(|()| ExitCode::from(OK)),
                 Command::Convert(options) => convert::run(&options),
                 Command::Validate(options) => validate::run(&options),
+                Command::Schedule(command) => schedule::run(&command),
                 Command::Crds(options) => crds::run(&options),
                 Command::Manifests(options) => manifests::run(&options),
             }

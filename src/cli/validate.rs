@@ -226,14 +226,20 @@ fn note_text(note: &Note) -> String {
 
 /// What the gate would say of a new object.
 #[derive(Debug, Default)]
-struct Opinion {
-    skipped: bool,
+pub(super) struct Opinion {
+    /// It is of another kind.
+    pub(super) skipped: bool,
     judged_as: Option<&'static str>,
-    faults: Vec<Fault>,
-    warnings: Vec<Note>,
+    /// Why it is refused, in the paths of the version that is written there.
+    pub(super) faults: Vec<Fault>,
+    /// What its author should know.
+    pub(super) warnings: Vec<Note>,
+    /// What would be stored: the object as `v1`, with its defaults.
+    pub(super) hub: Value,
 }
 
-fn opinion(object: &Value, now: Timestamp) -> Opinion {
+/// Judges a new object as of `now`.
+pub(super) fn opinion(object: &Value, now: Timestamp) -> Opinion {
     match input::subject(object) {
         Err(fault) => Opinion { faults: vec![fault], ..Opinion::default() },
         Ok(Subject::Other) => Opinion { skipped: true, ..Opinion::default() },
@@ -268,7 +274,8 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     }
     let mut hub = judge::hub(kind, Written { version, object: &object });
     let defaulted = kind.default(hub.to_mut(), version);
-    let object = kind.lens().convert(hub.into_owned(), Version::V1, version);
+    let hub = hub.into_owned();
+    let object = kind.lens().convert(hub.clone(), Version::V1, version);
     let new = Written { version, object: &object };
     let verdict = judge::judge(kind, &Change { new, old: None, author: version, now });
     faults.extend(verdict.faults.into_iter().map(quoting));
@@ -284,7 +291,7 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
             warnings.push(note);
         }
     }
-    Opinion { faults, warnings, ..Opinion::default() }
+    Opinion { faults, warnings, hub, ..Opinion::default() }
 }
 
 /// The API server wants a name, or the beginning of one.

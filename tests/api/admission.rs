@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     ),
     ("a_protected_object_is_not_deleted", a_protected_object_is_not_deleted),
     ("immutable_fields_stay", immutable_fields_stay),
+    ("a_timetable_is_warned_of_once", a_timetable_is_warned_of_once),
     ("what_absent_fields_mean_is_written_at_creation", what_absent_fields_mean_is_written_at_creation),
 ];
 
@@ -125,4 +126,37 @@ fn what_absent_fields_mean_is_written_at_creation(bed: &Bed) {
     assert_eq!((&spec("new")["replicas"], &spec("new")["tls"]["mode"]), (&json!(3), &json!("Automatic")));
     assert_eq!((&spec("old")["replicas"], &spec("old")["tls"]["mode"]), (&json!(1), &json!("Disabled")));
     assert_eq!(spec("new")["storage"]["size"], "10Gi");
+}
+
+/// What kubectl prints as warnings.
+fn warnings(said: &str) -> Vec<&str> {
+    said.lines().filter_map(|line| line.strip_prefix("Warning: ")).collect()
+}
+
+fn a_timetable_is_warned_of_once(bed: &Bed) {
+    let namespace = bed.namespace();
+    let window =
+        |name: &str, replicas| json!({"name": name, "from": "00:00", "to": "24:00", "replicas": replicas});
+    let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "told"},
+        "spec": {"timeZone": "Etc/UTC", "replicas": 1, "windows": [window("day", 5), window("shadow", 2)],
+            "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
+    let never =
+        "spec.windows[1]: shadow is never active: windows above it cover it (overlap FirstMatch)".to_owned();
+    let apply = |object: &serde_json::Value, dry: &[&str]| {
+        let words = [&["apply", "--server-side"], dry].concat();
+        let said = namespace.kubectl(&words).input(object.to_string()).warnings();
+        warnings(&said).into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(apply(&object, &[]), std::slice::from_ref(&never));
+    assert!(apply(&object, &[]).is_empty(), "nothing has changed");
+    object["spec"]["target"]["create"]["image"] = json!("registry.k8s.io/pause:3.9");
+    assert!(apply(&object, &[]).is_empty(), "the timetable has not changed");
+    object["spec"]["windows"][0]["replicas"] = json!(0);
+    let at_once = "spec.windows[0].replicas: 5 -> 0 now, window day".to_owned();
+    assert_eq!(apply(&object, &["--dry-run=server"]), [at_once, never]);
+    assert_eq!(
+        namespace.get("tdsets.v1.gatehouse.dev", "told")["spec"]["windows"][0]["replicas"],
+        5,
+        "a dry run changes nothing"
+    );
 }

@@ -8,6 +8,7 @@
 
 mod dates;
 mod parse;
+pub mod timeline;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -40,6 +41,8 @@ pub struct Schedule {
     skipped: BTreeMap<Date, u64>,
     /// The exception that has a whole date.
     whole_days: BTreeMap<Date, usize>,
+    /// Exceptions that name a date, one bit each.
+    excepted: BTreeMap<Date, u64>,
 }
 
 #[derive(Clone, Debug)]

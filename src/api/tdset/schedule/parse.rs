@@ -55,6 +55,7 @@ impl Schedule {
             exceptions,
             skipped: BTreeMap::new(),
             whole_days: BTreeMap::new(),
+            excepted: BTreeMap::new(),
         };
         Ok(schedule.with_dates(&HolidayDates::default()))
     }
@@ -64,6 +65,7 @@ impl Schedule {
     pub fn with_dates(mut self, holidays: &HolidayDates) -> Self {
         self.skipped.clear();
         self.whole_days.clear();
+        self.excepted.clear();
         for (at, exception) in self.exceptions.iter().enumerate() {
             let dates = match &exception.when {
                 When::Between(..) => continue,
@@ -72,6 +74,7 @@ impl Schedule {
             };
             for &date in dates {
                 *self.skipped.entry(date).or_default() |= exception.skips;
+                *self.excepted.entry(date).or_default() |= 1 << at;
                 if exception.replicas.is_some() {
                     self.whole_days.entry(date).or_insert(at);
                 }

@@ -1,23 +1,25 @@
 //! What the author of a TDSet should know although it is accepted.
 //!
-//! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on.
+//! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is told
+//! only of what it touches, so that a new image does not bring the timetable's warnings back.
 
-use jiff::civil::{Date, DateTime, Weekday};
-use jiff::{SignedDuration, Timestamp};
+mod clocks;
+mod exceptions;
+mod minutes;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, Weekday};
 
 use super::super::schedule::{Schedule, Source};
 use super::super::v1::{Day, Overlap, Season, TDSetSpec, Window};
 use crate::api::field::Verdict;
-use crate::api::time_zone::{self, Shift};
+use crate::api::time_zone;
+use minutes::Minutes;
 
 /// Most warnings of one kind.
 const MOST_ALIKE: usize = 3;
 /// From here on a look at the workload is rare enough to be asked about, in minutes.
 const RARE: i32 = 60;
-/// How far ahead changes of the clocks are looked for.
-const YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
-/// Minutes of a week.
-const WEEK: usize = 7 * 24 * 60;
 
 /// Adds what there is to say of a sound spec.
 pub(super) fn advise(
@@ -30,44 +32,84 @@ pub(super) fn advise(
     let zone_name = spec.time_zone.as_deref().unwrap_or("UTC");
     let overlap = spec.overlap.unwrap_or_default();
     let used = used(spec, overlap);
+    let today = time_zone::reached(schedule.zone(), now).date();
+    let timetable = old.is_none_or(|old| !same_timetable(old, spec));
+    let service = timetable || old.is_none_or(|old| service_port(old) != service_port(spec));
+    let looks = old.is_none_or(|old| old.resync_minutes != spec.resync_minutes);
     let parts = [
-        at_once(spec, schedule, old, now).into_iter().collect(),
-        never_active(&used, schedule, now),
-        overlaps(&used, overlap),
-        clock_changes(&used, schedule, zone_name, now),
-        without_endpoints(spec, &used).into_iter().collect(),
-        rare_looks(spec).into_iter().collect(),
+        (true, "spec", at_once(spec, schedule, old, now).into_iter().collect()),
+        (timetable, "spec.windows", never_active(&used, overlap, today)),
+        (timetable, "spec.windows", overlaps(&used, overlap)),
+        (timetable, "spec.windows", clocks::advise(&used, schedule.zone(), zone_name, now)),
+        (timetable, "spec.exceptions", exceptions::advise(spec, today, now)),
+        (service, "spec", without_endpoints(spec, &used).into_iter().collect()),
+        (looks, "spec", rare_looks(spec).into_iter().collect()),
     ];
-    for part in parts {
+    for (_, list, part) in parts.into_iter().filter(|(touched, ..)| *touched) {
         let more = part.len().saturating_sub(MOST_ALIKE);
         for text in part.iter().take(MOST_ALIKE) {
             verdict.warn(text);
         }
         if more > 0 {
-            verdict.warn(format!("spec.windows: {more} more of the same kind"));
+            verdict.warn(format!("{list}: {more} more of the same kind"));
         }
     }
 }
 
-/// The change of the count that an update brings about right now.
+/// Whether all that decides about the scheduled count is as it was.
+fn same_timetable(old: &TDSetSpec, new: &TDSetSpec) -> bool {
+    old.time_zone == new.time_zone
+        && old.replicas == new.replicas
+        && old.overlap == new.overlap
+        && old.windows == new.windows
+        && old.exceptions == new.exceptions
+}
+
+fn service_port(spec: &TDSetSpec) -> Option<i32> {
+    spec.target.create.as_ref()?.service_port
+}
+
+/// The change of the count that the write brings about right now.
 fn at_once(spec: &TDSetSpec, schedule: &Schedule, old: Option<&TDSetSpec>, now: Timestamp) -> Option<String> {
-    let old = old?;
-    if spec.suspend == Some(true) || old.suspend == Some(true) {
+    if spec.suspend == Some(true) {
         return None;
     }
-    let before = Schedule::parse(old).ok()?.effective(now);
     let after = schedule.effective(now);
-    if before.replicas == after.replicas {
-        return None;
-    }
+    let to = after.replicas;
+    let what = if spec.autoscaler.is_some() { "minReplicas " } else { "" };
+    let ramp = if spec.ramp.is_some() { ", by the ramp" } else { "" };
     let place = match &after.source {
         Source::Default => "outside all windows".to_owned(),
         Source::Window(name) => format!("window {name}"),
         Source::Exception(name) => format!("exception {name}"),
     };
-    let what = if spec.autoscaler.is_some() { "minReplicas" } else { "replicas" };
-    let ramp = if spec.ramp.is_some() { ", by the ramp" } else { "" };
-    Some(format!("{what} {} -> {} now, {place}{ramp}", before.replicas, after.replicas))
+    let path = path_of(spec, &after.source);
+    let Some(old) = old else {
+        // What a new workload has before it is made is no news.
+        let target = spec.target.reference.as_ref().filter(|_| to == 0 && spec.autoscaler.is_none())?;
+        return Some(format!("{path}: {} {} -> 0 now, {place}{ramp}", target.kind, target.name));
+    };
+    if old.suspend == Some(true) {
+        return Some(format!("spec.suspend: {what}-> {to} now, {place}{ramp}"));
+    }
+    let before = Schedule::parse(old).ok()?.effective(now).replicas;
+    (before != to).then(|| format!("{path}: {what}{before} -> {to} now, {place}{ramp}"))
+}
+
+/// The field that holds the count of a source.
+fn path_of(spec: &TDSetSpec, source: &Source) -> String {
+    let position = match source {
+        Source::Default => None,
+        Source::Window(name) => {
+            spec.windows().iter().position(|one| *one.name == **name).map(|at| format!(".windows[{at}]"))
+        }
+        Source::Exception(name) => spec
+            .exceptions()
+            .iter()
+            .position(|one| *one.name == **name)
+            .map(|at| format!(".exceptions[{at}]")),
+    };
+    format!("spec{}.replicas", position.unwrap_or_default())
 }
 
 /// A window that takes part in the timetable.
@@ -75,37 +117,54 @@ struct Used<'a> {
     at: usize,
     window: &'a Window,
     minutes: Minutes,
-    /// Whether it holds only while one before it in the list does, and that one decides.
+    /// Whether it holds only while others do that decide.
     covered: bool,
 }
 
 fn used(spec: &TDSetSpec, overlap: Overlap) -> Vec<Used<'_>> {
-    let mut used: Vec<Used<'_>> = Vec::new();
-    for (at, window) in spec.windows().iter().enumerate() {
-        if window.enabled == Some(false) || window.from == window.to {
-            continue;
+    let windows = spec.windows().iter().enumerate();
+    let windows = windows.filter(|(_, window)| window.enabled != Some(false) && window.from != window.to);
+    let mut used: Vec<Used<'_>> = windows
+        .map(|(at, window)| Used { at, window, minutes: Minutes::of(window), covered: false })
+        .collect();
+    let covered = |one: &Used<'_>| {
+        let mut left = one.minutes;
+        for other in &used {
+            if beats(other, one, overlap) && season_within(one.window, other.window) {
+                left.remove(&other.minutes);
+            }
         }
-        let minutes = Minutes::of(window);
-        let mut left = minutes;
-        for above in used.iter().filter(|above| season_within(window, above.window)) {
-            left.remove(&above.minutes);
-        }
-        let covered = overlap == Overlap::FirstMatch && left.is_empty();
-        used.push(Used { at, window, minutes, covered });
-    }
+        left.is_empty()
+    };
+    let covered: Vec<bool> = used.iter().map(covered).collect();
+    used.iter_mut().zip(covered).for_each(|(one, covered)| one.covered = covered);
     used
 }
 
+/// Whether the first one decides wherever both hold.
+fn beats(one: &Used<'_>, other: &Used<'_>, overlap: Overlap) -> bool {
+    let (count, against) = (one.window.replicas, other.window.replicas);
+    let above = one.at < other.at;
+    match overlap {
+        Overlap::FirstMatch => above,
+        Overlap::Max => count > against || (count == against && above),
+        Overlap::Min => count < against || (count == against && above),
+    }
+}
+
 /// Windows that others cover, or whose time is over.
-fn never_active(used: &[Used<'_>], schedule: &Schedule, now: Timestamp) -> Vec<String> {
-    let today = time_zone::reached(schedule.zone(), now).date();
+fn never_active(used: &[Used<'_>], overlap: Overlap, today: Date) -> Vec<String> {
     let why = used.iter().filter_map(|one| {
         let why = if let Some(last) = over(one.window, today) {
             format!("its season ended on {last}")
         } else if !meets_its_days(one.window) {
             "no date of its season is one of its days".to_owned()
         } else if one.covered {
-            "windows above it cover it (overlap FirstMatch)".to_owned()
+            match overlap {
+                Overlap::FirstMatch => "windows above it cover it (overlap FirstMatch)".to_owned(),
+                Overlap::Max => "windows with as many replicas cover it (overlap Max)".to_owned(),
+                Overlap::Min => "windows with as few replicas cover it (overlap Min)".to_owned(),
+            }
         } else {
             return None;
         };
@@ -169,18 +228,13 @@ fn seasons_meet(one: &Window, other: &Window) -> bool {
 fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
     let mut found = Vec::new();
     for (position, one) in used.iter().enumerate().filter(|(_, one)| !one.covered) {
-        for above in &used[..position] {
+        for above in used[..position].iter().filter(|above| !above.covered) {
             let (window, other) = (one.window, above.window);
             let meet = one.minutes.meet(&above.minutes) && seasons_meet(window, other);
             if !meet || window.replicas == other.replicas {
                 continue;
             }
-            let decides = match overlap {
-                Overlap::FirstMatch => other,
-                Overlap::Max if other.replicas > window.replicas => other,
-                Overlap::Min if other.replicas < window.replicas => other,
-                Overlap::Max | Overlap::Min => window,
-            };
+            let decides = if beats(above, one, overlap) { other } else { window };
             found.push(format!(
                 "spec.windows[{}]: {} overlaps {}: {} decides (overlap {overlap:?})",
                 one.at, window.name, other.name, decides.name
@@ -190,55 +244,9 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
     found
 }
 
-/// Boundaries that a coming change of the clocks skips or repeats.
-fn clock_changes(used: &[Used<'_>], schedule: &Schedule, zone_name: &str, now: Timestamp) -> Vec<String> {
-    let until = now.checked_add(YEAR).unwrap_or(Timestamp::MAX);
-    let shifts = time_zone::shifts(schedule.zone(), now, until);
-    let mut found = Vec::new();
-    for one in used {
-        let window = one.window;
-        let wraps = window.to < window.from;
-        for (field, text, next_day) in [("from", &window.from, false), ("to", &window.to, wraps)] {
-            let touched = shifts.iter().find_map(|shift| touches(window, text, next_day, shift));
-            if let Some((date, what)) = touched {
-                found.push(format!(
-                    "spec.windows[{}].{field}: {text} on {date} in {zone_name} {what}",
-                    one.at
-                ));
-            }
-        }
-    }
-    found
-}
-
-/// The date on which the change of the clocks meets a boundary of the window, and what it does to it.
-fn touches(window: &Window, text: &str, next_day: bool, shift: &Shift) -> Option<(Date, String)> {
-    // 24:00 is the midnight that ends the day.
-    let (text, next_day) = if text == "24:00" { ("00:00", true) } else { (text, next_day) };
-    shift.dates().find_map(|date| {
-        let start = if next_day { date.yesterday().ok()? } else { date };
-        let (first, last) = season(window);
-        let day = start.to_string();
-        let in_season =
-            first.is_none_or(|first| first <= day.as_str()) && last.is_none_or(|last| day.as_str() <= last);
-        if !in_season || !starts_on(window, start.weekday()) {
-            return None;
-        }
-        let local: DateTime = format!("{date}T{text}").parse().ok()?;
-        let what = if shift.skips(local) {
-            format!("is skipped by the clocks: {} counts", shift.after.strftime("%H:%M"))
-        } else if shift.repeats(local) {
-            "comes twice: the first one counts".to_owned()
-        } else {
-            return None;
-        };
-        Some((date, what))
-    })
-}
-
 /// A Service that will have nobody behind it.
 fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
-    spec.target.create.as_ref()?.service_port?;
+    service_port(spec)?;
     let place = if spec.replicas == 0 {
         "spec.replicas".to_owned()
     } else {
@@ -251,57 +259,4 @@ fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
 fn rare_looks(spec: &TDSetSpec) -> Option<String> {
     let minutes = spec.resync_minutes.filter(|minutes| *minutes > RARE)?;
     Some(format!("spec.resyncMinutes: drift may stand for {minutes} minutes; no transition waits for it"))
-}
-
-/// The minutes of a week at which a window holds, clock changes aside.
-#[derive(Clone, Copy)]
-struct Minutes([u64; WEEK.div_ceil(64)]);
-
-impl Minutes {
-    fn of(window: &Window) -> Self {
-        let mut minutes = Self([0; WEEK.div_ceil(64)]);
-        let (Some(from), Some(to)) = (minute(&window.from), minute(&window.to)) else {
-            return minutes;
-        };
-        let length = if to < from { to + 24 * 60 - from } else { to - from };
-        for (day, weekday) in Weekday::Monday.cycle_forward().take(7).enumerate() {
-            if starts_on(window, weekday) {
-                let start = day * 24 * 60 + from;
-                minutes.fill(start, (start + length).min(WEEK));
-                minutes.fill(0, (start + length).saturating_sub(WEEK));
-            }
-        }
-        minutes
-    }
-
-    /// Adds the minutes from `start` up to `end`.
-    fn fill(&mut self, start: usize, end: usize) {
-        let mut at = start;
-        while at < end {
-            let (word, bit) = (at / 64, at % 64);
-            let count = (64 - bit).min(end - at);
-            self.0[word] |= (u64::MAX >> (64 - count)) << bit;
-            at += count;
-        }
-    }
-
-    fn remove(&mut self, other: &Self) {
-        for (word, other) in self.0.iter_mut().zip(&other.0) {
-            *word &= !other;
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.iter().all(|word| *word == 0)
-    }
-
-    fn meet(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).any(|(word, other)| word & other != 0)
-    }
-}
-
-/// Minutes of the day; 24:00 is the last one.
-fn minute(text: &str) -> Option<usize> {
-    let (hours, minutes) = text.split_once(':')?;
-    Some(hours.parse::<usize>().ok()? * 60 + minutes.parse::<usize>().ok()?)
 }
