@@ -180,10 +180,15 @@ fn several_documents_are_shown_in_order_and_other_kinds_are_skipped() {
         report["timetables"].as_array().unwrap().iter().map(|one| one["file"].as_str().unwrap()).collect();
     assert_eq!(
         files,
-        ["examples/tdset/classic.yaml", "examples/tdset/night.yaml", "examples/tdset/office-hours.yaml"]
+        [
+            "examples/tdset/autoscaled.yaml",
+            "examples/tdset/classic.yaml",
+            "examples/tdset/night.yaml",
+            "examples/tdset/office-hours.yaml"
+        ]
     );
     let text = shown(&run(&["-f", "examples/tdset", "--from", "2026-06-01", "--days", "2"]));
-    assert_eq!(text.lines().filter(|line| line.starts_with("TDSet ")).count(), 3, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("TDSet ")).count(), 4, "{text}");
     let picture = shown(&run(&["-f", "examples/tdset", "--from", "2026-06-01", "-o", "svg"]));
     assert_eq!((picture.matches("<svg ").count(), picture.matches("class=\"title\"").count()), (1, 3));
     let nothing = refused(&run(&["-f", "examples/etcdcluster"]), 2);
