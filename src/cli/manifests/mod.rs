@@ -5,7 +5,7 @@
 mod installation;
 mod rights;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::{fs, io};
 
@@ -77,20 +77,28 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
             write(folder.join(&file.path), &file.content)?;
         }
     } else if let Some(folder) = &options.check {
-        for file in &files {
-            let path = folder.join(&file.path);
-            if !same(&path, &file.content)? {
-                let command = format!("gatehouse manifests --write {}", folder.display());
-                output::error(format!("{} is not what is generated: run {command}", path.display()));
-                return Ok(ExitCode::from(FAILED));
-            }
-        }
+        return check(folder, &files);
     } else {
-        let texts: Vec<_> =
-            files.iter().map(|file| format!("# Source: {}\n{}", file.path, file.content)).collect();
+        // What the chart is made of are templates, which would make the whole no YAML.
+        let files = files.iter().filter(|file| !file.path.starts_with("chart/"));
+        let texts: Vec<_> = files.map(|file| format!("# Source: {}\n{}", file.path, file.content)).collect();
         output::print(&texts.join("---\n"))?;
     }
     Ok(ExitCode::from(OK))
+}
+
+/// Names every file that is not as it is generated.
+fn check(folder: &Path, files: &[Generated]) -> Result<ExitCode, Failure> {
+    let mut all_same = true;
+    for file in files {
+        let path = folder.join(&file.path);
+        if !same(&path, &file.content)? {
+            all_same = false;
+            let command = format!("gatehouse manifests --write {}", folder.display());
+            output::error(format!("{} is not what is generated: run {command}", path.display()));
+        }
+    }
+    Ok(ExitCode::from(if all_same { OK } else { FAILED }))
 }
 
 fn write(path: PathBuf, content: &str) -> Result<(), Error> {
