@@ -37,7 +37,7 @@ const LEASE: Duration = Duration::from_secs(15);
 const RETRY: Duration = Duration::from_secs(2);
 
 /// A TDSet with a Pod that answers on port 8000.
-fn shop(name: &str) -> Value {
+pub fn shop(name: &str) -> Value {
     json!({
         "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
         "spec": {
@@ -97,7 +97,6 @@ fn every_example_is_applied_and_worked(bed: &Bed, way: Way) {
         assert_eq!(&deployment["spec"]["replicas"], scheduled, "{namespace}/{name}");
     }
     a_service_that_is_not_wanted_any_more_goes(&namespace);
-    workloads_of_others_follow(&namespace);
 
     let lifted = r#"--patch={"spec":{"deletionProtection":false}}"#;
     bed.kubectl(&["patch", "etcdcluster", "production", "--type=merge", lifted]).ok();
@@ -114,59 +113,6 @@ fn a_service_that_is_not_wanted_any_more_goes(namespace: &Namespace<'_>) {
     object["spec"]["target"]["create"].as_object_mut().expect("an object").remove("servicePort");
     namespace.apply(&object);
     namespace.kubectl(&["wait", "--for=delete", "service/quiet", "--timeout=30s"]).ok();
-}
-
-/// Workloads that somebody else made, and an autoscaler. No node takes their Pods.
-fn workloads_of_others_follow(namespace: &Namespace<'_>) {
-    let labels = json!({"app": "theirs"});
-    let pod = json!({"nodeSelector": {"nowhere": "yes"}, "containers": [{"name": "main", "image": BUSYBOX}]});
-    let workload = |kind: &str, name: &str| {
-        json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
-            "spec": {"replicas": 1, "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": pod}}})
-    };
-    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "bounded"});
-    for object in [
-        workload("Deployment", "theirs"),
-        workload("Deployment", "bounded"),
-        workload("StatefulSet", "theirs"),
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "dates"}, "data": {"all": "2001-01-01"}}),
-        json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "bounded"},
-            "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 3}}),
-    ] {
-        namespace.apply(&object);
-    }
-    let dates = json!({"configMapKeyRef": {"name": "dates", "key": "all"}});
-    for (name, kind, workload, replicas, fields) in [
-        ("theirs", "Deployment", "theirs", 0, json!({})),
-        ("counted", "StatefulSet", "theirs", 0, json!({"manualScale": "KeepUntilNextTransition"})),
-        ("bounded", "Deployment", "bounded", 2, json!({"autoscaler": {"hpaRef": "bounded"}})),
-    ] {
-        let reference =
-            json!({"apiVersion": "apps/v1", "kind": kind, "name": workload, "replicasOnDeletion": 1});
-        let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
-            "spec": {"timeZone": "Etc/UTC", "replicas": replicas, "target": {"ref": reference},
-                "exceptions": [{"name": "dates", "datesFrom": dates, "replicas": 3}]}});
-        for (field, value) in fields.as_object().expect("an object") {
-            object["spec"][field] = value.clone();
-        }
-        namespace.apply(&object);
-    }
-    for (object, field, value) in [
-        ("deployment/theirs", "{.spec.replicas}", "0"),
-        ("statefulset/theirs", "{.spec.replicas}", "0"),
-        ("hpa/bounded", "{.spec.minReplicas}", "2"),
-    ] {
-        let condition = format!("--for=jsonpath={field}={value}");
-        namespace.kubectl(&["wait", &condition, object, "--timeout=60s"]).ok();
-    }
-    namespace.kubectl(&["delete", "tdset", "theirs", "counted", "bounded", "--timeout=60s"]).ok();
-    namespace
-        .kubectl(&["wait", "--for=jsonpath={.spec.replicas}=1", "deployment/theirs", "--timeout=60s"])
-        .ok();
-    namespace
-        .kubectl(&["delete", "hpa/bounded", "deployment/theirs", "deployment/bounded", "statefulset/theirs"])
-        .ok();
 }
 
 fn a_rolling_restart_fails_no_call(bed: &Bed, way: Way) {

@@ -22,6 +22,7 @@ mod life;
 mod process;
 mod release;
 mod rights;
+mod tdset;
 mod tools;
 mod traffic;
 
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // One cluster, and what is deployed in it, is what all tests are about.
     arguments.test_threads = Some(1);
-    let names = || Way::ALL.into_iter().flat_map(|way| life::TESTS.iter().map(move |test| (way, *test)));
+    let names = || Way::ALL.into_iter().flat_map(|way| tests().map(move |test| (way, test)));
     if arguments.list {
         let trials = names().map(|(way, (name, _))| Trial::test(title(way, name), || Ok(())));
         libtest_mimic::run(&arguments, trials.collect()).exit();
@@ -66,6 +67,12 @@ fn main() -> ExitCode {
     println!("measured:");
     bed.figures.lock().unwrap().iter().for_each(|figure| println!("  {figure}"));
     if outcome.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// The right that each of them uses is asked for by the last.
+fn tests() -> impl Iterator<Item = Test> {
+    let (last, life) = life::TESTS.split_last().expect("there are some");
+    life.iter().chain(tdset::TESTS).chain([last]).copied()
 }
 
 fn title(way: Way, name: &str) -> String {
