@@ -4,6 +4,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use gatehouse::rights::{self, Names, Place};
 use gatehouse::runtime::clock;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -451,35 +452,24 @@ fn objects_outlive_the_gate(house: &House) {
     house.until_gone("/api/v1/namespaces/shop");
 }
 
-/// Rights in a namespace, and none in the cluster.
+/// The rights that working in a namespace needs, and none in the cluster.
 fn narrow_rights(house: &House, namespace: &str) {
     let kubectl = |words: &str| house.bed.kubectl(&words.split(' ').collect::<Vec<_>>()).ok();
     kubectl(&format!("create serviceaccount narrow -n {NAMESPACE}"));
     kubectl(&format!(
         "create rolebinding own -n {NAMESPACE} --role=gatehouse --serviceaccount={NAMESPACE}:narrow"
     ));
-    for (role, verbs, resources) in [
-        ("objects", "get,list,watch", "tdsets.gatehouse.dev"),
-        ("status", "patch", "tdsets.gatehouse.dev/status"),
-        ("finalizers", "update", "tdsets.gatehouse.dev/finalizers"),
-        ("deployments", "get,list,watch,create,patch", "deployments.apps"),
-        ("services", "get,list,watch,create,patch,delete", "services"),
-        ("events", "create", "events.events.k8s.io"),
-    ] {
-        // kubectl knows no resource that is not served yet.
-        let (resource, group) = resources.split_once('.').unwrap_or((resources, ""));
-        let (resource, group) = match group.split_once('/') {
-            Some((group, part)) => (format!("{resource}/{part}"), group),
-            None => (resource.to_owned(), group),
-        };
-        let verbs: Vec<_> = verbs.split(',').collect();
-        let rules = json!([{"apiGroups": [group], "resources": [resource], "verbs": verbs}]);
-        let object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
-            "metadata": {"name": role, "namespace": namespace}, "rules": rules});
-        house.bed.kubectl(&["create"]).input(object.to_string()).ok();
-        let subject = format!("--serviceaccount={NAMESPACE}:narrow");
-        kubectl(&format!("create rolebinding {role} -n {namespace} --role={role} {subject}"));
-    }
+    let work =
+        rights::parts(&Names::DEFAULT).into_iter().filter(|part| part.place == Place::WatchedNamespaces);
+    let rules: Vec<_> = work
+        .flat_map(|part| part.rules)
+        .map(|rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}))
+        .collect();
+    let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role",
+        "metadata": {"name": "work", "namespace": namespace}, "rules": rules});
+    house.bed.kubectl(&["create"]).input(role.to_string()).ok();
+    let subject = format!("--serviceaccount={NAMESPACE}:narrow");
+    kubectl(&format!("create rolebinding work -n {namespace} --role=work {subject}"));
 }
 
 fn with_rights_in_one_namespace_that_one_is_worked() {
