@@ -23,6 +23,9 @@
 pub mod message;
 mod options;
 
+use std::future::pending;
+
+use kube::Client;
 use tokio::sync::{mpsc, watch};
 
 use super::Failure;
@@ -36,7 +39,6 @@ use crate::runtime::readiness::{Ready, Weight};
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::Ending;
 use crate::runtime::{Readiness, Supervisor};
-use kube::Client;
 use message::{Part, Said, Told};
 pub use options::Options;
 
@@ -76,7 +78,7 @@ async fn operate(options: &Options) -> Result<(), Failure> {
         installed,
     };
     operator.keep_working(&supervisor, elections);
-    let mut ears = Ears { owner: Owner::of_this_process(), page, said, told };
+    let mut ears = Ears { owner: Some(Owner::of_this_process()), page, said, told };
     let asked = async || {
         tokio::select! {
             why = ears.listen() => why,
@@ -106,7 +108,11 @@ fn tell_state(supervisor: &Supervisor, said: mpsc::Sender<Said>) {
         loop {
             let state = state(&readiness);
             if last.as_ref() != Some(&state) {
-                said.send(Said::State(state.clone())).await?;
+                if said.send(Said::State(state.clone())).await.is_err() {
+                    // Nobody writes it any more: the process ends.
+                    life.stopping().await;
+                    return Ok(());
+                }
                 last = Some(state);
             }
             tokio::select! {
@@ -125,7 +131,8 @@ fn state(readiness: &Readiness) -> Vec<Part> {
 
 /// Hears what the owner says.
 struct Ears {
-    owner: Owner,
+    /// None once it has said to end: that is said once, and a second time would force the end.
+    owner: Option<Owner>,
     page: Page,
     said: mpsc::Sender<Said>,
     told: watch::Sender<u64>,
@@ -134,8 +141,9 @@ struct Ears {
 impl Ears {
     /// Does as it is told, until it is told to end.
     async fn listen(&mut self) -> &'static str {
-        loop {
-            match self.owner.hear().await {
+        let why = loop {
+            let Some(owner) = &mut self.owner else { return pending().await };
+            match owner.hear().await {
                 Ok(Some(Told::Installed(number))) => {
                     self.told.send_replace(number);
                 }
@@ -144,10 +152,12 @@ impl Ears {
                     // The receiver goes with the process.
                     let _gone = self.said.send(Said::Page(page)).await;
                 }
-                Ok(None) => return "the end of its owner",
-                Err(_) => return "words that it does not understand",
+                Ok(None) => break "the end of its owner",
+                Err(_) => break "words that it does not understand",
             }
-        }
+        };
+        self.owner = None;
+        why
     }
 }
 
