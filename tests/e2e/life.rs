@@ -191,8 +191,8 @@ fn a_leader_that_is_told_to_end_hands_over_at_once(bed: &Bed, way: Way) {
     traffic.until_more(50);
     let begun = Instant::now();
     bed.kubectl(&["delete", "pod", &before.pod, "-n", NAMESPACE, "--wait=false"]).ok();
-    // Well within the term: it was released, not left to end.
-    within(LEASE / 2, || {
+    // Within the term: it was released, not left to end.
+    within(LEASE * 4 / 5, || {
         bed.leader().and_then(|now| if now == before { Err(format!("{now:?}")) } else { Ok(now) })
     });
     let taken = begun.elapsed();
