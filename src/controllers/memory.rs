@@ -32,9 +32,12 @@ impl<Item: Clone + Default> Memory<Item> {
         self.lock().retain(|uid, _| uids.contains(uid));
     }
 
-    /// Only what `stays` says so of is left.
-    pub fn retain(&self, stays: impl Fn(&str) -> bool) {
-        self.lock().retain(|uid, _| stays(uid));
+    /// Looks at what is known of each object, until that fails.
+    ///
+    /// # Errors
+    /// What `look` fails with.
+    pub fn each<Failure>(&self, look: impl FnMut(&Item) -> Result<(), Failure>) -> Result<(), Failure> {
+        self.lock().values().try_for_each(look)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Item>> {

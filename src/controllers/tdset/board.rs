@@ -3,9 +3,9 @@
 //! Guarantees: what is shown is what the status says; an object that is gone is gone from the page, and so are all when
 //! another replica works them.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use prometheus_client::collector::Collector;
@@ -14,12 +14,13 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use crate::api::tdset::v1::TDSetStatus;
+use crate::controllers::memory::Memory;
 
 /// What one operator shows.
 #[derive(Debug, Default)]
-pub struct Board(Mutex<HashMap<String, Line>>);
+pub struct Board(Memory<Line>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct Line {
     namespace: String,
     name: String,
@@ -38,21 +39,17 @@ impl Board {
             scheduled: status.scheduled_replicas,
             next: status.next_transition.as_ref().map(|next| next.time.0.as_second()),
         };
-        self.lock().insert(metadata.uid.clone().unwrap_or_default(), line);
+        self.0.update(metadata.uid.as_deref().unwrap_or_default(), |shown| *shown = line);
     }
 
     /// The object of that uid is gone.
     pub fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
+        self.0.forget(uid);
     }
 
-    /// Only the objects of which `stays` says so are left.
-    pub fn retain(&self, stays: impl Fn(&str) -> bool) {
-        self.lock().retain(|uid, _| stays(uid));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Line>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Only the objects of these uids are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.0.forget_all_but(uids);
     }
 }
 
@@ -74,7 +71,7 @@ impl Boards {
     fn each(&self, mut look: impl FnMut(&Line) -> fmt::Result) -> fmt::Result {
         let boards: Vec<_> = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for board in boards.iter().filter_map(Weak::upgrade) {
-            board.lock().values().try_for_each(&mut look)?;
+            board.0.each(&mut look)?;
         }
         Ok(())
     }

@@ -173,8 +173,8 @@ impl Controlled for Operator {
         self.memory.forget_all_but(uids);
         self.agenda.forget_all_but(uids);
         self.claims.forget_all_but(uids);
-        self.targets.retain(|uid| uids.contains(uid));
-        self.board.retain(|uid| uids.contains(uid));
+        self.targets.forget_all_but(uids);
+        self.board.forget_all_but(uids);
     }
 }
 

@@ -5,7 +5,7 @@
 //! Assumes nothing of the rights to custom kinds: without the right to watch, workloads are read at each look, and
 //! looks are more frequent; without that to scale, the object says what is missing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,7 +43,8 @@ pub struct Targets {
     begun: UnboundedSender<BoxStream<'static, Subject>>,
     /// What was read last, for each object that asks.
     scales: Memory<Option<Arc<Scale>>>,
-    texts: Memory<Option<Arc<ConfigMap>>>,
+    /// The same of ConfigMaps, by name: an object may ask for several.
+    texts: Memory<HashMap<String, Arc<ConfigMap>>>,
 }
 
 /// Whether there is no such kind, or no such object. By the code: of a group that is not served the API server says so
@@ -210,15 +211,14 @@ impl Targets {
         let resource = ApiResource::erase::<ConfigMap>(&());
         let objects = self.watch(&resource);
         let version = objects.get(namespace, name).and_then(|known| known.resource_version());
-        let memory = format!("{uid}/{name}");
-        let found = match self.texts.of(&memory) {
+        let found = match self.texts.of(uid).remove(name) {
             Some(found) if version.is_some() && found.metadata.resource_version == version => found,
             _ => {
                 let api = Api::<ConfigMap>::namespaced(self.client.clone(), namespace);
                 match call(api.get(name)).await {
                     Ok(found) => Arc::new(found),
                     Err(error) if is_absent(&error) => {
-                        self.texts.forget(&memory);
+                        self.texts.update(uid, |texts| texts.remove(name));
                         let message = format!("ConfigMap {name} does not exist");
                         return Ok(Err(Hindrance::dates(State::False, Reason::DatesNotFound, message)));
                     }
@@ -234,7 +234,7 @@ impl Targets {
                 }
             }
         };
-        self.texts.update(&memory, |last| *last = Some(Arc::clone(&found)));
+        self.texts.update(uid, |texts| texts.insert(name.to_owned(), Arc::clone(&found)));
         let text = found.data.as_ref().and_then(|data| data.get(key)).cloned();
         Ok(text.ok_or_else(|| {
             let message = format!("ConfigMap {name} has no key {key}");
@@ -245,13 +245,13 @@ impl Targets {
     /// Forgets what was read for an object.
     pub fn forget(&self, uid: &str) {
         self.scales.forget(uid);
-        self.texts.retain(|key| key.split('/').next() != Some(uid));
+        self.texts.forget(uid);
     }
 
-    /// Only the objects of which `stays` says so are left.
-    pub fn retain(&self, stays: impl Fn(&str) -> bool) {
-        self.scales.retain(&stays);
-        self.texts.retain(|key| key.split('/').next().is_some_and(&stays));
+    /// Only the objects of these uids are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.scales.forget_all_but(uids);
+        self.texts.forget_all_but(uids);
     }
 }
 
