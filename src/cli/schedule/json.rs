@@ -118,10 +118,10 @@ fn timetable(preview: &Preview) -> Timetable<'_> {
     let (time_zone, shown_in) = preview.zones();
     let timeline = &preview.timeline;
     Timetable {
-        file: &preview.file,
-        document: preview.document,
-        item: &preview.item,
-        object: &preview.title,
+        file: &preview.origin.file,
+        document: preview.origin.document,
+        item: &preview.origin.item,
+        object: &preview.origin.title,
         time_zone,
         shown_in,
         start: timeline.start,

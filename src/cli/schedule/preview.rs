@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::Asked;
 use crate::api::field::Path;
 use crate::api::tdset::ramp::Ramp;
-use crate::api::tdset::schedule::timeline::{Span, Timeline};
+use crate::api::tdset::schedule::timeline::{Day, Piece, Span, Timeline};
 use crate::api::tdset::schedule::{Effective, HolidayDates, Schedule, Source, Transition};
 use crate::api::tdset::v1::{RampStep, TDSetSpec};
 use crate::api::time_zone::Shift;
@@ -36,14 +36,8 @@ pub struct Found {
 /// A timetable, and some days of it.
 #[derive(Debug)]
 pub struct Preview {
-    /// The file, `-` for standard input.
-    pub file: String,
-    /// The document in it, from 1.
-    pub document: usize,
-    /// Which item, where the document is a list.
-    pub item: String,
-    /// Kind, namespace and name.
-    pub title: String,
+    /// Whose it is.
+    pub origin: Origin,
     /// The timetable.
     pub schedule: Schedule,
     /// How the count moves.
@@ -56,6 +50,19 @@ pub struct Preview {
     pub moment: Option<Moment>,
     /// What the picture cannot show.
     pub notes: Vec<String>,
+}
+
+/// The object of a timetable.
+#[derive(Debug)]
+pub struct Origin {
+    /// The file, `-` for standard input.
+    pub file: String,
+    /// The document in it, from 1.
+    pub document: usize,
+    /// Which item, where the document is a list.
+    pub item: String,
+    /// Kind, namespace and name.
+    pub title: String,
 }
 
 /// An instant of a timetable.
@@ -115,6 +122,18 @@ impl Preview {
         time.to_zoned(self.timeline.zone.clone()).strftime("%a %Y-%m-%d %H:%M%:z").to_string()
     }
 
+    /// The count of a piece and what decides: `12 sale`.
+    #[must_use]
+    pub fn what(&self, piece: &Piece) -> String {
+        said(&self.timeline.spans[piece.span].what)
+    }
+
+    /// What the clocks do on a day: `Sun 2026-10-25 has 25 h: at 03:00 the clocks go back …`.
+    pub fn changes(&self, day: &Day) -> impl Iterator<Item = String> {
+        let (date, long) = (day.date.strftime("%a %Y-%m-%d").to_string(), length(day.length()));
+        day.shifts.iter().map(move |shift| format!("{date} has {long}: {}", self.told(shift)))
+    }
+
     /// A change of the clocks: `at 03:00 the clocks go back to 02:00 (+02:00 to +01:00)`.
     #[must_use]
     pub fn told(&self, shift: &Shift) -> String {
@@ -138,6 +157,11 @@ pub fn name_of(source: &Source) -> String {
         Source::Window(name) => name.to_string(),
         Source::Exception(name) => format!("exception {name}"),
     }
+}
+
+/// A count and what decides, as a person says it: `12 sale`.
+pub fn said(what: &Effective) -> String {
+    format!("{} {}", what.replicas, name_of(&what.source))
 }
 
 /// Hours and minutes, such as `25 h` or `23 h 30 min`.
@@ -182,14 +206,13 @@ fn one(input: &Input, document: &Document, place: &Path, object: &Value, asked: 
     if !opinion.faults.is_empty() {
         return;
     }
-    let preview = preview(input, &opinion.hub, asked).map(|preview| Preview {
+    let origin = Origin {
         file: document.file.clone(),
         document: document.number,
         item: place.to_string(),
         title: output::one_line(&title),
-        ..preview
-    });
-    match preview {
+    };
+    match preview(input, origin, &opinion.hub, asked) {
         Ok(preview) => found.previews.push(preview),
         Err(error) => found.faults.push(tell(&Path::spec(), &error)),
     }
@@ -206,7 +229,7 @@ fn opinion(object: &Value, at: Timestamp) -> Opinion {
     }
 }
 
-fn preview(input: &Input, hub: &Value, asked: &Asked) -> Result<Preview, String> {
+fn preview(input: &Input, origin: Origin, hub: &Value, asked: &Asked) -> Result<Preview, String> {
     let spec = TDSetSpec::deserialize(&hub["spec"]).map_err(|error| error.to_string())?;
     let told = |faults: Vec<crate::api::field::Fault>| {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
@@ -222,18 +245,7 @@ fn preview(input: &Input, hub: &Value, asked: &Asked) -> Result<Preview, String>
     notes.extend(glides(&spec, &timeline));
     let moment =
         instant.map(|time| Moment { time, now: schedule.effective(time), next: schedule.next_change(time) });
-    Ok(Preview {
-        file: String::new(),
-        document: 0,
-        item: String::new(),
-        title: String::new(),
-        legend: legend(&spec),
-        schedule,
-        ramp,
-        timeline,
-        moment,
-        notes,
-    })
+    Ok(Preview { origin, legend: legend(&spec), schedule, ramp, timeline, moment, notes })
 }
 
 fn legend(spec: &TDSetSpec) -> Vec<Effective> {

@@ -19,7 +19,7 @@ pub(super) fn render(previews: &[Preview]) -> String {
     let heights: Vec<i32> = previews.iter().map(height).collect();
     let total: i32 = heights.iter().sum();
     let titles: Vec<String> =
-        previews.iter().map(|preview| format!("{}: {}", preview.title, preview.subtitle())).collect();
+        previews.iter().map(|preview| format!("{}: {}", preview.origin.title, preview.subtitle())).collect();
     let mut svg = String::new();
     let _written = write!(
         svg,
@@ -71,7 +71,7 @@ impl Panel<'_> {
 
     fn draw(&mut self) {
         let preview = self.preview;
-        self.text("24", 34, "title", &preview.title);
+        self.text("24", 34, "title", &preview.origin.title);
         self.text("24", 55, "quiet", &preview.subtitle());
         let days = || {
             preview.timeline.days.iter().scan(HEAD, |next, day| {

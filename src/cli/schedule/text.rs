@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use jiff::civil::Date;
 
-use super::preview::{Preview, length, name_of};
+use super::preview::{Preview, length, name_of, said};
 use crate::api::tdset::schedule::Source;
 use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece};
 
@@ -50,7 +50,7 @@ impl<'a> Picture<'a> {
     }
 
     fn draw(&self) -> String {
-        let mut text = format!("{}\n{}\n\n", self.preview.title, self.preview.subtitle());
+        let mut text = format!("{}\n{}\n\n", self.preview.origin.title, self.preview.subtitle());
         let hours = ["0", "3", "6", "9", "12", "15", "18", "21"].map(|hour| format!("{hour:<6}")).concat();
         line(&mut text, &format!("{:MARGIN$}{hours}24", ""));
         let mut unseen = Unseen::default();
@@ -79,7 +79,7 @@ impl<'a> Picture<'a> {
             for piece in lane.into_iter().filter(|piece| !shows(&drawn, piece)) {
                 let again = if piece.again { " again" } else { "" };
                 let times = format!("{}{again} to {}", clock(piece.from), clock(piece.to));
-                unseen.add(format!("{times}, {}", self.what(piece.span)), day);
+                unseen.add(format!("{times}, {}", self.preview.what(piece)), day);
             }
         }
         if let Some(moment) = &self.preview.moment
@@ -139,12 +139,6 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// What a span asks for, in words.
-    fn what(&self, span: usize) -> String {
-        let what = &self.preview.timeline.spans[span].what;
-        format!("{} {}", what.replicas, name_of(&what.source))
-    }
-
     /// What the blocks mean, and what is not in the picture.
     fn legend(&self, text: &mut String) {
         let seen = self.preview.seen();
@@ -177,12 +171,10 @@ impl<'a> Picture<'a> {
     fn moment(&self, text: &mut String) {
         let Some(moment) = &self.preview.moment else { return };
         let preview = self.preview;
-        let now = &moment.now;
-        wrapped(text, &format!("{}: {} {}", preview.shown(moment.time), now.replicas, name_of(&now.source)));
+        wrapped(text, &format!("{}: {}", preview.shown(moment.time), said(&moment.now)));
         match &moment.next {
             Some(next) => {
-                let (time, to) = (preview.shown(next.time), &next.to);
-                wrapped(text, &format!("{time}: {} {}, the next change", to.replicas, name_of(&to.source)));
+                wrapped(text, &format!("{}: {}, the next change", preview.shown(next.time), said(&next.to)));
             }
             None => line(text, "nothing changes within 400 days"),
         }
@@ -191,13 +183,9 @@ impl<'a> Picture<'a> {
     /// Changes of the clocks, spans that have no column, and notes.
     fn below(&self, text: &mut String, unseen: &Unseen) {
         for day in &self.preview.timeline.days {
-            let date = day.date.strftime("%a %Y-%m-%d");
-            for shift in &day.shifts {
-                let long = length(day.length());
-                wrapped(text, &format!("{date} has {long}: {}", self.preview.told(shift)));
-            }
+            self.preview.changes(day).for_each(|change| wrapped(text, &change));
             if day.pieces.is_empty() {
-                wrapped(text, &format!("{date} does not occur there"));
+                wrapped(text, &format!("{} does not occur there", day.date.strftime("%a %Y-%m-%d")));
             }
         }
         for (what, first, count) in unseen.0.iter().take(MOST_LISTED) {

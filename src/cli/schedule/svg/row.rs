@@ -7,11 +7,11 @@ use super::Panel;
 use super::style::{
     AGAIN, BAR, BAR_AGAIN, FILLS, LEFT, PLOT, ROW, WIDTH, tenths, tenths_across, tenths_at, wide,
 };
-use super::words::{escaped, is_seen_moving, what};
+use super::words::{escaped, is_seen_moving};
 use crate::api::tdset::schedule::Source;
 use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece, Timeline};
 use crate::api::time_zone::Shift;
-use crate::cli::schedule::preview::{length, name_of};
+use crate::cli::schedule::preview::{length, said};
 use crate::cli::schedule::text::clock;
 
 /// What a label leaves free beside the line of the instant, in tenths of a pixel.
@@ -116,7 +116,7 @@ impl Panel<'_> {
             day.date.strftime("%a %Y-%m-%d"),
             clock(piece.from),
             clock(piece.to),
-            what(self.preview, piece)
+            self.preview.what(piece)
         ));
         let shape = format!(
             "x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
@@ -137,7 +137,7 @@ impl Panel<'_> {
         let what = &self.preview.timeline.spans[piece.span].what;
         let (start, end) = (tenths_at(piece.from), tenths_at(piece.to));
         let count = what.replicas.to_string();
-        let whole = format!("{count} {}", name_of(&what.source));
+        let whole = said(what);
         let texts = if what.source == Source::Default { vec![count] } else { vec![whole, count] };
         let height = self.bar_height(piece, most);
         for text in texts {

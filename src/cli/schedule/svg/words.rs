@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::style::{LEFT, WIDTH, wide};
-use crate::api::tdset::schedule::timeline::{Piece, Span};
-use crate::cli::schedule::preview::{Preview, length, name_of};
+use crate::api::tdset::schedule::timeline::Span;
+use crate::cli::schedule::preview::{Preview, said};
 use crate::cli::schedule::text::clock;
 
 /// What a colour stands for.
@@ -22,11 +22,11 @@ pub enum Entry {
 
 /// The days in words.
 pub fn description(preview: &Preview) -> String {
-    let mut lines = vec![format!("{}: {}.", preview.title, preview.subtitle())];
+    let mut lines = vec![format!("{}: {}.", preview.origin.title, preview.subtitle())];
     for day in &preview.timeline.days {
         let pieces = day.pieces.iter().map(|piece| {
             let again = if piece.again { " again" } else { "" };
-            format!("{}{again} {}", clock(piece.from), what(preview, piece))
+            format!("{}{again} {}", clock(piece.from), preview.what(piece))
         });
         let pieces: Vec<_> = pieces.collect();
         let pieces = if pieces.is_empty() { "does not occur".to_owned() } else { pieces.join(", ") };
@@ -36,12 +36,6 @@ pub fn description(preview: &Preview) -> String {
     }
     lines.extend(preview.notes.iter().map(|note| format!("{note}.")));
     lines.join("\n")
-}
-
-/// The count of a piece and what decides.
-pub fn what(preview: &Preview, piece: &Piece) -> String {
-    let what = &preview.timeline.spans[piece.span].what;
-    format!("{} {}", what.replicas, name_of(&what.source))
 }
 
 /// A text that is no markup.
@@ -90,10 +84,7 @@ pub fn entry_width(preview: &Preview, entry: &Entry) -> i32 {
 /// An entry in words.
 pub fn named(preview: &Preview, entry: &Entry) -> String {
     match entry {
-        Entry::Count(at) => {
-            let entry = &preview.legend[*at];
-            format!("{} {}", entry.replicas, name_of(&entry.source))
-        }
+        Entry::Count(at) => said(&preview.legend[*at]),
         Entry::Change => "the clocks change".to_owned(),
         Entry::Skipped => "skipped by the clocks".to_owned(),
     }
@@ -101,18 +92,11 @@ pub fn named(preview: &Preview, entry: &Entry) -> String {
 
 /// What is below the picture.
 pub fn notes(preview: &Preview) -> Vec<String> {
-    let mut notes = Vec::new();
-    for day in &preview.timeline.days {
-        let date = day.date.strftime("%a %Y-%m-%d");
-        let long = length(day.length());
-        notes.extend(day.shifts.iter().map(|shift| format!("{date} has {long}: {}", preview.told(shift))));
-    }
+    let mut notes: Vec<_> = preview.timeline.days.iter().flat_map(|day| preview.changes(day)).collect();
     if let Some(moment) = &preview.moment {
-        let now = &moment.now;
-        let mut text = format!("{}: {} {}", preview.shown(moment.time), now.replicas, name_of(&now.source));
+        let mut text = format!("{}: {}", preview.shown(moment.time), said(&moment.now));
         if let Some(next) = &moment.next {
-            let (time, to) = (preview.shown(next.time), &next.to);
-            let _written = write!(text, "; next {time}: {} {}", to.replicas, name_of(&to.source));
+            let _written = write!(text, "; next {}: {}", preview.shown(next.time), said(&next.to));
         }
         notes.push(text);
     }
