@@ -2,14 +2,15 @@
 //!
 //! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and
 //! the queue knows no order among them and the counts still to be written. So whoever is not due gives way to whoever
-//! is. Nobody waits for long: a count that is due for more than [`PATIENCE`] has met with some obstacle.
+//! is, for as long as counts are written. Nobody waits for nothing: where none was for [`PATIENCE`], or where one was
+//! overtaken by that much, it has met with some obstacle.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::{SignedDuration, Timestamp};
 
-/// How long others give way to a count.
+/// How long others give way while no count is written.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// When which object is due next.
@@ -20,12 +21,26 @@ pub struct Agenda(Mutex<Entries>);
 struct Entries {
     times: HashMap<Arc<str>, Timestamp>,
     order: BTreeSet<(Timestamp, Arc<str>)>,
+    /// When one that was due had its pass last.
+    progress: Option<Timestamp>,
 }
 
 impl Entries {
     fn remove(&mut self, uid: &str) {
         if let Some((uid, time)) = self.times.remove_entry(uid) {
             self.order.remove(&(time, uid));
+        }
+    }
+
+    /// One that was due at that time has its pass. Those that it overtook by far are waited for no longer.
+    fn advance(&mut self, due: Timestamp, now: Timestamp) {
+        self.progress = Some(now);
+        let overtaken = due.checked_sub(PATIENCE).unwrap_or(Timestamp::MIN);
+        while let Some((time, uid)) = self.order.first()
+            && *time < overtaken
+        {
+            self.times.remove(uid);
+            self.order.pop_first();
         }
     }
 }
@@ -52,13 +67,14 @@ impl Agenda {
     /// Whether a pass over the object has to wait, for others are due and it is not. One that is due is so no more.
     pub fn gives_way(&self, uid: &str, now: Timestamp) -> bool {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if entries.times.get(uid).is_some_and(|time| *time <= now) {
+        if let Some(due) = entries.times.get(uid).copied().filter(|due| *due <= now) {
             entries.remove(uid);
+            entries.advance(due, now);
             return false;
         }
-        let oldest = now.checked_sub(PATIENCE).unwrap_or(Timestamp::MIN);
-        let none: Arc<str> = Arc::from("");
-        entries.order.range((oldest, none)..).next().is_some_and(|(time, _)| *time <= now)
+        let Some((oldest, _)) = entries.order.first().filter(|(due, _)| *due <= now) else { return false };
+        let since = entries.progress.map_or(*oldest, |progress| progress.max(*oldest));
+        now.duration_since(since) <= PATIENCE
     }
 }
 
@@ -83,6 +99,32 @@ mod tests {
         assert!(agenda.gives_way("a", second(100)));
         assert!(!agenda.gives_way("b", second(100)));
         assert!(!agenda.gives_way("c", second(100)));
+    }
+
+    #[test]
+    fn counts_come_first_for_as_long_as_they_are_written() {
+        let agenda = Agenda::default();
+        let crowd: Vec<_> = (0..100).map(|number| number.to_string()).collect();
+        crowd.iter().for_each(|uid| agenda.expect(uid, Some(second(100))));
+        for (uid, now) in crowd.iter().zip(100..) {
+            assert!(agenda.gives_way("a", second(now)), "{now}");
+            assert!(!agenda.gives_way(uid, second(now)));
+        }
+        assert!(!agenda.gives_way("a", second(200)));
+    }
+
+    #[test]
+    fn nobody_waits_for_one_that_was_overtaken() {
+        let agenda = Agenda::default();
+        agenda.expect("gone", Some(second(100)));
+        for now in [110, 120, 130] {
+            agenda.expect("b", Some(second(now)));
+            assert!(!agenda.gives_way("b", second(now)));
+            assert!(agenda.gives_way("a", second(now)), "{now}");
+        }
+        agenda.expect("b", Some(second(131)));
+        assert!(!agenda.gives_way("b", second(131)));
+        assert!(!agenda.gives_way("a", second(131)));
     }
 
     #[test]
