@@ -91,16 +91,16 @@ fn kept(view: &View, count: i32, writer: Writer) -> Option<Manual> {
 /// if it is still to be carried out.
 fn since(view: &View) -> Option<Timestamp> {
     let boundary = view.last_change();
+    let created = view.tdset.metadata.creation_timestamp.as_ref().map(|time| time.0);
     if view.told().is_none() {
-        let created = view.tdset.metadata.creation_timestamp.as_ref().map(|time| time.0);
-        return boundary.max(created);
+        // What was written in the same second may be what stood there before: one file often brings both.
+        return boundary.max(created.and_then(|time| time.checked_add(SignedDuration::from_secs(1)).ok()));
     }
     if view.is_changed() {
         return if view.edited() { None } else { view.boundary() };
     }
     let phase = view.effective.phase();
     let last = view.observed.status.last_transition.as_ref().filter(|last| last.to == phase);
-    let created = view.tdset.metadata.creation_timestamp.as_ref().map(|time| time.0);
     boundary.max(last.map(|last| last.time.0)).max(created)
 }
 

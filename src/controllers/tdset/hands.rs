@@ -54,7 +54,8 @@ fn is_ours(entry: &ManagedFieldsEntry) -> bool {
     matches!(entry.manager.as_deref(), Some(MANAGER | COUNT_MANAGER))
 }
 
-/// Somebody else who wrote the count last; none while it is ours, or nobody's.
+/// Somebody else who wrote the count last; none while it is ours, nobody's, or the one that the object was made with,
+/// for whoever makes a workload overrules nobody.
 #[must_use]
 pub fn other(metadata: &ObjectMeta) -> Option<Hand> {
     let owners = owners(metadata);
@@ -62,8 +63,12 @@ pub fn other(metadata: &ObjectMeta) -> Option<Hand> {
         return None;
     }
     let last = owners.into_iter().max_by_key(|entry| entry.time.as_ref().map(|time| time.0))?;
-    let manager = last.manager.clone().unwrap_or_default();
-    Some(Hand { manager, time: last.time.as_ref().map(|time| time.0) })
+    let time = last.time.as_ref().map(|time| time.0);
+    let made = metadata.creation_timestamp.as_ref().map(|time| time.0);
+    if made.is_some_and(|made| time.is_some_and(|time| time <= made)) {
+        return None;
+    }
+    Some(Hand { manager: last.manager.clone().unwrap_or_default(), time })
 }
 
 /// Whether the count would be lost if what [`MANAGER`] applies did not have it: nobody else owns it.
@@ -102,6 +107,16 @@ mod tests {
         let edit = json!({"manager": "edit", "fieldsV1": size, "time": late});
         assert_eq!(of(json!([edit])), Some("edit".to_owned()));
         assert_eq!(of(json!([])), None);
+    }
+
+    #[test]
+    fn the_count_that_an_object_was_made_with_is_nobodys() {
+        let entry = json!({"manager": "kubectl", "fieldsV1": {"f:spec": {"f:replicas": {}}}, "time": "2026-01-01T00:00:01Z"});
+        for (made, by) in [("2026-01-01T00:00:01Z", None), ("2026-01-01T00:00:00Z", Some("kubectl"))] {
+            let metadata = json!({"creationTimestamp": made, "managedFields": [entry]});
+            let metadata: ObjectMeta = serde_json::from_value(metadata).unwrap();
+            assert_eq!(other(&metadata).map(|hand| hand.manager).as_deref(), by, "made at {made}");
+        }
     }
 
     #[test]

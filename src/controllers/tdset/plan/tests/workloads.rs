@@ -96,6 +96,20 @@ fn what_was_written_while_nobody_worked_stands_if_no_transition_came_after_it() 
 }
 
 #[test]
+fn what_stood_when_the_schedule_was_made_is_not_kept() {
+    let (made, after) = ("2026-03-01T10:00:00Z", "2026-03-01T10:00:01Z");
+    let mut object = json!(kept());
+    object["metadata"]["creationTimestamp"] = made.into();
+    let object: TDSet = serde_json::from_value(object).unwrap();
+    for (written, stands) in [(made, false), (after, true)] {
+        let mut cluster = Cluster::empty(EARLY);
+        cluster.scale(9, by_kubectl(written));
+        cluster.pass(&object);
+        assert_eq!(has(&cluster) == 9, stands, "{written}");
+    }
+}
+
+#[test]
 fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
     let untimed = || Writer::Other(Hand { manager: "kubectl".to_owned(), time: None });
     let mut cluster = settled(&kept(), EARLY);
