@@ -105,7 +105,9 @@ mod tests {
     fn counts_come_first_for_as_long_as_they_are_written() {
         let agenda = Agenda::default();
         let crowd: Vec<_> = (0..100).map(|number| number.to_string()).collect();
-        crowd.iter().for_each(|uid| agenda.expect(uid, Some(second(100))));
+        for uid in &crowd {
+            agenda.expect(uid, Some(second(100)));
+        }
         for (uid, now) in crowd.iter().zip(100..) {
             assert!(agenda.gives_way("a", second(now)), "{now}");
             assert!(!agenda.gives_way(uid, second(now)));
