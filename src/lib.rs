@@ -9,12 +9,14 @@
 //! - [`certs`]: the certificate that is served, and what others have to trust.
 //! - [`install`]: what the cluster is told about this gate, and that it stays so.
 //! - [`controllers`]: the operator: what works on the objects that were let in.
+//! - [`etcd`]: a client of etcd, for one member.
 //! - [`rights`]: what it may do in a cluster, from which the manifests are printed. Pure.
 
 pub mod api;
 pub mod certs;
 pub mod cli;
 pub mod controllers;
+pub mod etcd;
 pub mod install;
 pub mod kinds;
 pub mod review;

@@ -1,0 +1,203 @@
+//! Who may do what: etcd's service Auth, as far as turning it on needs it.
+//!
+//! A client that shows a certificate acts as the user that the certificate's common name says; so no password ever
+//! has to exist.
+
+use super::client::{Client, Rpc};
+use super::error::Error;
+use super::header::Header;
+
+/// Whether authentication is on.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct AuthStatus {
+    /// Who answered.
+    #[prost(message, required, tag = "1")]
+    pub header: Header,
+    /// Whether it is on.
+    #[prost(bool, tag = "2")]
+    pub enabled: bool,
+    /// Revision of users and roles.
+    #[prost(uint64, tag = "3")]
+    pub revision: u64,
+}
+
+/// What a permission allows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
+#[repr(i32)]
+pub enum PermissionKind {
+    /// To read.
+    Read = 0,
+    /// To write.
+    Write = 1,
+    /// Both.
+    ReadWrite = 2,
+}
+
+/// What may be done with which keys.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Permission {
+    /// What may be done.
+    #[prost(enumeration = "PermissionKind", tag = "1")]
+    pub kind: i32,
+    /// The first key.
+    #[prost(bytes = "vec", tag = "2")]
+    pub key: Vec<u8>,
+    /// The key after the last one; empty for one key, a zero byte for all that follow.
+    #[prost(bytes = "vec", tag = "3")]
+    pub range_end: Vec<u8>,
+}
+
+/// An answer that says nothing but that it was done.
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct Done {
+    #[prost(message, required, tag = "1")]
+    header: Header,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct AuthEnable {}
+
+impl Rpc for AuthEnable {
+    type Answer = Done;
+    const PATH: &'static str = "/etcdserverpb.Auth/AuthEnable";
+    const DOING: &'static str = "turn authentication on";
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct AuthDisable {}
+
+impl Rpc for AuthDisable {
+    type Answer = Done;
+    const PATH: &'static str = "/etcdserverpb.Auth/AuthDisable";
+    const DOING: &'static str = "turn authentication off";
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct AuthStatusRequest {}
+
+impl Rpc for AuthStatusRequest {
+    type Answer = AuthStatus;
+    const PATH: &'static str = "/etcdserverpb.Auth/AuthStatus";
+    const DOING: &'static str = "ask whether authentication is on";
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct UserOptions {
+    #[prost(bool, tag = "1")]
+    no_password: bool,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct UserAdd {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(message, required, tag = "3")]
+    options: UserOptions,
+}
+
+impl Rpc for UserAdd {
+    type Answer = Done;
+    const PATH: &'static str = "/etcdserverpb.Auth/UserAdd";
+    const DOING: &'static str = "add a user";
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct UserGrantRole {
+    #[prost(string, tag = "1")]
+    user: String,
+    #[prost(string, tag = "2")]
+    role: String,
+}
+
+impl Rpc for UserGrantRole {
+    type Answer = Done;
+    const PATH: &'static str = "/etcdserverpb.Auth/UserGrantRole";
+    const DOING: &'static str = "give a user a role";
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct RoleAdd {
+    #[prost(string, tag = "1")]
+    name: String,
+}
+
+impl Rpc for RoleAdd {
+    type Answer = Done;
+    const PATH: &'static str = "/etcdserverpb.Auth/RoleAdd";
+    const DOING: &'static str = "add a role";
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct RoleGrantPermission {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(message, required, tag = "2")]
+    permission: Permission,
+}
+
+impl Rpc for RoleGrantPermission {
+    type Answer = Done;
+    const PATH: &'static str = "/etcdserverpb.Auth/RoleGrantPermission";
+    const DOING: &'static str = "give a role a permission";
+}
+
+impl Client {
+    /// Whether authentication is on.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn auth_status(&self) -> Result<AuthStatus, Error> {
+        self.call(AuthStatusRequest {}, self.limits.read).await
+    }
+
+    /// Turns authentication on. There has to be a user root with the role root.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn enable_auth(&self) -> Result<(), Error> {
+        self.call(AuthEnable {}, self.limits.change).await.map(|Done { .. }| ())
+    }
+
+    /// Turns authentication off.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn disable_auth(&self) -> Result<(), Error> {
+        self.call(AuthDisable {}, self.limits.change).await.map(|Done { .. }| ())
+    }
+
+    /// Adds a user that has no password, and acts by certificate alone.
+    ///
+    /// # Errors
+    /// See [`Error`]. [`super::Refusal::UserExists`] means already.
+    pub async fn add_user(&self, name: &str) -> Result<(), Error> {
+        let request = UserAdd { name: name.to_owned(), options: UserOptions { no_password: true } };
+        self.call(request, self.limits.change).await.map(|Done { .. }| ())
+    }
+
+    /// Gives a user a role. That the user has it already is fine.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn grant_role(&self, user: &str, role: &str) -> Result<(), Error> {
+        let request = UserGrantRole { user: user.to_owned(), role: role.to_owned() };
+        self.call(request, self.limits.change).await.map(|Done { .. }| ())
+    }
+
+    /// Adds a role without permissions.
+    ///
+    /// # Errors
+    /// See [`Error`]. [`super::Refusal::RoleExists`] means already.
+    pub async fn add_role(&self, name: &str) -> Result<(), Error> {
+        self.call(RoleAdd { name: name.to_owned() }, self.limits.change).await.map(|Done { .. }| ())
+    }
+
+    /// Gives a role a permission. The role root has all.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub async fn grant_permission(&self, role: &str, permission: Permission) -> Result<(), Error> {
+        let request = RoleGrantPermission { name: role.to_owned(), permission };
+        self.call(request, self.limits.change).await.map(|Done { .. }| ())
+    }
+}
