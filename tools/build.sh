@@ -3,7 +3,7 @@
 #
 #   tools/build.sh                    etcd and the control plane of the default Kubernetes
 #   tools/build.sh 1.34 [MINOR...]    etcd and the control plane of these Kubernetes versions
-#   tools/build.sh all                etcd and the control plane of every pinned Kubernetes
+#   tools/build.sh all                the control plane of every pinned Kubernetes, etcd of each minor version
 #   tools/build.sh node               what a cluster with a node runs on: etcd, all of the default Kubernetes,
 #                                     containerd, CoreDNS
 #   tools/build.sh images             the images that such a cluster needs: etcd of every pinned version, pause
@@ -26,6 +26,8 @@ source "$tools/lib/images.sh"
 source "$tools/lib/schemas.sh"
 
 readonly DEFAULT_KUBERNETES=1.36
+# The etcd of each minor version, on which the client of etcd is tested.
+readonly ETCD_MINORS=(etcd etcd-3.5.33 etcd-3.7)
 
 # ---- what is pinned ----
 
@@ -202,7 +204,10 @@ print_folder() {
 # What a word of the command line stands for, one step a line.
 steps_of() {
     case $1 in
-    all) minors | sort -rV | sed 's/^/build_control_plane /' ;;
+    all)
+        minors | sort -rV | sed 's/^/build_control_plane /'
+        printf 'build %s\n' "${ETCD_MINORS[@]}"
+        ;;
     node | images | deploy) say "build_$1" ;;
     [0-9]*)
         known "kubernetes-$1"

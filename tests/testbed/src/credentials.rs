@@ -84,11 +84,7 @@ pub(crate) struct Pair {
 impl Credentials {
     /// Makes all of them, as files in `folder`. The API server and etcd are reached at these addresses too.
     pub(crate) fn create(folder: &Path, addresses: &[String]) -> Result<Self, Error> {
-        let mut params = CertificateParams::default();
-        params.distinguished_name.push(DnType::CommonName, "testbed");
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+        let issuer = issuer()?;
         let ca_pem = issuer.pem();
         let ca = write(folder, "ca.crt", &ca_pem)?;
         let ca_key = write(folder, "ca.key", &issuer.key().serialize_pem())?;
@@ -137,8 +133,17 @@ impl Credentials {
     }
 }
 
+/// Makes an authority.
+pub(crate) fn issuer() -> Result<CertifiedIssuer<'static, KeyPair>, Error> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, "testbed");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    Ok(CertifiedIssuer::self_signed(params, KeyPair::generate()?)?)
+}
+
 /// Makes a certificate for a common name and perhaps an organization, which Kubernetes takes for a group.
-fn pair(
+pub(crate) fn pair(
     folder: &Path,
     issuer: &CertifiedIssuer<'_, KeyPair>,
     (name, organization): (&str, Option<&str>),
@@ -161,7 +166,7 @@ fn pair(
     })
 }
 
-fn write(folder: &Path, name: &str, content: &str) -> Result<PathBuf, Error> {
+pub(crate) fn write(folder: &Path, name: &str, content: &str) -> Result<PathBuf, Error> {
     let path = folder.join(name);
     write_private(&path, content)?;
     Ok(path)

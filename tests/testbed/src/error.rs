@@ -11,6 +11,13 @@ pub enum Error {
     #[error("`{name}` is missing at {}: run `make tools`", path.display())]
     ToolMissing { name: &'static str, path: PathBuf },
 
+    /// A pinned release of etcd has not been built.
+    #[error("etcd is missing at {}: run `tools/build.sh {family}`", path.display())]
+    EtcdMissing { family: &'static str, path: PathBuf },
+
+    #[error("etcd-{0} does not run, or never did")]
+    NoMember(usize),
+
     /// The folder of `KUBEBUILDER_ASSETS` is incomplete.
     #[error("`{name}` is missing at {}, the folder that KUBEBUILDER_ASSETS names", path.display())]
     AssetMissing { name: &'static str, path: PathBuf },

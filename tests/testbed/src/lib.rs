@@ -28,6 +28,7 @@ mod component;
 mod control_plane;
 mod credentials;
 mod error;
+mod etcd;
 mod files;
 pub mod instance;
 mod kubeconfig;
@@ -45,6 +46,7 @@ mod wait;
 
 pub use control_plane::{ControlPlane, RunningProcess};
 pub use error::Error;
+pub use etcd::{EtcdBed, EtcdPem, EtcdState, EtcdVersion};
 pub use options::Options;
 pub use process::ProcessId;
 pub use version::KubernetesVersion;

@@ -28,6 +28,8 @@ pub struct ProcessId {
 pub(crate) enum Signal {
     Terminate,
     Kill,
+    Stop,
+    Continue,
 }
 
 impl ProcessId {
@@ -93,6 +95,8 @@ impl ProcessId {
         let name = match signal {
             Signal::Terminate => "TERM",
             Signal::Kill => "KILL",
+            Signal::Stop => "STOP",
+            Signal::Continue => "CONT",
         };
         // The shell's own kill: there is none in std that takes an id.
         Command::new("sh")

@@ -94,7 +94,7 @@ impl Tools {
 }
 
 /// The folder that `tools/build.sh` builds into; the two must agree.
-fn cache() -> PathBuf {
+pub(crate) fn cache() -> PathBuf {
     let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     set("GATEHOUSE_TOOLS").unwrap_or_else(|| {
         set("XDG_CACHE_HOME")

@@ -2,9 +2,11 @@
 
 use std::{fmt, str::FromStr};
 
-use crate::Error;
+use crate::{Error, EtcdVersion};
 
 const ETCD: &str = include_str!("../../../tools/etcd/go.mod");
+const ETCD_3_5: &str = include_str!("../../../tools/etcd-3.5.33/go.mod");
+const ETCD_3_7: &str = include_str!("../../../tools/etcd-3.7/go.mod");
 const CONTAINERD: &str = include_str!("../../../tools/containerd/go.mod");
 const COREDNS: &str = include_str!("../../../tools/coredns/go.mod");
 const KUBERNETES_1_36: &str = include_str!("../../../tools/kubernetes-1.36/go.mod");
@@ -64,7 +66,17 @@ impl FromStr for KubernetesVersion {
 
 /// The pinned release of etcd.
 pub(crate) fn etcd_release() -> &'static str {
-    required(ETCD, "go.etcd.io/etcd/server/v3").unwrap_or("unknown")
+    etcd_release_of(EtcdVersion::V3_6)
+}
+
+/// The pinned release of a minor version of etcd.
+pub(crate) fn etcd_release_of(version: EtcdVersion) -> &'static str {
+    let file = match version {
+        EtcdVersion::V3_5 => ETCD_3_5,
+        EtcdVersion::V3_6 => ETCD,
+        EtcdVersion::V3_7 => ETCD_3_7,
+    };
+    required(file, "go.etcd.io/etcd/server/v3").unwrap_or("unknown")
 }
 
 /// The pinned release of containerd.
