@@ -94,7 +94,7 @@ image-check: ## The Dockerfile gives the image that `make image` has made (needs
 	@tools/image-check.sh
 
 .PHONY: test
-test: ## Everything that runs without a node: pure tests, and a real API server of both versions
+test: ## Everything that runs without a node: pure tests, real API servers of both versions, real etcd of three
 	@tools/build.sh all
 	cargo test --workspace
 

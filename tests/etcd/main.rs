@@ -1,0 +1,132 @@
+//! Tests of the etcd client on real members of 3.5, 3.6 and 3.7, as plain processes that are killed, frozen, removed
+//! and added; with clients beside them whose histories are checked.
+//!
+//! `cargo test --test etcd -- FILTER` runs what matches; names begin with the version: `v3.6::members::…`.
+//! A missing part is an error that says what to build; nothing is skipped in silence.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it expects by unwrapping"
+)]
+
+mod auth;
+mod data;
+mod failures;
+#[path = "../history/mod.rs"]
+mod history;
+mod maintenance;
+mod members;
+mod planted;
+mod support;
+
+use std::pin::Pin;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use testbed::EtcdVersion;
+
+/// A test under way.
+type Running = Pin<Box<dyn Future<Output = ()>>>;
+
+/// What a test does with members of a version.
+type Run = fn(EtcdVersion) -> Running;
+
+/// A test and its name.
+type Test = (&'static str, Run);
+
+/// The tests of a module, by name.
+macro_rules! tests {
+    ($module:ident: $($test:ident),* $(,)?) => {
+        [$((concat!(stringify!($module), "::", stringify!($test)), {
+            let run: Run = |version| -> Running { Box::pin($module::$test(version)) };
+            run
+        })),*]
+    };
+}
+
+/// Tests that need no etcd, by name.
+macro_rules! pure_tests {
+    ($module:ident: $($test:ident),* $(,)?) => {
+        [$((concat!(stringify!($module), "::", stringify!($test)), $module::$test as fn())),*]
+    };
+}
+
+fn on_every_version() -> Vec<Test> {
+    let members = tests![members:
+        a_member_knows_itself,
+        a_learner_is_added_refused_promotion_and_promoted,
+        what_is_there_already_is_refused_by_name,
+        a_member_is_removed_once,
+        the_leader_hands_over,
+        a_member_that_is_cut_off_answers_of_what_it_remembers_alone,
+    ];
+    let maintenance = tests![maintenance:
+        status_has_the_fields_of_its_version,
+        a_full_database_is_compacted_defragmented_and_disarmed,
+        a_snapshot_is_whole,
+        voters_have_equal_hashes,
+        a_downgrade_is_judged,
+    ];
+    let data = tests![data:
+        keys_are_written_read_and_deleted,
+        a_transaction_compares,
+        what_was_compacted_is_gone,
+    ];
+    let auth = tests![auth:
+        root_by_certificate_may_all_and_a_stranger_nothing,
+        who_shows_no_certificate_or_trusts_another_authority_is_not_served,
+    ];
+    let failures = tests![failures:
+        a_killed_leader_costs_no_acknowledged_write,
+        a_frozen_leader_costs_no_acknowledged_write,
+        growing_and_shrinking_costs_no_acknowledged_write,
+        all_members_killed_at_once_come_back_with_all,
+    ];
+    [&members[..], &maintenance, &data, &auth, &failures].concat()
+}
+
+fn pure() -> Vec<(&'static str, fn())> {
+    pure_tests![planted:
+        a_store_without_faults_is_believed,
+        a_lost_write_is_found,
+        a_history_that_lost_its_end_is_found,
+        a_lost_deletion_is_found,
+        a_stale_read_is_found,
+        a_write_that_came_before_one_that_had_been_told_is_found,
+        a_doubled_write_is_found,
+        an_unknown_write_that_happened_twice_is_found,
+        two_calls_that_claim_one_change_are_found,
+        a_failed_write_that_happened_is_found,
+        a_write_and_a_deletion_of_nobody_are_found,
+        an_unknown_write_that_happened_before_it_was_sent_is_found,
+        a_wrong_value_is_found,
+        a_comparison_that_should_not_have_held_is_found,
+    ]
+    .to_vec()
+}
+
+fn main() -> ExitCode {
+    let mut trials: Vec<_> = pure()
+        .into_iter()
+        .map(|(name, run)| {
+            Trial::test(name, move || {
+                run();
+                Ok(())
+            })
+        })
+        .collect();
+    for version in EtcdVersion::ALL {
+        for (name, run) in on_every_version() {
+            let name = format!("v{}::{name}", version.minor());
+            trials.push(Trial::test(name, move || {
+                let runtime =
+                    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+                runtime.map_err(Failed::from)?.block_on(run(version));
+                Ok(())
+            }));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}

@@ -1,0 +1,192 @@
+//! Clusters for tests, and how tests wait.
+
+use std::time::Duration;
+
+use gatehouse::etcd::{Client, Error, Limits, Reason, Refusal, Status, Tls};
+use testbed::{EtcdBed, EtcdState, EtcdVersion};
+use tokio::time::{Instant, sleep};
+
+/// How long anything may take on a busy machine.
+pub const PATIENCE: Duration = Duration::from_secs(40);
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(50);
+
+/// Limits for a machine that is busy with other tests.
+pub fn limits() -> Limits {
+    Limits { connect: Duration::from_secs(5), read: Duration::from_secs(5), ..Limits::default() }
+}
+
+/// Limits for clients that are to notice soon that nobody answers.
+pub fn short() -> Limits {
+    let second = Duration::from_secs(1);
+    Limits { connect: second, read: second, change: second, ..Limits::default() }
+}
+
+/// Members of one cluster.
+pub struct Cluster {
+    pub bed: EtcdBed,
+    pub version: EtcdVersion,
+    flags: Vec<&'static str>,
+}
+
+impl Cluster {
+    /// So many members that form a cluster and answer, over plain HTTP.
+    pub async fn of(version: EtcdVersion, size: usize) -> Self {
+        Self::with(version, size, &[]).await
+    }
+
+    pub async fn with(version: EtcdVersion, size: usize, flags: &[&'static str]) -> Self {
+        let mut cluster = Self { bed: EtcdBed::new(false).unwrap(), version, flags: flags.to_vec() };
+        let members: Vec<_> = (0..size).collect();
+        for member in 0..size {
+            cluster.bed.start(member, version, (EtcdState::New, &members), flags).unwrap();
+        }
+        for member in 0..size {
+            cluster.serves(member).await;
+        }
+        cluster
+    }
+
+    /// A client of a member.
+    pub fn client(&self, member: usize) -> Client {
+        self.client_with(member, limits())
+    }
+
+    pub fn client_with(&self, member: usize, limits: Limits) -> Client {
+        Client::new(&self.bed.client_url(member), None, limits).unwrap()
+    }
+
+    pub fn clients(&self, members: impl IntoIterator<Item = usize>) -> Vec<Client> {
+        members.into_iter().map(|member| self.client(member)).collect()
+    }
+
+    /// Clients that give up soon.
+    pub fn hasty_clients(&self, members: impl IntoIterator<Item = usize>) -> Vec<Client> {
+        members.into_iter().map(|member| self.client_with(member, short())).collect()
+    }
+
+    /// Starts a member that the others have added.
+    pub fn join(&mut self, member: usize, known: &[usize]) {
+        self.bed.start(member, self.version, (EtcdState::Existing, known), &self.flags).unwrap();
+    }
+
+    /// Starts a member again that has ended.
+    pub fn restart(&mut self, member: usize) {
+        self.bed.restart(member, self.version).unwrap();
+    }
+
+    /// Waits until a voter serves what takes a quorum.
+    pub async fn serves(&mut self, member: usize) {
+        let client = self.client(member);
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = client.members().await {
+            self.bed.check().unwrap();
+            assert!(Instant::now() < deadline, "{error}\n{}", self.bed.logs());
+            sleep(POLL).await;
+        }
+    }
+
+    /// The place of the member that leads, as these members agree.
+    pub async fn leader(&self, members: &[usize]) -> usize {
+        self.eventually("one leader", async || {
+            let mut leader = None;
+            for member in members {
+                let status = self.client_with(*member, short()).status().await.ok()?;
+                if status.leader == 0 || leader.is_some_and(|known| known != status.leader) {
+                    return None;
+                }
+                leader = Some(status.leader);
+            }
+            let leader = leader?;
+            for member in members {
+                if self.id(*member).await? == leader {
+                    return Some(*member);
+                }
+            }
+            None
+        })
+        .await
+    }
+
+    async fn id(&self, member: usize) -> Option<u64> {
+        Some(self.client_with(member, short()).status().await.ok()?.header.member_id)
+    }
+
+    pub async fn status(&self, member: usize) -> Status {
+        self.client(member).status().await.unwrap()
+    }
+
+    /// Waits until something is so.
+    pub async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+        eventually(what, look, || self.bed.logs()).await
+    }
+
+    /// Asks a member of a cluster whose members have just met until it no longer says that they have not been
+    /// connected for long enough.
+    pub async fn once_healthy<T>(&self, ask: impl AsyncFn() -> Result<T, Error>) -> T {
+        let early = [Refusal::Unhealthy, Refusal::NotEnoughStartedMembers];
+        self.eventually("a healthy cluster", async || match ask().await {
+            Ok(answer) => Some(answer),
+            Err(error) if error.refusal().is_some_and(|refusal| early.contains(&refusal)) => None,
+            Err(error) => panic!("{error}"),
+        })
+        .await
+    }
+
+    /// Adds a member as a learner, starts it and promotes it.
+    pub async fn grow(&mut self, asked: usize, member: usize, known: &[usize]) -> u64 {
+        let (client, peer_url) = (self.client(asked), self.bed.peer_url(member));
+        let id = self.once_healthy(async || client.add_learner(&peer_url).await).await.member.id;
+        self.join(member, known);
+        self.promoted(asked, id).await;
+        self.serves(member).await;
+        id
+    }
+
+    /// Promotes a learner as soon as it has caught up.
+    pub async fn promoted(&self, asked: usize, id: u64) {
+        let client = self.client(asked);
+        let early = [Refusal::LearnerNotReady, Refusal::Unhealthy, Refusal::NotEnoughStartedMembers];
+        self.eventually("a promoted learner", async || match client.promote(id).await {
+            Ok(_) => Some(()),
+            Err(error) if error.refusal() == Some(Refusal::MemberNotLearner) => Some(()),
+            Err(error) if error.refusal().is_some_and(|refusal| early.contains(&refusal)) => None,
+            Err(error) => panic!("{error}"),
+        })
+        .await;
+    }
+}
+
+/// Waits until something is so.
+pub async fn eventually<T>(
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+    logs: impl Fn() -> String,
+) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "no {what} within {PATIENCE:?}\n{}", logs());
+        sleep(POLL).await;
+    }
+}
+
+/// What etcd said no to.
+pub fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> Refusal {
+    let error = result.unwrap_err();
+    error.refusal().unwrap_or_else(|| panic!("not refused, but: {error} ({:?})", error.reason()))
+}
+
+/// A call that was surely not done because there is no connection.
+pub fn is_unreachable(error: &Error) -> bool {
+    matches!(error.reason(), Reason::Unreachable(_))
+}
+
+/// What a client of a bed with TLS shows and trusts.
+pub fn tls(bed: &EtcdBed, name: &str) -> Tls {
+    let pem = bed.client_certificate(name).unwrap().expect("the bed has TLS");
+    let identity = (pem.certificate.as_bytes(), pem.key.as_bytes());
+    Tls::from_pem(pem.authority.as_bytes(), Some(identity)).unwrap()
+}
