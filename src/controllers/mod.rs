@@ -18,6 +18,7 @@
 //! (pure), `resources` (pure builders).
 
 pub mod cache;
+pub mod etcdcluster;
 pub mod manifest;
 pub mod memory;
 pub mod metrics;

@@ -66,6 +66,8 @@ pub mod reason {
     pub const CORRUPT: &str = "Corrupt";
     /// Degraded: a member belongs to another etcd cluster. No change is made until a person has looked.
     pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
+    /// Degraded: an object of a name that the cluster needs is somebody else's.
+    pub const NAME_TAKEN: &str = "NameTaken";
     /// Degraded: a learner does not catch up.
     pub const LEARNER_STUCK: &str = "LearnerStuck";
     /// Degraded: a member of the new version does not come up.
@@ -109,7 +111,7 @@ pub mod reason {
 }
 
 /// A change that takes more than one pass, as `status.operation.type` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// The first member is being made.
     Bootstrap,

@@ -1,0 +1,306 @@
+//! What a pass does, as data, with the guards that each effect is conditional on.
+//!
+//! Guarantees: an effect names the very object, member and cluster that it was decided on, so that whoever carries it
+//! out can read again, live, and refuse where anything has moved; each effect names the points before and after it,
+//! where faults are planted and traces hang. A new effect that does not does not compile.
+//! Never: decides anything. What to do about a refusal is for the next pass.
+
+use std::collections::BTreeMap;
+
+use super::observation::{
+    Alarm, ClusterId, ConfigEntry, Handle, MemberId, Membership, Minor, Ordinal, Record, Role, Template, Uid,
+    Version,
+};
+
+/// The list of members that a change of it was decided on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MembershipGuard {
+    /// The cluster that must answer.
+    pub cluster_id: ClusterId,
+    /// [`Membership::fingerprint`] of the list that it must answer with.
+    pub fingerprint: u64,
+}
+
+impl MembershipGuard {
+    /// Nothing but that very list.
+    #[must_use]
+    pub fn of(membership: &Membership) -> Self {
+        Self { cluster_id: membership.cluster_id, fingerprint: membership.fingerprint() }
+    }
+}
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Effect {
+    /// Write into the status what is remembered. Conditional on the EtcdCluster as it was read.
+    WriteRecord {
+        /// What was read.
+        before: Record,
+        /// What is to be remembered.
+        record: Record,
+    },
+    /// Make, or put right, the Services and what else hinges on no member.
+    ApplyServices,
+    /// Make the StatefulSet, or change its count and template.
+    ApplyStatefulSet {
+        /// The one that was found; none: there must be none.
+        found: Option<Handle>,
+        /// Pods that it kept.
+        from: u32,
+        /// Pods that it is to keep.
+        replicas: u32,
+        /// What it is to make them from.
+        template: Template,
+    },
+    /// Write what pods are told, other entries left as they are.
+    WriteConfig {
+        /// The ConfigMap that was found; none: there must be none.
+        found: Option<Handle>,
+        /// What is told to which pod.
+        entries: BTreeMap<Ordinal, ConfigEntry>,
+        /// The ordinals of `--initial-cluster`: the members of etcd's list, or the seed alone.
+        initial_cluster: Vec<Ordinal>,
+    },
+    /// Take away what the pod at an ordinal is told: nothing of its member is left.
+    WithdrawConfig {
+        /// The ConfigMap that was found.
+        found: Handle,
+        /// Which pod.
+        ordinal: Ordinal,
+    },
+    /// Tell Service and PodDisruptionBudget what a pod's member is.
+    LabelPod {
+        /// The pod.
+        pod: Handle,
+        /// Where it is.
+        ordinal: Ordinal,
+        /// What its member is; none: there is no member.
+        role: Option<Role>,
+    },
+    /// Delete a pod. The StatefulSet makes it anew.
+    DeletePod {
+        /// The pod.
+        pod: Handle,
+        /// Where it is.
+        ordinal: Ordinal,
+    },
+    /// Keep the data of a volume beyond its claim.
+    RetainVolume {
+        /// The claim.
+        volume: Handle,
+        /// Where it is.
+        ordinal: Ordinal,
+    },
+    /// Delete a volume's claim.
+    DeleteVolume {
+        /// The claim.
+        volume: Handle,
+        /// Where it is.
+        ordinal: Ordinal,
+        /// The list of members in which nobody has data on it; none where the whole cluster goes, or never was.
+        membership: Option<MembershipGuard>,
+    },
+    /// Let a volume grow.
+    ResizeVolume {
+        /// The claim.
+        volume: Handle,
+        /// Where it is.
+        ordinal: Ordinal,
+        /// Bytes to ask for.
+        size: u64,
+    },
+    /// Make the PodDisruptionBudget, or change it.
+    ApplyBudget {
+        /// The one that was found; none: there must be none.
+        found: Option<Handle>,
+        /// Voters that evictions leave.
+        min_available: u32,
+    },
+    /// Add a learner with the peer URL of an ordinal.
+    MemberAdd {
+        /// The list that it is added to.
+        membership: MembershipGuard,
+        /// Its ordinal.
+        ordinal: Ordinal,
+        /// The pod that waits for it.
+        pod: Uid,
+        /// The empty volume that it gets.
+        volume: Uid,
+    },
+    /// Make a learner a voter.
+    MemberPromote {
+        /// The list that it is in.
+        membership: MembershipGuard,
+        /// The learner.
+        member: MemberId,
+        /// Its ordinal.
+        ordinal: Ordinal,
+    },
+    /// Remove a member.
+    MemberRemove {
+        /// The list that it is in.
+        membership: MembershipGuard,
+        /// The member.
+        member: MemberId,
+        /// Its ordinal, whose peer URL it must have.
+        ordinal: Ordinal,
+    },
+    /// Hand leadership to another voter.
+    MoveLeader {
+        /// The list that both are in.
+        membership: MembershipGuard,
+        /// Who leads, and is asked.
+        from: MemberId,
+        /// Who is to lead.
+        to: MemberId,
+    },
+    /// Disarm an alarm.
+    AlarmDisarm {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+        /// The alarm.
+        alarm: Alarm,
+    },
+    /// Drop old revisions.
+    Compact {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+        /// The newest revision that goes.
+        revision: u64,
+    },
+    /// Let a member give free space back.
+    Defragment {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+        /// The member that must answer.
+        member: MemberId,
+        /// Its ordinal.
+        ordinal: Ordinal,
+    },
+    /// Append entries that change no key, so that every member comes to save a snapshot.
+    AppendEntries {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+    },
+    /// Allow members to run one minor less.
+    DowngradeEnable {
+        /// The list of the members that are to.
+        membership: MembershipGuard,
+        /// That minor.
+        target: Minor,
+    },
+    /// Take that back.
+    DowngradeCancel {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+    },
+    /// Make root known to etcd, and let etcd ask who is there.
+    AuthEnable {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+    },
+    /// Take a backup before an upgrade.
+    StartBackup {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+        /// What is upgraded to: one backup for each.
+        version: Version,
+    },
+    /// Copy the database of the member that a recovery keeps, as it stands without a quorum.
+    SnapshotSurvivor {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+        /// The member that must answer.
+        member: MemberId,
+        /// Its ordinal.
+        ordinal: Ordinal,
+    },
+    /// Hold the object, so that its deletion waits for us.
+    AddFinalizer,
+    /// Let the object go.
+    RemoveFinalizer,
+}
+
+/// Names of the two points at an effect: before it is sent, and after its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Points {
+    /// Before it is sent.
+    pub before: &'static str,
+    /// After its answer.
+    pub after: &'static str,
+}
+
+macro_rules! points {
+    ($name:literal) => {
+        Points { before: concat!($name, ".before"), after: concat!($name, ".after") }
+    };
+}
+
+impl Effect {
+    /// Whether it takes something away, or changes who votes: no later effect brings back what was. A pass has at
+    /// most one such effect.
+    #[must_use]
+    pub const fn is_irreversible(&self) -> bool {
+        match self {
+            Self::ApplyStatefulSet { from, replicas, .. } => *replicas < *from,
+            Self::DeletePod { .. }
+            | Self::DeleteVolume { .. }
+            | Self::ResizeVolume { .. }
+            | Self::MemberAdd { .. }
+            | Self::MemberPromote { .. }
+            | Self::MemberRemove { .. }
+            | Self::AlarmDisarm { .. }
+            | Self::Compact { .. }
+            | Self::DowngradeEnable { .. }
+            | Self::AuthEnable { .. }
+            | Self::RemoveFinalizer => true,
+            Self::WriteRecord { .. }
+            | Self::ApplyServices
+            | Self::WriteConfig { .. }
+            | Self::WithdrawConfig { .. }
+            | Self::LabelPod { .. }
+            | Self::RetainVolume { .. }
+            | Self::ApplyBudget { .. }
+            | Self::MoveLeader { .. }
+            | Self::Defragment { .. }
+            | Self::AppendEntries { .. }
+            | Self::DowngradeCancel { .. }
+            | Self::StartBackup { .. }
+            | Self::SnapshotSurvivor { .. }
+            | Self::AddFinalizer => false,
+        }
+    }
+
+    /// The points at which whoever carries it out may be stopped.
+    #[must_use]
+    pub const fn points(&self) -> Points {
+        match self {
+            Self::WriteRecord { .. } => points!("write-record"),
+            Self::ApplyServices => points!("apply-services"),
+            Self::ApplyStatefulSet { .. } => points!("apply-stateful-set"),
+            Self::WriteConfig { .. } => points!("write-config"),
+            Self::WithdrawConfig { .. } => points!("withdraw-config"),
+            Self::LabelPod { .. } => points!("label-pod"),
+            Self::DeletePod { .. } => points!("delete-pod"),
+            Self::RetainVolume { .. } => points!("retain-volume"),
+            Self::DeleteVolume { .. } => points!("delete-volume"),
+            Self::ResizeVolume { .. } => points!("resize-volume"),
+            Self::ApplyBudget { .. } => points!("apply-budget"),
+            Self::MemberAdd { .. } => points!("member-add"),
+            Self::MemberPromote { .. } => points!("member-promote"),
+            Self::MemberRemove { .. } => points!("member-remove"),
+            Self::MoveLeader { .. } => points!("move-leader"),
+            Self::AlarmDisarm { .. } => points!("alarm-disarm"),
+            Self::Compact { .. } => points!("compact"),
+            Self::Defragment { .. } => points!("defragment"),
+            Self::AppendEntries { .. } => points!("append-entries"),
+            Self::DowngradeEnable { .. } => points!("downgrade-enable"),
+            Self::DowngradeCancel { .. } => points!("downgrade-cancel"),
+            Self::AuthEnable { .. } => points!("auth-enable"),
+            Self::StartBackup { .. } => points!("start-backup"),
+            Self::SnapshotSurvivor { .. } => points!("snapshot-survivor"),
+            Self::AddFinalizer => points!("add-finalizer"),
+            Self::RemoveFinalizer => points!("remove-finalizer"),
+        }
+    }
+}

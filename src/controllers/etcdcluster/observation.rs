@@ -1,0 +1,192 @@
+//! What one pass knows of an EtcdCluster: the whole of what the plan stands on.
+//!
+//! Guarantees: small values that can be compared, ordered, hashed and copied, so that a pass can be replayed and a
+//! checker can explore it; no clock (time enters as [`Age`]); no text that only serves messages.
+//! Assumes: lists of the API server are complete or [`Fact::Unknown`]; pods were listed before volumes, so that the
+//! volume of a pod that is still there is the one that was listed; what etcd says was asked of etcd in this pass.
+//! Never: takes an error, a time-out or a stale cache for "there is none".
+
+mod etcd;
+mod fact;
+mod kubernetes;
+mod record;
+
+pub use etcd::{
+    Alarm, AlarmKind, ClusterId, Keyspace, Member, MemberId, MemberStatus, Membership, Minor, Version,
+};
+pub use fact::{Age, Fact};
+pub use kubernetes::{
+    Budget, Cause, Config, ConfigEntry, Found, Handle, Ordinal, Owner, Pod, PodPhase, Purpose,
+    ResourceVersion, Role, StatefulSet, Template, Uid, Volume,
+};
+pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhase, Target};
+
+use std::collections::BTreeMap;
+
+/// What the spec asks for, as far as the plan has to know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
+pub struct Desired {
+    /// Whether the judge of the gate passes the spec. If not, nothing but restarts is planned.
+    pub is_valid: bool,
+    /// Whether the object is being deleted and waits for us.
+    pub is_deleting: bool,
+    /// Whether deleting is refused.
+    pub is_protected: bool,
+    /// Whether work rests.
+    pub is_paused: bool,
+    /// Voting members; 0 stops the cluster.
+    pub replicas: u32,
+    /// What pods are to be made from.
+    pub template: Template,
+    /// Size of a volume in bytes.
+    pub volume_size: u64,
+    /// Whether data lie in memory and end with their pod.
+    pub is_in_memory: bool,
+    /// Whether volumes go when the object is deleted.
+    pub deletes_volumes: bool,
+    /// Whether etcd asks who is there.
+    pub authenticates: bool,
+    /// Whether the first member is made from a backup.
+    pub restores: bool,
+    /// Whether a verified backup is taken before an upgrade.
+    pub backs_up_before_upgrade: bool,
+    /// Share of a database file, in percent, that has to be free before it is defragmented.
+    pub defragments_at: Option<u32>,
+    /// The request to recover from a lost quorum.
+    pub recovery: Option<RecoveryRequest>,
+}
+
+/// A person's request to bring a cluster without a quorum back from one member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RecoveryRequest {
+    /// What tells this request from another. It is consumed once.
+    pub token: String,
+    /// The member whose data are kept; none: the one with the highest committed index.
+    pub survivor: Option<Ordinal>,
+}
+
+/// Everything that one pass has read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Observation {
+    /// What earlier passes wrote into the status.
+    pub record: Record,
+    /// Whether the phase of the recorded operation has taken longer than it should.
+    pub operation_age: Age,
+    /// Whether every member has been as it is now for the health interval, 5 s.
+    pub health_age: Age,
+    /// Whether fewer voters than a majority have answered for longer than the grace period.
+    pub quorum_loss_age: Age,
+    /// Whether enough time has passed since the last replacements that one more is allowed.
+    pub replacement_age: Age,
+    /// Services and what else is written once and never hinges on a member.
+    pub services: Fact<Found>,
+    /// Certificates that pods mount.
+    pub certificates: Certificates,
+    /// The StatefulSet.
+    pub stateful_set: Fact<StatefulSet>,
+    /// The ConfigMap with one entry an ordinal.
+    pub config: Fact<Config>,
+    /// The PodDisruptionBudget.
+    pub budget: Fact<Budget>,
+    /// The pods of the StatefulSet's names. Unknown where they could not be listed.
+    pub pods: Fact<BTreeMap<Ordinal, Pod>>,
+    /// The volumes of the StatefulSet's names. Data in memory are listed as a volume with the uid of their pod.
+    pub volumes: Fact<BTreeMap<Ordinal, Volume>>,
+    /// What the member at each ordinal answered. One that is missing here has nobody to ask.
+    pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
+    /// Etcd's linearizable MemberList. Never absent: nobody to ask is unknown.
+    pub membership: Fact<Membership>,
+    /// A serializable MemberList of any member, for diagnosis while there is no quorum. Never ground for a change.
+    pub last_membership: Fact<Membership>,
+    /// The alarms that are armed.
+    pub alarms: Fact<Vec<Alarm>>,
+    /// Revisions of the key space.
+    pub keyspace: Fact<Keyspace>,
+    /// The version that the members agreed on.
+    pub cluster_version: Fact<Minor>,
+    /// Whether etcd asks who is there.
+    pub auth: Fact<bool>,
+    /// Whether all members were found to hold the same data when that was last compared.
+    pub audit: Fact<Audit>,
+    /// The backup that an upgrade waits for.
+    pub backup: Fact<Backup>,
+    /// Whether the snapshot of a survivor has been stored and verified.
+    pub survivor_snapshot: Fact<()>,
+    /// Whether the object still has our finalizer.
+    pub has_finalizer: bool,
+}
+
+/// Certificates that pods mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Certificates {
+    /// Plain HTTP.
+    Disabled,
+    /// All are there and valid.
+    Valid,
+    /// One has expired or soon will.
+    Expiring,
+    /// A Secret is missing or cannot be read.
+    Missing,
+}
+
+/// What comparing HashKV of all members told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Audit {
+    /// Same revision, same hash.
+    Equal,
+    /// Same revision, different hashes.
+    Different,
+}
+
+/// The backup that an upgrade waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Backup {
+    /// A verified one is recent enough.
+    Recent,
+    /// One is being taken.
+    Running,
+    /// The last one failed, and it is too early to try again.
+    Failed,
+}
+
+impl Observation {
+    /// The pod at an ordinal.
+    #[must_use]
+    pub fn pod(&self, ordinal: Ordinal) -> Fact<&Pod> {
+        self.pods.get(ordinal)
+    }
+
+    /// The volume at an ordinal.
+    #[must_use]
+    pub fn volume(&self, ordinal: Ordinal) -> Fact<&Volume> {
+        self.volumes.get(ordinal)
+    }
+
+    /// The entry of the ConfigMap at an ordinal. A ConfigMap that is not there has none.
+    #[must_use]
+    pub fn entry(&self, ordinal: Ordinal) -> Fact<&ConfigEntry> {
+        match &self.config {
+            Fact::Known(config) => config.entries.get(&ordinal).map_or(Fact::Absent, Fact::Known),
+            Fact::Absent => Fact::Absent,
+            Fact::Unknown => Fact::Unknown,
+        }
+    }
+
+    /// The entries of the ConfigMap; none where it is not there or could not be read.
+    pub fn entries(&self) -> impl Iterator<Item = (Ordinal, &ConfigEntry)> {
+        let config = self.config.known();
+        config.into_iter().flat_map(|config| config.entries.iter().map(|(ordinal, entry)| (*ordinal, entry)))
+    }
+
+    /// What the member at an ordinal answered.
+    #[must_use]
+    pub fn status(&self, ordinal: Ordinal) -> Fact<&MemberStatus> {
+        self.statuses.get(&ordinal).map_or(Fact::Absent, Fact::as_ref)
+    }
+
+    /// The members that answered, by ordinal.
+    pub fn answers(&self) -> impl Iterator<Item = (Ordinal, &MemberStatus)> {
+        self.statuses.iter().filter_map(|(ordinal, status)| Some((*ordinal, status.known()?)))
+    }
+}

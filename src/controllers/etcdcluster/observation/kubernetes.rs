@@ -1,0 +1,236 @@
+//! What the API server has of a cluster.
+
+use std::collections::BTreeMap;
+
+use super::{Age, Fact, MemberId, Version};
+
+/// The number at the end of a pod's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ordinal(pub u32);
+
+/// Identity of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Uid(pub String);
+
+/// Version of an object, compared for equality alone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ResourceVersion(pub String);
+
+/// An object as it was seen: what a write to it is conditional on.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handle {
+    /// Which object.
+    pub uid: Uid,
+    /// In which state.
+    pub resource_version: ResourceVersion,
+}
+
+/// Whose an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Owner {
+    /// Made for this EtcdCluster, of this uid.
+    Ours,
+    /// Somebody else's, or of a cluster of this name that was there before.
+    Foreign,
+}
+
+/// How objects that hinge on no member were found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Found {
+    /// As they should be.
+    Current,
+    /// One is missing or differs.
+    Outdated,
+    /// One of our names is somebody else's.
+    Foreign,
+}
+
+/// What a pod is made from: etcd's version, and everything else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Template {
+    /// Version of etcd.
+    pub version: Version,
+    /// Digest of the rest: options, resources, certificate authorities, the overlay.
+    pub revision: u64,
+}
+
+/// The StatefulSet.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StatefulSet {
+    /// As it was seen.
+    pub handle: Handle,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Pods that it keeps.
+    pub replicas: u32,
+    /// What it makes them from.
+    pub template: Template,
+}
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Pod {
+    /// As it was seen.
+    pub handle: Handle,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What it was made from.
+    pub template: Template,
+    /// How far it has come.
+    pub phase: PodPhase,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// Whether it has not served for longer than a start takes.
+    pub startup_age: Age,
+    /// The role that its label tells Service and PodDisruptionBudget.
+    pub role: Option<Role>,
+}
+
+/// How far a pod has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PodPhase {
+    /// It does not run yet: no node, no volume, no image.
+    Pending(Option<Cause>),
+    /// Its guard waits for an entry that is made for it.
+    Waiting,
+    /// The guard let etcd start.
+    Starting,
+    /// Etcd runs.
+    Up,
+    /// It fails again and again.
+    Failing(Cause),
+    /// It has ended and will not come back: phase Failed or Succeeded.
+    Terminal(Cause),
+}
+
+/// Why a pod does not come up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Cause {
+    /// No node takes it.
+    Unschedulable,
+    /// The image cannot be pulled.
+    Image,
+    /// It was killed from outside: eviction, node shutdown, memory.
+    Killed,
+    /// Etcd refuses its flags.
+    Flags,
+    /// The guard found an empty volume under a member that has had data.
+    DataLost,
+    /// The guard found data of another member or cluster.
+    DataForeign,
+    /// Etcd cannot read its log or database.
+    DataCorrupt,
+    /// Etcd says that its member has been removed.
+    Removed,
+    /// Anything else.
+    Other,
+}
+
+impl Cause {
+    /// Whether the data of the member are beyond use. Nothing else justifies to wipe a volume.
+    #[must_use]
+    pub const fn is_data(self) -> bool {
+        match self {
+            Self::DataLost | Self::DataForeign | Self::DataCorrupt | Self::Removed => true,
+            Self::Unschedulable | Self::Image | Self::Killed | Self::Flags | Self::Other => false,
+        }
+    }
+}
+
+/// What a member is to clients and disruptions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Role {
+    /// It votes and serves clients.
+    Voter,
+    /// It follows.
+    Learner,
+}
+
+/// The volume of a member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Volume {
+    /// As it was seen.
+    pub handle: Handle,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Bytes asked for.
+    pub size: u64,
+    /// Whether its class lets it grow.
+    pub is_expandable: Fact<bool>,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// Whether its data outlive its claim: the PersistentVolume is labelled and retained.
+    pub is_retained: bool,
+}
+
+/// The ConfigMap.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Config {
+    /// As it was seen.
+    pub handle: Handle,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What the pods are told.
+    pub entries: BTreeMap<Ordinal, ConfigEntry>,
+}
+
+/// What the pod at an ordinal is told. Its guard starts etcd only where the entry is made for the pod's template and
+/// the volume is as the purpose says; the copy that it takes stays the same for the life of the pod.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConfigEntry {
+    /// How etcd is started.
+    pub purpose: Purpose,
+    /// The member; none for a seed, whose identity is not known before it runs.
+    pub member: Option<MemberId>,
+    /// The volume that the member's data lie on.
+    pub volume: Uid,
+    /// The template that the flags are made for.
+    pub template: Template,
+    /// The only pod that may begin on an empty volume; none: no pod may. A pod that comes after it may have another
+    /// volume under the same name.
+    pub pod: Option<Uid>,
+}
+
+impl ConfigEntry {
+    /// The same for another purpose, by which no pod begins on an empty volume.
+    #[must_use]
+    pub fn turned(&self, purpose: Purpose) -> Self {
+        Self { purpose, pod: None, ..self.clone() }
+    }
+}
+
+/// How etcd is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Purpose {
+    /// As the first member of a new cluster, on an empty volume. Only while no cluster is recorded.
+    Seed,
+    /// As a member that joins, on an empty volume or its own.
+    Join,
+    /// As the member that it was: an empty volume is refused.
+    Run,
+    /// Once, as the only member of a cluster made of its own data.
+    Force,
+    /// Not at all: its member was removed, its data can go.
+    Retired,
+    /// Not at all: a recovery took another member's data, its own are kept.
+    SetAside,
+}
+
+impl Purpose {
+    /// Whether the pod is kept from starting etcd.
+    #[must_use]
+    pub const fn is_stopped(self) -> bool {
+        matches!(self, Self::Retired | Self::SetAside)
+    }
+}
+
+/// The PodDisruptionBudget.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Budget {
+    /// As it was seen.
+    pub handle: Handle,
+    /// Whose it is.
+    pub owner: Owner,
+    /// Voters that evictions leave.
+    pub min_available: u32,
+}
