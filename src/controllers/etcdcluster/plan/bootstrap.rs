@@ -1,0 +1,113 @@
+//! The first member, made once: a seed on an empty volume, until the identity of its cluster is recorded. Pure.
+//!
+//! Guarantees: a seed is written only while no cluster is recorded; by then its entry says that its data must be there.
+//! Until then no pod is labelled a voter, so that no client has written through the Service: a seed whose data were
+//! lost may begin anew.
+
+use std::collections::BTreeMap;
+
+use super::decision::Decision;
+use super::view::{View, fails_on_data};
+use crate::controllers::etcdcluster::effect::Effect;
+use crate::controllers::etcdcluster::observation::{
+    Certificates, ConfigEntry, Fact, Found, OperationKind, Ordinal, Phase, Purpose, Record, Target,
+};
+
+/// Where the first member lives.
+const SEED: Ordinal = Ordinal(0);
+
+/// Makes the first member and records its cluster.
+pub fn first_member(view: &View) -> Option<Decision> {
+    if view.cluster_id().is_some() {
+        return None;
+    }
+    if !view.desired.is_valid || view.desired.replicas == 0 {
+        return Some(Decision::wait(view));
+    }
+    let kind = if view.desired.restores { OperationKind::Restore } else { OperationKind::Bootstrap };
+    let decide = |phase, effect: Option<Effect>| {
+        Some(Decision::operate(view, (kind, Target::Member(SEED), phase), effect))
+    };
+    if let Some(effect) = prepare(view) {
+        return decide(Phase::Preparing, Some(effect));
+    }
+    if view.seen.certificates == Certificates::Missing {
+        return decide(Phase::Preparing, None);
+    }
+    if let Some(effect) = start(view) {
+        return decide(Phase::Joining, Some(effect));
+    }
+    record(view).or_else(|| decide(Phase::Joining, None))
+}
+
+/// What has to be there before the pod.
+fn prepare(view: &View) -> Option<Effect> {
+    if !view.seen.has_finalizer {
+        return Some(Effect::AddFinalizer);
+    }
+    view.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Effect::ApplyServices)
+}
+
+/// The pod, and what it is told.
+fn start(view: &View) -> Option<Effect> {
+    let template = view.desired.template;
+    if let Some(effect) = view.apply_stateful_set(1, template) {
+        return Some(effect);
+    }
+    let outdated = view.pod(SEED).filter(|pod| pod.template != template && view.status(SEED).is_none());
+    if let Some(pod) = outdated.filter(|pod| !pod.is_deleting) {
+        return Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED });
+    }
+    if view.pod(SEED).is_some_and(fails_on_data) {
+        return wipe(view);
+    }
+    let wanted = view.entry_for(SEED, Purpose::Seed, template)?;
+    let is_told = match view.seen.entry(SEED) {
+        Fact::Known(entry) => {
+            let is_for_pod = entry.purpose == Purpose::Run || entry.pod == wanted.pod;
+            entry.volume == wanted.volume && entry.template == wanted.template && is_for_pod
+        }
+        Fact::Absent => false,
+        Fact::Unknown => true,
+    };
+    if is_told { settle(view) } else { seed(view, wanted) }
+}
+
+fn seed(view: &View, entry: ConfigEntry) -> Option<Effect> {
+    match view.write_config(BTreeMap::from([(SEED, entry)]))? {
+        Effect::WriteConfig { found, entries, .. } => {
+            Some(Effect::WriteConfig { found, entries, initial_cluster: vec![SEED] })
+        }
+        other => Some(other),
+    }
+}
+
+/// A seed whose data are beyond use, before anybody knew of its cluster: it begins anew.
+fn wipe(view: &View) -> Option<Effect> {
+    let volume = view.seen.volume(SEED).found();
+    if let Some(volume) = volume.filter(|volume| !volume.is_deleting && !view.desired.is_in_memory) {
+        return Some(Effect::DeleteVolume { volume: volume.handle.clone(), ordinal: SEED, membership: None });
+    }
+    let pod = view.pod(SEED).filter(|pod| !pod.is_deleting)?;
+    Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED })
+}
+
+/// The seed serves: from now on its data must be there.
+fn settle(view: &View) -> Option<Effect> {
+    let status = view.status(SEED).filter(|status| status.leader.is_some())?;
+    let entry = view.seen.entry(SEED).found()?;
+    if entry.purpose == Purpose::Run && entry.member == Some(status.member_id) {
+        return None;
+    }
+    let entry = ConfigEntry { member: Some(status.member_id), ..entry.turned(Purpose::Run) };
+    view.write_entry(SEED, entry)
+}
+
+/// Its cluster is recorded.
+fn record(view: &View) -> Option<Decision> {
+    let status = view.status(SEED).filter(|status| status.leader.is_some())?;
+    let entry = view.seen.entry(SEED).found()?;
+    let is_settled = entry.purpose == Purpose::Run && entry.member == Some(status.member_id);
+    let record = Record { cluster_id: Some(status.cluster_id), ..view.seen.record.clone() };
+    is_settled.then(|| Decision { record, ..Decision::wait(view) })
+}
