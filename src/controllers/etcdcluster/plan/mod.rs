@@ -101,3 +101,6 @@ fn decide(view: &View) -> Decision {
         .or_else(|| housekeeping::keep(view))
         .unwrap_or_else(|| if gate::is_open(view) { Decision::rest(view) } else { Decision::wait(view) })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! The plan, rule by rule and run to its end.
+
+mod alarms;
+mod crashes;
+mod learners;
+mod recoveries;
+mod rules;
+mod sequences;
+mod walks;
+mod world;

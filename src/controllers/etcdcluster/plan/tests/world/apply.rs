@@ -1,0 +1,149 @@
+//! Carrying effects out. A guard that fails is a fault of the plan here, for nobody else acts between its look and this.
+
+use super::*;
+
+impl World {
+    pub fn apply(&mut self, effect: &Effect) {
+        match effect {
+            Effect::WriteRecord { before, record } => {
+                assert_eq!(before, &self.record);
+                assert!(self.record.cluster_id.is_none() || self.record.cluster_id == record.cluster_id);
+                self.record = record.clone();
+            }
+            Effect::ApplyServices => self.services = Found::Current,
+            Effect::AddFinalizer => self.has_finalizer = true,
+            Effect::RemoveFinalizer => self.has_finalizer = false,
+            Effect::ApplyStatefulSet { found, replicas, template, .. } => {
+                assert_eq!(found.as_ref(), self.set.as_ref().map(|set| &set.handle));
+                let handle = self.handle();
+                let (replicas, template) = (*replicas, *template);
+                self.set = Some(StatefulSet { handle, owner: Owner::Ours, replicas, template });
+            }
+            Effect::WriteConfig { found, entries, .. } => self.write_config(found.as_ref(), entries),
+            Effect::WithdrawConfig { found, ordinal } => {
+                let handle = self.handle();
+                let config = self.config.as_mut().unwrap();
+                assert_eq!(found, &config.handle);
+                config.entries.remove(ordinal).expect("an entry to withdraw");
+                config.handle = handle;
+            }
+            Effect::LabelPod { pod, ordinal, role } => {
+                let version = self.handle().resource_version;
+                let process = self.pods.get_mut(ordinal).unwrap();
+                assert_eq!(pod, &process.pod.handle);
+                process.pod.role = *role;
+                process.pod.handle.resource_version = version;
+            }
+            Effect::DeletePod { pod, ordinal } => {
+                let process = self.pods.get_mut(ordinal).unwrap();
+                assert_eq!(pod, &process.pod.handle);
+                process.pod.is_deleting = true;
+                process.pod.phase = PodPhase::Starting;
+            }
+            Effect::ApplyBudget { found, min_available } => {
+                assert_eq!(found.as_ref(), self.budget.as_ref().map(|budget| &budget.handle));
+                let handle = self.handle();
+                self.budget = Some(Budget { handle, owner: Owner::Ours, min_available: *min_available });
+            }
+            Effect::RetainVolume { volume, ordinal } => self.volume(volume, *ordinal).is_retained = true,
+            Effect::ResizeVolume { volume, ordinal, size } => self.volume(volume, *ordinal).size = *size,
+            Effect::DeleteVolume { volume, ordinal, membership } => {
+                assert!(membership.is_some() || self.record.cluster_id.is_none() || self.desired.is_deleting);
+                let owner = self.volumes[ordinal].1.map(|data| data.member.0);
+                let is_member = owner.is_some_and(|owner| self.ids().contains(&owner));
+                let may = !is_member || self.desired.is_deleting || self.record.cluster_id.is_none();
+                assert!(may, "volume {ordinal:?} is that of a member");
+                self.volume(volume, *ordinal).is_deleting = true;
+            }
+            other => self.ask_etcd(other),
+        }
+    }
+
+    /// The volume that was seen, about to change.
+    fn volume(&mut self, seen: &Handle, ordinal: Ordinal) -> &mut Volume {
+        let version = self.handle().resource_version;
+        let volume = &mut self.volumes.get_mut(&ordinal).unwrap().0;
+        assert_eq!(seen, &volume.handle);
+        volume.handle.resource_version = version;
+        volume
+    }
+
+    fn write_config(&mut self, found: Option<&Handle>, entries: &BTreeMap<Ordinal, ConfigEntry>) {
+        assert_eq!(found, self.config.as_ref().map(|config| &config.handle));
+        let handle = self.handle();
+        let mut all = self.config.take().map(|config| config.entries).unwrap_or_default();
+        for (ordinal, entry) in entries {
+            assert!(entry.purpose != Purpose::Seed || self.record.cluster_id.is_none());
+            assert_ne!(all.get(ordinal), Some(entry), "nothing is written twice");
+            all.insert(*ordinal, entry.clone());
+        }
+        self.config = Some(Config { handle, owner: Owner::Ours, entries: all });
+    }
+
+    fn ask_etcd(&mut self, effect: &Effect) {
+        if matches!(effect, Effect::SnapshotSurvivor { .. }) {
+            self.has_survivor_snapshot = true;
+            return;
+        }
+        assert!(self.has_quorum(), "{effect:?} without a quorum");
+        match effect {
+            Effect::MemberAdd { membership, ordinal, pod, volume } => {
+                self.answer(membership);
+                assert_eq!(pod, &self.pods[ordinal].pod.handle.uid);
+                assert_eq!(volume, &self.volumes[ordinal].0.handle.uid);
+                self.add(*ordinal);
+            }
+            Effect::MemberPromote { membership, member, .. } => {
+                self.answer(membership);
+                let found = self.etcd.members.iter_mut().find(|one| one.id == *member).unwrap();
+                assert!(found.is_learner && found.is_started);
+                found.is_learner = false;
+                assert!(self.has_quorum(), "the promotion cost the quorum");
+            }
+            Effect::MemberRemove { membership, member, ordinal } => {
+                self.answer(membership);
+                let found = *self.etcd.members.iter().find(|one| one.id == *member).unwrap();
+                assert_eq!(found.ordinal, Some(*ordinal));
+                let leads = self.etcd.leader == Some(*member) && self.process(&found).is_some();
+                assert!(!leads || self.live_voters() < 2, "the leader is removed");
+                self.etcd.members.retain(|one| one.id != *member);
+                assert!(self.has_quorum(), "the removal cost the quorum");
+            }
+            Effect::MoveLeader { membership, from, to } => {
+                self.answer(membership);
+                assert_eq!(self.etcd.leader, Some(*from));
+                self.etcd.leader = Some(*to);
+            }
+            Effect::AlarmDisarm { alarm, .. } => self.etcd.alarms.retain(|one| one != alarm),
+            Effect::AppendEntries { .. } => {
+                for process in self.pods.values_mut().filter(|process| process.pod.phase == PodPhase::Up) {
+                    process.has_saved_snapshot = true;
+                }
+            }
+            Effect::DowngradeCancel { .. } => self.etcd.downgrade = None,
+            Effect::DowngradeEnable { membership, target } => {
+                self.answer(membership);
+                self.etcd.downgrade = Some(*target);
+            }
+            other => panic!("{other:?} is not expected"),
+        }
+    }
+
+    /// The list that a change was decided on is the list.
+    fn answer(&self, guard: &MembershipGuard) {
+        let membership = Membership { cluster_id: CLUSTER, members: self.etcd.members.clone() };
+        assert_eq!(*guard, MembershipGuard::of(&membership));
+    }
+
+    /// Adds a learner, as etcd would.
+    pub fn add(&mut self, ordinal: Ordinal) {
+        assert_eq!(self.volumes[&ordinal].1, None, "a member is added for an empty volume");
+        assert_eq!(self.live_voters(), self.voters(), "etcd adds only while all are connected");
+        assert!(self.etcd.members.iter().all(|member| member.ordinal != Some(ordinal)));
+        let (id, ordinal) = (self.next_member(), Some(ordinal));
+        self.etcd.members.push(Member { id, ordinal, is_learner: true, is_started: false });
+        self.etcd.members.sort_unstable();
+        let most = usize::try_from(self.desired.replicas).unwrap() + 1;
+        assert!(self.etcd.members.len() <= most, "{:?}", self.etcd.members);
+    }
+}
