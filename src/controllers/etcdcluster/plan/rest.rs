@@ -2,7 +2,7 @@
 
 use super::decision::{Decision, Wake};
 use super::view::View;
-use crate::controllers::etcdcluster::observation::{Fact, Found, Observation, Owner};
+use crate::controllers::etcdcluster::observation::{Fact, Found, Observation, Ordinal, Owner};
 
 /// Work rests because the spec says so.
 pub fn paused(view: &View) -> Option<Decision> {
@@ -22,6 +22,13 @@ pub fn is_name_taken(seen: &Observation) -> bool {
         || seen.config.is_known_and(|config| foreign(&config.owner))
         || seen.budget.is_known_and(|budget| foreign(&budget.owner))
         || seen.pods.elements().any(|(_, pod)| foreign(&pod.owner))
+}
+
+/// The first of our pods that has a volume of somebody else's, or of a cluster of this name that was there before. No
+/// member is made on it; others go on.
+pub fn taken_volume(seen: &Observation) -> Option<Ordinal> {
+    let mut volumes = seen.volumes.elements().filter(|(_, volume)| volume.owner == Owner::Foreign);
+    volumes.find(|(ordinal, _)| seen.pod(*ordinal).known().is_some()).map(|(ordinal, _)| ordinal)
 }
 
 /// No members are asked for: all pods stop, the data and what is known of the members stay.

@@ -188,8 +188,11 @@ fn degraded(view: &View) -> Finding {
     let counted = members(view);
     let down = counted.iter().find(|member| !member.is_healthy && Some(member.ordinal) != learner);
     let ordinal = down.map(|member| member.ordinal);
+    let taken = rest::taken_volume(view.seen);
     if rest::is_name_taken(view.seen) {
         of(reason::NAME_TAKEN)
+    } else if taken.is_some() {
+        Finding { ordinal: taken, ..of(reason::NAME_TAKEN) }
     } else if rest::is_mismatched(view.seen) {
         of(reason::CLUSTER_ID_MISMATCH)
     } else if recovery::is_quorum_lost(view) {

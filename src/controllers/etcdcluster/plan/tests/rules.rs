@@ -351,3 +351,15 @@ fn available_is_said_only_of_a_list_that_was_read_in_the_pass() {
     seen.quorum_loss_age = Age::Fresh;
     assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE).0, State::Unknown);
 }
+
+#[test]
+fn no_member_is_made_on_a_volume_of_somebody_else_and_the_status_names_it() {
+    let mut world = World::new(1, V3_6);
+    while world.volumes.is_empty() {
+        world.rounds(1);
+    }
+    world.volumes.get_mut(&Ordinal(0)).unwrap().0.owner = Owner::Foreign;
+    let plan = world.run();
+    assert_eq!(world.etcd.clusters_formed, 0);
+    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+}
