@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a seed is written only while no cluster is recorded; by then its entry says that its data must be there.
 //! Until then no pod is labelled a voter, so that no client has written through the Service: a seed whose data were
-//! lost may begin anew.
+//! lost may begin anew. Where more than a first member was ever made, a record that is gone is read anew from etcd.
 
 use std::collections::BTreeMap;
 
@@ -21,6 +21,9 @@ pub fn first_member(view: &View) -> Option<Decision> {
     if view.cluster_id().is_some() {
         return None;
     }
+    if has_members(view) {
+        return adopt(view);
+    }
     if !view.desired.is_valid || view.desired.replicas == 0 {
         return Some(Decision::wait(view));
     }
@@ -38,6 +41,20 @@ pub fn first_member(view: &View) -> Option<Decision> {
         return decide(Phase::Joining, Some(effect));
     }
     record(view).or_else(|| decide(Phase::Joining, None))
+}
+
+/// Whether there are members already: more than the first one was made, which comes after its cluster is recorded. The
+/// record was lost.
+fn has_members(view: &View) -> bool {
+    view.seen.entries().any(|(ordinal, _)| ordinal != SEED)
+        || view.stateful_set().is_some_and(|set| set.replicas > 1)
+}
+
+/// Records the cluster again that our pods are. Until one answers they are started, and nothing else.
+fn adopt(view: &View) -> Option<Decision> {
+    let membership = view.seen.membership.known()?;
+    let record = Record { cluster_id: Some(membership.cluster_id), ..view.seen.record.clone() };
+    Some(Decision { record, ..Decision::wait(view) })
 }
 
 /// What has to be there before the pod.

@@ -4,7 +4,7 @@ use super::world::{World, desired};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
-use crate::controllers::etcdcluster::observation::{Desired, Ordinal, Version};
+use crate::controllers::etcdcluster::observation::{Desired, Ordinal, Record, Version};
 use crate::controllers::etcdcluster::plan::Plan;
 
 const V3_6: Version = Version::new(6, 16);
@@ -293,6 +293,22 @@ fn a_seed_that_lost_its_volume_before_it_was_recorded_begins_anew() {
     world.etcd.clusters_formed = 0;
     assert!(is_settled(&world.run()));
     assert_eq!(world.voters(), 3);
+}
+
+#[test]
+fn a_record_that_was_lost_is_read_anew_and_nobody_is_disturbed() {
+    for (replicas, are_gone) in [(1, false), (3, false), (3, true)] {
+        let mut world = World::settled(replicas, V3_6);
+        let (ids, before) = (world.ids(), world.log.len());
+        world.record = Record::default();
+        if are_gone {
+            world.pods.clear();
+        }
+        assert!(is_settled(&world.run()));
+        assert_eq!((world.ids(), world.live_voters()), (ids, usize::try_from(replicas).unwrap()));
+        let touched = world.log[before..].iter().any(Effect::is_irreversible);
+        assert!(!touched, "{:#?}", &world.log[before..]);
+    }
 }
 
 #[test]
