@@ -103,6 +103,8 @@ pub mod reason {
     pub const VALID: &str = "Valid";
     /// SpecValid: they do not; existing members are left alone.
     pub const INVALID: &str = "Invalid";
+    /// SpecValid: what is asked for would drop data that lie in memory; members are left as they are.
+    pub const WOULD_LOSE_DATA: &str = "WouldLoseData";
 
     /// Paused: the spec says so.
     pub const PAUSED_BY_SPEC: &str = "PausedBySpec";

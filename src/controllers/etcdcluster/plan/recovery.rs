@@ -2,7 +2,7 @@
 //!
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own; which entry of the
-//! log was kept is recorded first.
+//! log was kept is recorded first; a survivor whose data end with its pod is left as it is.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,15 @@ pub fn recover(view: &View) -> Option<Decision> {
         };
         return Some(Decision::recover(view, recovery, None));
     }
-    if is_quorum_lost(view) { choose(view, request) } else { None }
+    if is_quorum_lost(view) && !view.desired.is_in_memory { choose(view, request) } else { None }
+}
+
+/// Whether what is asked for would drop the last data: the survivor has to be started anew, and data in memory end with
+/// their pod.
+pub fn drops_data(view: &View) -> bool {
+    let recorded = view.seen.record.recovery.as_ref().map(|recovery| &recovery.token);
+    let request = view.desired.recovery.as_ref().map(|request| &request.token);
+    view.desired.is_in_memory && request.is_some() && request != recorded && is_quorum_lost(view)
 }
 
 /// Chooses the survivor: the one that was named, or the one whose log is committed furthest.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::decision::{Decision, Wake};
 use super::gate::Closed;
-use super::upgrade::{Preparation, Step};
+use super::upgrade::{Preparation, Refusal, Step};
 use super::view::View;
 use super::{gate, recovery, rest, upgrade};
 use crate::api::condition::State;
@@ -237,14 +237,19 @@ fn certificates(view: &View) -> Finding {
     finding(condition::CERTIFICATES_READY, state, reason)
 }
 
-/// A version that members may not be brought to is a fault of the spec, whoever let it in; so is a stop that would
-/// drop the data.
+/// A version that members may not be brought to is a fault of the spec, whoever let it in; so is whatever would drop the
+/// data.
 fn spec_valid(view: &View) -> Finding {
-    let refused = view.cluster_id().is_some() && matches!(upgrade::step(view), Step::Refused(_));
-    let drops_data = view.desired.is_in_memory && view.desired.replicas == 0 && view.cluster_id().is_some();
-    let holds = view.desired.is_valid && !refused && !drops_data;
-    let reason = if holds { reason::VALID } else { reason::INVALID };
-    finding(condition::SPEC_VALID, State::from(holds), reason)
+    let of = |state, reason| finding(condition::SPEC_VALID, state, reason);
+    let exists = view.cluster_id().is_some();
+    let stops_memory = view.desired.is_in_memory && view.desired.replicas == 0 && exists;
+    match upgrade::step(view) {
+        _ if !view.desired.is_valid || stops_memory => of(State::False, reason::INVALID),
+        _ if recovery::drops_data(view) => of(State::False, reason::WOULD_LOSE_DATA),
+        Step::Refused(Refusal::DropsData) => of(State::False, reason::WOULD_LOSE_DATA),
+        Step::Refused(_) if exists => of(State::False, reason::INVALID),
+        _ => of(State::True, reason::VALID),
+    }
 }
 
 fn paused(view: &View) -> Finding {

@@ -3,6 +3,7 @@
 mod alarms;
 mod crashes;
 mod learners;
+mod memory;
 mod recoveries;
 mod rules;
 mod sequences;

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: the unready first, then followers by ordinal from the highest, the leader last and after a hand-over;
 //! the gate before each that is ready; a pod's entry is made for its new template before it is deleted. A pod that does
-//! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it.
+//! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it. Data in memory
+//! end with their pod: it is made anew only where the other voters are a majority of all.
 
 mod step;
 
@@ -38,6 +39,8 @@ fn prepare(view: &View, preparation: Preparation) -> Option<Decision> {
         Preparation::Backup => {
             view.seen.backup.is_absent().then_some(Effect::StartBackup { cluster_id, version })
         }
+        // Growing is not held up by what waits for it.
+        Preparation::Voters => return None,
         Preparation::CancelDowngrade => Some(Effect::DowngradeCancel { cluster_id }),
         Preparation::Snapshots => Some(Effect::AppendEntries { cluster_id }),
         Preparation::Downgrade(target) => {
@@ -151,7 +154,7 @@ fn remake(
     operation: (OperationKind, Target, Phase),
 ) -> Option<Decision> {
     let entry = view.seen.entry(ordinal).found()?;
-    if entry.purpose != Purpose::Run {
+    if entry.purpose != Purpose::Run || !view.can_lose_pod(view.member(ordinal)?) {
         return None;
     }
     let effect = if entry.template == target {

@@ -123,6 +123,11 @@ impl<'a> View<'a> {
         left > 0 && self.healthy_voters_but(Some(member.id)) >= quorum(left)
     }
 
+    /// Whether the pod of `member` can go: where its data end with it, the other voters are a majority of all.
+    pub fn can_lose_pod(&self, member: &Member) -> bool {
+        !self.desired.is_in_memory || self.healthy_voters_but(Some(member.id)) >= quorum(self.voter_count())
+    }
+
     /// Who leads: the one that says so itself and has got furthest.
     pub fn leader(&self) -> Option<Ordinal> {
         let leaders = self

@@ -4,7 +4,7 @@ use super::world::{World, desired};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
-use crate::controllers::etcdcluster::observation::{Desired, Ordinal, Record, Version};
+use crate::controllers::etcdcluster::observation::{Desired, Record, Version};
 use crate::controllers::etcdcluster::plan::Plan;
 
 const V3_6: Version = Version::new(6, 16);
@@ -321,33 +321,4 @@ fn a_paused_cluster_is_left_alone_and_its_status_stays_fresh() {
     assert_eq!(world.log.len(), before);
     assert_eq!(says(&plan, condition::PAUSED).0, State::True);
     assert_eq!(plan.summary.ready_replicas, 2);
-}
-
-#[test]
-fn members_in_memory_come_back_as_new_ones_one_at_a_time() {
-    let mut world = World::new(3, V3_6);
-    world.desired.is_in_memory = true;
-    world.run();
-    let before = world.ids();
-    world.pods.remove(&Ordinal(2));
-    world.turn();
-    let plan = world.run();
-    assert!(is_settled(&plan), "{plan:#?}");
-    assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
-    assert_eq!(world.ids().iter().filter(|id| before.contains(id)).count(), 2);
-    world.desired.template.version = Version::new(6, 17);
-    let plan = world.run();
-    assert!(is_settled(&plan), "{plan:#?}");
-    assert_eq!((world.ordinals(), plan.summary.version), (vec![0, 1, 2], Some(Version::new(6, 17))));
-}
-
-#[test]
-fn a_cluster_in_memory_is_not_stopped() {
-    let mut world = World::new(3, V3_6);
-    world.desired.is_in_memory = true;
-    world.run();
-    world.desired.replicas = 0;
-    let plan = world.run();
-    assert_eq!(world.live_voters(), 3);
-    assert_eq!(says(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
 }

@@ -1,7 +1,9 @@
-//! Random walks: edits, lost pods, lost volumes and kills in any order. Once they stop, the spec is reached.
+//! Random walks: edits, lost pods, lost volumes and kills in any order. Once they stop, the spec is reached, or said to
+//! be refused.
 
 use super::world::World;
 use crate::controllers::etcdcluster::observation::{Member, Ordinal, Version};
+use crate::controllers::etcdcluster::plan::{Plan, Refusal, Step};
 
 /// Walks that are taken. A failure names its seed.
 const WALKS: u64 = 100;
@@ -31,11 +33,11 @@ fn disturb(world: &mut World, dice: &mut Dice) {
         0 => world.desired.replicas = u32::try_from(dice.roll(5)).unwrap() + 1,
         1 => world.desired.template.revision = dice.roll(3),
         2 => world.desired.template.version = Version::new(6, 14 + dice.roll(3)),
-        3 => {
+        3 if !world.desired.is_in_memory => {
             world.pods.remove(&dice.ordinal());
         }
         4 => world.kill = Some((world.log.len(), dice.roll(2) == 0)),
-        5 => {
+        3 | 5 => {
             let ordinal = dice.ordinal();
             let is_voter = |member: &&_| is_voter_at(member, ordinal);
             let voters = world.etcd.members.iter().filter(is_voter).count();
@@ -53,25 +55,43 @@ fn is_voter_at(member: &Member, ordinal: Ordinal) -> bool {
     member.ordinal == Some(ordinal) && !member.is_learner
 }
 
+/// A walk, and where it ends once nothing more happens.
+fn walk(mut world: World, seed: u64) -> (World, Plan) {
+    println!("seed {seed}");
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    world.run();
+    for _ in 0..STEPS {
+        disturb(&mut world, &mut dice);
+        for _ in 0..dice.roll(3) {
+            world.pass();
+        }
+        if dice.roll(3) > 0 {
+            world.turn();
+        }
+    }
+    world.kill = None;
+    let plan = world.run();
+    assert_eq!(world.ordinals(), (0..world.desired.replicas).collect::<Vec<_>>(), "seed {seed}");
+    assert_eq!(world.pods.len(), world.volumes.len());
+    (world, plan)
+}
+
 #[test]
 fn whatever_happens_the_spec_is_reached_once_it_stops() {
     for seed in 1..=WALKS {
-        println!("seed {seed}");
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut world = World::settled(3, Version::new(6, 14));
-        for _ in 0..STEPS {
-            disturb(&mut world, &mut dice);
-            for _ in 0..dice.roll(3) {
-                world.pass();
-            }
-            if dice.roll(3) > 0 {
-                world.turn();
-            }
-        }
-        world.kill = None;
-        let plan = world.run();
+        let (_, plan) = walk(World::new(3, Version::new(6, 14)), seed);
         assert!(plan.summary.is_reached, "seed {seed}: {plan:#?}");
-        assert_eq!(world.ordinals(), (0..world.desired.replicas).collect::<Vec<_>>());
-        assert_eq!(world.pods.len(), world.volumes.len());
+    }
+}
+
+#[test]
+fn whatever_happens_in_memory_a_majority_keeps_the_data() {
+    for seed in 1..=WALKS {
+        let mut world = World::new(3, Version::new(6, 14));
+        world.desired.is_in_memory = true;
+        let (world, plan) = walk(world, seed);
+        let is_refused = world.voters() < 3 && plan.summary.step == Step::Refused(Refusal::DropsData);
+        assert!(plan.summary.is_reached || is_refused, "seed {seed}: {plan:#?}");
+        assert_eq!(world.live_voters(), world.voters());
     }
 }

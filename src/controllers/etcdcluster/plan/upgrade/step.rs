@@ -3,9 +3,10 @@
 //!
 //! Sources: etcd's upgrade and downgrade guides; `versions::MINORS` for the least patches.
 
+use super::outdated;
 use crate::api::etcdcluster::versions;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Version};
-use crate::controllers::etcdcluster::plan::view::View;
+use crate::controllers::etcdcluster::plan::view::{View, quorum};
 
 /// The first minor whose members can be brought one minor down.
 const FIRST_DOWNGRADE: Minor = 6;
@@ -48,6 +49,8 @@ pub enum Preparation {
     Downgrade(Minor),
     /// No downgrade that is still allowed.
     CancelDowngrade,
+    /// Voters enough that one of them can lose its data in memory. They come by themselves: more are asked for.
+    Voters,
 }
 
 /// Why members may not be brought to a version.
@@ -61,6 +64,8 @@ pub enum Refusal {
     SourcePatch(Version),
     /// Etcd cannot go back that far.
     Backwards,
+    /// Data in memory end with their pod, and so few members are asked for that no majority would be left.
+    DropsData,
 }
 
 /// What the rules say of the version that is asked for.
@@ -74,6 +79,9 @@ pub fn step(view: &View) -> Step {
     let allowed = |status: &MemberStatus| status.downgrade_target.is_known_and(|to| *to < wanted.minor);
     if view.seen.answers().any(|(_, status)| allowed(status)) {
         return Step::Prepare(Preparation::CancelDowngrade);
+    }
+    if let Some(step) = in_memory(view) {
+        return step;
     }
     if current == wanted {
         return Step::Go(wanted);
@@ -98,6 +106,28 @@ pub fn step(view: &View) -> Step {
         };
     }
     if wanted > current { backed_up(view, wanted) } else { Step::Go(wanted) }
+}
+
+/// What keeps pods with data in memory from being made anew, where one is due: each takes its data with it, which the
+/// others have to be a majority to make up for. Nothing is in the way where that is so.
+fn in_memory(view: &View) -> Option<Step> {
+    if !view.desired.is_in_memory || !is_due(view) {
+        return None;
+    }
+    let spare_one = |voters: usize| voters.saturating_sub(1) >= quorum(voters);
+    let asked_for = usize::try_from(view.desired.replicas).unwrap_or(usize::MAX);
+    match view.membership()?.voters().count() {
+        voters if spare_one(voters) => None,
+        _ if spare_one(asked_for) => Some(Step::Prepare(Preparation::Voters)),
+        _ => Some(Step::Refused(Refusal::DropsData)),
+    }
+}
+
+/// Whether pods are not made from what is asked for, or will not be.
+fn is_due(view: &View) -> bool {
+    let wanted = view.desired.template;
+    let comes = view.stateful_set().is_some_and(|set| set.template != wanted);
+    comes || !outdated(view, wanted).is_empty()
 }
 
 fn upwards(

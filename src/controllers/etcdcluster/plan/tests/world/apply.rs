@@ -39,6 +39,8 @@ impl World {
                 assert_eq!(pod, &process.pod.handle);
                 process.pod.is_deleting = true;
                 process.pod.phase = PodPhase::Starting;
+                let drops_data = self.desired.is_in_memory && self.record.cluster_id.is_some();
+                assert!(!drops_data || self.has_quorum(), "a pod took the last majority's data with it");
             }
             Effect::ApplyBudget { found, min_available } => {
                 assert_eq!(found.as_ref(), self.budget.as_ref().map(|budget| &budget.handle));
