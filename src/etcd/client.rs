@@ -1,5 +1,6 @@
 //! The connection to one member, and how calls go over it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use tonic::client::Grpc;
 use tonic::{Request, Status, Streaming};
 use tonic_prost::ProstCodec;
 
-use super::dial::{Channel, LastWords, channel};
+use super::dial::{Channel, LastWords, Resolver, channel};
 use super::error::{Doubt, Error, Reason};
 use super::tls::Tls;
 
@@ -82,12 +83,35 @@ impl Client {
     /// # Errors
     /// It is not a URL, or `http` with TLS or `https` without.
     pub fn new(endpoint: &str, tls: Option<&Tls>, limits: Limits) -> Result<Self, InvalidEndpoint> {
+        Self::dialling(endpoint, None, tls, limits)
+    }
+
+    /// The same for a member that is known to be at this address: the URL's name is not looked up, and still is what
+    /// the member's certificate has to have.
+    ///
+    /// # Errors
+    /// As of [`Self::new`].
+    pub fn at(
+        address: IpAddr,
+        endpoint: &str,
+        tls: Option<&Tls>,
+        limits: Limits,
+    ) -> Result<Self, InvalidEndpoint> {
+        Self::dialling(endpoint, Some(address), tls, limits)
+    }
+
+    fn dialling(
+        endpoint: &str,
+        at: Option<IpAddr>,
+        tls: Option<&Tls>,
+        limits: Limits,
+    ) -> Result<Self, InvalidEndpoint> {
         let invalid = |reason| InvalidEndpoint { endpoint: endpoint.to_owned(), reason };
         let uri: Uri = endpoint.parse().map_err(|_| invalid("it cannot be read"))?;
         if uri.host().is_none_or(str::is_empty) {
             return Err(invalid("it has no host"));
         }
-        let mut tcp = HttpConnector::new();
+        let mut tcp = HttpConnector::new_with_resolver(Resolver::new(at));
         tcp.enforce_http(false); // https is the business of what is around it
         tcp.set_nodelay(true);
         tcp.set_connect_timeout(Some(limits.connect)); // shared out among the addresses of a name

@@ -8,15 +8,19 @@
 //! limit, and then has nothing to say but that there was no answer.
 
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::vec;
 
 use axum::http::{Request, Response, Uri};
+use futures::future::{self, BoxFuture, FutureExt as _, TryFutureExt as _};
 use hyper::body::Incoming;
 use hyper::rt::{Read, ReadBuf, ReadBufCursor, Write};
 use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::dns::{GaiResolver, Name};
 use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tonic::body::Body;
@@ -36,6 +40,37 @@ pub(super) type Channel = BoxCloneSyncService<Request<Body>, Response<Incoming>,
 #[derive(Debug, thiserror::Error)]
 #[error("no connection within {} ms", .0.as_millis())]
 struct TooSlow(Duration);
+
+/// Finds where a name is: at one address, or wherever the system says.
+#[derive(Clone, Debug)]
+pub(super) struct Resolver {
+    at: Option<IpAddr>,
+    system: GaiResolver,
+}
+
+impl Resolver {
+    pub(super) fn new(at: Option<IpAddr>) -> Self {
+        Self { at, system: GaiResolver::new() }
+    }
+}
+
+impl Service<Name> for Resolver {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.system.poll_ready(context)
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        // The port is the URL's, whatever is said here.
+        let Some(address) = self.at else {
+            return self.system.call(name).map_ok(|found| found.collect::<Vec<_>>().into_iter()).boxed();
+        };
+        future::ready(Ok(vec![SocketAddr::new(address, 0)].into_iter())).boxed()
+    }
+}
 
 /// Dials by this connector, within a limit that goes for all of it. Connects when the first request comes.
 pub(super) fn channel<C>(connector: C, limit: Duration) -> (Channel, LastWords)
