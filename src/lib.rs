@@ -10,6 +10,7 @@
 //! - [`install`]: what the cluster is told about this gate, and that it stays so.
 //! - [`controllers`]: the operator: what works on the objects that were let in.
 //! - [`etcd`]: a client of etcd, for one member.
+//! - [`member`]: what runs in the pod of a member of etcd.
 //! - [`rights`]: what it may do in a cluster, from which the manifests are printed. Pure.
 
 pub mod api;
@@ -19,6 +20,7 @@ pub mod controllers;
 pub mod etcd;
 pub mod install;
 pub mod kinds;
+pub mod member;
 pub mod review;
 pub mod rights;
 pub mod runtime;

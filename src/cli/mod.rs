@@ -6,6 +6,7 @@
 mod connect;
 pub mod convert;
 pub mod crds;
+pub mod etcd;
 pub mod input;
 pub mod manifests;
 pub mod operate;
@@ -57,6 +58,9 @@ pub enum Command {
     /// Be the operator of the `gatehouse serve` that starts this.
     #[command(hide = true)]
     Operate(operate::Options),
+    /// What runs in the pods of an EtcdCluster.
+    #[command(subcommand, hide = true)]
+    Etcd(etcd::Command),
     /// Convert manifests to another version, those of the ancestors too.
     Convert(convert::Options),
     /// Judge manifests by the rules of the gate, without a cluster.
@@ -79,6 +83,7 @@ pub fn run(cli: Cli) -> ExitCode {
             match cli.command {
                 Command::Serve(options) => serve::run(*options, cli.log_format).map(|()| ExitCode::from(OK)),
                 Command::Operate(options) => operate::run(&options).map(|()| ExitCode::from(OK)),
+                Command::Etcd(command) => etcd::run(&command),
                 Command::Convert(options) => convert::run(&options),
                 Command::Validate(options) => validate::run(&options),
                 Command::Schedule(command) => schedule::run(&command),

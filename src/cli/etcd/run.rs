@@ -1,0 +1,47 @@
+//! `gatehouse etcd run`: the process of a member's own container, until it becomes etcd.
+//!
+//! Guarantees: the process stays the same, so that etcd hears the signals of the kubelet itself; it never waits.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::super::Failure;
+use super::{Places, refuse};
+use crate::member;
+
+/// What `gatehouse etcd run` can be told.
+#[derive(Args, Debug)]
+pub struct Options {
+    #[command(flatten)]
+    places: Places,
+    /// Etcd and its flags.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// The program could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("failed to start {program:?}")]
+struct NotStarted {
+    program: OsString,
+    source: std::io::Error,
+}
+
+/// Becomes etcd, where the volume is the member's.
+///
+/// # Errors
+/// Something could not be read or written, or there is no such program.
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let places = &options.places;
+    if let Err(refusal) = member::run::prepare(&places.work, &places.data)? {
+        return Ok(refuse(&places.termination_log, refusal));
+    }
+    let [program, flags @ ..] = options.command.as_slice() else {
+        return Err("there is no command to become".into());
+    };
+    let source = std::process::Command::new(program).args(flags).exec();
+    Err(NotStarted { program: program.clone(), source }.into())
+}

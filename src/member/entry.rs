@@ -1,0 +1,47 @@
+//! What the operator tells the pod of a member, as JSON under the pod's name in the ConfigMap of its cluster. Pure.
+
+use serde::{Deserialize, Serialize};
+
+/// What the pod of a member is told.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// How etcd is started.
+    pub purpose: Purpose,
+    /// Identity of the member in hexadecimal, as etcd prints it; none for a seed, whose identity is not known before
+    /// it runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub member: Option<String>,
+    /// Uid of the volume that the member's data lie on: of its claim, or of the pod where data lie in memory.
+    pub volume: String,
+    /// The template that the flags are made for, as the pod's annotation has it.
+    pub template: String,
+    /// Uid of the only pod that may begin on an empty volume; none: no pod may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
+}
+
+/// How etcd is started.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// As the first member of a new cluster, on an empty volume.
+    Seed,
+    /// As a member that joins, on an empty volume or its own.
+    Join,
+    /// As the member that it was: an empty volume is refused.
+    Run,
+    /// Once, as the only member of a cluster made of its own data.
+    Force,
+    /// Not at all: its member was removed, its data can go.
+    Retired,
+    /// Not at all: a recovery took another member's data, its own are kept.
+    SetAside,
+}
+
+impl Purpose {
+    /// Whether etcd is not to start.
+    #[must_use]
+    pub const fn is_stopped(self) -> bool {
+        matches!(self, Self::Retired | Self::SetAside)
+    }
+}

@@ -1,0 +1,103 @@
+//! The init container: it waits until its member is to run in this pod, and says whose the volume is.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::decision::{self, Decision, Moment, Own};
+use super::mark::Mark;
+use super::work::{self, Pass};
+use super::{Error, Refusal, config, volume};
+
+/// Between two looks: a mounted ConfigMap tells nobody that it has changed.
+const POLL: Duration = Duration::from_millis(200);
+
+/// Who is guarded, and where its things are.
+#[derive(Clone, Debug)]
+pub struct Guard {
+    /// Name of the member: of its pod.
+    pub member: String,
+    /// Uid of the pod.
+    pub pod: String,
+    /// Uid of the EtcdCluster.
+    pub cluster: String,
+    /// The template that the pod was made from, as its annotation has it.
+    pub template: String,
+    /// Whether data lie in memory.
+    pub is_in_memory: bool,
+    /// Where the ConfigMap is mounted.
+    pub config: PathBuf,
+    /// Where the volume is mounted.
+    pub data: PathBuf,
+    /// The folder that the containers of the pod share.
+    pub work: PathBuf,
+}
+
+impl Guard {
+    /// Waits until etcd may start, and leaves what it starts by. To stop waiting is to drop this.
+    ///
+    /// # Errors
+    /// Something could not be read or written. What the operator said and could not be understood is waited for: it
+    /// will say something else.
+    pub async fn stand(&self) -> Result<Result<(), Refusal>, Error> {
+        work::copy_program(&self.work)?;
+        let mut said = String::new();
+        loop {
+            let why = match self.look()? {
+                Seen::Let => return Ok(Ok(())),
+                Seen::Refused(refusal) => return Ok(Err(refusal)),
+                Seen::Nothing(why) => why,
+            };
+            if said != why {
+                tracing::info!(member = self.member, reason = why, "waiting");
+                said = why;
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    fn look(&self) -> Result<Seen, Error> {
+        let told = match config::read(&self.config, &self.member) {
+            Err(error @ Error::Content { .. }) => return Ok(Seen::Nothing(error.to_string())),
+            told => told?,
+        };
+        let found = volume::read(&self.data)?;
+        let entry = told.as_ref().map(|told| &told.entry);
+        match (decision::decide(Moment::First, &self.own(), entry, &found), &told) {
+            (Decision::Wait(why), _) => Ok(Seen::Nothing(why.as_str().to_owned())),
+            (Decision::Refuse(cause, words), _) => Ok(Seen::Refused(Refusal { cause, words })),
+            (Decision::Start(mark), Some(told)) => self.let_start(found.mark.as_ref(), &mark, told),
+            (Decision::Start(_), None) => Err(Error::NotLet), // nobody is let start untold
+        }
+    }
+
+    fn let_start(&self, before: Option<&Mark>, mark: &Mark, told: &config::Told) -> Result<Seen, Error> {
+        if before != Some(mark) {
+            volume::mark(&self.data, mark)?;
+        }
+        let pass = Pass {
+            entry: told.entry.clone(),
+            pod: self.pod.clone(),
+            cluster: self.cluster.clone(),
+            is_in_memory: self.is_in_memory,
+        };
+        work::leave(&self.work, &pass, told)?;
+        tracing::info!(member = self.member, purpose = ?told.entry.purpose, "etcd may start");
+        Ok(Seen::Let)
+    }
+
+    fn own(&self) -> Own<'_> {
+        Own {
+            pod: &self.pod,
+            template: &self.template,
+            cluster: &self.cluster,
+            is_in_memory: self.is_in_memory,
+        }
+    }
+}
+
+/// What one look came to.
+enum Seen {
+    Let,
+    Refused(Refusal),
+    Nothing(String),
+}

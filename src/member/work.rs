@@ -1,0 +1,65 @@
+//! The folder that the containers of a pod share, and that ends with it: what the init container leaves to etcd's own.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::Error;
+use super::config::{Told, found};
+use super::entry::Entry;
+
+/// This program.
+const PROGRAM: &str = "gatehouse";
+/// Etcd's configuration file.
+const FLAGS: &str = "etcd.yaml";
+/// What etcd starts by.
+const PASS: &str = "pass.json";
+
+/// What etcd starts by in this pod, for as long as the pod lives.
+#[derive(Serialize, Deserialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct Pass {
+    /// What the operator said.
+    pub entry: Entry,
+    /// Uid of the pod.
+    pub pod: String,
+    /// Uid of the EtcdCluster.
+    pub cluster: String,
+    /// Whether the data lie in memory.
+    pub is_in_memory: bool,
+}
+
+/// Copies this program: etcd's image has no shell, and none of what would be needed.
+pub fn copy_program(work: &Path) -> Result<(), Error> {
+    let own = std::env::current_exe().map_err(Error::file("find", Path::new(PROGRAM)))?;
+    let source = File::open(&own).map_err(Error::file("open", &own))?;
+    replace(&work.join(PROGRAM), |file| {
+        io::copy(&mut &source, file)?;
+        file.set_permissions(source.metadata()?.permissions())
+    })
+}
+
+/// Leaves a pass and etcd's configuration.
+pub fn leave(work: &Path, pass: &Pass, told: &Told) -> Result<(), Error> {
+    let path = work.join(PASS);
+    let text = serde_json::to_vec(pass).map_err(|source| Error::Content { path: path.clone(), source })?;
+    replace(&work.join(FLAGS), |file| file.write_all(&told.flags))?;
+    replace(&path, |file| file.write_all(&text))
+}
+
+/// The pass; none where no guard has left one.
+pub fn pass(work: &Path) -> Result<Option<Pass>, Error> {
+    let path = work.join(PASS);
+    let Some(text) = found(fs::read(&path)).map_err(Error::file("read", &path))? else { return Ok(None) };
+    serde_json::from_slice(&text).map(Some).map_err(|source| Error::Content { path, source })
+}
+
+/// Puts a file in the place of what is there, as a whole. Whether it has to be on the disk by then is up to `write`:
+/// this folder would not outlive a loss of power anyway.
+pub fn replace(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> Result<(), Error> {
+    let beside = PathBuf::from(format!("{}.new", path.display()));
+    let written = File::create(&beside).and_then(|mut file| write(&mut file));
+    written.and_then(|()| fs::rename(&beside, path)).map_err(Error::file("write", path))
+}
