@@ -12,6 +12,7 @@
 )]
 
 mod auth;
+mod configuration;
 mod data;
 mod failures;
 #[path = "../history/mod.rs"]
@@ -84,7 +85,11 @@ fn on_every_version() -> Vec<Test> {
         growing_and_shrinking_costs_no_acknowledged_write,
         all_members_killed_at_once_come_back_with_all,
     ];
-    [&members[..], &maintenance, &data, &auth, &failures].concat()
+    let configuration = tests![configuration:
+        a_member_runs_by_what_is_rendered_and_answers_its_probes,
+        every_flag_that_is_free_is_written_as_etcd_reads_it,
+    ];
+    [&members[..], &maintenance, &data, &auth, &failures, &configuration].concat()
 }
 
 fn pure() -> Vec<(&'static str, fn())> {

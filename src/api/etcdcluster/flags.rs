@@ -34,6 +34,99 @@ pub fn standing(flag: &str, minor: u64) -> Standing {
     }
 }
 
+/// How the value of a flag is written into a configuration file of etcd, which has types where a command line has text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As text.
+    Text,
+    /// As a whole number.
+    Number,
+    /// As true or false.
+    Switch,
+    /// As a whole number of nanoseconds.
+    Nanoseconds,
+    /// As a list of texts.
+    List,
+    /// Not at all: the command line alone has it.
+    Argument,
+}
+
+/// How the value of `flag` is written into a configuration file.
+///
+/// Source: the fields of `Config` in `server/embed/config.go` of etcd 3.5.33, 3.6.16 and 3.7.3.
+#[must_use]
+pub fn form(flag: &str) -> Form {
+    let bare = flag.strip_prefix("experimental-").unwrap_or(flag);
+    let forms = [
+        (Form::Number, NUMBERS),
+        (Form::Switch, SWITCHES),
+        (Form::Nanoseconds, DURATIONS),
+        (Form::List, LISTS),
+        (Form::Argument, ARGUMENTS),
+    ];
+    forms.into_iter().find(|(_, flags)| flags.contains(&bare)).map_or(Form::Text, |(form, _)| form)
+}
+
+/// What `flag` is called in a configuration file.
+#[must_use]
+pub fn key(flag: &str) -> &str {
+    match flag {
+        // The file of 3.6 spells it so; etcd-io/etcd#15033.
+        "experimental-snapshot-catchup-entries" => "experimental-snapshot-catch-up-entries",
+        other => other,
+    }
+}
+
+/// Flags that count something, without the word `experimental`.
+const NUMBERS: &[&str] = &[
+    "auth-token-ttl",
+    "backend-batch-limit",
+    "bcrypt-cost",
+    "bootstrap-defrag-threshold-megabytes",
+    "compaction-batch-limit",
+    "distributed-tracing-sampling-rate",
+    "max-concurrent-streams",
+    "max-request-bytes",
+    "max-snapshots",
+    "max-txn-ops",
+    "max-wals",
+    "snapshot-catchup-entries",
+];
+
+/// Flags that are on or off.
+const SWITCHES: &[&str] = &[
+    "enable-distributed-tracing",
+    "enable-grpc-gateway",
+    "enable-lease-checkpoint",
+    "enable-lease-checkpoint-persist",
+    "enable-pprof",
+    "memory-mlock",
+    "pre-vote",
+    "stop-grpc-service-on-defrag",
+    "txn-mode-write-with-shared-buffer",
+];
+
+/// Flags that are a time.
+const DURATIONS: &[&str] = &[
+    "backend-batch-interval",
+    "compact-hash-check-time",
+    "compaction-sleep-interval",
+    "corrupt-check-time",
+    "downgrade-check-time",
+    "grpc-keepalive-interval",
+    "grpc-keepalive-min-time",
+    "grpc-keepalive-timeout",
+    "warning-apply-duration",
+    "warning-unary-request-duration",
+    "watch-progress-notify-interval",
+];
+
+/// Flags that are a list, with commas on the command line.
+const LISTS: &[&str] = &["cipher-suites"];
+
+/// Flags that a configuration file cannot say.
+const ARGUMENTS: &[&str] = &["raft-read-timeout", "raft-write-timeout"];
+
 /// Flags and the minors that have them.
 struct Home {
     first: u64,
@@ -248,5 +341,17 @@ mod tests {
         ] {
             assert_eq!(standing(flag, minor), expected, "{flag} on 3.{minor}");
         }
+    }
+    #[test]
+    fn every_form_is_of_a_flag_that_may_be_set() {
+        let free = [EVERYWHERE, SINCE_6, UNTIL_6, ONLY_6].concat();
+        let formed = [NUMBERS, SWITCHES, DURATIONS, LISTS, ARGUMENTS].concat();
+        for flag in &formed {
+            let experimental = format!("experimental-{flag}");
+            assert!(free.contains(flag) || free.contains(&&*experimental), "{flag}");
+        }
+        let count = formed.len();
+        let distinct: std::collections::BTreeSet<_> = formed.into_iter().collect();
+        assert_eq!(distinct.len(), count);
     }
 }

@@ -185,6 +185,11 @@ pub struct BackupFailure {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct RecoveryStatus {
+    /// The request, as the annotation gatehouse.dev/recover-quorum had it. It acts once: another text is another
+    /// request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+
     /// Member whose data were kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub survivor: Option<String>,
@@ -193,9 +198,13 @@ pub struct RecoveryStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raft_index: Option<i64>,
 
-    /// How far it has come.
+    /// How far it has come: Fencing, Snapshotting, Forcing, Clearing, Done or Cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+
+    /// Uid of the pod that has to be gone before the phase is over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod: Option<String>,
 
     /// When it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -35,6 +35,16 @@ impl<T> Fact<T> {
         }
     }
 
+    /// What follows from the value; whether it is there stays as it is.
+    #[must_use]
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Fact<U> {
+        match self {
+            Self::Known(value) => Fact::Known(change(value)),
+            Self::Absent => Fact::Absent,
+            Self::Unknown => Fact::Unknown,
+        }
+    }
+
     /// Whether it is there and `holds` of it.
     #[must_use]
     pub fn is_known_and(&self, holds: impl FnOnce(&T) -> bool) -> bool {

@@ -1,0 +1,99 @@
+//! What the spec asks for, as the plan has to know it. Pure.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use serde_json::json;
+
+use super::observation::{Desired, Template, Version};
+use super::resources::names;
+use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
+use crate::api::etcdcluster::v1::{
+    EtcdCluster, EtcdClusterSpec, Image, Medium, Options, PodTemplate, ReclaimPolicy, TlsMode,
+};
+use crate::api::etcdcluster::versions::NEWEST;
+use crate::api::quantity::Quantity;
+
+/// Number of the form that pods have. Another one restarts every member of every cluster.
+const FORMAT: u32 = 1;
+
+/// Share of a database file that has to be free where the spec does not say which.
+const RECLAIMABLE_PERCENT: u32 = 45;
+
+/// What `cluster` asks for; `is_valid`: whether the judge of the gate passes it.
+#[must_use]
+pub fn desired(cluster: &EtcdCluster, is_valid: bool) -> Desired {
+    let spec = &cluster.spec;
+    let storage = spec.storage.clone().unwrap_or_default();
+    let defragment = spec.maintenance.as_ref().and_then(|maintenance| maintenance.defragment.as_ref());
+    Desired {
+        is_valid,
+        is_deleting: cluster.metadata.deletion_timestamp.is_some(),
+        is_protected: spec.deletion_protection == Some(true),
+        is_paused: spec.paused == Some(true),
+        replicas: u32::try_from(spec.replicas.unwrap_or(REPLICAS)).unwrap_or(0),
+        template: Template { version: version(spec), revision: revision(spec) },
+        volume_size: volume_size(spec).bytes().unwrap_or(0),
+        is_in_memory: is_in_memory(spec),
+        deletes_volumes: storage.reclaim_policy == Some(ReclaimPolicy::Delete),
+        authenticates: spec.auth.as_ref().is_some_and(|auth| auth.enabled == Some(true)),
+        restores: spec.restore.is_some(),
+        backs_up_before_upgrade: backs_up(spec),
+        defragments_at: defragment.map(|one| percent(one.when_reclaimable_percent)),
+        // A recovery begins by stopping members, and goes on when the survivor's data are stored elsewhere, which
+        // nothing does yet.
+        recovery: None,
+    }
+}
+
+/// Size of a member's volume. One that does not read, which no judge passes, counts as none.
+#[must_use]
+pub fn volume_size(spec: &EtcdClusterSpec) -> Quantity {
+    let given = spec.storage.as_ref().and_then(|storage| storage.size.clone());
+    given.filter(|size| size.bytes().is_ok()).unwrap_or_else(|| Quantity::from(STORAGE_SIZE))
+}
+
+/// Whether data lie in memory.
+#[must_use]
+pub fn is_in_memory(spec: &EtcdClusterSpec) -> bool {
+    spec.storage.as_ref().is_some_and(|storage| storage.medium == Some(Medium::Memory))
+}
+
+/// The version that is asked for. One that does not read, which no judge passes, counts as none.
+#[must_use]
+pub fn version(spec: &EtcdClusterSpec) -> Version {
+    let newest = || names::version_of(NEWEST).unwrap_or(Version::new(0, 0));
+    spec.version.as_deref().and_then(names::version_of).unwrap_or_else(newest)
+}
+
+/// Digest of everything in a spec that ends in pods, but the version of etcd. The same in every release of gatehouse:
+/// another digest restarts every member of every cluster.
+#[must_use]
+pub fn revision(spec: &EtcdClusterSpec) -> u64 {
+    let is_in_memory = is_in_memory(spec);
+    let tls = spec.tls.clone().unwrap_or_default();
+    let mut said = json!({
+        "format": FORMAT,
+        "options": spec.options.as_ref().filter(|options| **options != Options::default()),
+        "podTemplate": spec.pod_template.as_ref().filter(|template| **template != PodTemplate::default()),
+        "image": spec.image.as_ref().filter(|image| **image != Image::default()),
+        "tls": tls.mode.unwrap_or(TlsMode::Automatic).as_str(),
+        "secrets": tls.secrets,
+        // A claim grows without its pod; a tmpfs is as large as its pod says.
+        "memory": is_in_memory.then(|| volume_size(spec).to_string()),
+    });
+    said.sort_all_objects();
+    let digest = digest(&SHA256, said.to_string().as_bytes());
+    digest.as_ref().iter().take(size_of::<u64>()).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn backs_up(spec: &EtcdClusterSpec) -> bool {
+    let Some(backup) = &spec.backup else { return false };
+    backup.destination.is_some() && backup.before_upgrade != Some(false)
+}
+
+/// A share in percent.
+fn percent(given: Option<i32>) -> u32 {
+    given.and_then(|given| u32::try_from(given).ok()).unwrap_or(RECLAIMABLE_PERCENT)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,147 @@
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::controllers::etcdcluster::resources::tests::cluster;
+
+fn revision_of(spec: &Value) -> u64 {
+    revision(&cluster(spec).spec)
+}
+
+#[test]
+fn absent_fields_mean_what_is_written_at_creation() {
+    let asked = desired(&cluster(&json!({})), true);
+    assert_eq!(asked.template.version, Version::new(7, 3));
+    assert_eq!(
+        asked,
+        Desired {
+            is_valid: true,
+            is_deleting: false,
+            is_protected: false,
+            is_paused: false,
+            replicas: 3,
+            template: asked.template,
+            volume_size: 10 << 30,
+            is_in_memory: false,
+            deletes_volumes: false,
+            authenticates: false,
+            restores: false,
+            backs_up_before_upgrade: false,
+            defragments_at: None,
+            recovery: None,
+        }
+    );
+}
+
+#[test]
+fn every_field_is_heeded() {
+    let claim = json!({"persistentVolumeClaim": {"claimName": "b"}});
+    let mut cluster = cluster(&json!({
+        "replicas": 5,
+        "version": "3.5.33",
+        "paused": true,
+        "storage": {"size": "1Gi", "medium": "Memory", "reclaimPolicy": "Delete"},
+        "auth": {"enabled": true},
+        "backup": {"destination": claim},
+        "restore": {"from": {"destination": claim, "name": "latest"}},
+        "maintenance": {"defragment": {"whenReclaimablePercent": 30}},
+        "deletionProtection": true,
+    }));
+    cluster.metadata.deletion_timestamp =
+        Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+    let asked = desired(&cluster, false);
+    assert_eq!(
+        asked,
+        Desired {
+            is_valid: false,
+            is_deleting: true,
+            is_protected: true,
+            is_paused: true,
+            replicas: 5,
+            template: Template { version: Version::new(5, 33), revision: asked.template.revision },
+            volume_size: 1 << 30,
+            is_in_memory: true,
+            deletes_volumes: true,
+            authenticates: true,
+            restores: true,
+            backs_up_before_upgrade: true,
+            defragments_at: Some(30),
+            recovery: None,
+        }
+    );
+}
+
+#[test]
+fn a_backup_before_an_upgrade_needs_a_place_and_can_be_declined() {
+    let claim = json!({"persistentVolumeClaim": {"claimName": "b"}});
+    for (backup, expected) in [
+        (json!({"destination": claim}), true),
+        (json!({"destination": claim, "beforeUpgrade": true}), true),
+        (json!({"destination": claim, "beforeUpgrade": false}), false),
+        (json!({"beforeUpgrade": true}), false),
+    ] {
+        let asked = desired(&cluster(&json!({"backup": backup})), true);
+        assert_eq!(asked.backs_up_before_upgrade, expected, "{backup}");
+    }
+    let defragments = json!({"maintenance": {"defragment": {}}});
+    assert_eq!(desired(&cluster(&defragments), true).defragments_at, Some(45));
+}
+
+#[test]
+fn the_revision_tells_apart_what_ends_in_pods() {
+    let specs = [
+        json!({}),
+        json!({"options": {"snapshotCount": 1000}}),
+        json!({"options": {"snapshotCount": 1001}}),
+        json!({"options": {"extra": {"max-wals": "1"}}}),
+        json!({"podTemplate": {"nodeSelector": {"a": "b"}}}),
+        json!({"podTemplate": {"affinity": {}}}),
+        json!({"image": {"repository": "r"}}),
+        json!({"image": {"pullPolicy": "Always"}}),
+        json!({"tls": {"mode": "Disabled"}}),
+        json!({"tls": {"mode": "Secrets", "secrets": {"server": "s"}}}),
+        json!({"tls": {"mode": "Secrets", "secrets": {"server": "t"}}}),
+        json!({"storage": {"medium": "Memory"}}),
+        json!({"storage": {"medium": "Memory", "size": "1Gi"}}),
+    ];
+    let revisions: BTreeSet<_> = specs.iter().map(revision_of).collect();
+    assert_eq!(revisions.len(), specs.len());
+}
+
+#[test]
+fn the_revision_heeds_nothing_else() {
+    let claim = json!({"persistentVolumeClaim": {"claimName": "b"}});
+    for spec in [
+        json!({"replicas": 7, "version": "3.5.33", "paused": true, "deletionProtection": true}),
+        json!({"storage": {"size": "20Gi", "className": "x", "reclaimPolicy": "Delete"}}),
+        json!({"backup": {"schedule": "@daily", "destination": claim}}),
+        json!({"auth": {"enabled": true}, "maintenance": {"defragment": {}}}),
+        json!({"tls": {"mode": "Automatic"}, "options": {}, "podTemplate": {}, "image": {}}),
+    ] {
+        assert_eq!(revision_of(&spec), revision_of(&json!({})), "{spec}");
+    }
+}
+
+/// Whoever changes these restarts every member of every cluster at the next release.
+#[test]
+fn the_revision_is_the_same_in_every_release() {
+    let full = json!({
+        "image": {"repository": "r", "pullPolicy": "Never", "pullSecrets": [{"name": "s"}]},
+        "tls": {"mode": "Secrets", "secrets": {"server": "s", "peer": "p", "client": "c"}},
+        "storage": {"medium": "Memory", "size": "1Gi"},
+        "options": {
+            "quotaBackendBytes": "2Gi",
+            "autoCompaction": {"mode": "Periodic", "retention": "1h"},
+            "extra": {"max-wals": "1", "log-level": "warn"},
+        },
+        "podTemplate": {
+            "metadata": {"labels": {"a": "b"}},
+            "resources": {"requests": {"memory": "1Gi", "cpu": "1"}, "limits": {"memory": "1Gi"}},
+            "tolerations": [{"operator": "Exists", "key": "k"}],
+            "terminationGracePeriodSeconds": 60,
+        },
+    });
+    let revisions = [json!({}), full].map(|spec| format!("{:016x}", revision_of(&spec)));
+    assert_eq!(revisions, ["11b74c01ec5de772", "3d205f9badd87df5"]);
+}

@@ -1,0 +1,109 @@
+//! The StatefulSet that makes the pods and their claims.
+//!
+//! All pods start at once, for members that run need each other; none is made anew because the template changed, for
+//! when that is done hangs on the members. A claim outlives its pod, whatever becomes of the StatefulSet.
+
+use k8s_openapi::api::apps::v1::{
+    StatefulSet, StatefulSetPersistentVolumeClaimRetentionPolicy, StatefulSetSpec, StatefulSetUpdateStrategy,
+};
+use k8s_openapi::api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use kube::ResourceExt as _;
+
+use super::{metadata, names, pod};
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::controllers::etcdcluster::desired;
+use crate::controllers::etcdcluster::observation::Template;
+use crate::controllers::manifest::{Manifest, pairs};
+
+/// The StatefulSet that keeps `replicas` pods made from `template`, whose guard is of `guard_image`: to be made.
+#[must_use]
+pub fn manifest(cluster: &EtcdCluster, template: &Template, replicas: u32, guard_image: &str) -> Manifest {
+    Manifest::of(&built(cluster, template, replicas, guard_image)).stamped()
+}
+
+/// The same over one that is there. What the API server lets nobody change stays as it is; so does what pods are made
+/// from, where that is to be a template that the spec has left behind.
+#[must_use]
+pub fn over(
+    live: &StatefulSet,
+    cluster: &EtcdCluster,
+    template: &Template,
+    replicas: u32,
+    guard_image: &str,
+) -> Manifest {
+    let mut set = built(cluster, template, replicas, guard_image);
+    if let (Some(spec), Some(live)) = (&mut set.spec, live.spec.clone()) {
+        spec.selector = live.selector;
+        spec.service_name = live.service_name;
+        spec.pod_management_policy = live.pod_management_policy;
+        spec.volume_claim_templates = live.volume_claim_templates;
+        if template.revision != desired::revision(&cluster.spec) {
+            spec.template = live.template;
+        }
+    }
+    Manifest::of(&set).stamped()
+}
+
+/// What a StatefulSet, or a pod, was made from, by its annotations.
+#[must_use]
+pub fn template_of(metadata: &ObjectMeta) -> Option<Template> {
+    names::template_of(metadata.annotations.as_ref()?.get(names::TEMPLATE)?)
+}
+
+fn built(cluster: &EtcdCluster, template: &Template, replicas: u32, guard_image: &str) -> StatefulSet {
+    let retain = || Some("Retain".to_owned());
+    let claims = (!desired::is_in_memory(&cluster.spec)).then(|| vec![claim(cluster)]);
+    StatefulSet {
+        metadata: metadata(cluster, cluster.name_any()),
+        spec: Some(StatefulSetSpec {
+            replicas: Some(i32::try_from(replicas).unwrap_or(i32::MAX)),
+            selector: LabelSelector { match_labels: Some(names::labels(cluster)), match_expressions: None },
+            service_name: Some(cluster.name_any()),
+            pod_management_policy: Some("Parallel".to_owned()),
+            update_strategy: Some(StatefulSetUpdateStrategy {
+                type_: Some("OnDelete".to_owned()),
+                rolling_update: None,
+            }),
+            persistent_volume_claim_retention_policy: Some(StatefulSetPersistentVolumeClaimRetentionPolicy {
+                when_deleted: retain(),
+                when_scaled: retain(),
+            }),
+            template: pod::template(cluster, template, guard_image),
+            volume_claim_templates: claims,
+            ..StatefulSetSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// The claim of a member, with the uid of its cluster: one of a cluster that was there before is told by it.
+fn claim(cluster: &EtcdCluster) -> PersistentVolumeClaim {
+    let storage = cluster.spec.storage.clone().unwrap_or_default();
+    let size = Quantity(desired::volume_size(&cluster.spec).to_string());
+    PersistentVolumeClaim {
+        metadata: ObjectMeta {
+            name: Some(names::DATA.to_owned()),
+            labels: Some(names::labels(cluster)),
+            annotations: Some(pairs([(names::CLUSTER, &cluster.uid().unwrap_or_default())])),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+            storage_class_name: storage.class_name,
+            volume_mode: Some("Filesystem".to_owned()),
+            resources: Some(VolumeResourceRequirements {
+                requests: Some([("storage".to_owned(), size)].into()),
+                ..VolumeResourceRequirements::default()
+            }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        status: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

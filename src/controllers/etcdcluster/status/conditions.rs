@@ -1,0 +1,329 @@
+//! The conditions of an EtcdCluster: what the plan found, in words for people. Pure.
+//!
+//! Never: shows what a Secret holds, or what a spec has in its environment.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::ResourceExt as _;
+
+use super::words;
+use crate::api::condition::{self, State, Statement};
+use crate::api::etcdcluster::status::{condition as about, reason};
+use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::controllers::etcdcluster::desired;
+use crate::controllers::etcdcluster::observation::{
+    AlarmKind, Fact, Found, Observation, Ordinal, Owner, RecoveryPhase, Target,
+};
+use crate::controllers::etcdcluster::plan::{Finding, Plan, Step};
+use crate::controllers::etcdcluster::resources::{names, secrets};
+
+/// The conditions, those of others too, with what was found written into them.
+pub fn of(
+    cluster: &EtcdCluster,
+    previous: &EtcdClusterStatus,
+    seen: &Observation,
+    plan: &Plan,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let generation = cluster.metadata.generation;
+    let mut conditions = previous.conditions.clone().unwrap_or_default();
+    let facts = Facts { cluster, name: &cluster.name_any(), seen, plan };
+    let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
+    let backups = backups(cluster, &conditions);
+    for statement in found.chain(backups) {
+        condition::set(&mut conditions, statement, generation, now);
+    }
+    let place = |one: &Condition| about::ALL.iter().position(|about| *about == one.type_);
+    conditions.sort_by_key(|one| place(one).unwrap_or(about::ALL.len()));
+    conditions
+}
+
+/// Backups, as far as the spec alone tells of them; the rest is said by whoever sees them taken.
+fn backups(cluster: &EtcdCluster, said: &[Condition]) -> Option<Statement> {
+    let of = |state, reason, message: &str| {
+        Some(Statement { about: about::BACKUP_READY, state, reason, message: message.to_owned() })
+    };
+    let backup = cluster.spec.backup.as_ref().filter(|backup| backup.schedule.is_some());
+    let Some(backup) = backup else {
+        return of(State::True, reason::NO_BACKUPS, "no scheduled backups are asked for");
+    };
+    if backup.suspend == Some(true) {
+        return of(State::False, reason::BACKUP_SUSPENDED, "scheduled backups rest because the spec says so");
+    }
+    let mut said = said.iter().filter(|one| one.type_ == about::BACKUP_READY);
+    let is_of_backups =
+        |one: &Condition| ![reason::NO_BACKUPS, reason::BACKUP_SUSPENDED].contains(&&*one.reason);
+    if said.any(is_of_backups) {
+        return None;
+    }
+    of(State::Unknown, reason::NO_BACKUP_YET, "no backup has been due yet")
+}
+
+/// What messages are made of.
+struct Facts<'a> {
+    cluster: &'a EtcdCluster,
+    name: &'a str,
+    seen: &'a Observation,
+    plan: &'a Plan,
+}
+
+impl Facts<'_> {
+    fn statement(&self, finding: &Finding) -> Statement {
+        let Finding { about, state, reason, ordinal } = *finding;
+        let message = match about {
+            about::PROGRESSING => self.progressing(reason),
+            about::DEGRADED => self.degraded(reason, ordinal),
+            about::SPEC_VALID => self.spec_valid(reason),
+            about::CERTIFICATES_READY => self.certificates(reason),
+            about::PAUSED if state == State::True => "work rests because spec.paused is true".to_owned(),
+            about::PAUSED => "work goes on".to_owned(),
+            _ => self.quorum(reason),
+        };
+        Statement { about, state, reason, message }
+    }
+
+    /// Of Available and QuorumLost.
+    fn quorum(&self, reason: &str) -> String {
+        let summary = &self.plan.summary;
+        match reason {
+            reason::QUORUM_SERVES => {
+                format!("{} of {} members serve", summary.ready_replicas, summary.members.len())
+            }
+            reason::QUORUM_PRESENT => "a majority of the voters answers".to_owned(),
+            reason::STOPPED => "the cluster is stopped, its data are kept".to_owned(),
+            reason::BOOTSTRAPPING => "the first member has not served yet".to_owned(),
+            reason::QUORUM_LOST => {
+                format!("fewer voters than a majority answer: {}", self.silent())
+            }
+            _ => format!("no majority has confirmed who the members are: {}", self.silent()),
+        }
+    }
+
+    /// Who does not answer.
+    fn silent(&self) -> String {
+        let members = self.plan.summary.members.iter().map(|member| member.ordinal);
+        let silent: Vec<_> = members.filter(|ordinal| self.seen.status(*ordinal).found().is_none()).collect();
+        match silent.as_slice() {
+            [] => "all members answer".to_owned(),
+            [one] => format!("{} does not answer", self.with_hindrance(*one)),
+            several => format!("{} do not answer", self.names(several)),
+        }
+    }
+
+    fn names(&self, ordinals: &[Ordinal]) -> String {
+        let names: Vec<_> = ordinals.iter().map(|ordinal| names::member(self.name, *ordinal)).collect();
+        words::listed(&names)
+    }
+
+    /// A member, and why its pod does not come up.
+    fn with_hindrance(&self, ordinal: Ordinal) -> String {
+        let name = names::member(self.name, ordinal);
+        match self.hindrance(ordinal) {
+            Some(hindrance) => format!("{name} ({hindrance})"),
+            None => name,
+        }
+    }
+
+    fn hindrance(&self, ordinal: Ordinal) -> Option<&'static str> {
+        match self.seen.pod(ordinal) {
+            Fact::Known(pod) if pod.is_deleting => Some("its pod is being deleted"),
+            Fact::Known(pod) => words::hindrance(pod.phase),
+            Fact::Absent => Some("it has no pod"),
+            Fact::Unknown => None,
+        }
+    }
+
+    fn progressing(&self, reason: &str) -> String {
+        let target = self.plan.record.operation.map(|operation| operation.target);
+        let who = match target {
+            Some(Target::Member(ordinal)) => names::member(self.name, ordinal),
+            _ => "a member".to_owned(),
+        };
+        let version = match target {
+            Some(Target::Version(version)) => version.to_string(),
+            _ => "another version".to_owned(),
+        };
+        let said = match reason {
+            reason::BOOTSTRAPPING => format!("{who} is being made, the first member"),
+            reason::RESTORING => {
+                return "no member is made: spec.restore asks for a backup, and this release cannot read any"
+                    .to_owned();
+            }
+            reason::RECOVERING => self.recovering(),
+            reason::REPLACING => format!("{who} is being replaced"),
+            reason::SCALING_IN => format!("{who} is being removed"),
+            reason::SCALING_OUT => format!("{who} is being added"),
+            reason::WAITING_FOR_LEARNER => format!("{who} follows, and votes once it has caught up"),
+            reason::UPGRADING | reason::WAITING_FOR_SNAPSHOT => {
+                format!("members are being moved to {version}, one at a time")
+            }
+            reason::RESTARTING => "members are being restarted for a changed spec, one at a time".to_owned(),
+            reason::STOPPED => return "the cluster is stopped".to_owned(),
+            _ => return self.at_rest(),
+        };
+        match self.waits(target) {
+            Some(why) => format!("{said}: {why}"),
+            None => said,
+        }
+    }
+
+    /// What an operation waits for.
+    fn waits(&self, target: Option<Target>) -> Option<String> {
+        match (target, self.plan.summary.step) {
+            (Some(Target::Member(ordinal)), _) => self.hindrance(ordinal).map(str::to_owned),
+            (Some(Target::Version(_)), Step::Prepare(preparation)) => Some(words::preparation(preparation)),
+            _ => self.plan.summary.closed.map(|closed| words::closed(self.name, closed)),
+        }
+    }
+
+    /// Nothing is under way; where something is asked for all the same, what it waits for.
+    fn at_rest(&self) -> String {
+        let summary = &self.plan.summary;
+        match summary.closed.filter(|_| !summary.is_reached) {
+            Some(closed) => format!("no change is under way: {}", words::closed(self.name, closed)),
+            None => "no change is under way".to_owned(),
+        }
+    }
+
+    fn recovering(&self) -> String {
+        let Some(recovery) = &self.plan.record.recovery else {
+            return "a lost quorum is being recovered".to_owned();
+        };
+        let survivor =
+            recovery.survivor.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
+        let step = match recovery.phase {
+            RecoveryPhase::Fencing => "the other members are being stopped, their volumes kept",
+            RecoveryPhase::Snapshotting => "its data are being copied",
+            RecoveryPhase::Forcing => "it makes a cluster of its own",
+            RecoveryPhase::Clearing => "it is being started once more, as a member like any other",
+            RecoveryPhase::Done => "it serves",
+            RecoveryPhase::Cancelled => "the quorum came back by itself",
+        };
+        format!("the data of {survivor} are kept, up to entry {} of the log; {step}", recovery.raft_index)
+    }
+
+    fn degraded(&self, reason: &str, ordinal: Option<Ordinal>) -> String {
+        let who = ordinal.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
+        let why =
+            ordinal.and_then(|one| self.hindrance(one)).map(|why| format!(": {why}")).unwrap_or_default();
+        match reason {
+            reason::HEALTHY => "all members serve and no alarm is armed".to_owned(),
+            reason::NAME_TAKEN => format!("{} exists and is not controlled by this object", self.taken()),
+            reason::CLUSTER_ID_MISMATCH => self.strangers(),
+            reason::QUORUM_LOST => {
+                format!(
+                    "{}; nobody is removed and nothing is wiped until they come back",
+                    self.quorum(reason)
+                )
+            }
+            reason::CORRUPT => self.corrupt(),
+            reason::DATABASE_QUOTA_EXCEEDED => {
+                let raised = self.alarmed(AlarmKind::NoSpace);
+                format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))
+            }
+            reason::UPGRADE_STALLED => {
+                format!(
+                    "{who} does not come up with what the spec asks for{why}; the spec of before heals it"
+                )
+            }
+            reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
+            _ => self.down(),
+        }
+    }
+
+    /// Who does not serve, and why.
+    fn down(&self) -> String {
+        let members = self.plan.summary.members.iter().filter(|member| !member.is_healthy);
+        let down: Vec<_> = members.map(|member| self.with_hindrance(member.ordinal)).collect();
+        let verb = if down.len() == 1 { "does" } else { "do" };
+        format!("{} {verb} not serve", words::listed(&down))
+    }
+
+    /// Where those are that raised an alarm.
+    fn alarmed(&self, kind: AlarmKind) -> Vec<Ordinal> {
+        let alarms = self.seen.alarms.known().into_iter().flatten().filter(|alarm| alarm.kind == kind);
+        let ids: Vec<_> = alarms.map(|alarm| alarm.member).collect();
+        let members = self.plan.summary.members.iter();
+        let raised = members.filter(|member| member.id.is_some_and(|id| ids.contains(&id)));
+        raised.map(|member| member.ordinal).collect()
+    }
+
+    fn corrupt(&self) -> String {
+        match self.alarmed(AlarmKind::Corrupt).as_slice() {
+            [] => "the members' data differ, and it is not known whose are wrong".to_owned(),
+            members => format!("the data of {} differ from the others'", self.names(members)),
+        }
+    }
+
+    /// Who belongs to another cluster.
+    fn strangers(&self) -> String {
+        let Some(ours) = self.plan.record.cluster_id else {
+            return "members belong to different clusters".to_owned();
+        };
+        let strangers = self.seen.answers().filter(|(_, status)| status.cluster_id != ours);
+        let strangers: Vec<_> = strangers.map(|(ordinal, _)| ordinal).collect();
+        format!(
+            "{} is not of etcd cluster {}: nothing is changed until a person has looked",
+            self.names(&strangers),
+            names::cluster_id_text(ours)
+        )
+    }
+
+    /// What stands where something is to be made.
+    fn taken(&self) -> String {
+        let foreign = |owner: Option<Owner>| owner == Some(Owner::Foreign);
+        let seen = self.seen;
+        let mut taken = vec![
+            (foreign(seen.stateful_set.known().map(|set| set.owner)), format!("StatefulSet {}", self.name)),
+            (seen.services == Fact::Known(Found::Foreign), format!("a Service of {}", self.name)),
+            (
+                foreign(seen.config.known().map(|config| config.owner)),
+                format!("ConfigMap {}", names::config(self.name)),
+            ),
+            (
+                foreign(seen.budget.known().map(|budget| budget.owner)),
+                format!("PodDisruptionBudget {}", self.name),
+            ),
+        ];
+        let pods = seen.pods.elements();
+        taken.extend(pods.map(|(ordinal, pod)| {
+            (foreign(Some(pod.owner)), format!("Pod {}", names::member(self.name, ordinal)))
+        }));
+        let volumes = seen.volumes.elements();
+        taken.extend(volumes.map(|(ordinal, volume)| {
+            let claim = format!("PersistentVolumeClaim {}", names::claim(self.name, ordinal));
+            (foreign(Some(volume.owner)), claim)
+        }));
+        let taken: Vec<_> =
+            taken.into_iter().filter_map(|(is_taken, what)| is_taken.then_some(what)).collect();
+        words::listed(&taken)
+    }
+
+    fn certificates(&self, reason: &str) -> String {
+        let secrets = secrets::of(self.cluster).unwrap_or_default();
+        let all: Vec<_> = secrets.mounts().into_iter().map(|(_, secret, _)| secret.to_owned()).collect();
+        let all = words::listed(&[all, vec![secrets.client]].concat());
+        match reason {
+            reason::TLS_DISABLED => "members and clients speak plain HTTP".to_owned(),
+            reason::CERTIFICATES_VALID => "every certificate is there and valid".to_owned(),
+            reason::CERTIFICATE_EXPIRING => {
+                format!("a certificate has expired or soon will, in one of the Secrets {all}")
+            }
+            _ => format!("one of the Secrets {all} is missing or cannot be read"),
+        }
+    }
+
+    fn spec_valid(&self, reason: &str) -> String {
+        if reason == reason::VALID {
+            return "the rules of the gate hold".to_owned();
+        }
+        let wanted = desired::version(&self.cluster.spec);
+        match self.plan.summary.step {
+            Step::Refused(refusal) => words::refusal(wanted, self.plan.summary.version, refusal),
+            _ if self.cluster.spec.replicas == Some(0) && desired::is_in_memory(&self.cluster.spec) => {
+                "replicas cannot be 0 where data lie in memory: they would be gone".to_owned()
+            }
+            _ => "the spec breaks rules of the gate: members are left as they are".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The words in which conditions speak to people. Pure.
+
+use crate::api::etcdcluster::versions;
+use crate::controllers::etcdcluster::observation::{Cause, Ordinal, PodPhase, Version};
+use crate::controllers::etcdcluster::plan::{Closed, Preparation, Refusal};
+use crate::controllers::etcdcluster::resources::names;
+
+/// Names in a row: `c-0`, `c-0 and c-1`, `c-0, c-1 and c-2`.
+pub fn listed<Name: AsRef<str>>(names: &[Name]) -> String {
+    let names: Vec<_> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        None => "none".to_owned(),
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+    }
+}
+
+/// Why a pod does not come up; none where it is on its way, or nothing is known.
+pub const fn hindrance(phase: PodPhase) -> Option<&'static str> {
+    match phase {
+        PodPhase::Pending(Some(cause)) | PodPhase::Failing(cause) | PodPhase::Terminal(cause) => {
+            Some(self::cause(cause))
+        }
+        PodPhase::Pending(None) => Some("its pod does not run yet"),
+        PodPhase::Waiting => Some("its pod waits to be told what it is"),
+        PodPhase::Starting => Some("etcd starts"),
+        PodPhase::Up => None,
+    }
+}
+
+const fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Unschedulable => "no node takes its pod",
+        Cause::Image => "its image cannot be pulled",
+        Cause::Killed => "its pod was killed from outside",
+        Cause::Flags => "etcd refuses its flags",
+        Cause::DataLost => "its volume is empty although it has had data",
+        Cause::DataForeign => "its volume has the data of another member or cluster",
+        Cause::DataCorrupt => "etcd cannot read its data",
+        Cause::Removed => "etcd says that it has been removed",
+        Cause::Other => "its containers end with an error",
+    }
+}
+
+/// What a change waits for.
+pub fn closed(cluster: &str, closed: Closed) -> String {
+    let member = |ordinal: Ordinal| names::member(cluster, ordinal);
+    match closed {
+        Closed::MembersUnknown => "who the members are could not be found out".to_owned(),
+        Closed::ForeignMember => "etcd counts a member that was not made here".to_owned(),
+        Closed::Learner(ordinal) => format!("{} does not vote yet", member(ordinal)),
+        Closed::Unstarted(ordinal) => format!("{} has not started yet", member(ordinal)),
+        Closed::Down(ordinal) => format!("{} does not serve", member(ordinal)),
+        Closed::Settling => "all members serve, and have to do so for a while".to_owned(),
+        Closed::AlarmsUnknown => "which alarms are armed could not be found out".to_owned(),
+        Closed::Corrupt => "the data of members differ".to_owned(),
+        Closed::BudgetUnknown => "the PodDisruptionBudget could not be read".to_owned(),
+        Closed::Leftovers(ordinal) => format!("what {} left is being deleted", member(ordinal)),
+    }
+}
+
+/// Why members may not be brought to a version.
+pub fn refusal(wanted: Version, runs: Option<Version>, refusal: Refusal) -> String {
+    let from = runs.map(|runs| format!(" from {runs}")).unwrap_or_default();
+    match refusal {
+        Refusal::Unsupported => {
+            format!("version {wanted} is not among {}", listed(versions::SUPPORTED))
+        }
+        Refusal::SkipsMinor => format!("version {wanted} cannot be reached{from}: a minor lies between"),
+        Refusal::SourcePatch(least) => {
+            format!("version {wanted} cannot be reached{from} without losing data: {least} comes first")
+        }
+        Refusal::Backwards => {
+            format!("version {wanted} cannot be reached{from}: etcd does not go back that far")
+        }
+        Refusal::DropsData => {
+            "data in memory end with their pod: ask for 3 replicas at least before pods are restarted"
+                .to_owned()
+        }
+    }
+}
+
+/// What an upgrade waits for before its first member.
+pub fn preparation(preparation: Preparation) -> String {
+    match preparation {
+        Preparation::Backup => "a verified backup comes first".to_owned(),
+        Preparation::Snapshots => "every member has to save a snapshot of its data first".to_owned(),
+        Preparation::Downgrade(minor) => {
+            format!("every member has to make its data readable to 3.{minor} first")
+        }
+        Preparation::CancelDowngrade => "a downgrade that is still allowed is taken back first".to_owned(),
+        Preparation::Voters => "members that are still to be added come first".to_owned(),
+    }
+}
