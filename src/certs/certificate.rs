@@ -45,6 +45,7 @@ pub struct Certificate {
     validity: Validity,
     identity: Identity,
     serial: Vec<u8>,
+    common_name: Option<String>,
     is_authority: bool,
 }
 
@@ -69,8 +70,9 @@ impl Certificate {
             public_key: parsed.public_key().raw.to_vec(),
         };
         let serial = parsed.raw_serial().to_vec();
+        let common_name = common_name(&parsed);
         let is_authority = parsed.is_ca();
-        Ok(Self { der, validity, identity, serial, is_authority })
+        Ok(Self { der, validity, identity, serial, common_name, is_authority })
     }
 
     /// The certificates in PEM text that can be read; whatever else is in there is passed over.
@@ -106,6 +108,12 @@ impl Certificate {
         &self.serial
     }
 
+    /// The first common name of its subject.
+    #[must_use]
+    pub fn common_name(&self) -> Option<&str> {
+        self.common_name.as_deref()
+    }
+
     /// Whether it may sign others.
     #[must_use]
     pub const fn is_authority(&self) -> bool {
@@ -117,6 +125,11 @@ impl Certificate {
     pub fn has_public_key(&self, subject_public_key_info: &[u8]) -> bool {
         self.identity.public_key == subject_public_key_info
     }
+}
+
+fn common_name(parsed: &X509Certificate<'_>) -> Option<String> {
+    let name = parsed.subject().iter_common_name().next()?;
+    name.as_str().ok().map(ToOwned::to_owned)
 }
 
 impl fmt::Debug for Certificate {

@@ -51,13 +51,47 @@ pub enum Error {
     Mismatch,
 }
 
+/// What an authority is called, and how long it holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a> {
+    /// Its common name, at most 64 bytes.
+    pub common_name: &'a str,
+    /// How long it holds.
+    pub lifetime: SignedDuration,
+}
+
+/// What goes into a leaf.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile<'a> {
+    /// Its common name, at most 64 bytes.
+    pub common_name: &'a str,
+    /// DNS names and IP addresses.
+    pub names: &'a [String],
+    /// What it is for.
+    pub usages: &'a [Usage],
+    /// How long it holds, where its authority does.
+    pub lifetime: SignedDuration,
+}
+
+/// What a leaf is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Usage {
+    /// To be shown by whoever is dialled.
+    Server,
+    /// To be shown by whoever dials.
+    Client,
+}
+
+/// The gate's own authority.
+const OWN: Name<'static> = Name { common_name: "gatehouse authority", lifetime: AUTHORITY_LIFETIME };
+
 /// A certificate authority with its key.
 pub struct Authority {
     certificate: Certificate,
     key: KeyPair,
 }
 
-/// A server certificate with its key, made for this process.
+/// A certificate with its key.
 pub struct Leaf {
     certificate: Certificate,
     issuer: Certificate,
@@ -81,7 +115,15 @@ impl Authority {
     /// # Errors
     /// When there is no randomness, or `now` is beyond what X.509 can express.
     pub fn create(now: Timestamp) -> Result<Self, Error> {
-        Self::issue(KeyPair::generate()?, now)
+        Self::create_as(OWN, now)
+    }
+
+    /// A new authority of that name with a new key.
+    ///
+    /// # Errors
+    /// As [`Authority::create`].
+    pub fn create_as(name: Name<'_>, now: Timestamp) -> Result<Self, Error> {
+        Self::issue(KeyPair::generate()?, name, now)
     }
 
     /// The same key and name for another [`AUTHORITY_LIFETIME`].
@@ -89,12 +131,20 @@ impl Authority {
     /// # Errors
     /// As [`Authority::create`].
     pub fn reissue(self, now: Timestamp) -> Result<Self, Error> {
-        Self::issue(self.key, now)
+        self.reissue_as(OWN, now)
     }
 
-    fn issue(key: KeyPair, now: Timestamp) -> Result<Self, Error> {
+    /// The same key under that name, which has to be the same too where leaves are to stay good.
+    ///
+    /// # Errors
+    /// As [`Authority::create`].
+    pub fn reissue_as(self, name: Name<'_>, now: Timestamp) -> Result<Self, Error> {
+        Self::issue(self.key, name, now)
+    }
+
+    fn issue(key: KeyPair, name: Name<'_>, now: Timestamp) -> Result<Self, Error> {
         let mut params = CertificateParams::default();
-        params.distinguished_name = common_name("gatehouse authority");
+        params.distinguished_name = common_name(name.common_name);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
@@ -102,7 +152,7 @@ impl Authority {
         // section 4.1.2.2 wants each of an issuer's serial numbers once.
         params.serial_number = Some(serial()?);
         params.not_before = date(now, -SKEW)?;
-        params.not_after = date(now, AUTHORITY_LIFETIME)?;
+        params.not_after = date(now, name.lifetime)?;
         let certificate = Certificate::read(params.self_signed(&key)?.der().clone())?;
         Ok(Self { certificate, key })
     }
@@ -124,21 +174,30 @@ impl Authority {
         Ok(Self { certificate, key })
     }
 
-    /// Signs a new leaf with a new key for these names, each a DNS name or an IP address.
+    /// Signs a new leaf of a server with a new key for these names, each a DNS name or an IP address.
     ///
     /// # Errors
     /// When a name is not ASCII, or as [`Authority::create`].
     pub fn mint(&self, names: &[String], now: Timestamp) -> Result<Leaf, Error> {
-        let mut params =
-            CertificateParams::new(names).map_err(|source| Error::Name { names: names.to_vec(), source })?;
-        params.distinguished_name = common_name("gatehouse");
+        let usages = &[Usage::Server];
+        self.sign(&Profile { common_name: "gatehouse", names, usages, lifetime: LEAF_LIFETIME }, now)
+    }
+
+    /// Signs a new leaf with a new key.
+    ///
+    /// # Errors
+    /// As [`Authority::mint`].
+    pub fn sign(&self, profile: &Profile<'_>, now: Timestamp) -> Result<Leaf, Error> {
+        let mut params = CertificateParams::new(profile.names)
+            .map_err(|source| Error::Name { names: profile.names.to_vec(), source })?;
+        params.distinguished_name = common_name(profile.common_name);
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
-        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.extended_key_usages = profile.usages.iter().copied().map(purpose).collect();
         params.use_authority_key_identifier_extension = true;
         params.serial_number = Some(serial()?);
         params.not_before = date(now, -SKEW)?;
-        let last = after(now, LEAF_LIFETIME).min(self.certificate.validity().not_after);
+        let last = after(now, profile.lifetime).min(self.certificate.validity().not_after);
         params.not_after = date(last, SignedDuration::ZERO)?;
         let key = KeyPair::generate()?;
         let issuer = Issuer::from_ca_cert_der(self.certificate.der(), &self.key)?;
@@ -178,6 +237,18 @@ impl Leaf {
         PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.key.serialize_der()))
     }
 
+    /// The leaf as PEM.
+    #[must_use]
+    pub fn certificate_pem(&self) -> Vec<u8> {
+        pem_of(&self.certificate)
+    }
+
+    /// Its private key as PEM. Handle with care.
+    #[must_use]
+    pub fn key_pem(&self) -> Vec<u8> {
+        self.key.serialize_pem().into_bytes()
+    }
+
     /// When it holds.
     #[must_use]
     pub const fn validity(&self) -> Validity {
@@ -201,6 +272,20 @@ impl fmt::Debug for Leaf {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "leaf with {:?}", self.certificate)
     }
+}
+
+const fn purpose(usage: Usage) -> ExtendedKeyUsagePurpose {
+    match usage {
+        Usage::Server => ExtendedKeyUsagePurpose::ServerAuth,
+        Usage::Client => ExtendedKeyUsagePurpose::ClientAuth,
+    }
+}
+
+/// Whether this private key, as PEM, is that of the certificate.
+#[must_use]
+pub fn is_pair(key: &[u8], certificate: &Certificate) -> bool {
+    let key = KeyPair::from_pem(&String::from_utf8_lossy(key));
+    key.is_ok_and(|key| certificate.has_public_key(&key.subject_public_key_info()))
 }
 
 fn common_name(name: &str) -> DistinguishedName {

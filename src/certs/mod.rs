@@ -19,6 +19,7 @@ pub mod files;
 pub mod mint;
 pub mod rights;
 pub mod rotate;
+pub mod verify;
 
 use std::convert::Infallible;
 use std::sync::Arc;

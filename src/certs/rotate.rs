@@ -168,6 +168,12 @@ pub fn leaf_renewal(leaf: Validity) -> Timestamp {
     share(leaf, 6_667)
 }
 
+/// From when on a leaf that somebody else renews is overdue: at five sixths of its life. The usual moment is two thirds.
+#[must_use]
+pub fn leaf_overdue(leaf: Validity) -> Timestamp {
+    share(leaf, 8_333)
+}
+
 /// The moment at which so many ten-thousandths of a life are over.
 fn share(validity: Validity, ten_thousandths: i64) -> Timestamp {
     let life = validity.not_before.duration_until(validity.not_after).as_secs();
@@ -180,7 +186,7 @@ fn issued(certificate: &Certificate) -> Timestamp {
 }
 
 /// Saturates at the end of time, which some certificates have as their last moment.
-pub(super) fn after(moment: Timestamp, duration: SignedDuration) -> Timestamp {
+pub(crate) fn after(moment: Timestamp, duration: SignedDuration) -> Timestamp {
     moment.saturating_add(duration).unwrap_or(Timestamp::MAX)
 }
 

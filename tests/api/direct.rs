@@ -55,6 +55,11 @@ impl Direct {
         Self { runtime, client }
     }
 
+    /// Does something with the client itself.
+    pub fn with<T>(&self, work: impl AsyncFnOnce(Client) -> T) -> T {
+        self.runtime.block_on(work(self.client.clone()))
+    }
+
     /// Makes all these requests, some at a time; what came of them, in their order.
     pub fn all(&self, calls: Vec<Call>) -> Vec<Outcome> {
         let calls = calls.into_iter().map(|call| one(self.client.clone(), call));

@@ -1,0 +1,157 @@
+//! The Secrets themselves: read as they are, written where nobody else has.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use kube::{Client, Resource as _, ResourceExt as _};
+use serde_json::json;
+
+use super::Problem;
+use super::decision::Pair;
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::certs::authority;
+use crate::controllers::etcdcluster::resources::certificates::{
+    AUTHORITY, AUTHORITY_TYPE, CERTIFICATE, KEY, LEAF_TYPE, secret,
+};
+use crate::runtime::call::call;
+
+/// Who writes them, in their managed fields.
+const MANAGER: &str = "gatehouse-etcdcluster";
+
+/// The keys of a Secret: for the certificate, for its key, for what is to be trusted.
+type Keys = [&'static str; 3];
+
+const LEAF: Keys = [CERTIFICATE, KEY, AUTHORITY];
+const ROOT: Keys = [authority::CERTIFICATE, authority::KEY, authority::BUNDLE];
+
+/// A Secret of a name that is ours.
+pub enum Slot {
+    /// There is none.
+    Absent,
+    /// There is one of this cluster.
+    Ours {
+        /// Its resource version.
+        version: String,
+        /// What it holds.
+        pair: Pair,
+    },
+}
+
+impl Slot {
+    /// What it holds.
+    pub const fn pair(&self) -> Option<&Pair> {
+        match self {
+            Self::Absent => None,
+            Self::Ours { pair, .. } => Some(pair),
+        }
+    }
+}
+
+/// The Secrets of a cluster's namespace.
+pub struct Store<'a> {
+    secrets: Api<Secret>,
+    cluster: &'a EtcdCluster,
+}
+
+impl<'a> Store<'a> {
+    pub fn new(client: &Client, cluster: &'a EtcdCluster) -> Self {
+        let namespace = cluster.namespace().unwrap_or_default();
+        Self { secrets: Api::namespaced(client.clone(), &namespace), cluster }
+    }
+
+    /// `namespace/name`.
+    pub fn place(&self, name: &str) -> String {
+        format!("{}/{name}", self.cluster.namespace().unwrap_or_default())
+    }
+
+    /// A pair that anybody may keep.
+    pub async fn pair(&self, name: &str) -> Result<Option<Pair>, Problem> {
+        Ok(self.read(name).await?.map(|secret| pair(&secret, LEAF)))
+    }
+
+    /// A leaf of ours.
+    pub async fn leaf(&self, name: &str) -> Result<Slot, Problem> {
+        self.slot(name, LEAF).await
+    }
+
+    /// The authority.
+    pub async fn authority(&self, name: &str) -> Result<Slot, Problem> {
+        self.slot(name, ROOT).await
+    }
+
+    /// Whether it was written; if not, somebody else was first.
+    pub async fn write_leaf(&self, name: &str, slot: &Slot, pair: &Pair) -> Result<bool, Problem> {
+        self.write(name, LEAF_TYPE, slot, data(pair, LEAF)).await
+    }
+
+    /// As [`Store::write_leaf`].
+    pub async fn write_authority(&self, name: &str, slot: &Slot, pair: &Pair) -> Result<bool, Problem> {
+        tracing::info!(secret = self.place(name), "writing the authority of a cluster");
+        self.write(name, AUTHORITY_TYPE, slot, data(pair, ROOT)).await
+    }
+
+    async fn read(&self, name: &str) -> Result<Option<Secret>, Problem> {
+        let read = call(self.secrets.get_opt(name)).await;
+        read.map_err(|source| Problem::Call { verb: "read", secret: self.place(name), source })
+    }
+
+    async fn slot(&self, name: &str, keys: Keys) -> Result<Slot, Problem> {
+        let Some(found) = self.read(name).await? else { return Ok(Slot::Absent) };
+        if !self.is_ours(&found) {
+            return Err(Problem::Foreign(self.place(name)));
+        }
+        let version = found.resource_version().unwrap_or_default();
+        Ok(Slot::Ours { version, pair: pair(&found, keys) })
+    }
+
+    fn is_ours(&self, secret: &Secret) -> bool {
+        let mut owners = secret.owner_references().iter();
+        owners.any(|owner| {
+            owner.controller == Some(true) && Some(&owner.uid) == self.cluster.meta().uid.as_ref()
+        })
+    }
+
+    async fn write(
+        &self,
+        name: &str,
+        kind: &str,
+        slot: &Slot,
+        data: BTreeMap<&str, Vec<u8>>,
+    ) -> Result<bool, Problem> {
+        let (verb, written) = match slot {
+            Slot::Absent => {
+                let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+                let made = secret(self.cluster, name, kind, data);
+                ("create", call(self.secrets.create(&params, &made)).await)
+            }
+            // A merge leaves what others added alone, and a resource version inside makes it conditional.
+            Slot::Ours { version, .. } => {
+                let params =
+                    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+                let data: BTreeMap<_, _> =
+                    data.into_iter().map(|(key, value)| (key, ByteString(value))).collect();
+                let patch = json!({"metadata": {"resourceVersion": version}, "data": data});
+                ("update", call(self.secrets.patch(name, &params, &Patch::Merge(patch))).await)
+            }
+        };
+        match written {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_lost_race() || (verb == "update" && error.is_not_found()) => Ok(false),
+            Err(source) => Err(Problem::Call { verb, secret: self.place(name), source }),
+        }
+    }
+}
+
+fn pair(secret: &Secret, [certificate, key, trusted]: Keys) -> Pair {
+    let data = secret.data.as_ref();
+    let part = |name: &str| data.and_then(|data| data.get(name)).map(|value| value.0.clone());
+    let part = |name| part(name).unwrap_or_default();
+    Pair { certificate: part(certificate), key: part(key), trusted: part(trusted) }
+}
+
+fn data(pair: &Pair, [certificate, key, trusted]: Keys) -> BTreeMap<&'static str, Vec<u8>> {
+    let Pair { certificate: leaf, key: secret, trusted: authorities } = pair.clone();
+    BTreeMap::from([(certificate, leaf), (key, secret), (trusted, authorities)])
+}

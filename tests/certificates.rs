@@ -1,0 +1,151 @@
+//! The certificates that the operator keeps, shown to and by a real etcd: what it takes, and what it reads when.
+
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use gatehouse::api::etcdcluster::v1::{EtcdCluster, EtcdClusterSpec};
+use gatehouse::certs::mint::{Authority, Name};
+use gatehouse::controllers::etcdcluster::resources::certificates::{
+    AUTHORITY_LIFETIME, Leaf, authority_name, leaves,
+};
+use gatehouse::etcd::{Client, Error, Limits, Tls};
+use gatehouse::runtime::clock;
+use tempfile::TempDir;
+use testbed::{EtcdBed, EtcdVersion};
+use tokio::time::{Instant, sleep};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+fn cluster() -> EtcdCluster {
+    let mut cluster = EtcdCluster::new("c", EtcdClusterSpec::default());
+    cluster.metadata.namespace = Some("shop".to_owned());
+    cluster
+}
+
+fn authority() -> Authority {
+    let common_name = authority_name(&cluster());
+    let name = Name { common_name: &common_name, lifetime: AUTHORITY_LIFETIME };
+    Authority::create_as(name, clock::now()).unwrap()
+}
+
+/// A leaf where a Secret would be mounted.
+fn mount(folder: &Path, leaf: &Leaf, authority: &Authority) {
+    let signed = authority.sign(&leaf.profile(), clock::now()).unwrap();
+    fs::create_dir_all(folder).unwrap();
+    fs::write(folder.join("tls.key"), signed.key_pem()).unwrap();
+    fs::write(folder.join("tls.crt"), signed.certificate_pem()).unwrap();
+    fs::write(folder.join("ca.crt"), authority.certificate_pem()).unwrap();
+}
+
+/// What whoever trusts `theirs` and shows a leaf of `ours` for `leaf` is to etcd.
+fn tls(theirs: &Authority, leaf: &Leaf, ours: &Authority) -> Tls {
+    let signed = ours.sign(&leaf.profile(), clock::now()).unwrap();
+    Tls::from_pem(&theirs.certificate_pem(), Some((&signed.certificate_pem(), &signed.key_pem()))).unwrap()
+}
+
+/// One member with certificates of the operator's making.
+struct Etcd {
+    folder: TempDir,
+    url: String,
+    server: Leaf,
+    process: Child,
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        // It may have ended, and then the test says so.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Etcd {
+    fn start(version: EtcdVersion, authority: &Authority) -> Self {
+        let bed = EtcdBed::new(false).unwrap(); // for its addresses
+        let [client, peer_url] =
+            [bed.client_url(0), bed.peer_url(0)].map(|url| url.replace("http:", "https:"));
+        let [mut server, peer, _] = leaves(&cluster()).unwrap();
+        // In a pod, members are dialled by name.
+        let address = client.trim_start_matches("https://").split(':').next().unwrap();
+        server.names.push(address.to_owned());
+
+        let folder = tempfile::tempdir().unwrap();
+        mount(&folder.path().join("server"), &server, authority);
+        mount(&folder.path().join("peer"), &peer, authority);
+        let mut command = Command::new(version.tool("etcd").unwrap());
+        command.arg("--data-dir").arg(folder.path().join("data")).args(["--name", "c-0"]);
+        command.args(["--listen-client-urls", &client, "--advertise-client-urls", &client]);
+        command.args(["--listen-peer-urls", &peer_url, "--initial-advertise-peer-urls", &peer_url]);
+        command.args(["--initial-cluster", &format!("c-0={peer_url}")]);
+        for (side, prefix) in [("server", "--"), ("peer", "--peer-")] {
+            let file = |name: &str| folder.path().join(side).join(name);
+            command.arg(format!("{prefix}cert-file={}", file("tls.crt").display()));
+            command.arg(format!("{prefix}key-file={}", file("tls.key").display()));
+            command.arg(format!("{prefix}trusted-ca-file={}", file("ca.crt").display()));
+            command.arg(format!("{prefix}client-cert-auth"));
+        }
+        let log = fs::File::create(folder.path().join("log")).unwrap();
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        Self { folder, url: client, server, process }
+    }
+
+    fn client(&self, tls: &Tls) -> Client {
+        Client::new(&self.url, Some(tls), Limits::default()).unwrap()
+    }
+
+    /// A client of a member that serves.
+    async fn serving(&self, tls: &Tls) -> Client {
+        let client = self.client(tls);
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = client.members().await {
+            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap();
+            assert!(Instant::now() < deadline, "{error}\n{}", log());
+            sleep(Duration::from_millis(50)).await;
+        }
+        client
+    }
+
+    /// What the member says to a new connection.
+    async fn asked(&self, tls: &Tls) -> Result<(), Error> {
+        self.client(tls).members().await.map(|_| ())
+    }
+}
+
+#[tokio::test]
+async fn the_operator_is_root_to_every_version_and_nobody_else_is() {
+    for version in EtcdVersion::ALL {
+        let ours = authority();
+        let [server, _, client] = leaves(&cluster()).unwrap();
+        let etcd = Etcd::start(version, &ours);
+        let root = etcd.serving(&tls(&ours, &client, &ours)).await;
+        root.add_user("root").await.unwrap();
+        root.add_role("root").await.unwrap();
+        root.grant_role("root", "root").await.unwrap();
+        root.enable_auth().await.unwrap();
+        root.put(b"a", b"1").await.unwrap();
+        let member = etcd.client(&tls(&ours, &server, &ours));
+        assert!(member.put(b"a", b"2").await.is_err(), "a member's certificate is nobody's");
+    }
+}
+
+#[tokio::test]
+async fn a_member_shows_a_new_leaf_at_once_and_trusts_what_it_read_when_it_started() {
+    for version in EtcdVersion::ALL {
+        let (before, after) = (authority(), authority());
+        let [.., client] = leaves(&cluster()).unwrap();
+        let etcd = Etcd::start(version, &before);
+        let by = |theirs, ours| tls(theirs, &client, ours);
+        etcd.serving(&by(&before, &before)).await;
+        assert!(etcd.asked(&by(&after, &before)).await.is_err());
+
+        mount(&etcd.folder.path().join("server"), &etcd.server, &after);
+        etcd.asked(&by(&after, &before)).await.unwrap();
+        assert!(etcd.asked(&by(&before, &before)).await.is_err(), "the leaf of before is gone");
+        assert!(etcd.asked(&by(&after, &after)).await.is_err(), "the new authority is not trusted yet");
+    }
+}
