@@ -3,8 +3,8 @@
 //! Each rule stands in a `rights.rs` beside the code that needs it, and says why. Every manifest that grants rights is
 //! printed from here by `gatehouse manifests`.
 //!
-//! Guarantees, held by tests: no wildcard; no verb on a Secret but by name, `create` excepted (a name cannot be given
-//! for it), and never cluster-wide.
+//! Guarantees, held by tests: no wildcard; in the own namespace no verb on a Secret but by name, `create` excepted (a
+//! name cannot be given for it); elsewhere Secrets, those of etcd clusters, are never listed or watched.
 
 use crate::kinds::KINDS;
 use crate::runtime::leader;
@@ -136,6 +136,12 @@ pub fn parts(names: &Names) -> Vec<Part> {
             place: Place::WatchedNamespaces,
             rules: controllers::rights::rules(),
         },
+        Part {
+            name: "volumes",
+            when: "It lets volumes grow, and keeps what a recovery set aside; neither is in a namespace.",
+            place: Place::Cluster,
+            rules: controllers::rights::volumes(),
+        },
     ]
 }
 
@@ -166,11 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_reached_in_the_own_namespace_and_by_name_alone() {
+    fn secrets_are_reached_by_name_alone() {
         each(|part, rule| {
             if rule.resources.iter().any(|one| one.split('/').next() == Some("secrets")) {
-                assert_eq!(part.place, Place::OwnNamespace, "{rule:?}");
-                assert!(!rule.names.is_empty() || rule.verbs == ["create"], "{rule:?}");
+                let is_named = !rule.names.is_empty() || rule.verbs == ["create"];
+                let is_of_members =
+                    part.place == Place::WatchedNamespaces && rule.verbs == ["get", "create", "patch"];
+                assert!(is_of_members || (part.place == Place::OwnNamespace && is_named), "{rule:?}");
             }
         });
     }
@@ -189,10 +197,14 @@ mod tests {
     #[test]
     fn no_rule_is_granted_twice() {
         let mut seen = std::collections::BTreeSet::new();
-        for rule in parts(&Names::DEFAULT).into_iter().flat_map(|part| part.rules) {
+        let parts = parts(&Names::DEFAULT).into_iter();
+        for (place, rule) in parts.flat_map(|part| part.rules.into_iter().map(move |rule| (part.place, rule)))
+        {
+            // In its own namespace it may not be allowed what it is in watched ones.
+            let is_own = place == Place::OwnNamespace;
             for resource in &rule.resources {
                 for verb in rule.verbs {
-                    let right = (rule.group, resource.clone(), *verb);
+                    let right = (rule.group, resource.clone(), *verb, is_own);
                     assert!(seen.insert(right), "{resource} {verb}");
                 }
             }

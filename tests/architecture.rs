@@ -44,7 +44,7 @@ const PURE: &[&str] = &["src/api", "src/review"];
 
 /// Pure files in folders with effects.
 const PURE_FILES: &[&str] =
-    &["effect.rs", "observation.rs", "plan.rs", "rights.rs", "rotate.rs", "status.rs"];
+    &["decision.rs", "effect.rs", "observation.rs", "plan.rs", "rights.rs", "rotate.rs", "status.rs"];
 
 /// Folders that are pure wherever they lie.
 const PURE_PARTS: &[&str] = &["observation", "plan", "resources"];

@@ -79,11 +79,19 @@ pub trait Controlled: Send + Sync + Sized + 'static {
         + Sync
         + 'static;
 
+    /// What the passes have to be told, beside what the cluster tells.
+    type Settings: Sync;
+
     /// The controller's name in logs, metrics and events.
     const NAME: &'static str;
 
     /// What the passes need, and the objects whose parts have changed, from watches of those parts.
-    fn start(client: Client, realm: &Realm, numbers: &Numbers) -> (Self, Triggers<Self::Object>);
+    fn start(
+        client: Client,
+        realm: &Realm,
+        numbers: &Numbers,
+        settings: &Self::Settings,
+    ) -> (Self, Triggers<Self::Object>);
 
     /// Resolves when passes can run; false when they never will. Called once: a store wakes only the last of those
     /// who wait for it.
@@ -189,6 +197,7 @@ pub async fn run<Kind: Controlled>(
     client: Client,
     scope: &Scope,
     numbers: Numbers,
+    settings: &Kind::Settings,
     ready: impl Fn() + Send + Sync,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
@@ -201,7 +210,7 @@ pub async fn run<Kind: Controlled>(
     };
     let runs = realms
         .iter()
-        .map(|realm| run_in::<Kind>(client.clone(), realm, numbers.clone(), ready, stop.clone()));
+        .map(|realm| run_in::<Kind>(client.clone(), realm, numbers.clone(), settings, ready, stop.clone()));
     future::join_all(runs).await;
 }
 
@@ -210,10 +219,11 @@ async fn run_in<Kind: Controlled>(
     client: Client,
     realm: &Realm,
     numbers: Numbers,
+    settings: &Kind::Settings,
     ready: impl FnOnce() + Send,
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
-    let (kind, triggers) = Kind::start(client.clone(), realm, &numbers);
+    let (kind, triggers) = Kind::start(client.clone(), realm, &numbers, settings);
     let (failures, listed) = (Memory::default(), Mutex::default());
     let context = Arc::new(Context { kind, failures, numbers, ready: watch::Sender::new(false), listed });
     let (store, writer) = reflector::store();

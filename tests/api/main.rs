@@ -17,6 +17,7 @@
 
 mod admission;
 mod ancestors;
+mod certificates;
 mod conversion;
 mod corpus;
 mod direct;
@@ -56,6 +57,7 @@ const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
 const MODULES: &[Module] = &[
     Module { name: "admission", tests: admission::TESTS, versions: EVERY },
     Module { name: "ancestors", tests: ancestors::TESTS, versions: NEWEST },
+    Module { name: "certificates", tests: certificates::TESTS, versions: NEWEST },
     Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
     Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
     Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },

@@ -109,10 +109,14 @@ impl Kubectl {
     /// It works; its output.
     #[track_caller]
     pub fn ok(self) -> String {
+        self.attempt().unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// Its output; what it says, where it fails.
+    pub fn attempt(self) -> Result<String, String> {
         let words = format!("{:?}", self.command.get_args().collect::<Vec<_>>());
         let (worked, output, errors) = self.run();
-        assert!(worked, "kubectl {words}: {errors}");
-        output
+        if worked { Ok(output) } else { Err(format!("kubectl {words}: {errors}")) }
     }
 
     /// It works; what it prints beside its output: warnings.
@@ -159,6 +163,8 @@ impl Namespace<'_> {
     /// Waits until a field has a value, watching: `until("deployment/shop", "{.spec.replicas}", "5")`.
     #[track_caller]
     pub fn until(&self, object: &str, field: &str, value: &str) {
+        // kubectl gives up at once on what is not there yet.
+        eventually(|| self.kubectl(&["get", object]).attempt());
         let condition = format!("--for=jsonpath={field}={value}");
         self.kubectl(&["wait", &condition, object, &format!("--timeout={}s", PATIENCE.as_secs())]).ok();
     }

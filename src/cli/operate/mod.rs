@@ -31,7 +31,7 @@ use tokio::sync::{mpsc, watch};
 use super::Failure;
 use super::connect::connect;
 use crate::controllers::scope::Scope;
-use crate::controllers::{self, Controlled as _, Numbers, tdset};
+use crate::controllers::{self, Controlled as _, Numbers, etcdcluster, tdset};
 use crate::runtime::companion::{Owner, tell_owner};
 use crate::runtime::leader::{self, Lease, Stop};
 use crate::runtime::metrics::Page;
@@ -73,7 +73,9 @@ async fn operate(options: &Options) -> Result<(), Failure> {
         lease: options.lease(config)?,
         scope: options.watch_namespaces.clone(),
         numbers,
+        settings: etcdcluster::Settings { guard_image: options.image.clone() },
         tdset: supervisor.readiness().register(tdset::Operator::NAME, Weight::Listed),
+        etcdcluster: supervisor.readiness().register(etcdcluster::Operator::NAME, Weight::Listed),
         said: said.clone(),
         installed,
     };
@@ -168,7 +170,9 @@ struct Operator {
     lease: Lease,
     scope: Scope,
     numbers: Numbers,
+    settings: etcdcluster::Settings,
     tdset: Ready,
+    etcdcluster: Ready,
     said: mpsc::Sender<Said>,
     /// The last win that the owner has installed for.
     installed: watch::Receiver<u64>,
@@ -201,10 +205,24 @@ impl Operator {
             }
             () = stop.stopped() => return Ok(()),
         }
-        let tdset = Working(self.tdset);
-        let ready = || tdset.0.set();
-        controllers::run::<tdset::Operator>(self.client, &self.scope, self.numbers, ready, stop.stopped())
-            .await;
+        let (tdset, etcdcluster) = (Working(self.tdset), Working(self.etcdcluster));
+        let tdsets = controllers::run::<tdset::Operator>(
+            self.client.clone(),
+            &self.scope,
+            self.numbers.clone(),
+            &(),
+            || tdset.0.set(),
+            stop.stopped(),
+        );
+        let etcdclusters = controllers::run::<etcdcluster::Operator>(
+            self.client.clone(),
+            &self.scope,
+            self.numbers.clone(),
+            &self.settings,
+            || etcdcluster.0.set(),
+            stop.stopped(),
+        );
+        futures::join!(tdsets, etcdclusters);
         Ok(())
     }
 }

@@ -38,6 +38,15 @@ pub struct Options {
     /// Who this replica is in the Lease; something is added that makes it this process. [default: the host's name]
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     pub identity: Option<String>,
+    /// The image with this program, which the pods of etcd members take their guard from: the one that gatehouse
+    /// itself runs from.
+    #[arg(
+        long,
+        value_name = "IMAGE",
+        default_value = concat!("gatehouse.dev/gatehouse:", env!("CARGO_PKG_VERSION")),
+        env = "GATEHOUSE_IMAGE"
+    )]
+    pub image: String,
 }
 
 /// Shorter ones are lost to every hiccup of the API server, longer ones leave the work undone for too long.
@@ -65,6 +74,7 @@ impl Options {
             word("lease", &self.lease),
             word("lease-duration", &format!("{}ns", self.lease_duration.as_nanos())),
             word("identity", self.identity.as_deref().unwrap_or_default()),
+            word("image", &self.image),
         ]
     }
 
@@ -102,6 +112,7 @@ mod tests {
                 "--lease=d",
                 "--lease-duration=3.5s",
                 "--identity=e",
+                "--image=f",
             ],
         ];
         for words in said {

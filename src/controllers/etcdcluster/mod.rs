@@ -1,7 +1,252 @@
 //! EtcdCluster: a real etcd, grown, shrunk, healed and upgraded.
 //!
-//! This much is pure: what a pass knows ([`observation`]), what it can do ([`effect`]), and what it does ([`plan`]).
+//! ```text
+//!   the object, live ─▶ desired ─┐
+//!                                ├─▶ plan ─▶ status ─▶ effects, each under its guards
+//!   objects, members ─▶ observe ─┘
+//! ```
+//!
+//! Guarantees: who the members are is etcd's word, asked linearizably in the pass that acts on it; what is intended is
+//! written into the status before it is done, so that whoever works next goes on from there; a pass has at most one
+//! effect that cannot be taken back. Nothing is decided on a cache: watches only say when to look.
+//! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
+//!
+//! Pure: what is asked for ([`desired`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
+//! ([`plan`]), what it makes ([`resources`]) and what it says ([`status`]). Effects: what is read ([`observe`]), and
+//! what is written ([`apply`]).
 
+mod ages;
+mod apply;
+pub mod certificates;
+pub mod desired;
 pub mod effect;
 pub mod observation;
+mod observe;
 pub mod plan;
+mod reach;
+pub mod resources;
+pub mod rights;
+pub mod status;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::{self, watcher};
+use kube::{Client, Resource, ResourceExt as _};
+use tracing::warn;
+
+use super::cache::MANAGED_BY;
+use super::memory::Memory;
+use super::outcome::{Error, Outcome};
+use super::scope::Realm;
+use super::step::{Interpreter, Note};
+use super::{Controlled, Numbers, Triggers, Watched};
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::runtime::clock;
+use ages::Recall;
+use apply::{Applied, Hands};
+use effect::Effect;
+use plan::{Plan, Wake};
+use resources::names;
+
+/// The field manager of everything that is written.
+pub const MANAGER: &str = "gatehouse-etcdcluster";
+
+/// Has the deletion of an object wait for us.
+pub const FINALIZER: &str = "gatehouse.dev/etcdcluster";
+
+/// When to look again after something was done: what it made is read anew, so there is nothing to wait for.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// When to look again while something moves.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The same where pass after pass found nothing to do: what is waited for shows in pods mostly, and they are watched.
+const PATIENTLY: Duration = Duration::from_secs(15);
+
+/// Passes in a row with nothing to do after which each wait is longer than the one before.
+const PATIENCE: u32 = 10;
+
+/// When to look again while nothing does.
+const LATER: Duration = Duration::from_secs(30);
+
+/// What has to be known to work EtcdClusters.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The image with gatehouse's own program, which pods of members take their guard from.
+    pub guard_image: String,
+}
+
+/// Works on EtcdClusters.
+pub struct Operator {
+    client: Client,
+    interpreter: Interpreter,
+    memory: Memory<Recall>,
+    guard_image: String,
+}
+
+impl Controlled for Operator {
+    type Object = EtcdCluster;
+    type Settings = Settings;
+
+    const NAME: &'static str = "etcdcluster";
+
+    fn start(
+        client: Client,
+        realm: &Realm,
+        _numbers: &Numbers,
+        settings: &Settings,
+    ) -> (Self, Triggers<EtcdCluster>) {
+        let triggers = [changes::<StatefulSet>(&client, realm), changes::<Pod>(&client, realm)];
+        let operator = Self {
+            interpreter: Interpreter::new(client.clone(), MANAGER),
+            client,
+            memory: Memory::default(),
+            guard_image: settings.guard_image.clone(),
+        };
+        (operator, stream::select_all(triggers).boxed())
+    }
+
+    /// There is no cache to fill.
+    async fn ready(&self) -> bool {
+        true
+    }
+
+    async fn reconcile(&self, object: Arc<Watched<EtcdCluster>>) -> Result<Outcome, Error> {
+        let Some(object) = observe::object(self, &object).await? else { return Ok(Outcome::Leaving) }; // effect
+        let Ok(cluster) = &object.0 else {
+            warn!(object = %super::named(&object), "cannot be read by this release, and is left as it is");
+            return Ok(Outcome::Invalid);
+        };
+        if has_left(cluster) {
+            return Ok(Outcome::Leaving);
+        }
+        let now = clock::now();
+        let desired = desired::desired(cluster, observe::is_valid(cluster, now)); // pure
+        let (certificates, words) = certificates::ensure(&self.client, cluster, now).await; // effect
+        let mut sight = observe::look(self, cluster, &desired, certificates, now).await; // effect
+        let look = |recall: &mut Recall| recall.look(&mut sight.observation, clock::instant());
+        self.memory.update(uid(cluster), look);
+        let plan = plan::plan(&desired, &sight.observation); // pure
+        let previous = cluster.status.clone().unwrap_or_default();
+        let status = status::of(cluster, &previous, &sight.observation, &plan, now); // pure
+        let hands = Hands {
+            operator: self,
+            cluster,
+            desired: &desired,
+            sight: &sight,
+            record: &plan.record,
+            status: &status,
+        };
+        self.tell_of_certificates(hands, words).await; // effect
+        if !plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. })) {
+            apply::report(hands).await?; // effect
+        }
+        let applied = apply::carry_out(hands, &plan.effects).await?; // effect
+        Ok(self.outcome(hands, &plan, applied).await)
+    }
+
+    fn seen(&self, _object: &Watched<EtcdCluster>) {}
+
+    fn forget(&self, uid: &str) {
+        self.memory.forget(uid);
+    }
+
+    fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.memory.forget_all_but(uids);
+    }
+}
+
+impl Operator {
+    /// Tells once what there is to say of the certificates.
+    async fn tell_of_certificates(&self, hands: Hands<'_>, words: Option<String>) {
+        let is_news = self.memory.update(uid(hands.cluster), |recall| {
+            std::mem::replace(&mut recall.certificates, words.clone()) != words
+        });
+        if let Some(text) = words.filter(|_| is_news) {
+            let (reason, action) = ("Certificates", "KeepCertificates");
+            hands.tell(Note { warning: true, reason, action, text }).await;
+        }
+    }
+
+    /// When to look again. What cannot be done is told once.
+    async fn outcome(&self, hands: Hands<'_>, plan: &Plan, applied: Applied) -> Outcome {
+        let is_done = applied == Applied::Done && !plan.effects.is_empty();
+        let unsupported = match applied {
+            Applied::Unsupported(why) => Some(why),
+            Applied::Done | Applied::Refused(_) => None,
+        };
+        let (is_news, idle) = self.memory.update(uid(hands.cluster), |recall| {
+            let told = std::mem::replace(&mut recall.told, unsupported.map(str::to_owned));
+            recall.idle = if plan.effects.is_empty() { recall.idle.saturating_add(1) } else { 0 };
+            (told.as_deref() != unsupported, recall.idle)
+        });
+        if let Some(why) = unsupported {
+            if is_news {
+                let text = why.to_owned();
+                hands.tell(Note { warning: true, reason: "Unsupported", action: "Work", text }).await;
+            }
+            return Outcome::Waiting(LATER);
+        }
+        match plan.wake {
+            _ if is_done => Outcome::Waiting(AT_ONCE),
+            Wake::Soon => Outcome::Waiting(patiently(idle)),
+            Wake::Later => Outcome::Done(LATER),
+        }
+    }
+}
+
+/// When to look again after so many passes in a row with nothing to do.
+fn patiently(idle: u32) -> Duration {
+    SOON.saturating_mul(idle.saturating_sub(PATIENCE).saturating_add(1)).min(PATIENTLY)
+}
+
+fn uid(cluster: &EtcdCluster) -> &str {
+    cluster.metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// Whether it is being deleted and no longer waits for us.
+fn has_left(cluster: &EtcdCluster) -> bool {
+    let waits = cluster.finalizers().iter().any(|name| name == FINALIZER);
+    cluster.metadata.deletion_timestamp.is_some() && !waits
+}
+
+/// The clusters whose objects of a type come, go or change. Only which: what they are is read when it is needed.
+fn changes<Child>(client: &Client, realm: &Realm) -> Triggers<EtcdCluster>
+where
+    Child: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + 'static,
+{
+    let (managed, gatehouse) = MANAGED_BY;
+    let ours = format!("{managed}={gatehouse},{}=etcd", names::NAME);
+    let metadata = realm.api::<PartialObjectMeta<Child>>(client.clone());
+    watcher(metadata, watcher::Config::default().labels(&ours))
+        .default_backoff()
+        .touched_objects()
+        .filter_map(async |touched| match touched {
+            Ok(child) => cluster_of(&child),
+            Err(error) => {
+                warn!(resource = %Child::plural(&()), %error, "failed to watch");
+                None
+            }
+        })
+        .boxed()
+}
+
+/// The cluster that the label of an object names.
+fn cluster_of<Child: Resource>(child: &PartialObjectMeta<Child>) -> Option<ObjectRef<Watched<EtcdCluster>>> {
+    let name = child.labels().get(names::INSTANCE)?;
+    Some(ObjectRef::new(name).within(&child.namespace()?))
+}

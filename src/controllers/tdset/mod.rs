@@ -96,10 +96,11 @@ struct Recall {
 
 impl Controlled for Operator {
     type Object = TDSet;
+    type Settings = ();
 
     const NAME: &'static str = "tdset";
 
-    fn start(client: Client, realm: &Realm, numbers: &Numbers) -> (Self, Triggers<TDSet>) {
+    fn start(client: Client, realm: &Realm, numbers: &Numbers, (): &()) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
         let (autoscalers, of_autoscalers) =

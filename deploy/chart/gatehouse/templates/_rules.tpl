@@ -108,8 +108,64 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch]
+# - EtcdClusters are watched, and each pass reads the one that it is for as it is stored.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters]
+  verbs: [get, list, watch]
+# - A finalizer has its deletion wait until members have stopped and volumes are as it says.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters]
+  verbs: [patch]
+# - What is known and intended of an etcd cluster stands in its status.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters/status]
+  verbs: [patch]
+# - Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.
+- apiGroups: [gatehouse.dev]
+  resources: [etcdclusters/finalizers]
+  verbs: [update]
+# - The StatefulSet of an etcd cluster is applied.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [patch]
+# - The first apply of a StatefulSet makes it.
+- apiGroups: [apps]
+  resources: [statefulsets]
+  verbs: [create]
+# - What each member is told is kept in a ConfigMap.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [create, patch]
+# - Members are watched by their pods, labelled as voters, and restarted one at a time.
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, patch, delete]
+# - Volumes are looked at before members are changed; they grow, and those of removed members go.
+- apiGroups: [""]
+  resources: [persistentvolumeclaims]
+  verbs: [get, list, patch, delete]
+# - Evictions leave a quorum.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, patch]
+# - The first apply of a PodDisruptionBudget makes it.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [create]
+# - The certificates of an etcd cluster are kept in Secrets beside it, of which none is listed or watched.
+- apiGroups: [""]
+  resources: [secrets]
+  verbs: [get, create, patch]
 # - What was done for an object is told in events of it.
 - apiGroups: [events.k8s.io]
   resources: [events]
   verbs: [create]
+{{- end }}
+
+{{- define "gatehouse.rules.volumes" -}}
+# It lets volumes grow, and keeps what a recovery set aside; neither is in a namespace.
+# - A volume grows where its class lets it.
+- apiGroups: [storage.k8s.io]
+  resources: [storageclasses]
+  verbs: [get]
 {{- end }}

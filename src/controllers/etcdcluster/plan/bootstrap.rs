@@ -27,9 +27,14 @@ pub fn first_member(view: &View) -> Option<Decision> {
     if !view.desired.is_valid || view.desired.replicas == 0 {
         return Some(Decision::wait(view));
     }
-    let kind = if view.desired.restores { OperationKind::Restore } else { OperationKind::Bootstrap };
+    if view.desired.restores {
+        // Nobody can make it from a backup yet, and empty is not what was asked for.
+        let restore = (OperationKind::Restore, Target::Member(SEED), Phase::Preparing);
+        return Some(Decision::operate(view, restore, None));
+    }
     let decide = |phase, effect: Option<Effect>| {
-        Some(Decision::operate(view, (kind, Target::Member(SEED), phase), effect))
+        let bootstrap = (OperationKind::Bootstrap, Target::Member(SEED), phase);
+        Some(Decision::operate(view, bootstrap, effect))
     };
     if let Some(effect) = prepare(view) {
         return decide(Phase::Preparing, Some(effect));
@@ -59,7 +64,7 @@ fn adopt(view: &View) -> Option<Decision> {
 
 /// What has to be there before the pod.
 fn prepare(view: &View) -> Option<Effect> {
-    if !view.seen.has_finalizer {
+    if view.lacks_hold() {
         return Some(Effect::AddFinalizer);
     }
     view.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Effect::ApplyServices)

@@ -16,7 +16,7 @@ use crate::controllers::etcdcluster::observation::{
 /// Starts what does not run.
 pub fn restart(view: &View) -> Option<Decision> {
     let mut effects = Vec::new();
-    if !view.seen.has_finalizer {
+    if view.lacks_hold() {
         effects.push(Effect::AddFinalizer);
     }
     if view.seen.services.is_known_and(|found| *found == Found::Outdated) {

@@ -72,6 +72,13 @@ impl<'a> View<'a> {
         placed
     }
 
+    /// Whether its deletion has to wait for us and does not. It has to where volumes go with it, or where it is refused;
+    /// else what was made for it goes by its owner, and a namespace goes whether or not anybody works here.
+    pub const fn lacks_hold(&self) -> bool {
+        let takes_volumes = self.desired.deletes_volumes && !self.desired.is_in_memory;
+        (takes_volumes || self.desired.is_protected) && !self.seen.has_finalizer
+    }
+
     /// How many vote, those of foreign URLs too.
     pub fn voter_count(&self) -> usize {
         self.membership().map_or(0, |membership| membership.voters().count())

@@ -1,0 +1,137 @@
+//! What one process remembers of a cluster between two passes: since when things are as they are.
+//!
+//! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
+//! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
+//! anew, which only makes it wait.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::observation::{
+    Age, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
+};
+use super::observe::kubernetes::age;
+
+/// How long all members have to be as they are before something is changed.
+const HEALTH: Duration = Duration::from_secs(5);
+
+/// How long the phase of an operation should take at most.
+const OPERATION: Duration = Duration::from_mins(10);
+
+/// How long fewer voters than a majority may answer before the quorum counts as lost.
+const QUORUM_LOSS: Duration = Duration::from_mins(1);
+
+/// In which time how many members are replaced at most.
+const REPLACEMENTS: (usize, Duration) = (2, Duration::from_hours(1));
+
+/// How long after a member was defragmented it is not again.
+const DEFRAGMENTED: Duration = Duration::from_mins(10);
+
+/// Two looks with more time between them are not one.
+const GAP: Duration = Duration::from_mins(2);
+
+/// What is remembered of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct Recall {
+    /// When it was looked at last.
+    looked: Option<Instant>,
+    /// The operation, and since when it is in its phase.
+    operation: Option<(Operation, Instant)>,
+    /// How its members are, and since when.
+    health: Option<(Health, Instant)>,
+    /// Since when fewer voters than a majority have answered.
+    quorum_lost: Option<Instant>,
+    /// When members were replaced.
+    replaced: Vec<Instant>,
+    /// When members were defragmented.
+    defragmented: BTreeMap<MemberId, Instant>,
+    /// Revisions of its key space, while that is full, and when they were asked for.
+    pub keyspace: Option<(Instant, Keyspace)>,
+    /// What was said last of its certificates.
+    pub certificates: Option<String>,
+    /// Passes in a row that had nothing to do.
+    pub idle: u32,
+    /// What could not be done, as it was told last.
+    pub told: Option<String>,
+}
+
+/// How the members are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Health {
+    membership: Fact<Membership>,
+    pods: Vec<(Ordinal, Uid, PodPhase, bool)>,
+    /// Who answers, whether it sees a leader, and whether it reports errors.
+    answers: Vec<(Ordinal, MemberId, bool, bool)>,
+}
+
+impl Health {
+    fn of(seen: &Observation) -> Self {
+        let pods = seen.pods.elements();
+        let pods = pods.map(|(at, pod)| (at, pod.handle.uid.clone(), pod.phase, pod.is_deleting));
+        let answers = seen
+            .answers()
+            .map(|(at, status)| (at, status.member_id, status.leader.is_some(), status.has_errors));
+        Self { membership: seen.membership.clone(), pods: pods.collect(), answers: answers.collect() }
+    }
+}
+
+impl Recall {
+    /// Writes the ages into what was seen at `now`, and remembers it.
+    pub fn look(&mut self, seen: &mut Observation, now: Instant) {
+        if self.looked.is_none_or(|looked| now.duration_since(looked) > GAP) {
+            (self.health, self.quorum_lost) = (None, None);
+        }
+        self.looked = Some(now);
+
+        let operation = seen.record.operation;
+        let kept = self.operation.filter(|(known, _)| Some(*known) == operation);
+        self.operation = operation.map(|operation| kept.unwrap_or((operation, now)));
+        let health = Health::of(seen);
+        let kept = self.health.take().filter(|(known, _)| *known == health);
+        self.health = Some(kept.unwrap_or((health, now)));
+        self.quorum_lost = lacks_quorum(seen).then(|| self.quorum_lost.unwrap_or(now));
+        let (most, within) = REPLACEMENTS;
+        self.replaced.retain(|at| now.duration_since(*at) < within);
+        self.defragmented.retain(|_, at| now.duration_since(*at) < DEFRAGMENTED);
+
+        let past =
+            |since: Option<Instant>, limit| age(since.is_some_and(|at| now.duration_since(at) >= limit));
+        seen.operation_age = past(self.operation.map(|(_, since)| since), OPERATION);
+        seen.health_age = past(self.health.as_ref().map(|(_, since)| *since), HEALTH);
+        seen.quorum_loss_age = past(self.quorum_lost, QUORUM_LOSS);
+        seen.replacement_age = age(self.replaced.len() < most);
+        for status in seen.statuses.values_mut() {
+            if let Fact::Known(status) = status
+                && self.defragmented.contains_key(&status.member_id)
+            {
+                status.defragmented = Age::Fresh;
+            }
+        }
+    }
+
+    /// A member was replaced.
+    pub fn replaced(&mut self, now: Instant) {
+        self.replaced.push(now);
+    }
+
+    /// A member was asked to defragment.
+    pub fn defragmented(&mut self, member: MemberId, now: Instant) {
+        self.defragmented.insert(member, now);
+    }
+}
+
+/// Whether fewer voters than a majority answer. Not where nobody could be asked for want of the list of pods.
+fn lacks_quorum(seen: &Observation) -> bool {
+    if seen.record.cluster_id.is_none() || seen.pods.is_unknown() || seen.membership.known().is_some() {
+        return false;
+    }
+    let voters: BTreeSet<Ordinal> = match &seen.last_membership {
+        Fact::Known(list) => list.voters().filter_map(|member| member.ordinal).collect(),
+        Fact::Absent | Fact::Unknown => {
+            seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped()).map(|(at, _)| at).collect()
+        }
+    };
+    voters.iter().filter(|at| seen.status(**at).known().is_some()).count() <= voters.len() / 2
+}

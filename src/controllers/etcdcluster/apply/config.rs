@@ -1,0 +1,84 @@
+//! The ConfigMap with what each pod is told.
+//!
+//! Guarantees: an entry is written only into the ConfigMap as it was seen, so that no entry is written on top of one
+//! that the plan has not known; other entries stay as they are.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::Api;
+use kube::api::{DynamicObject, PostParams};
+use serde_json::{Map, Value, json};
+use tracing::debug;
+
+use super::{Failure, Hands};
+use crate::controllers::etcdcluster::MANAGER;
+use crate::controllers::etcdcluster::observation::{ConfigEntry, Handle, Ordinal};
+use crate::controllers::etcdcluster::observe::kubernetes::handle;
+use crate::controllers::etcdcluster::resources::{config, names};
+use crate::controllers::manifest::{Manifest, Place};
+use crate::runtime::call::call;
+
+/// Writes entries.
+pub async fn write(
+    hands: Hands<'_>,
+    found: Option<&Handle>,
+    entries: &BTreeMap<Ordinal, ConfigEntry>,
+    initial_cluster: &[Ordinal],
+) -> Result<(), Failure> {
+    let name = names::config(&hands.name());
+    let live: Option<ConfigMap> = hands.read(&name).await?;
+    if live.as_ref().map(|live| handle(&live.metadata)).as_ref() != found {
+        return Err(Failure::refused(format!("configmap {name} has changed")));
+    }
+    if let (Some(live), Some(found)) = (live, found) {
+        let data = config::data_over(hands.cluster, entries, initial_cluster, &live);
+        merge(hands, &name, found, json!(data)).await?;
+    } else {
+        let data = config::data(hands.cluster, entries, initial_cluster);
+        create(hands, &config::manifest(hands.cluster, &data)).await?;
+    }
+    hasten(hands, entries.keys().copied()).await;
+    Ok(())
+}
+
+/// Takes an entry away.
+pub async fn withdraw(hands: Hands<'_>, found: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
+    let name = hands.name();
+    let gone: Map<_, _> = config::keys(&name, ordinal).map(|key| (key, Value::Null)).into_iter().collect();
+    merge(hands, &names::config(&name), found, gone.into()).await
+}
+
+/// Not applied, so that one that is there by now is a conflict.
+async fn create(hands: Hands<'_>, manifest: &Manifest) -> Result<(), Failure> {
+    let Place { resource, namespace, .. } = &manifest.place;
+    let api: Api<DynamicObject> = Api::namespaced_with(hands.operator.client.clone(), namespace, resource);
+    let object: DynamicObject = serde_json::from_value(manifest.object.clone())
+        .map_err(|error| Failure::refused(error.to_string()))?;
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    let made = call(api.create(&params, &object)).await;
+    made.map(|_| ()).map_err(|source| hands.failed::<ConfigMap>("create", &manifest.place.name, source))
+}
+
+async fn merge(hands: Hands<'_>, name: &str, found: &Handle, data: Value) -> Result<(), Failure> {
+    let version = found.resource_version.0.as_str();
+    hands.merge::<ConfigMap>(name, &found.uid.0, Some(version), json!({ "data": data })).await
+}
+
+/// Changes the pods that mount it: the kubelet then refreshes the mount at once, instead of within a minute. That this
+/// fails costs that minute and nothing else.
+async fn hasten(hands: Hands<'_>, ordinals: impl Iterator<Item = Ordinal>) {
+    let name = hands.name();
+    let version = match hands.read::<ConfigMap>(&names::config(&name)).await {
+        Ok(found) => found.and_then(|config| config.metadata.resource_version),
+        Err(_) => None,
+    };
+    for ordinal in ordinals {
+        let Some(pod) = hands.seen().pod(ordinal).found().filter(|pod| !pod.is_deleting) else { continue };
+        let told = json!({"metadata": {"annotations": {names::CONFIG_VERSION: version}}});
+        let pod = (names::member(&name, ordinal), &pod.handle.uid.0);
+        if let Err(error) = hands.merge::<Pod>(&pod.0, pod.1, None, told).await {
+            debug!(pod = pod.0, %error, "failed to hasten a mount");
+        }
+    }
+}

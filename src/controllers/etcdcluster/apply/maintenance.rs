@@ -1,0 +1,119 @@
+//! The care of the database, versions and authentication.
+//!
+//! Guarantees: whoever is asked has just answered as a member of the cluster that is meant.
+
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+
+use super::membership::{agreed, itself};
+use super::{Failure, Hands};
+use crate::controllers::etcdcluster::effect::MembershipGuard;
+use crate::controllers::etcdcluster::observation::{Alarm, AlarmKind, ClusterId, MemberId, Minor, Ordinal};
+use crate::controllers::etcdcluster::observe::etcd as asking;
+use crate::etcd::{self, Client, Downgrade, Refusal};
+use crate::runtime::clock;
+
+/// Entries that one pass appends to the log, at most.
+const ENTRIES: usize = 5000;
+
+/// How many of them are under way at a time.
+const AT_A_TIME: usize = 64;
+
+/// How long one pass appends, at most.
+const APPENDING: Duration = Duration::from_secs(8);
+
+/// The user, and the role, that may do everything.
+const ROOT: &str = "root";
+
+/// A member of that cluster, the leader where it answers.
+async fn any(hands: Hands<'_>, cluster_id: ClusterId) -> Result<&Client, Failure> {
+    let seen = hands.seen();
+    for ordinal in asking::order(&seen.statuses) {
+        let Some(status) = seen.status(ordinal).found() else { continue };
+        if status.cluster_id == cluster_id {
+            return itself(hands, ordinal, cluster_id, status.member_id).await;
+        }
+    }
+    Err(Failure::refused("no member can be asked"))
+}
+
+fn is(answer: Result<(), etcd::Error>, fine: Refusal) -> Result<(), Failure> {
+    match answer {
+        Err(error) if error.refusal() == Some(fine) => Ok(()),
+        answer => Ok(answer?),
+    }
+}
+
+/// Disarms an alarm.
+pub async fn disarm(hands: Hands<'_>, cluster_id: ClusterId, alarm: Alarm) -> Result<(), Failure> {
+    let kind = match alarm.kind {
+        AlarmKind::NoSpace => etcd::AlarmKind::NoSpace,
+        AlarmKind::Corrupt => etcd::AlarmKind::Corrupt,
+    };
+    Ok(any(hands, cluster_id).await?.disarm(alarm.member.0, kind).await?)
+}
+
+/// Drops old revisions.
+pub async fn compact(hands: Hands<'_>, cluster_id: ClusterId, revision: u64) -> Result<(), Failure> {
+    let client = any(hands, cluster_id).await?;
+    let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
+    hands.operator.memory.update(uid, |recall| recall.keyspace = None);
+    let revision = i64::try_from(revision).unwrap_or(i64::MAX);
+    is(client.compact(revision, true).await, Refusal::Compacted)
+}
+
+/// Lets a member give free space back.
+pub async fn defragment(
+    hands: Hands<'_>,
+    cluster_id: ClusterId,
+    member: MemberId,
+    ordinal: Ordinal,
+) -> Result<(), Failure> {
+    let client = itself(hands, ordinal, cluster_id, member).await?;
+    let done = client.defragment().await;
+    // Also one that went on beyond the limit.
+    let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
+    hands.operator.memory.update(uid, |recall| recall.defragmented(member, clock::instant()));
+    Ok(done?)
+}
+
+/// Appends entries to the log. To ask for the alarms is an entry, and changes nothing (`EtcdServer.Alarm` of etcd's
+/// `etcdserver/v3_server.go`).
+pub async fn append(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
+    let client = any(hands, cluster_id).await?;
+    let asked = stream::iter(0..ENTRIES).map(|_| client.alarms()).buffer_unordered(AT_A_TIME);
+    let mut failed = asked.filter_map(async |answer| answer.err()).boxed();
+    match tokio::time::timeout(APPENDING, failed.next()).await {
+        Ok(Some(error)) => Err(error.into()),
+        Ok(None) | Err(_) => Ok(()),
+    }
+}
+
+/// Allows members to run one minor less.
+pub async fn allow_downgrade(hands: Hands<'_>, guard: MembershipGuard, target: Minor) -> Result<(), Failure> {
+    let (client, _) = agreed(hands, guard, None).await?;
+    let done = client.downgrade(Downgrade::Enable, &format!("3.{target}")).await;
+    is(done.map(|_| ()), Refusal::DowngradeInProcess)
+}
+
+/// Takes that back.
+pub async fn cancel_downgrade(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
+    let done = any(hands, cluster_id).await?.downgrade(Downgrade::Cancel, "").await;
+    is(done.map(|_| ()), Refusal::NoDowngradeInProcess)
+}
+
+/// Makes root known to etcd, by its certificate alone, and lets etcd ask who is there.
+pub async fn authenticate(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
+    let auth = hands.cluster.spec.auth.as_ref();
+    if auth.is_some_and(|auth| auth.root_secret.is_some()) {
+        return Err(Failure::Unsupported(
+            "auth.rootSecret is not supported yet: without it root is known by its certificate alone",
+        ));
+    }
+    let client = any(hands, cluster_id).await?;
+    is(client.add_user(ROOT).await, Refusal::UserExists)?;
+    is(client.add_role(ROOT).await, Refusal::RoleExists)?;
+    client.grant_role(ROOT, ROOT).await?;
+    Ok(client.enable_auth().await?)
+}

@@ -1,0 +1,262 @@
+//! Who the members are: adding, promoting, removing, and who leads.
+//!
+//! Guarantees: before each change the list is read once more, linearizably, from the member that is then asked for the
+//! change, and has to be the very one that the change was decided on; nothing is sent twice. Of a change whose answer
+//! was lost the next list tells.
+
+use futures::future::join_all;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
+
+use super::{Failure, Hands};
+use crate::controllers::etcdcluster::effect::MembershipGuard;
+use crate::controllers::etcdcluster::observation::{
+    ClusterId, Fact, MemberId, Membership, OperationKind, Ordinal, PodPhase, Uid,
+};
+use crate::controllers::etcdcluster::observe::{etcd as asking, phase};
+use crate::controllers::etcdcluster::resources::names;
+use crate::etcd::{Client, Outcome, Refusal};
+use crate::runtime::clock;
+
+/// Members that are asked, one after the other, before a change is left to the next pass.
+const ASKED: usize = 2;
+
+/// The members that can be asked, other than `not`.
+fn candidates(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    not: Option<MemberId>,
+) -> impl Iterator<Item = &Client> {
+    let seen = hands.seen();
+    let is_other = move |ordinal: &Ordinal| {
+        let status = seen.status(*ordinal).found();
+        status.is_some_and(|status| status.cluster_id == guard.cluster_id && Some(status.member_id) != not)
+    };
+    let others = asking::order(&seen.statuses).into_iter().filter(is_other);
+    others.filter_map(move |ordinal| hands.sight.reach.client(ordinal)).take(ASKED)
+}
+
+/// The list of members, where it is the very one that a change was decided on.
+async fn agrees(hands: Hands<'_>, client: &Client, guard: MembershipGuard) -> Result<Membership, Failure> {
+    let membership = asking::membership(hands.cluster, &client.members().await?);
+    if MembershipGuard::of(&membership) == guard {
+        return Ok(membership);
+    }
+    Err(Failure::refused("the list of members has changed"))
+}
+
+/// A member that answers with the very list that a change was decided on, other than `not`.
+pub async fn agreed(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    not: Option<MemberId>,
+) -> Result<(&Client, Membership), Failure> {
+    let mut last = Failure::refused("no member can be asked");
+    for client in candidates(hands, guard, not) {
+        match agrees(hands, client, guard).await {
+            Ok(membership) => return Ok((client, membership)),
+            Err(Failure::Etcd(error)) => last = error.into(),
+            Err(refused) => return Err(refused),
+        }
+    }
+    Err(last)
+}
+
+/// A change of the list of members.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// A learner is added.
+    Add,
+    /// That member is removed.
+    Remove(MemberId),
+}
+
+/// Asks one member for a change, and another one where that thinks itself cut off. Each has its own view of who is
+/// connected, and one that a late failure told of a connection that is whole has it wrong for as long as that lasts
+/// (etcd's `rafthttp`: a pipeline that fails makes a peer inactive whose streams are new).
+async fn ask_for(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    ordinal: Ordinal,
+    change: Change,
+) -> Result<(), Failure> {
+    let not = match change {
+        Change::Add => None,
+        Change::Remove(member) => Some(member),
+    };
+    let mut last = Failure::refused("no member can be asked");
+    for client in candidates(hands, guard, not) {
+        let asked = match (agrees(hands, client, guard).await, change) {
+            (Ok(membership), Change::Add) => add_by(hands, client, &membership, ordinal).await,
+            (Ok(membership), Change::Remove(member)) => {
+                remove_by(hands, client, &membership, (member, ordinal)).await
+            }
+            (Err(failure), _) => Err(failure),
+        };
+        match asked {
+            // Surely not done.
+            Err(Failure::Etcd(error)) if error.outcome() == Outcome::None => last = error.into(),
+            answer => return answer,
+        }
+    }
+    Err(last)
+}
+
+/// The member at an ordinal, where it answers now as the one that is meant.
+pub async fn itself(
+    hands: Hands<'_>,
+    ordinal: Ordinal,
+    cluster_id: ClusterId,
+    member: MemberId,
+) -> Result<&Client, Failure> {
+    let name = || names::member(&hands.name(), ordinal);
+    let client = hands.sight.reach.client(ordinal);
+    let client = client.ok_or_else(|| Failure::refused(format!("member {} cannot be asked", name())))?;
+    let header = client.status().await?.header;
+    if (header.cluster_id, header.member_id) != (cluster_id.0, member.0) {
+        return Err(Failure::refused(format!("member {} is another one", name())));
+    }
+    Ok(client)
+}
+
+/// Adds a learner, for a pod that waits on an empty volume.
+pub async fn add(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    ordinal: Ordinal,
+    pod: &Uid,
+    volume: &Uid,
+) -> Result<(), Failure> {
+    waits(hands, ordinal, pod).await?;
+    if !hands.desired.is_in_memory {
+        is_claimed(hands, ordinal, volume).await?;
+    } else if pod != volume {
+        return Err(Failure::refused("the volume in memory is that of another pod"));
+    }
+    ask_for(hands, guard, ordinal, Change::Add).await
+}
+
+async fn add_by(
+    hands: Hands<'_>,
+    client: &Client,
+    membership: &Membership,
+    ordinal: Ordinal,
+) -> Result<(), Failure> {
+    if membership.at(ordinal).is_some() {
+        return Err(Failure::refused("there is a member with that peer URL"));
+    }
+    client.add_learner(&names::peer_url(hands.cluster, ordinal)).await?;
+    Ok(())
+}
+
+/// Whether the pod is there and its guard still waits.
+async fn waits(hands: Hands<'_>, ordinal: Ordinal, uid: &Uid) -> Result<(), Failure> {
+    let name = names::member(&hands.name(), ordinal);
+    let pod: Option<Pod> = hands.read(&name).await?;
+    let waits = pod.is_some_and(|pod| {
+        pod.metadata.uid.as_ref() == Some(&uid.0)
+            && pod.metadata.deletion_timestamp.is_none()
+            && phase::of(&pod) == PodPhase::Waiting
+    });
+    if waits { Ok(()) } else { Err(Failure::refused(format!("pod {name} no longer waits"))) }
+}
+
+/// Whether the volume is the one that was seen.
+async fn is_claimed(hands: Hands<'_>, ordinal: Ordinal, uid: &Uid) -> Result<(), Failure> {
+    let name = names::claim(&hands.name(), ordinal);
+    let claim: Option<PersistentVolumeClaim> = hands.read(&name).await?;
+    let stays = claim.is_some_and(|claim| {
+        claim.metadata.uid.as_ref() == Some(&uid.0) && claim.metadata.deletion_timestamp.is_none()
+    });
+    if stays { Ok(()) } else { Err(Failure::refused(format!("claim {name} has changed"))) }
+}
+
+/// Gives a learner its vote.
+pub async fn promote(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    member: MemberId,
+    ordinal: Ordinal,
+) -> Result<(), Failure> {
+    itself(hands, ordinal, guard.cluster_id, member).await?;
+    let (client, membership) = agreed(hands, guard, Some(member)).await?;
+    let found = membership.find(member).filter(|found| found.ordinal == Some(ordinal));
+    if !found.is_some_and(|found| found.is_learner && found.is_started) {
+        return Err(Failure::refused("the member is no learner that has started"));
+    }
+    already(client.promote(member.0).await, Refusal::MemberNotLearner)
+}
+
+/// Removes a member.
+pub async fn remove(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    member: MemberId,
+    ordinal: Ordinal,
+) -> Result<(), Failure> {
+    ask_for(hands, guard, ordinal, Change::Remove(member)).await?;
+    let kind = hands.record.operation.map(|operation| operation.kind);
+    if kind != Some(OperationKind::ScaleIn) {
+        let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
+        hands.operator.memory.update(uid, |recall| recall.replaced(clock::instant()));
+    }
+    Ok(())
+}
+
+async fn remove_by(
+    hands: Hands<'_>,
+    client: &Client,
+    membership: &Membership,
+    (member, ordinal): (MemberId, Ordinal),
+) -> Result<(), Failure> {
+    let Some(found) = membership.find(member).filter(|found| found.ordinal == Some(ordinal)) else {
+        return Err(Failure::refused("the member has another peer URL"));
+    };
+    if !found.is_learner {
+        is_spared(hands, membership, member).await?;
+    }
+    already(client.remove(member.0).await, Refusal::MemberNotFound)
+}
+
+/// Whether of the other voters a majority answers now and follows a leader.
+async fn is_spared(hands: Hands<'_>, membership: &Membership, member: MemberId) -> Result<(), Failure> {
+    let others: Vec<_> = membership.voters().filter(|voter| voter.id != member).collect();
+    let asked = others.iter().map(|voter| async move {
+        let client = hands.sight.reach.client(voter.ordinal?)?;
+        let status = client.status().await.ok()?;
+        (status.header.member_id == voter.id.0 && status.leader != 0).then_some(())
+    });
+    let answers = join_all(asked).await.into_iter().flatten().count();
+    if !others.is_empty() && answers > others.len() / 2 {
+        return Ok(());
+    }
+    Err(Failure::refused("the other voters cannot spare the member"))
+}
+
+/// Hands leadership over.
+pub async fn move_leader(
+    hands: Hands<'_>,
+    guard: MembershipGuard,
+    from: MemberId,
+    to: MemberId,
+) -> Result<(), Failure> {
+    let statuses = hands.seen().statuses.iter();
+    let mut leaders =
+        statuses.filter(|(_, status)| matches!(status, Fact::Known(status) if status.member_id == from));
+    let leader = leaders.next().map(|(ordinal, _)| *ordinal);
+    let Some(leader) = leader else { return Err(Failure::refused("the leader cannot be asked")) };
+    let (_, membership) = agreed(hands, guard, None).await?;
+    if !membership.find(to).is_some_and(|to| !to.is_learner && to.is_started) {
+        return Err(Failure::refused("the member that is to lead does not vote"));
+    }
+    let client = itself(hands, leader, guard.cluster_id, from).await?;
+    Ok(client.move_leader(to.0).await?)
+}
+
+/// That it is so already is fine.
+fn already<T>(answer: Result<T, crate::etcd::Error>, done: Refusal) -> Result<(), Failure> {
+    match answer {
+        Ok(_) => Ok(()),
+        Err(error) if error.refusal() == Some(done) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,281 @@
+//! Carrying effects out, one after the other, each under its guards.
+//!
+//! Guarantees: each effect has a point before it is sent and one after its answer; right before it is sent its guards
+//! are held against what is so now: uids and resource versions by the API server itself, in the same request, and what
+//! etcd says by asking it once more. One that does not hold ends the pass, and the next one looks again. What may have
+//! been done, for its answer was lost, is left to the next pass too: nothing is sent twice.
+//! Never: decides anything.
+
+mod config;
+mod finalizer;
+mod maintenance;
+mod membership;
+mod notes;
+mod objects;
+mod pods;
+mod record;
+mod volumes;
+
+use k8s_openapi::NamespaceResourceScope;
+use kube::api::{DeleteParams, Preconditions};
+use kube::{Api, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tracing::{debug, info, warn};
+
+use super::effect::Effect;
+use super::observation::{Desired, Handle, Observation, Record};
+use super::observe::Sight;
+use super::{MANAGER, Operator};
+use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::outcome::{Class, Error};
+use crate::controllers::step::{Merge, Note, Step};
+use crate::etcd;
+use crate::runtime::call::{self, call};
+pub use record::report;
+
+/// What a pass works with.
+#[derive(Clone, Copy)]
+pub struct Hands<'a> {
+    /// Who works.
+    pub operator: &'a Operator,
+    /// The object, as it was read in this pass.
+    pub cluster: &'a EtcdCluster,
+    /// What it asks for.
+    pub desired: &'a Desired,
+    /// What was read, and the members.
+    pub sight: &'a Sight,
+    /// What the status is to remember.
+    pub record: &'a Record,
+    /// What the status is to say.
+    pub status: &'a EtcdClusterStatus,
+}
+
+/// What became of a plan's effects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    /// All were carried out.
+    Done,
+    /// One was not, or not surely; those after it were left.
+    Refused(String),
+    /// One is beyond this release.
+    Unsupported(&'static str),
+}
+
+/// Why an effect was not carried out, or not surely.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// Something has moved since it was decided on.
+    #[error("{0}")]
+    Refused(String),
+    /// This release cannot do it.
+    #[error("{0}")]
+    Unsupported(&'static str),
+    /// The member that was asked said no, or what it said was lost.
+    #[error(transparent)]
+    Etcd(#[from] etcd::Error),
+    /// The API server.
+    #[error("{}", .0.said())]
+    Api(#[from] Error),
+}
+
+impl Failure {
+    fn refused(why: impl Into<String>) -> Self {
+        Self::Refused(why.into())
+    }
+}
+
+/// Carries out one effect after the other, up to the first that cannot be.
+///
+/// # Errors
+/// When the API server refuses a write for another reason than that something has moved, or does not answer.
+pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, Error> {
+    for effect in effects {
+        let points = effect.points();
+        point(points.before);
+        let done = hands.carry_out(effect).await;
+        point(points.after);
+        let object = hands.cluster.name_any();
+        let name = points.before.trim_end_matches(".before");
+        match done {
+            Ok(()) => {
+                info!(controller = "etcdcluster", object, effect = name, "carried out");
+                if let Some(note) = notes::of(effect, &hands) {
+                    hands.tell(note).await;
+                }
+            }
+            Err(Failure::Unsupported(why)) => return Ok(Applied::Unsupported(why)),
+            Err(Failure::Api(error)) if error.class() != Class::Conflict => return Err(error),
+            Err(refused) => {
+                let why = refused.to_string();
+                warn!(controller = "etcdcluster", object, effect = name, why, "not carried out");
+                return Ok(Applied::Refused(why));
+            }
+        }
+    }
+    Ok(Applied::Done)
+}
+
+/// Where a pass may be stopped, and traces hang.
+fn point(name: &'static str) {
+    debug!(point = name);
+}
+
+impl<'a> Hands<'a> {
+    async fn carry_out(self, effect: &Effect) -> Result<(), Failure> {
+        match effect {
+            Effect::WriteRecord { before, .. } => record::write(self, before).await,
+            Effect::ApplyServices => objects::services(self).await,
+            Effect::ApplyStatefulSet { found, replicas, template, .. } => {
+                objects::stateful_set(self, found.as_ref(), *replicas, template).await
+            }
+            Effect::ApplyBudget { found, min_available } => {
+                objects::budget(self, found.as_ref(), *min_available).await
+            }
+            Effect::WriteConfig { found, entries, initial_cluster } => {
+                config::write(self, found.as_ref(), entries, initial_cluster).await
+            }
+            Effect::WithdrawConfig { found, ordinal } => config::withdraw(self, found, *ordinal).await,
+            Effect::LabelPod { pod, ordinal, role } => pods::label(self, pod, *ordinal, *role).await,
+            Effect::DeletePod { pod, ordinal } => pods::delete(self, pod, *ordinal).await,
+            Effect::RetainVolume { volume, ordinal } => volumes::retain(self, volume, *ordinal).await,
+            Effect::DeleteVolume { volume, ordinal, membership } => {
+                volumes::delete(self, volume, *ordinal, membership.as_ref()).await
+            }
+            Effect::ResizeVolume { volume, ordinal, size } => {
+                volumes::resize(self, volume, *ordinal, *size).await
+            }
+            Effect::AddFinalizer => finalizer::add(self).await,
+            Effect::RemoveFinalizer => finalizer::remove(self).await,
+            etcd => self.ask_etcd(etcd).await,
+        }
+    }
+
+    async fn ask_etcd(self, effect: &Effect) -> Result<(), Failure> {
+        match effect {
+            Effect::MemberAdd { membership, ordinal, pod, volume } => {
+                membership::add(self, *membership, *ordinal, pod, volume).await
+            }
+            Effect::MemberPromote { membership, member, ordinal } => {
+                membership::promote(self, *membership, *member, *ordinal).await
+            }
+            Effect::MemberRemove { membership, member, ordinal } => {
+                membership::remove(self, *membership, *member, *ordinal).await
+            }
+            Effect::MoveLeader { membership, from, to } => {
+                membership::move_leader(self, *membership, *from, *to).await
+            }
+            Effect::AlarmDisarm { cluster_id, alarm } => maintenance::disarm(self, *cluster_id, *alarm).await,
+            Effect::Compact { cluster_id, revision } => {
+                maintenance::compact(self, *cluster_id, *revision).await
+            }
+            Effect::Defragment { cluster_id, member, ordinal } => {
+                maintenance::defragment(self, *cluster_id, *member, *ordinal).await
+            }
+            Effect::AppendEntries { cluster_id } => maintenance::append(self, *cluster_id).await,
+            Effect::DowngradeEnable { membership, target } => {
+                maintenance::allow_downgrade(self, *membership, *target).await
+            }
+            Effect::DowngradeCancel { cluster_id } => maintenance::cancel_downgrade(self, *cluster_id).await,
+            Effect::AuthEnable { cluster_id } => maintenance::authenticate(self, *cluster_id).await,
+            Effect::SnapshotSurvivor { .. } => Err(Failure::Unsupported(
+                "a lost quorum cannot be recovered yet: this release stores no snapshot of the survivor",
+            )),
+            Effect::StartBackup { .. } => Err(Failure::Unsupported(
+                "no backup can be taken yet: set backup.beforeUpgrade to false to upgrade without one",
+            )),
+            _ => Err(Failure::refused("not an effect on etcd")),
+        }
+    }
+
+    const fn seen(self) -> &'a Observation {
+        &self.sight.observation
+    }
+
+    fn name(self) -> String {
+        self.cluster.name_any()
+    }
+
+    /// The objects of a type in the cluster's namespace.
+    fn api<K>(self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.operator.client.clone(), &self.namespace())
+    }
+
+    fn namespace(self) -> String {
+        self.cluster.namespace().unwrap_or_default()
+    }
+
+    fn place<K: Resource<DynamicType = ()>>(self, name: &str) -> Place {
+        let resource = kube::core::ApiResource::erase::<K>(&());
+        Place { resource, namespace: self.namespace(), name: name.to_owned() }
+    }
+
+    /// The object as it is now.
+    async fn read<K>(self, name: &str) -> Result<Option<K>, Failure>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let found = call(self.api::<K>().get_opt(name)).await;
+        found.map_err(|source| self.failed::<K>("read", name, source))
+    }
+
+    /// Merges fields into the very object that was seen, or, without a version, into the one of that uid.
+    async fn merge<K: Resource<DynamicType = ()>>(
+        self,
+        name: &str,
+        uid: &str,
+        version: Option<&str>,
+        fields: Value,
+    ) -> Result<(), Failure> {
+        let mut manifest = Manifest { place: self.place::<K>(name), object: fields };
+        manifest.object["metadata"]["uid"] = json!(uid);
+        if let Some(version) = version {
+            manifest.object["metadata"]["resourceVersion"] = json!(version);
+        }
+        let merge = Merge { manifest, manager: MANAGER, scale: false, seen: version.map(str::to_owned) };
+        self.perform(&Step::Merge(merge)).await
+    }
+
+    /// Deletes the very object that was seen. That it is gone is fine.
+    async fn delete<K>(self, name: &str, seen: &Handle) -> Result<(), Failure>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + std::fmt::Debug + DeserializeOwned,
+    {
+        let only = Preconditions {
+            uid: Some(seen.uid.0.clone()),
+            resource_version: Some(seen.resource_version.0.clone()),
+        };
+        let params = DeleteParams { preconditions: Some(only), ..DeleteParams::default() };
+        match call(self.api::<K>().delete(name, &params)).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(source) => Err(self.failed::<K>("delete", name, source)),
+        }
+    }
+
+    async fn perform(self, step: &Step) -> Result<(), Failure> {
+        let regarding = self.cluster.object_ref(&());
+        self.operator.interpreter.perform(step, &regarding).await.map(|_| ()).map_err(Failure::Api)
+    }
+
+    /// Tells it in an event of the object.
+    pub async fn tell(self, note: Note) {
+        // An event that cannot be published is logged, and holds nothing up.
+        let _told = self.perform(&Step::Event(note)).await;
+    }
+
+    fn failed<K: Resource<DynamicType = ()>>(
+        self,
+        verb: &'static str,
+        name: &str,
+        source: call::Error,
+    ) -> Failure {
+        Failure::Api(Error { verb, object: self.place::<K>(name).to_string(), source })
+    }
+}

@@ -1,0 +1,61 @@
+//! What is told of an effect that was carried out, as an event of the object. Pure.
+
+use super::Hands;
+use crate::controllers::etcdcluster::effect::Effect;
+use crate::controllers::etcdcluster::observation::{MemberId, Ordinal};
+use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::step::Note;
+
+/// The event, where it is worth one.
+pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
+    let name = hands.name();
+    let member = |ordinal: &Ordinal| names::member(&name, *ordinal);
+    let with_id = |id: &MemberId| format!("{:x}", id.0);
+    let note = |reason, action, text| Some(Note { warning: false, reason, action, text });
+    match effect {
+        Effect::WriteRecord { before, record } => {
+            let id = record.cluster_id.filter(|_| before.cluster_id.is_none())?;
+            note("ClusterRecorded", "Bootstrap", format!("etcd cluster {:x} serves and is recorded", id.0))
+        }
+        Effect::MemberAdd { ordinal, .. } => {
+            note("MemberAdded", "AddMember", format!("member {} was added as a learner", member(ordinal)))
+        }
+        Effect::MemberPromote { ordinal, member: id, .. } => {
+            let text = format!("member {} ({}) has caught up and votes", member(ordinal), with_id(id));
+            note("MemberPromoted", "PromoteMember", text)
+        }
+        Effect::MemberRemove { ordinal, member: id, .. } => {
+            let text = format!("member {} ({}) was removed", member(ordinal), with_id(id));
+            note("MemberRemoved", "RemoveMember", text)
+        }
+        Effect::MoveLeader { from, to, .. } => {
+            let text = format!("leadership was handed from {} to {}", place(hands, *from), place(hands, *to));
+            note("LeaderMoved", "MoveLeader", text)
+        }
+        Effect::DeletePod { ordinal, .. } => {
+            note("PodRestarted", "DeletePod", format!("pod {} is being made anew", member(ordinal)))
+        }
+        Effect::DeleteVolume { ordinal, .. } => {
+            let text = format!("claim {} was deleted", names::claim(&name, *ordinal));
+            note("VolumeDeleted", "DeleteVolume", text)
+        }
+        Effect::ResizeVolume { ordinal, size, .. } => {
+            let text = format!("claim {} is to have {size} bytes", names::claim(&name, *ordinal));
+            note("VolumeResized", "ResizeVolume", text)
+        }
+        Effect::Defragment { ordinal, .. } => {
+            note("MemberDefragmented", "Defragment", format!("member {} was defragmented", member(ordinal)))
+        }
+        Effect::AuthEnable { .. } => {
+            note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The name of the member of that identity, or the identity where nobody is known by it.
+fn place(hands: &Hands<'_>, id: MemberId) -> String {
+    let member = hands.seen().membership.known().and_then(|list| list.find(id));
+    let ordinal = member.and_then(|member| member.ordinal);
+    ordinal.map_or_else(|| format!("{:x}", id.0), |ordinal| names::member(&hands.name(), ordinal))
+}

@@ -1,0 +1,25 @@
+//! Pods: what they are labelled, and their restart.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+
+use super::{Failure, Hands};
+use crate::controllers::etcdcluster::observation::{Handle, Ordinal, Role};
+use crate::controllers::etcdcluster::resources::names;
+
+/// Tells Service and PodDisruptionBudget what the pod's member is.
+pub async fn label(
+    hands: Hands<'_>,
+    pod: &Handle,
+    ordinal: Ordinal,
+    role: Option<Role>,
+) -> Result<(), Failure> {
+    let labels = json!({"metadata": {"labels": {names::ROLE: role.map(names::role_text)}}});
+    let name = names::member(&hands.name(), ordinal);
+    hands.merge::<Pod>(&name, &pod.uid.0, Some(&pod.resource_version.0), labels).await
+}
+
+/// Deletes the pod, in the grace period that it has.
+pub async fn delete(hands: Hands<'_>, pod: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
+    hands.delete::<Pod>(&names::member(&hands.name(), ordinal), pod).await
+}

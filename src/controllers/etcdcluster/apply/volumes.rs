@@ -1,0 +1,101 @@
+//! Volumes: kept, grown, deleted.
+//!
+//! Guarantees: a claim is deleted only as it was seen, and only where etcd's list, asked once more, is the one in which
+//! nobody has data on it; or where the cluster never was or goes as a whole.
+
+use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+
+use super::{Failure, Hands, membership};
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::controllers::etcdcluster::MANAGER;
+use crate::controllers::etcdcluster::desired;
+use crate::controllers::etcdcluster::effect::MembershipGuard;
+use crate::controllers::etcdcluster::observation::{Handle, Ordinal};
+use crate::controllers::etcdcluster::observe::kubernetes::{RETAINED, backs, handle};
+use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::status;
+use crate::controllers::manifest::Place;
+use crate::controllers::outcome::Error;
+use crate::runtime::call::{self, call};
+
+/// Deletes the claim.
+pub async fn delete(
+    hands: Hands<'_>,
+    volume: &Handle,
+    ordinal: Ordinal,
+    membership: Option<&MembershipGuard>,
+) -> Result<(), Failure> {
+    match membership {
+        Some(guard) => {
+            membership::agreed(hands, *guard, None).await?;
+        }
+        None => without_cluster(hands).await?,
+    }
+    hands.delete::<PersistentVolumeClaim>(&names::claim(&hands.name(), ordinal), volume).await
+}
+
+/// The object, read once more, goes, or has never had a cluster.
+async fn without_cluster(hands: Hands<'_>) -> Result<(), Failure> {
+    let live: Option<EtcdCluster> = hands.read(&hands.name()).await?;
+    let live = live.filter(|live| live.metadata.uid == hands.cluster.metadata.uid);
+    let Some(live) = live else { return Err(Failure::refused("the object is gone")) };
+    let recorded = live.status.as_ref().map(status::record).and_then(|record| record.cluster_id);
+    if live.metadata.deletion_timestamp.is_none() && recorded.is_some() {
+        return Err(Failure::refused("a cluster is recorded, and is not being deleted"));
+    }
+    Ok(())
+}
+
+/// Asks for more bytes.
+pub async fn resize(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal, size: u64) -> Result<(), Failure> {
+    let name = names::claim(&hands.name(), ordinal);
+    // As the spec writes it, where that is what was decided on.
+    let asked = desired::volume_size(&hands.cluster.spec);
+    let size =
+        if asked.bytes().is_ok_and(|asked| asked == size) { json!(asked) } else { json!(size.to_string()) };
+    let request = json!({"spec": {"resources": {"requests": {"storage": size}}}});
+    let version = Some(volume.resource_version.0.as_str());
+    hands.merge::<PersistentVolumeClaim>(&name, &volume.uid.0, version, request).await
+}
+
+/// Keeps what is on the volume when its claim goes, and says whose it was.
+pub async fn retain(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
+    let name = names::claim(&hands.name(), ordinal);
+    let claim: Option<PersistentVolumeClaim> = hands.read(&name).await?;
+    let claim = claim.filter(|claim| handle(&claim.metadata) == *volume);
+    let Some(claim) = claim else { return Err(Failure::refused(format!("claim {name} has changed"))) };
+    let backing = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
+    let Some(backing) = backing else {
+        return Err(Failure::refused(format!("claim {name} has no volume")));
+    };
+    let volumes: Api<PersistentVolume> = Api::all(hands.operator.client.clone());
+    let failed = |verb| {
+        let name = backing.clone();
+        move |source: call::Error| {
+            let resource = kube::core::ApiResource::erase::<PersistentVolume>(&());
+            let object = Place { resource, namespace: String::new(), name }.to_string();
+            Failure::Api(Error { verb, object, source })
+        }
+    };
+    let live = call(volumes.get(&backing)).await.map_err(failed("read"))?;
+    if !backs(&live, &claim.metadata) {
+        return Err(Failure::refused(format!("volume {backing} is not that of claim {name}")));
+    }
+    let owner = format!("{}.{name}", hands.namespace());
+    // A label holds at most 63 characters; the annotation holds all of it.
+    let fields = json!({
+        "metadata": {
+            "uid": live.metadata.uid,
+            "resourceVersion": live.metadata.resource_version,
+            "labels": {RETAINED: "true"},
+            "annotations": {RETAINED: owner},
+        },
+        "spec": {"persistentVolumeReclaimPolicy": "Retain"},
+    });
+    let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+    let patched = call(volumes.patch(&backing, &params, &Patch::Merge(fields))).await;
+    patched.map(|_| ()).map_err(failed("patch"))
+}

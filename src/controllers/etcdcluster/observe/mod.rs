@@ -1,0 +1,338 @@
+//! Everything that is read for a pass. Effects, and nothing decided.
+//!
+//! Guarantees: all of it is read live and in this pass, nothing from a cache, for what is decided on it cannot be taken
+//! back; pods are read before volumes, so that the volume of a pod that is still there is the one that was read; an
+//! object of one of our names is found by its name, whatever its labels are; a read that fails is
+//! [`Fact::Unknown`], never absent.
+
+pub mod etcd;
+pub mod kubernetes;
+mod metrics;
+pub mod phase;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::ListParams;
+use kube::core::ApiResource;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tracing::{debug, warn};
+
+use self::etcd::Said;
+use super::observation::{
+    self as seen, Age, AlarmKind, Certificates, Config, Desired, Fact, Found, Observation, Ordinal, PodPhase,
+    Purpose, Volume,
+};
+use super::reach::{Keys, Reach};
+use super::resources::{names, services};
+use super::{FINALIZER, Operator, status};
+use crate::api::Version;
+use crate::api::etcdcluster::EtcdClusterKind;
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::api::judge::{self, Written};
+use crate::controllers::Watched;
+use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::outcome::Error;
+use crate::runtime::call::call;
+use crate::runtime::clock;
+
+/// How long the revisions of a key space that is full are taken for what they are.
+const KEYSPACE_AGE: Duration = Duration::from_mins(1);
+
+/// What a pass has read, and the members that it can ask.
+#[derive(Debug)]
+pub struct Sight {
+    /// What was read.
+    pub observation: Observation,
+    /// The members.
+    pub reach: Reach,
+}
+
+/// The object as it is stored now; none: it is gone, or another one has its name.
+///
+/// # Errors
+/// When the API server does not say.
+pub async fn object(
+    operator: &Operator,
+    object: &Watched<EtcdCluster>,
+) -> Result<Option<Watched<EtcdCluster>>, Error> {
+    let (namespace, name) = (object.meta().namespace.clone().unwrap_or_default(), object.name_any());
+    let api: Api<Watched<EtcdCluster>> = Api::namespaced(operator.client.clone(), &namespace);
+    let found = call(api.get_opt(&name)).await.map_err(|source| {
+        let resource = ApiResource::erase::<EtcdCluster>(&());
+        Error { verb: "read", object: Place { resource, namespace, name }.to_string(), source }
+    })?;
+    Ok(found.filter(|found| found.meta().uid == object.meta().uid))
+}
+
+/// Whether the judge of the gate has nothing against the object.
+#[must_use]
+pub fn is_valid(cluster: &EtcdCluster, now: Timestamp) -> bool {
+    let object = serde_json::to_value(cluster).unwrap_or_default();
+    let verdict = judge::stored(&EtcdClusterKind, Written { version: Version::V1, object: &object }, now);
+    if let Some(fault) = verdict.faults.first() {
+        debug!(object = cluster.name_any(), path = %fault.path, "not valid");
+    }
+    verdict.faults.is_empty()
+}
+
+/// Reads everything; what was found of the certificates comes with it.
+pub async fn look(
+    operator: &Operator,
+    cluster: &EtcdCluster,
+    desired: &Desired,
+    certificates: Certificates,
+    now: Timestamp,
+) -> Sight {
+    let reader = Reader::new(operator.client.clone(), cluster);
+    let record = cluster.status.as_ref().map(status::record).unwrap_or_default();
+    let config = names::config(&reader.name);
+    let (set, config, budget, services, keys) = futures::join!(
+        reader.get::<StatefulSet>(&reader.name),
+        reader.get::<ConfigMap>(&config),
+        reader.get::<PodDisruptionBudget>(&reader.name),
+        reader.services(),
+        Keys::read(&operator.client, cluster),
+    );
+    let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid));
+    let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
+    let places = places(desired, &set, &config);
+
+    let pods = reader.pods(&places).await;
+    let reach = Reach::new(cluster, &keys, pods.elements());
+    let told = pods.as_ref().map(|pods| {
+        let told = pods.iter().map(|(ordinal, pod)| (*ordinal, kubernetes::pod(pod, &set, now)));
+        told.collect::<BTreeMap<_, _>>()
+    });
+    let asked = etcd::ask(&reach, cluster, desired.authenticates);
+    let (volumes, said) = futures::join!(reader.volumes(&places, desired, &config, &told), asked);
+    let keyspace = keyspace(operator, &reader.uid, &said, &reach).await;
+    let finalizers = cluster.metadata.finalizers.iter().flatten();
+    let observation = Observation {
+        operation_age: Age::Fresh,
+        health_age: Age::Fresh,
+        quorum_loss_age: Age::Fresh,
+        replacement_age: Age::Fresh,
+        services,
+        certificates: if matches!(keys, Keys::Missing) { Certificates::Missing } else { certificates },
+        stateful_set: set,
+        config,
+        budget: budget.map(|budget| kubernetes::budget(&budget, &reader.uid)),
+        pods: told.map(|pods| lifted(pods, &said)),
+        volumes,
+        statuses: said.statuses,
+        membership: said.membership,
+        last_membership: said.last_membership,
+        alarms: said.alarms,
+        keyspace,
+        cluster_version: said.cluster_version,
+        auth: said.auth,
+        audit: Fact::Unknown,
+        backup: Fact::Absent,
+        survivor_snapshot: Fact::Absent,
+        has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
+        record,
+    };
+    Sight { observation, reach }
+}
+
+/// Pods whose etcd answered run it, whatever the kubelet has told of them yet.
+fn lifted(mut pods: BTreeMap<Ordinal, seen::Pod>, said: &Said) -> BTreeMap<Ordinal, seen::Pod> {
+    for (ordinal, pod) in &mut pods {
+        let answered = said.statuses.get(ordinal).is_some_and(|status| status.known().is_some());
+        if answered && !matches!(pod.phase, PodPhase::Terminal(_)) {
+            pod.phase = PodPhase::Up;
+        }
+    }
+    pods
+}
+
+/// The revisions of the key space, where it is full. To tell them a member reads all keys, so it is asked once a minute,
+/// and after each compaction.
+async fn keyspace(operator: &Operator, uid: &str, said: &Said, reach: &Reach) -> Fact<seen::Keyspace> {
+    let is_full =
+        said.alarms.is_known_and(|alarms| alarms.iter().any(|alarm| alarm.kind == AlarmKind::NoSpace));
+    if !is_full {
+        operator.memory.update(uid, |recall| recall.keyspace = None);
+        return Fact::Unknown;
+    }
+    let recent = |(asked, _): &(Instant, _)| asked.elapsed() < KEYSPACE_AGE;
+    if let Some((_, known)) = operator.memory.of(uid).keyspace.filter(recent) {
+        return Fact::Known(known);
+    }
+    let asked = etcd::order(&said.statuses).first().and_then(|ordinal| reach.client(*ordinal));
+    let Some(client) = asked else { return Fact::Unknown };
+    let found = etcd::keyspace(client).await;
+    let asked = clock::instant();
+    operator.memory.update(uid, |recall| recall.keyspace = found.known().map(|found| (asked, *found)));
+    found
+}
+
+/// The ordinals at which something of ours may be.
+fn places(desired: &Desired, set: &Fact<seen::StatefulSet>, config: &Fact<Config>) -> BTreeSet<Ordinal> {
+    let kept = set.known().map_or(0, |set| set.replicas);
+    let told = config.known().into_iter().flat_map(|config| config.entries.keys().copied());
+    (0..kept.max(desired.replicas)).map(Ordinal).chain(told).collect()
+}
+
+/// Reads the objects of one cluster.
+struct Reader {
+    client: Client,
+    namespace: String,
+    name: String,
+    uid: String,
+    selector: String,
+    services: [Manifest; 2],
+}
+
+impl Reader {
+    fn new(client: Client, cluster: &EtcdCluster) -> Self {
+        Self {
+            client,
+            namespace: cluster.namespace().unwrap_or_default(),
+            name: cluster.name_any(),
+            uid: cluster.uid().unwrap_or_default(),
+            selector: names::selector_text(cluster),
+            services: services::manifests(cluster),
+        }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    async fn get<K>(&self, name: &str) -> Fact<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        fact(name, call(self.api::<K>().get_opt(name)).await)
+    }
+
+    /// The objects of our labels, and those of the names of `places` that are not among them.
+    async fn all<K>(
+        &self,
+        places: &BTreeSet<Ordinal>,
+        ordinal: impl Fn(&str, &str) -> Option<Ordinal>,
+        name: impl Fn(&str, Ordinal) -> String,
+    ) -> Fact<BTreeMap<Ordinal, K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        let listed = call(self.api::<K>().list(&ListParams::default().labels(&self.selector))).await;
+        let listed = match listed {
+            Ok(listed) => listed.items,
+            Err(error) => {
+                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
+                return Fact::Unknown;
+            }
+        };
+        let labelled =
+            listed.into_iter().filter_map(|one| Some((ordinal(&self.name, &one.name_any())?, one)));
+        let mut all: BTreeMap<_, _> = labelled.collect();
+        let missing = places.iter().filter(|place| !all.contains_key(place)).copied().collect::<Vec<_>>();
+        let asked = missing.into_iter().map(|place| {
+            let name = name(&self.name, place);
+            async move { (place, self.get::<K>(&name).await) }
+        });
+        for (place, found) in join_all(asked).await {
+            match found {
+                Fact::Known(one) => {
+                    all.insert(place, one);
+                }
+                Fact::Absent => {}
+                Fact::Unknown => return Fact::Unknown,
+            }
+        }
+        Fact::Known(all)
+    }
+
+    async fn pods(&self, places: &BTreeSet<Ordinal>) -> Fact<BTreeMap<Ordinal, Pod>> {
+        self.all(places, names::ordinal, names::member).await
+    }
+
+    /// The volumes: claims, or what pods have in memory.
+    async fn volumes(
+        &self,
+        places: &BTreeSet<Ordinal>,
+        desired: &Desired,
+        config: &Fact<Config>,
+        pods: &Fact<BTreeMap<Ordinal, seen::Pod>>,
+    ) -> Fact<BTreeMap<Ordinal, Volume>> {
+        if desired.is_in_memory {
+            return pods.as_ref().map(|pods| {
+                pods.iter().map(|(ordinal, pod)| (*ordinal, kubernetes::volume_in_memory(pod))).collect()
+            });
+        }
+        let places = pods.elements().map(|(ordinal, _)| ordinal).chain(places.iter().copied()).collect();
+        let claims = self.all::<PersistentVolumeClaim>(&places, names::ordinal_of_claim, names::claim).await;
+        let Fact::Known(claims) = claims else { return Fact::Unknown };
+        let asked = claims.into_iter().map(|(ordinal, claim)| async move {
+            let is_set_aside = config.known().and_then(|config| config.entries.get(&ordinal));
+            let is_set_aside = is_set_aside.is_some_and(|entry| entry.purpose == Purpose::SetAside);
+            let is_small = kubernetes::size(&claim) < desired.volume_size;
+            let expandable = if is_small { self.is_expandable(&claim).await } else { Fact::Unknown };
+            let backing = if is_set_aside { self.backing(&claim).await } else { None };
+            (ordinal, kubernetes::volume(&claim, &self.uid, expandable, backing.as_ref()))
+        });
+        Fact::Known(join_all(asked).await.into_iter().collect())
+    }
+
+    /// Whether the class of a claim lets it grow.
+    async fn is_expandable(&self, claim: &PersistentVolumeClaim) -> Fact<bool> {
+        let Some(class) = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()) else {
+            return Fact::Unknown;
+        };
+        let classes: Api<StorageClass> = Api::all(self.client.clone());
+        let found = fact(class, call(classes.get_opt(class)).await);
+        found.map(|class| class.allow_volume_expansion == Some(true))
+    }
+
+    /// The PersistentVolume of a claim.
+    async fn backing(&self, claim: &PersistentVolumeClaim) -> Option<PersistentVolume> {
+        let name = claim.spec.as_ref()?.volume_name.as_deref()?;
+        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
+        match fact(name, call(volumes.get_opt(name)).await) {
+            Fact::Known(volume) => Some(volume),
+            Fact::Absent | Fact::Unknown => None,
+        }
+    }
+
+    async fn services(&self) -> Fact<Found> {
+        let asked = self.services.iter().map(|manifest| async move {
+            (manifest.clone(), self.get::<Service>(&manifest.place.name).await)
+        });
+        let found = join_all(asked).await.into_iter().map(|(manifest, found)| match found {
+            Fact::Known(service) => Some((manifest, Some(service))),
+            Fact::Absent => Some((manifest, None)),
+            Fact::Unknown => None,
+        });
+        let found: Option<Vec<_>> = found.collect();
+        found.map_or(Fact::Unknown, |found| Fact::Known(kubernetes::found(&found, &self.uid)))
+    }
+}
+
+fn fact<K>(name: &str, found: Result<Option<K>, crate::runtime::call::Error>) -> Fact<K> {
+    match found {
+        Ok(Some(found)) => Fact::Known(found),
+        Ok(None) => Fact::Absent,
+        Err(error) => {
+            warn!(resource = std::any::type_name::<K>(), name, %error, "failed to read");
+            Fact::Unknown
+        }
+    }
+}
