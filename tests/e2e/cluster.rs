@@ -15,6 +15,9 @@ use crate::{root, tools};
 /// An image with busybox, which the cluster has without a registry.
 pub const BUSYBOX: &str = "docker.io/library/busybox:1.35";
 
+/// What `tools/build.sh images` makes, and the Pods of tests run.
+const IMAGES: [&str; 5] = ["busybox", "etcd-3.5.9", "etcd-3.5.33", "etcd-3.6.16", "etcd-3.7.3"];
+
 /// A cluster with a node.
 pub struct Bed {
     pub cluster: ControlPlane,
@@ -189,7 +192,9 @@ pub fn start() -> Result<Bed, String> {
     let options = Options { node: true, ..Options::from_env().map_err(|error| error.to_string())? };
     let cluster = ControlPlane::start(&options).map_err(|error| error.to_string())?;
     if !cluster.is_existing() {
-        for image in [tools::image(), tools::folder("images").join("busybox.tar")] {
+        let images = tools::folder("images");
+        let others = IMAGES.map(|name| images.join(format!("{name}.tar")));
+        for image in others.into_iter().chain([tools::image()]) {
             cluster.load_image(&image).map_err(|error| error.to_string())?;
         }
     }

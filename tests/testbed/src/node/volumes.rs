@@ -15,6 +15,7 @@ metadata:
   annotations: {storageclass.kubernetes.io/is-default-class: "true"}
 provisioner: kubernetes.io/host-path
 volumeBindingMode: WaitForFirstConsumer
+allowVolumeExpansion: true
 "#;
 
 /// The script that stands for runc.

@@ -1,0 +1,207 @@
+//! An EtcdCluster of a test's own, and clients that write to it all the while.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use gatehouse::etcd::{Client, Limits, Members, Tls};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::history::writer::{Report, Writer};
+use crate::cluster::Namespace;
+
+/// How long a cluster may take to be as it is asked for.
+const PATIENCE: Duration = Duration::from_mins(4);
+
+/// The only one of its namespace.
+pub const NAME: &str = "main";
+
+/// What a test asks for, and sees.
+pub struct Etcd<'a> {
+    namespace: &'a Namespace<'a>,
+    runtime: Runtime,
+    /// Clients by address: one connection each.
+    clients: RefCell<HashMap<String, Client>>,
+    writer: RefCell<Option<Writer>>,
+    cluster_id: Cell<Option<u64>>,
+    /// Most members that have been asked for.
+    most: Cell<usize>,
+}
+
+impl<'a> Etcd<'a> {
+    /// Makes one. Its `tls.mode` is Automatic or Disabled.
+    pub fn new(namespace: &'a Namespace<'a>, tls: &str, version: &str, replicas: usize) -> Self {
+        namespace.apply(&json!({
+            "apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": NAME},
+            "spec": {
+                "replicas": replicas, "version": version, "tls": {"mode": tls},
+                "storage": {"size": "1Gi", "reclaimPolicy": "Delete"},
+                "options": {"heartbeatInterval": "100ms", "electionTimeout": "1s"},
+            },
+        }));
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        Self {
+            namespace,
+            runtime: runtime.unwrap(),
+            clients: RefCell::default(),
+            writer: RefCell::default(),
+            cluster_id: Cell::default(),
+            most: Cell::new(replicas),
+        }
+    }
+
+    /// Merges fields into its spec.
+    pub fn change(&self, fields: &Value) {
+        let patch = json!({"spec": fields}).to_string();
+        self.namespace.kubectl(&["patch", "etcdcluster", NAME, "--type=merge", "--patch", &patch]).ok();
+    }
+
+    /// Asks for so many members, and waits until they are there.
+    #[track_caller]
+    pub fn scale(&self, replicas: usize) {
+        self.most.set(self.most.get().max(replicas));
+        self.change(&json!({"replicas": replicas}));
+        self.until_settled(replicas);
+        self.most.set(replicas);
+    }
+
+    /// The object.
+    pub fn object(&self) -> Result<Value, String> {
+        self.namespace.get(&format!("etcdcluster/{NAME}"))
+    }
+
+    /// The Pods that are not told to end, by name.
+    pub fn pods(&self) -> Vec<Value> {
+        let selector = format!("app.kubernetes.io/instance={NAME}");
+        let text = self.namespace.kubectl(&["get", "pods", "--selector", &selector, "-o", "json"]).ok();
+        let list: Value = serde_json::from_str(&text).expect("JSON");
+        let pods = list["items"].as_array().cloned().unwrap_or_default();
+        pods.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect()
+    }
+
+    /// Clients of the members that vote.
+    pub fn voters(&self) -> Vec<Client> {
+        let _inside = self.runtime.enter();
+        let pods = self.pods();
+        let voting = pods.iter().filter(|pod| pod["metadata"]["labels"]["gatehouse.dev/role"] == "voter");
+        let mut clients = self.clients.borrow_mut();
+        voting
+            .filter_map(|pod| {
+                let address = pod["status"]["podIP"].as_str()?;
+                let name = pod["metadata"]["name"].as_str()?;
+                let client = || self.client(name, address.parse().expect("an address"));
+                Some(clients.entry(address.to_owned()).or_insert_with(client).clone())
+            })
+            .collect()
+    }
+
+    /// A client of the member in that Pod, as the Secret for clients allows.
+    fn client(&self, pod: &str, address: IpAddr) -> Client {
+        let host = format!("{pod}.{NAME}.{}.svc:2379", self.namespace.name);
+        let Ok(secret) = self.namespace.get(&format!("secret/{NAME}-client-tls")) else {
+            return Client::at(address, &format!("http://{host}"), None, Limits::default()).expect("a URL");
+        };
+        let part = |key: &str| BASE64.decode(secret["data"][key].as_str().expect("a key")).expect("base64");
+        let identity = (part("tls.crt"), part("tls.key"));
+        let tls = Tls::from_pem(&part("ca.crt"), Some((&identity.0, &identity.1))).expect("certificates");
+        Client::at(address, &format!("https://{host}"), Some(&tls), Limits::default()).expect("a URL")
+    }
+
+    /// What etcd says of its members, where a majority answers; each time it is looked at whether that may be so.
+    pub fn members(&self) -> Option<Members> {
+        let voters = self.voters();
+        if let Some(writer) = &*self.writer.borrow() {
+            writer.speak_with(voters.clone());
+        }
+        let members = voters.iter().find_map(|voter| self.runtime.block_on(voter.members()).ok())?;
+        let id = members.header.cluster_id;
+        assert_eq!(*self.cluster_id.get().get_or_insert(id), id, "it is another cluster");
+        self.cluster_id.set(Some(id));
+        let learners = members.members.iter().filter(|member| member.is_learner).count();
+        assert!(learners <= 1, "two learners: {members:?}");
+        assert!(members.members.len() <= self.most.get() + 1, "too many members: {members:?}");
+        Some(members)
+    }
+
+    /// Waits until `look` finds what it looks for, clients following the members meanwhile.
+    #[track_caller]
+    pub fn until<T>(&self, mut look: impl FnMut(Option<Members>) -> Result<T, String>) -> T {
+        let begun = Instant::now();
+        loop {
+            match look(self.members()) {
+                Ok(found) => return found,
+                Err(last) => {
+                    let object = self.object().map_or_else(|why| why, |object| object["status"].to_string());
+                    assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {last}; status: {object}");
+                }
+            }
+            std::thread::park_timeout(Duration::from_millis(200));
+        }
+    }
+
+    /// Waits until there are so many voters and nothing is left to do.
+    #[track_caller]
+    pub fn until_settled(&self, replicas: usize) -> Value {
+        self.until(|members| {
+            let object = self.object()?;
+            let (metadata, status) = (&object["metadata"], &object["status"]);
+            let progressing = condition(&object, "Progressing");
+            let settled = progressing["reason"] == if replicas == 0 { "Stopped" } else { "Settled" };
+            let observed = status["observedGeneration"] == metadata["generation"];
+            let ready = status["readyReplicas"].as_u64().unwrap_or_default() == replicas as u64;
+            let voters =
+                members.map_or(0, |members| members.members.iter().filter(|one| !one.is_learner).count());
+            if settled && observed && ready && voters == replicas {
+                Ok(object)
+            } else {
+                Err(format!("{voters} of {replicas} voters, {progressing}"))
+            }
+        })
+    }
+
+    /// Begins to write.
+    pub fn write(&self) {
+        let voters = self.voters();
+        let writer = self.runtime.block_on(Writer::start("history", voters));
+        *self.writer.borrow_mut() = Some(writer);
+    }
+
+    /// Waits until so many more writes have been acknowledged.
+    pub fn goes_on(&self, count: u64) {
+        self.members();
+        let writer = self.writer.borrow();
+        self.runtime.block_on(writer.as_ref().expect("it writes").goes_on(count));
+    }
+
+    /// Stops writing. Every word that was given was kept, and all voters have the same data.
+    #[track_caller]
+    pub fn expect_kept(&self, at_least: usize) -> Report {
+        let writer = self.writer.borrow_mut().take().expect("it writes");
+        let report = self.runtime.block_on(writer.finish(&self.voters()));
+        report.expect_kept(at_least);
+        report
+    }
+
+    /// Writes a key and reads keys, without a writer at work.
+    pub fn put(&self, key: &str, value: &str) {
+        let voters = self.voters();
+        self.runtime.block_on(voters[0].put(key.as_bytes(), value.as_bytes())).expect("it is written");
+    }
+
+    /// What a key holds.
+    pub fn read(&self, key: &str) -> Option<String> {
+        let range = gatehouse::etcd::Range { key: key.as_bytes().to_vec(), ..Default::default() };
+        let found = self.runtime.block_on(self.voters()[0].range(range)).expect("it is read");
+        found.key_values.first().map(|found| String::from_utf8_lossy(&found.value).into_owned())
+    }
+}
+
+/// A condition of an object.
+pub fn condition(object: &Value, about: &str) -> Value {
+    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    conditions.into_iter().find(|condition| condition["type"] == about).unwrap_or_default()
+}

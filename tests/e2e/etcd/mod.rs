@@ -1,0 +1,197 @@
+//! EtcdClusters of real members, while clients write to them and what they are told is checked.
+
+mod cluster;
+#[expect(dead_code, reason = "of what the tests of the client have, a part is needed")]
+#[path = "../../history/mod.rs"]
+mod history;
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::Test;
+use crate::cluster::{Bed, Namespace};
+use crate::process;
+use crate::release::Way;
+use cluster::{Etcd, condition};
+
+pub const TESTS: &[Test] = &[("etcd_grows_and_shrinks", etcd_grows_and_shrinks)];
+
+/// What does not hang on how gatehouse was deployed: once is enough.
+pub const IN_DEPTH: &[Test] = &[
+    ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
+    ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
+    ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
+    (
+        "etcd_with_an_image_that_does_not_start_is_set_back",
+        etcd_with_an_image_that_does_not_start_is_set_back,
+    ),
+];
+
+const NEWEST: &str = "3.6.16";
+
+fn etcd_grows_and_shrinks(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-scale");
+    let begun = Instant::now();
+    let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
+    etcd.until_settled(1);
+    bed.say(format!("{}: etcd: the first member serves after {:.1?}", way.name(), begun.elapsed()));
+    etcd.write();
+    let sizes: &[usize] = if way == Way::Chart { &[3, 5, 3, 1] } else { &[3, 1] };
+    for &replicas in sizes {
+        let begun = Instant::now();
+        etcd.scale(replicas);
+        etcd.goes_on(100);
+        bed.say(format!("{}: etcd: {replicas} members after {:.1?}", way.name(), begun.elapsed()));
+    }
+    volumes_grow(&etcd, &namespace);
+    let report = etcd.expect_kept(1000);
+    bed.say(format!("{}: etcd: grown and shrunk: {report}", way.name()));
+    gone_with_its_object(bed, &namespace);
+}
+
+/// More is asked for; that the disk follows is the class's business.
+fn volumes_grow(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
+    etcd.change(&json!({"storage": {"size": "2Gi"}}));
+    etcd.until(|_| {
+        let claim = namespace.get("persistentvolumeclaim/data-main-0")?;
+        let asked = &claim["spec"]["resources"]["requests"]["storage"];
+        if asked == "2Gi" { Ok(()) } else { Err(format!("it asks for {asked}")) }
+    });
+}
+
+/// Deletes the only cluster of the namespace: nothing of it is left, for its volumes are to go with it.
+fn gone_with_its_object(bed: &Bed, namespace: &Namespace<'_>) {
+    namespace.kubectl(&["delete", "etcdcluster", "main", "--timeout=2m"]).ok();
+    for resource in ["statefulsets", "pods", "persistentvolumeclaims", "poddisruptionbudgets"] {
+        bed.until_gone(resource, &namespace.name);
+    }
+}
+
+fn etcd_stops_and_starts_with_its_data(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-stop");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    etcd.put("kept", "yes");
+    etcd.scale(0);
+    assert!(etcd.pods().is_empty(), "no Pod is left");
+    etcd.scale(3);
+    assert_eq!(etcd.read("kept").as_deref(), Some("yes"));
+}
+
+fn etcd_is_upgraded_member_by_member(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-upgrade");
+    let etcd = Etcd::new(&namespace, "Disabled", "3.5.9", 3);
+    etcd.until_settled(3);
+    etcd.write();
+    for version in ["3.5.33", "3.6.16", "3.7.3"] {
+        let begun = Instant::now();
+        etcd.change(&json!({"version": version}));
+        etcd.until(|_| {
+            let status = &etcd.object()?["status"];
+            if status["version"] == version { Ok(()) } else { Err(format!("{} runs", status["version"])) }
+        });
+        etcd.until_settled(3);
+        etcd.goes_on(100);
+        bed.say(format!("{}: etcd: {version} after {:.1?}", way.name(), begun.elapsed()));
+    }
+    let report = etcd.expect_kept(1000);
+    bed.say(format!("{}: etcd: upgraded: {report}", way.name()));
+}
+
+fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-loss");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    etcd.write();
+    for ordinal in 0..3 {
+        let pod = namespace.get(&format!("pod/main-{ordinal}")).expect("it is there");
+        let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
+        assert!(!processes.is_empty(), "etcd runs on this machine");
+        processes.into_iter().for_each(process::kill);
+        etcd.until_settled(3);
+        etcd.goes_on(50);
+    }
+    for ordinal in 0..3 {
+        delete_pods(&etcd, &namespace, &[&format!("main-{ordinal}")]);
+        etcd.goes_on(50);
+    }
+    delete_pods(&etcd, &namespace, &["main-0", "main-1", "main-2"]);
+    etcd.goes_on(50);
+    for ordinal in [2, 0] {
+        let begun = Instant::now();
+        let before = member_id(&etcd, ordinal);
+        wipe(&namespace, ordinal);
+        etcd.until(|members| {
+            let name = format!("main-{ordinal}");
+            let members = members.ok_or("no quorum")?.members;
+            let now = members.iter().find(|member| member.name == name);
+            now.filter(|member| member.id != before && !member.is_learner)
+                .map(|_| ())
+                .ok_or_else(|| format!("{members:?}"))
+        });
+        etcd.until_settled(3);
+        bed.say(format!("{}: etcd: a wiped member is replaced after {:.1?}", way.name(), begun.elapsed()));
+    }
+    let report = etcd.expect_kept(1000);
+    bed.say(format!("{}: etcd: members lost: {report}", way.name()));
+}
+
+/// Deletes Pods, and waits until others are in their place.
+fn delete_pods(etcd: &Etcd<'_>, namespace: &Namespace<'_>, names: &[&str]) {
+    let uid = |name: &str| Ok::<_, String>(namespace.get(&format!("pod/{name}"))?["metadata"]["uid"].clone());
+    let before: Vec<Value> = names.iter().map(|name| uid(name).expect("it is there")).collect();
+    let words = [&["delete", "pods", "--wait=false"][..], names].concat();
+    namespace.kubectl(&words).ok();
+    etcd.until(|_| {
+        let now = names.iter().map(|name| uid(name)).collect::<Result<Vec<_>, _>>()?;
+        let kept = now.iter().zip(&before).any(|(now, before)| now == before);
+        if kept { Err("a Pod is still there".to_owned()) } else { Ok(()) }
+    });
+    etcd.until_settled(3);
+}
+
+fn member_id(etcd: &Etcd<'_>, ordinal: u32) -> u64 {
+    let members = etcd.members().expect("a quorum").members;
+    members.iter().find(|member| member.name == format!("main-{ordinal}")).expect("it is a member").id
+}
+
+/// Takes away what is on the volume of a member, and kills it, as a broken disk would.
+fn wipe(namespace: &Namespace<'_>, ordinal: u32) {
+    let pod = namespace.get(&format!("pod/main-{ordinal}")).expect("it is there");
+    let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
+    for id in &processes {
+        let volume = std::path::PathBuf::from(format!("/proc/{id}/root/var/lib/etcd"));
+        for entry in std::fs::read_dir(&volume).expect("its volume").map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+                .expect("it goes");
+        }
+    }
+    assert!(!processes.is_empty(), "etcd runs on this machine");
+    processes.into_iter().for_each(process::kill);
+}
+
+fn etcd_with_an_image_that_does_not_start_is_set_back(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-image");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    etcd.write();
+    // A patch that no registry has.
+    etcd.change(&json!({"version": "3.6.99"}));
+    let said = etcd.until(|_| {
+        let degraded = condition(&etcd.object()?, "Degraded");
+        if degraded["reason"] == "UpgradeStalled" { Ok(degraded) } else { Err(format!("{degraded}")) }
+    });
+    let broken =
+        etcd.pods().iter().filter(|pod| pod["status"]["containerStatuses"][0]["ready"] != true).count();
+    assert_eq!(broken, 1, "one Pod is affected: {said}");
+    etcd.change(&json!({"version": NEWEST}));
+    etcd.until_settled(3);
+    etcd.expect_kept(100);
+}
