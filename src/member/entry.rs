@@ -22,9 +22,9 @@ pub struct Entry {
 }
 
 /// How etcd is started.
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Purpose {
-    /// As the first member of a new cluster, on an empty volume.
+    /// As the first member of a new cluster, on an empty volume. Only while no cluster is recorded.
     Seed,
     /// As a member that joins, on an empty volume or its own.
     Join,
@@ -39,7 +39,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Whether etcd is not to start.
+    /// Whether the pod is kept from starting etcd.
     #[must_use]
     pub const fn is_stopped(self) -> bool {
         matches!(self, Self::Retired | Self::SetAside)

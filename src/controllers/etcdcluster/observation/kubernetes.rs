@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Age, Fact, MemberId, Version};
+pub use crate::member::entry::Purpose;
 
 /// The number at the end of a pod's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -196,31 +197,6 @@ impl ConfigEntry {
     #[must_use]
     pub fn turned(&self, purpose: Purpose) -> Self {
         Self { purpose, pod: None, ..self.clone() }
-    }
-}
-
-/// How etcd is started.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Purpose {
-    /// As the first member of a new cluster, on an empty volume. Only while no cluster is recorded.
-    Seed,
-    /// As a member that joins, on an empty volume or its own.
-    Join,
-    /// As the member that it was: an empty volume is refused.
-    Run,
-    /// Once, as the only member of a cluster made of its own data.
-    Force,
-    /// Not at all: its member was removed, its data can go.
-    Retired,
-    /// Not at all: a recovery took another member's data, its own are kept.
-    SetAside,
-}
-
-impl Purpose {
-    /// Whether the pod is kept from starting etcd.
-    #[must_use]
-    pub const fn is_stopped(self) -> bool {
-        matches!(self, Self::Retired | Self::SetAside)
     }
 }
 

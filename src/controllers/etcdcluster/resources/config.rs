@@ -13,9 +13,9 @@ use super::etcd::{self, Member};
 use super::{metadata, names};
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::desired;
-use crate::controllers::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Purpose, Uid};
+use crate::controllers::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Uid};
 use crate::controllers::manifest::Manifest;
-use crate::member::entry::{self, Entry};
+use crate::member::entry::Entry;
 
 /// The ConfigMap with that `data` alone, to be made where there is none.
 #[must_use]
@@ -86,14 +86,7 @@ pub fn entries(config: &ConfigMap, cluster: &str) -> BTreeMap<Ordinal, ConfigEnt
 /// An entry as the pod reads it.
 fn entry_text(entry: &ConfigEntry) -> String {
     json!(Entry {
-        purpose: match entry.purpose {
-            Purpose::Seed => entry::Purpose::Seed,
-            Purpose::Join => entry::Purpose::Join,
-            Purpose::Run => entry::Purpose::Run,
-            Purpose::Force => entry::Purpose::Force,
-            Purpose::Retired => entry::Purpose::Retired,
-            Purpose::SetAside => entry::Purpose::SetAside,
-        },
+        purpose: entry.purpose,
         member: entry.member.map(names::member_id_text),
         volume: entry.volume.0.clone(),
         template: names::template_text(&entry.template),
@@ -110,14 +103,7 @@ fn entry_of(text: &str) -> Option<ConfigEntry> {
         None => None,
     };
     Some(ConfigEntry {
-        purpose: match entry.purpose {
-            entry::Purpose::Seed => Purpose::Seed,
-            entry::Purpose::Join => Purpose::Join,
-            entry::Purpose::Run => Purpose::Run,
-            entry::Purpose::Force => Purpose::Force,
-            entry::Purpose::Retired => Purpose::Retired,
-            entry::Purpose::SetAside => Purpose::SetAside,
-        },
+        purpose: entry.purpose,
         member,
         volume: Uid(entry.volume),
         template: names::template_of(&entry.template)?,

@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::api::etcdcluster::flags::{self, Standing};
-use crate::controllers::etcdcluster::observation::{Template, Version};
+use crate::controllers::etcdcluster::observation::{Purpose, Template, Version};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
 
 fn entry(purpose: Purpose, version: Version, revision: u64) -> ConfigEntry {
