@@ -37,7 +37,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use cluster::Bed;
 use release::Way;
 
-/// A test and its name. It runs alone, and, unless it says otherwise, for each way of deploying.
+/// A test and its name. It runs alone.
 type Test = (&'static str, fn(&Bed, Way));
 
 fn root() -> &'static Path {
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // One cluster, and what is deployed in it, is what all tests are about.
     arguments.test_threads = Some(1);
-    let names = || Way::ALL.into_iter().flat_map(|way| tests(way).map(move |test| (way, test)));
+    let names = || Way::ALL.into_iter().flat_map(|way| tests(way).into_iter().map(move |test| (way, test)));
     if arguments.list {
         let trials = names().map(|(way, (name, _))| Trial::test(title(way, name), || Ok(())));
         libtest_mimic::run(&arguments, trials.collect()).exit();
@@ -70,11 +70,12 @@ fn main() -> ExitCode {
     if outcome.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// The right that each of them uses is asked for by the last.
-fn tests(way: Way) -> impl Iterator<Item = Test> {
-    let (last, life) = life::TESTS.split_last().expect("there are some");
-    let in_depth = if way == Way::Chart { etcd::IN_DEPTH } else { &[] };
-    life.iter().chain(tdset::TESTS).chain(etcd::TESTS).chain(in_depth).chain([last]).copied()
+/// What hangs on the way of deploying is run for each of them, all else for one.
+fn tests(way: Way) -> Vec<Test> {
+    match way {
+        Way::Chart => [life::TESTS, life::IN_DEPTH, tdset::TESTS, etcd::TESTS, &[life::LAST]].concat(),
+        Way::Kustomize => life::TESTS.to_vec(),
+    }
 }
 
 fn title(way: Way, name: &str) -> String {

@@ -15,10 +15,8 @@ use crate::process;
 use crate::release::Way;
 use cluster::{Etcd, condition};
 
-pub const TESTS: &[Test] = &[("etcd_grows_and_shrinks", etcd_grows_and_shrinks)];
-
-/// What does not hang on how gatehouse was deployed: once is enough.
-pub const IN_DEPTH: &[Test] = &[
+pub const TESTS: &[Test] = &[
+    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
     ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
     ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
@@ -38,8 +36,7 @@ fn etcd_grows_and_shrinks(bed: &Bed, way: Way) {
     etcd.until_settled(1);
     bed.say(format!("{}: etcd: the first member serves after {:.1?}", way.name(), begun.elapsed()));
     etcd.write();
-    let sizes: &[usize] = if way == Way::Chart { &[3, 5, 3, 1] } else { &[3, 1] };
-    for &replicas in sizes {
+    for replicas in [3, 5, 3, 1] {
         let begun = Instant::now();
         etcd.scale(replicas);
         etcd.goes_on(100);
@@ -79,6 +76,7 @@ fn etcd_stops_and_starts_with_its_data(bed: &Bed, way: Way) {
     assert!(etcd.pods().is_empty(), "no Pod is left");
     etcd.scale(3);
     assert_eq!(etcd.read("kept").as_deref(), Some("yes"));
+    gone_with_its_object(bed, &namespace);
 }
 
 fn etcd_is_upgraded_member_by_member(bed: &Bed, way: Way) {
@@ -100,6 +98,7 @@ fn etcd_is_upgraded_member_by_member(bed: &Bed, way: Way) {
     }
     let report = etcd.expect_kept(1000);
     bed.say(format!("{}: etcd: upgraded: {report}", way.name()));
+    gone_with_its_object(bed, &namespace);
 }
 
 fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
@@ -139,6 +138,7 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
     }
     let report = etcd.expect_kept(1000);
     bed.say(format!("{}: etcd: members lost: {report}", way.name()));
+    gone_with_its_object(bed, &namespace);
 }
 
 /// Deletes Pods, and waits until others are in their place.
@@ -194,4 +194,5 @@ fn etcd_with_an_image_that_does_not_start_is_set_back(bed: &Bed, way: Way) {
     etcd.change(&json!({"version": NEWEST}));
     etcd.until_settled(3);
     etcd.expect_kept(100);
+    gone_with_its_object(bed, &namespace);
 }
