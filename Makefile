@@ -105,6 +105,10 @@ e2e: image ## gatehouse as users deploy it, in a cluster with a node, and that c
 	cargo test --package testbed --test node -- $(FILTER)
 	cargo test --test e2e -- $(FILTER)
 
+.PHONY: e2e-long
+e2e-long: ## The same with what takes long
+	@$(MAKE) e2e FILTER='--include-ignored $(FILTER)'
+
 .PHONY: bench
 bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
 	cargo bench --bench transitions -- $(COUNT)

@@ -174,11 +174,28 @@ impl Bed {
     }
 
     fn kill_all(&self, pod: &str, words: &[&str]) {
+        // The first of them would take the others along.
+        self.processes(pod, words).iter().rev().for_each(|process| process::kill(*process));
+    }
+
+    /// The processes of a Pod of the gate whose command line begins with these words.
+    pub fn processes(&self, pod: &str, words: &[&str]) -> Vec<u32> {
         let pod = self.get(&format!("pod/{pod}"), NAMESPACE).expect("the Pod is there");
         let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), words);
         assert!(!processes.is_empty(), "{words:?} runs on this machine");
-        // The first of them would take the others along.
-        processes.iter().rev().for_each(|process| process::kill(*process));
+        processes
+    }
+
+    /// Has the operators of all replicas stand still, so that somebody else works; the gates go on.
+    pub fn stand_aside(&self) -> Aside {
+        self.until_whole();
+        let pods = self.pods();
+        let all = pods.iter().flat_map(|pod| self.processes(pod, &["gatehouse", "operate"]));
+        let aside = Aside(all.collect());
+        for process in &aside.0 {
+            process::freeze(*process);
+        }
+        aside
     }
 
     /// The API server's audit log.
@@ -199,6 +216,17 @@ pub fn start() -> Result<Bed, String> {
         }
     }
     Ok(Bed::new(cluster))
+}
+
+/// Operators that stand still. In the end each is replaced by a new one: what they had begun is long over.
+pub struct Aside(Vec<u32>);
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        for process in &self.0 {
+            process::kill(*process);
+        }
+    }
 }
 
 /// Who leads.

@@ -4,6 +4,8 @@
 //! the end, whatever the end is. With `KUBECONFIG` set it takes that cluster instead, whose nodes must have the
 //! images and run on this machine.
 //!
+//! What takes long is passed by, and listed as ignored; `make e2e-long` runs it, and all else.
+//!
 //! `make e2e FILTER=name` runs what matches; names begin with the way of deploying: `chart::a_rolling_restart…`.
 //! What a test needs, it deploys. When one fails, the logs of everything are left in `target/e2e/`.
 //! A missing part is an error that says what to run; nothing is skipped in silence.
@@ -62,7 +64,8 @@ fn main() -> ExitCode {
     };
     let trials = names().map(|(way, (name, test))| {
         let bed = Arc::clone(&bed);
-        Trial::test(title(way, name), move || finished(&bed, way, name, test))
+        let trial = Trial::test(title(way, name), move || finished(&bed, way, name, test));
+        trial.with_ignored_flag(is_long(name))
     });
     let outcome = libtest_mimic::run(&arguments, trials.collect());
     println!("measured:");
@@ -76,6 +79,11 @@ fn tests(way: Way) -> Vec<Test> {
         Way::Chart => [life::TESTS, life::IN_DEPTH, tdset::TESTS, etcd::TESTS, &[life::LAST]].concat(),
         Way::Kustomize => life::TESTS.to_vec(),
     }
+}
+
+/// Whether it is run only where it is asked for.
+fn is_long(name: &str) -> bool {
+    etcd::LONG.iter().any(|(long, _)| *long == name)
 }
 
 fn title(way: Way, name: &str) -> String {

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 /// The processes that run in the Pod of that uid and whose command line begins with these words, the program without
 /// its folder.
@@ -27,6 +28,37 @@ fn is_of(id: u32, uid: &str, words: &[&str]) -> bool {
 
 /// Ends it without a word.
 pub fn kill(id: u32) {
-    let sent = Command::new("kill").args(["-KILL", &id.to_string()]).status();
+    signal(id, "-KILL");
+}
+
+/// Has it stand still, as if its machine hung.
+pub fn freeze(id: u32) {
+    signal(id, "-STOP");
+}
+
+/// Has it go on.
+pub fn thaw(id: u32) {
+    signal(id, "-CONT");
+}
+
+fn signal(id: u32, signal: &str) {
+    let sent = Command::new("kill").args([signal, &id.to_string()]).status();
     assert!(sent.expect("kill runs").success(), "process {id} has ended before");
+}
+
+/// What a process has taken so far.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage {
+    pub cpu: Duration,
+    /// Bytes in memory.
+    pub resident: u64,
+}
+
+/// What a process has taken so far. Linux counts processor time in hundredths of a second, and memory in pages of 4 KiB
+/// (proc(5)).
+pub fn usage(id: u32) -> Usage {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).expect("it runs");
+    let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+    let fields: Vec<u64> = fields.split(' ').map(|field| field.trim().parse().unwrap_or_default()).collect();
+    Usage { cpu: Duration::from_millis((fields[11] + fields[12]) * 10), resident: fields[21] * 4096 }
 }

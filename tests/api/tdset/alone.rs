@@ -104,10 +104,11 @@ fn after_a_death_over_two_boundaries_it_writes_once() {
     let install = |cluster: &testbed::ControlPlane| Gate::install_with(cluster, &["--lease-duration", "3s"]);
     let (bed, _) = begin(Options::from_env().expect("sound options"), install);
     let namespace = bed.namespace();
-    let missed = json!([span("first", 8, 10, 4), span("second", 10, 7200, 7)]);
-    let fields = json!({"exceptions": missed, "resyncMinutes": 1440});
-    namespace.kubectl(&["create"]).input(tdset("shop", &fields)).ok();
+    namespace.kubectl(&["create"]).input(tdset("shop", &json!({"resyncMinutes": 1440}))).ok();
     namespace.until_created("deployment/shop");
+    let missed = json!([span("first", 15, 17, 4), span("second", 17, 7200, 7)]);
+    let patch = json!({"spec": {"exceptions": missed}}).to_string();
+    namespace.kubectl(&["patch", "tdset", "shop", "--type=merge", "--patch", &patch]).ok();
     let due: Timestamp = missed[1]["between"]["start"].as_str().expect("text").parse().expect("a time");
     namespace.until("tdset/shop", "{.status.upcoming[1].replicas}", "7");
     let before = namespace.get("deployment", "shop");

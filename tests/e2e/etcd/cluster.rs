@@ -1,7 +1,7 @@
 //! An EtcdCluster of a test's own, and clients that write to it all the while.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,8 @@ pub struct Etcd<'a> {
     cluster_id: Cell<Option<u64>>,
     /// Most members that have been asked for.
     most: Cell<usize>,
+    /// All members that ever were, by their identities.
+    seen: RefCell<BTreeSet<u64>>,
 }
 
 impl<'a> Etcd<'a> {
@@ -51,6 +53,7 @@ impl<'a> Etcd<'a> {
             writer: RefCell::default(),
             cluster_id: Cell::default(),
             most: Cell::new(replicas),
+            seen: RefCell::default(),
         }
     }
 
@@ -63,10 +66,15 @@ impl<'a> Etcd<'a> {
     /// Asks for so many members, and waits until they are there.
     #[track_caller]
     pub fn scale(&self, replicas: usize) {
-        self.most.set(self.most.get().max(replicas));
+        self.may_have(replicas);
         self.change(&json!({"replicas": replicas}));
         self.until_settled(replicas);
         self.most.set(replicas);
+    }
+
+    /// Up to so many members may be asked for from now on.
+    pub fn may_have(&self, replicas: usize) {
+        self.most.set(self.most.get().max(replicas));
     }
 
     /// The object.
@@ -124,6 +132,7 @@ impl<'a> Etcd<'a> {
         let learners = members.members.iter().filter(|member| member.is_learner).count();
         assert!(learners <= 1, "two learners: {members:?}");
         assert!(members.members.len() <= self.most.get() + 1, "too many members: {members:?}");
+        self.seen.borrow_mut().extend(members.members.iter().map(|member| member.id));
         Some(members)
     }
 
@@ -161,6 +170,20 @@ impl<'a> Etcd<'a> {
                 Err(format!("{voters} of {replicas} voters, {progressing}"))
             }
         })
+    }
+
+    /// Waits until all members run that version, as the status has it.
+    #[track_caller]
+    pub fn until_runs(&self, version: &str) {
+        self.until(|_| {
+            let status = &self.object()?["status"];
+            if status["version"] == version { Ok(()) } else { Err(format!("{} runs", status["version"])) }
+        });
+    }
+
+    /// All members that were found whenever it was looked, by their identities.
+    pub fn seen(&self) -> BTreeSet<u64> {
+        self.seen.borrow().clone()
     }
 
     /// Begins to write.

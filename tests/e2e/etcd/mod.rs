@@ -4,6 +4,9 @@ mod cluster;
 #[expect(dead_code, reason = "of what the tests of the client have, a part is needed")]
 #[path = "../../history/mod.rs"]
 mod history;
+mod kill;
+mod load;
+mod mortal;
 
 use std::time::Instant;
 
@@ -24,7 +27,16 @@ pub const TESTS: &[Test] = &[
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
+    (
+        "etcd_outlives_an_operator_that_dies_at_every_point",
+        kill::etcd_outlives_an_operator_that_dies_at_every_point,
+    ),
+    ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
 ];
+
+/// What takes long, and is run when it is asked for (`make e2e-long`).
+pub const LONG: &[Test] =
+    &[("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other)];
 
 const NEWEST: &str = "3.6.16";
 
@@ -88,10 +100,7 @@ fn etcd_is_upgraded_member_by_member(bed: &Bed, way: Way) {
     for version in ["3.5.33", "3.6.16", "3.7.3"] {
         let begun = Instant::now();
         etcd.change(&json!({"version": version}));
-        etcd.until(|_| {
-            let status = &etcd.object()?["status"];
-            if status["version"] == version { Ok(()) } else { Err(format!("{} runs", status["version"])) }
-        });
+        etcd.until_runs(version);
         etcd.until_settled(3);
         etcd.goes_on(100);
         bed.say(format!("{}: etcd: {version} after {:.1?}", way.name(), begun.elapsed()));
@@ -106,6 +115,7 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-loss");
     let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
     etcd.until_settled(3);
+    the_leader_hangs(&etcd, &namespace, bed, way);
     etcd.write();
     for ordinal in 0..3 {
         let pod = namespace.get(&format!("pod/main-{ordinal}")).expect("it is there");
@@ -139,6 +149,31 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
     let report = etcd.expect_kept(1000);
     bed.say(format!("{}: etcd: members lost: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
+}
+
+/// The leader stands still, connections and all, and later goes on as if nothing had been.
+fn the_leader_hangs(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: Way) {
+    etcd.write();
+    etcd.goes_on(100);
+    let leads =
+        || etcd.object().map(|object| object["status"]["leader"].as_str().unwrap_or_default().to_owned());
+    let leader = leads().expect("it is there");
+    let pod = namespace.get(&format!("pod/{leader}")).expect("it is there");
+    let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
+    assert!(!processes.is_empty(), "etcd runs on this machine");
+    for process in &processes {
+        process::freeze(*process);
+    }
+    etcd.until(|_| match leads()? {
+        now if now == leader || now.is_empty() => Err(format!("{now:?} leads")),
+        _ => Ok(()),
+    });
+    etcd.goes_on(100);
+    processes.into_iter().for_each(process::thaw);
+    etcd.until_settled(3);
+    etcd.goes_on(100);
+    let report = etcd.expect_kept(300);
+    bed.say(format!("{}: etcd: a leader that hangs: {report}", way.name()));
 }
 
 /// Deletes Pods, and waits until others are in their place.

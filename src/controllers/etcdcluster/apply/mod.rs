@@ -21,9 +21,9 @@ use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tracing::{debug, info, warn};
+use tracing::{info, warn};
 
-use super::effect::Effect;
+use super::effect::{Effect, Points};
 use super::observation::{Desired, Handle, Observation, Record};
 use super::observe::Sight;
 use super::{MANAGER, Operator};
@@ -33,6 +33,7 @@ use crate::controllers::outcome::{Class, Error};
 use crate::controllers::step::{Merge, Note, Step};
 use crate::etcd;
 use crate::runtime::call::{self, call};
+use crate::runtime::fail_point;
 pub use record::report;
 
 /// What a pass works with.
@@ -93,9 +94,8 @@ impl Failure {
 pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, Error> {
     for effect in effects {
         let points = effect.points();
-        point(points.before);
-        let done = hands.carry_out(effect).await;
-        point(points.after);
+        fail_point::reached(points.before);
+        let done = hands.carry_out(effect).await.and_then(|()| answered(points));
         let object = hands.cluster.name_any();
         let name = points.before.trim_end_matches(".before");
         match done {
@@ -117,9 +117,10 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
     Ok(Applied::Done)
 }
 
-/// Where a pass may be stopped, and traces hang.
-fn point(name: &'static str) {
-    debug!(point = name);
+/// What was done is done, and we hear of it.
+fn answered(points: Points) -> Result<(), Failure> {
+    fail_point::reached(points.after);
+    if fail_point::loses(points.after) { Err(Failure::refused("its answer was lost")) } else { Ok(()) }
 }
 
 impl<'a> Hands<'a> {

@@ -12,6 +12,7 @@ use crate::controllers::etcdcluster::observation::Record;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::outcome::Error;
 use crate::controllers::step::Step;
+use crate::runtime::fail_point;
 
 /// Writes what is remembered, with all else that is said.
 pub async fn write(hands: Hands<'_>, before: &Record) -> Result<(), Failure> {
@@ -40,7 +41,10 @@ async fn say(hands: Hands<'_>) -> Result<(), Failure> {
         "metadata": {"uid": hands.cluster.uid(), "resourceVersion": hands.cluster.resource_version()},
         "status": change,
     });
-    hands.perform(&Step::Status { manifest: Manifest { place, object }, manager: MANAGER }).await
+    fail_point::reached("status.before");
+    hands.perform(&Step::Status { manifest: Manifest { place, object }, manager: MANAGER }).await?;
+    fail_point::reached("status.after");
+    Ok(())
 }
 
 /// What has to be merged into `before` to make it `after` (RFC 7386); nothing where they are the same. Neither has a

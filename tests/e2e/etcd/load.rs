@@ -1,0 +1,137 @@
+//! Much at once: a spec that changes all the time, and many clusters.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::cluster::{Etcd, NAME, condition};
+use super::{NEWEST, gone_with_its_object};
+use crate::cluster::{Bed, Namespace};
+use crate::kubectl::within;
+use crate::process;
+use crate::release::Way;
+
+/// Someone who cannot decide: another count each second, for a minute, and then 3.
+pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-hurry");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    etcd.write();
+    etcd.may_have(7);
+    for second in 0_u64..60 {
+        let next = Instant::now() + Duration::from_secs(1);
+        // Each of 1 to 7, and never the same twice.
+        let count = format!("--replicas={}", 1 + second * 3 % 7);
+        namespace.kubectl(&["scale", "etcdcluster", NAME, &count]).ok();
+        while Instant::now() < next {
+            etcd.members(); // never two learners, never too many
+        }
+    }
+    let begun = Instant::now();
+    etcd.change(&json!({"replicas": 3}));
+    etcd.until_settled(3);
+    etcd.goes_on(100);
+    bed.say(format!(
+        "{}: etcd: 3 members after a minute of other wishes: {:.1?}",
+        way.name(),
+        begun.elapsed()
+    ));
+    let report = etcd.expect_kept(1000);
+    bed.say(format!("{}: etcd: asked for another count every second: {report}", way.name()));
+    gone_with_its_object(bed, &namespace);
+}
+
+/// Clusters that one operator works.
+const MANY: usize = 100;
+/// How many of them are changed, for figures.
+const CHANGED: usize = 20;
+/// How long the operator is watched at rest.
+const REST: Duration = Duration::from_mins(1);
+
+pub fn a_cluster_that_hangs_holds_up_no_other(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-many");
+    let begun = Instant::now();
+    let clusters: Vec<_> = (0..MANY).map(|number| small(&format!("one-{number}"))).collect();
+    namespace
+        .kubectl(&["apply"])
+        .input(json!({"apiVersion": "v1", "kind": "List", "items": clusters}).to_string())
+        .ok();
+    within(Duration::from_mins(20), || settled(bed, &namespace));
+    bed.say(format!("{}: {MANY} clusters after {:.1?}", way.name(), begun.elapsed()));
+    figures(bed, way, "at rest");
+    let calm = changes(&namespace, true);
+    let pod = namespace.get("pod/one-0-0").expect("it is there");
+    let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
+    assert!(!processes.is_empty(), "etcd runs on this machine");
+    for process in &processes {
+        process::freeze(*process);
+    }
+    within(Duration::from_mins(3), || {
+        let lost = condition(&namespace.get("etcdcluster/one-0")?, "QuorumLost");
+        if lost["status"] == "True" { Ok(()) } else { Err(format!("{lost}")) }
+    });
+    figures(bed, way, "one of them hangs");
+    let hung = changes(&namespace, false);
+    processes.into_iter().for_each(process::thaw);
+    for (what, taken) in [("all answer", calm), ("one hangs", hung)] {
+        let (median, longest) = (taken[taken.len() / 2], taken[taken.len() - 1]);
+        bed.say(format!(
+            "{}: a change is seen to after {median:.1?}, {longest:.1?} at most: {what}",
+            way.name()
+        ));
+    }
+    namespace.kubectl(&["delete", "etcdclusters", "--all", "--timeout=5m"]).ok();
+}
+
+/// A cluster of one member that leaves nothing behind.
+fn small(name: &str) -> Value {
+    json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
+        "spec": {"replicas": 1, "version": NEWEST, "tls": {"mode": "Disabled"},
+            "storage": {"medium": "Memory", "size": "64Mi"}, "options": {"quotaBackendBytes": "32Mi"}}})
+}
+
+fn settled(bed: &Bed, namespace: &Namespace<'_>) -> Result<(), String> {
+    let clusters = bed.list("etcdclusters", &namespace.name);
+    let is_settled = |cluster: &&Value| condition(cluster, "Progressing")["reason"] == "Settled";
+    match clusters.iter().filter(is_settled).count() {
+        MANY => Ok(()),
+        count => Err(format!("{count} of {MANY} are settled")),
+    }
+}
+
+/// How long it took until the status followed each of some changes, the shortest first.
+fn changes(namespace: &Namespace<'_>, pause: bool) -> Vec<Duration> {
+    let patch = format!("--patch={}", json!({"spec": {"paused": pause}}));
+    let wanted = if pause { "True" } else { "False" };
+    let mut taken: Vec<_> = (1..=CHANGED)
+        .map(|number| {
+            let name = format!("one-{number}");
+            let begun = Instant::now();
+            namespace.kubectl(&["patch", "etcdcluster", &name, "--type=merge", &patch]).ok();
+            within(Duration::from_mins(2), || {
+                let paused = condition(&namespace.get(&format!("etcdcluster/{name}"))?, "Paused");
+                if paused["status"] == wanted { Ok(()) } else { Err(format!("{paused}")) }
+            });
+            begun.elapsed()
+        })
+        .collect();
+    taken.sort_unstable();
+    taken
+}
+
+/// Tells what the operator's process takes while nobody asks for anything.
+fn figures(bed: &Bed, way: Way, when: &str) {
+    let leader = bed.until_led();
+    let process = bed.processes(&leader.pod, &["gatehouse", "operate"])[0];
+    let before = process::usage(process);
+    std::thread::park_timeout(REST); // the measurement's own length
+    let after = process::usage(process);
+    let share = after.cpu.saturating_sub(before.cpu).as_secs_f64() / REST.as_secs_f64() * 100.0;
+    let megabytes = after.resident >> 20;
+    bed.say(format!(
+        "{}: the operator of {MANY} clusters, {when}: {megabytes} MiB, {share:.1} % of a core",
+        way.name()
+    ));
+}
