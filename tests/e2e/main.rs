@@ -39,20 +39,39 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use cluster::Bed;
 use release::Way;
 
-/// A test and its name. It runs alone.
+/// A test and its name.
 type Test = (&'static str, fn(&Bed, Way));
+
+/// Tests of one way of deploying, and how many of them may run side by side.
+struct Batch {
+    way: Way,
+    tests: Vec<Test>,
+    threads: usize,
+}
+
+/// One after the other. What hangs on the way of deploying is run for each, all else for one; what changes what is
+/// deployed runs alone.
+fn batches() -> [Batch; 4] {
+    let batch = |way, tests: &[&[Test]], threads| Batch { way, tests: tests.concat(), threads };
+    [
+        batch(Way::Chart, &[life::TESTS, life::IN_DEPTH, tdset::TESTS], 1),
+        batch(Way::Chart, &[etcd::TESTS], 3),
+        batch(Way::Chart, &[etcd::LONG, &[life::LAST]], 1),
+        batch(Way::Kustomize, &[life::TESTS], 1),
+    ]
+}
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 fn main() -> ExitCode {
-    let mut arguments = Arguments::from_args();
-    // One cluster, and what is deployed in it, is what all tests are about.
-    arguments.test_threads = Some(1);
-    let names = || Way::ALL.into_iter().flat_map(|way| tests(way).into_iter().map(move |test| (way, test)));
+    let arguments = Arguments::from_args();
+    let batches = batches().map(|batch| wanted(&arguments, batch));
     if arguments.list {
-        let trials = names().map(|(way, (name, _))| Trial::test(title(way, name), || Ok(())));
+        let titles =
+            batches.iter().flat_map(|batch| batch.tests.iter().map(|(name, _)| title(batch.way, name)));
+        let trials = titles.map(|title| Trial::test(title, || Ok(())));
         libtest_mimic::run(&arguments, trials.collect()).exit();
     }
     let bed = match cluster::start() {
@@ -62,23 +81,27 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let trials = names().map(|(way, (name, test))| {
-        let bed = Arc::clone(&bed);
-        let trial = Trial::test(title(way, name), move || finished(&bed, way, name, test));
-        trial.with_ignored_flag(is_long(name))
-    });
-    let outcome = libtest_mimic::run(&arguments, trials.collect());
+    let mut failed = false;
+    for Batch { way, tests, threads } in batches.into_iter().filter(|batch| !batch.tests.is_empty()) {
+        let trials = tests.into_iter().map(|(name, test)| {
+            let bed = Arc::clone(&bed);
+            let trial = Trial::test(title(way, name), move || finished(&bed, way, name, test));
+            trial.with_ignored_flag(is_long(name))
+        });
+        let arguments = Arguments { test_threads: Some(threads), ..arguments.clone() };
+        failed |= libtest_mimic::run(&arguments, trials.collect()).has_failed();
+    }
     println!("measured:");
     bed.figures.lock().unwrap().iter().for_each(|figure| println!("  {figure}"));
-    if outcome.has_failed() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What hangs on the way of deploying is run for each of them, all else for one.
-fn tests(way: Way) -> Vec<Test> {
-    match way {
-        Way::Chart => [life::TESTS, life::IN_DEPTH, tdset::TESTS, etcd::TESTS, &[life::LAST]].concat(),
-        Way::Kustomize => life::TESTS.to_vec(),
-    }
+/// What this run asks for of a batch.
+fn wanted(arguments: &Arguments, batch: Batch) -> Batch {
+    let Batch { way, mut tests, threads } = batch;
+    let filter = arguments.filter.as_deref().unwrap_or_default();
+    tests.retain(|(name, _)| title(way, name).contains(filter));
+    Batch { way, tests, threads }
 }
 
 /// Whether it is run only where it is asked for.

@@ -19,8 +19,6 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Self; 2] = [Self::Chart, Self::Kustomize];
-
     pub const fn name(self) -> &'static str {
         match self {
             Self::Chart => "chart",

@@ -18,6 +18,7 @@ use crate::process;
 use crate::release::Way;
 use cluster::{Etcd, condition};
 
+/// Each has a namespace of its own, and none changes what is deployed.
 pub const TESTS: &[Test] = &[
     ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
@@ -27,16 +28,17 @@ pub const TESTS: &[Test] = &[
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
-    (
-        "etcd_outlives_an_operator_that_dies_at_every_point",
-        kill::etcd_outlives_an_operator_that_dies_at_every_point,
-    ),
     ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
 ];
 
 /// What takes long, and is run when it is asked for (`make e2e-long`).
-pub const LONG: &[Test] =
-    &[("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other)];
+pub const LONG: &[Test] = &[
+    (
+        "etcd_outlives_an_operator_that_dies_at_every_point",
+        kill::etcd_outlives_an_operator_that_dies_at_every_point,
+    ),
+    ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
+];
 
 const NEWEST: &str = "3.6.16";
 
