@@ -22,6 +22,8 @@ const IMAGES: [&str; 5] = ["busybox", "etcd-3.5.9", "etcd-3.5.33", "etcd-3.6.16"
 pub struct Bed {
     pub cluster: ControlPlane,
     deployed: Mutex<Option<Way>>,
+    /// Held by whoever deploys: tests that run side by side may all have to.
+    deploying: Mutex<()>,
     /// Lines of the audit log that are about an installation before this one.
     earlier: Mutex<usize>,
     /// What is worth telling whoever runs the tests, at the end.
@@ -30,7 +32,13 @@ pub struct Bed {
 
 impl Bed {
     pub fn new(cluster: ControlPlane) -> Self {
-        Self { cluster, deployed: Mutex::new(None), earlier: Mutex::new(0), figures: Mutex::default() }
+        Self {
+            cluster,
+            deployed: Mutex::default(),
+            deploying: Mutex::default(),
+            earlier: Mutex::new(0),
+            figures: Mutex::default(),
+        }
     }
 
     /// kubectl with these words, as the administrator.
@@ -100,6 +108,7 @@ impl Bed {
 
     /// Deploys gatehouse that way unless it is.
     pub fn deployed(&self, way: Way) {
+        let _one_at_a_time = self.deploying.lock().unwrap();
         let is_there = *self.deployed.lock().unwrap() == Some(way);
         if !is_there {
             self.deploy(way);

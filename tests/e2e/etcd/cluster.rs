@@ -17,6 +17,9 @@ use crate::cluster::Namespace;
 /// How long a cluster may take to be as it is asked for.
 const PATIENCE: Duration = Duration::from_mins(4);
 
+/// How long a call may take, to a member that hangs too.
+const CALL: Duration = Duration::from_secs(2);
+
 /// The only one of its namespace.
 pub const NAME: &str = "main";
 
@@ -91,11 +94,14 @@ impl<'a> Etcd<'a> {
         pods.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect()
     }
 
-    /// Clients of the members that vote.
+    /// Clients of the members that vote and are ready: those that clients of the Service get.
     pub fn voters(&self) -> Vec<Client> {
         let _inside = self.runtime.enter();
         let pods = self.pods();
-        let voting = pods.iter().filter(|pod| pod["metadata"]["labels"]["gatehouse.dev/role"] == "voter");
+        let voting = pods.iter().filter(|pod| {
+            pod["metadata"]["labels"]["gatehouse.dev/role"] == "voter"
+                && pod["status"]["containerStatuses"][0]["ready"] == true
+        });
         let mut clients = self.clients.borrow_mut();
         voting
             .filter_map(|pod| {
@@ -110,13 +116,14 @@ impl<'a> Etcd<'a> {
     /// A client of the member in that Pod, as the Secret for clients allows.
     fn client(&self, pod: &str, address: IpAddr) -> Client {
         let host = format!("{pod}.{NAME}.{}.svc:2379", self.namespace.name);
+        let limits = Limits { read: CALL, change: CALL, ..Limits::default() };
         let Ok(secret) = self.namespace.get(&format!("secret/{NAME}-client-tls")) else {
-            return Client::at(address, &format!("http://{host}"), None, Limits::default()).expect("a URL");
+            return Client::at(address, &format!("http://{host}"), None, limits).expect("a URL");
         };
         let part = |key: &str| BASE64.decode(secret["data"][key].as_str().expect("a key")).expect("base64");
         let identity = (part("tls.crt"), part("tls.key"));
         let tls = Tls::from_pem(&part("ca.crt"), Some((&identity.0, &identity.1))).expect("certificates");
-        Client::at(address, &format!("https://{host}"), Some(&tls), Limits::default()).expect("a URL")
+        Client::at(address, &format!("https://{host}"), Some(&tls), limits).expect("a URL")
     }
 
     /// What etcd says of its members, where a majority answers; each time it is looked at whether that may be so.
