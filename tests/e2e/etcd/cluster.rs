@@ -30,6 +30,8 @@ pub struct Etcd<'a> {
     /// Clients by address: one connection each.
     clients: RefCell<HashMap<String, Client>>,
     writer: RefCell<Option<Writer>>,
+    /// Writers so far. Each has keys of its own: its history begins with it.
+    writers: Cell<u32>,
     cluster_id: Cell<Option<u64>>,
     /// Most members that have been asked for.
     most: Cell<usize>,
@@ -54,6 +56,7 @@ impl<'a> Etcd<'a> {
             runtime: runtime.unwrap(),
             clients: RefCell::default(),
             writer: RefCell::default(),
+            writers: Cell::default(),
             cluster_id: Cell::default(),
             most: Cell::new(replicas),
             seen: RefCell::default(),
@@ -195,8 +198,9 @@ impl<'a> Etcd<'a> {
 
     /// Begins to write.
     pub fn write(&self) {
-        let voters = self.voters();
-        let writer = self.runtime.block_on(Writer::start("history", voters));
+        self.writers.set(self.writers.get() + 1);
+        let prefix = format!("history-{}", self.writers.get());
+        let writer = self.runtime.block_on(Writer::start(&prefix, self.voters()));
         *self.writer.borrow_mut() = Some(writer);
     }
 
