@@ -184,12 +184,12 @@ impl Bed {
 
     fn kill_all(&self, pod: &str, words: &[&str]) {
         // The first of them would take the others along.
-        self.processes(pod, words).iter().rev().for_each(|process| process::kill(*process));
+        self.processes(NAMESPACE, pod, words).iter().rev().for_each(|process| process::kill(*process));
     }
 
-    /// The processes of a Pod of the gate whose command line begins with these words.
-    pub fn processes(&self, pod: &str, words: &[&str]) -> Vec<u32> {
-        let pod = self.get(&format!("pod/{pod}"), NAMESPACE).expect("the Pod is there");
+    /// The processes of a Pod whose command line begins with these words.
+    pub fn processes(&self, namespace: &str, pod: &str, words: &[&str]) -> Vec<u32> {
+        let pod = self.get(&format!("pod/{pod}"), namespace).expect("the Pod is there");
         let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), words);
         assert!(!processes.is_empty(), "{words:?} runs on this machine");
         processes
@@ -199,7 +199,7 @@ impl Bed {
     pub fn stand_aside(&self) -> Aside {
         self.until_whole();
         let pods = self.pods();
-        let all = pods.iter().flat_map(|pod| self.processes(pod, &["gatehouse", "operate"]));
+        let all = pods.iter().flat_map(|pod| self.processes(NAMESPACE, pod, &["gatehouse", "operate"]));
         let aside = Aside(all.collect());
         for process in &aside.0 {
             process::freeze(*process);
@@ -268,5 +268,9 @@ impl Namespace<'_> {
     /// An object, where it is there.
     pub fn get(&self, object: &str) -> Result<Value, String> {
         self.bed.get(object, &self.name)
+    }
+    /// The processes of etcd in a Pod.
+    pub fn members(&self, pod: &str) -> Vec<u32> {
+        self.bed.processes(&self.name, pod, &["etcd"])
     }
 }

@@ -9,7 +9,7 @@ use super::{NEWEST, gone_with_its_object};
 use crate::cluster::{Bed, Namespace};
 use crate::kubectl::within;
 use crate::process;
-use crate::release::Way;
+use crate::release::{NAMESPACE, Way};
 
 /// Someone who cannot decide: another count each second, for a minute, and then 3.
 pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
@@ -62,9 +62,7 @@ pub fn a_cluster_that_hangs_holds_up_no_other(bed: &Bed, way: Way) {
     bed.say(format!("{}: {MANY} clusters after {:.1?}", way.name(), begun.elapsed()));
     figures(bed, way, "at rest");
     let calm = changes(&namespace, true);
-    let pod = namespace.get("pod/one-0-0").expect("it is there");
-    let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
-    assert!(!processes.is_empty(), "etcd runs on this machine");
+    let processes = namespace.members("one-0-0");
     for process in &processes {
         process::freeze(*process);
     }
@@ -124,7 +122,7 @@ fn changes(namespace: &Namespace<'_>, pause: bool) -> Vec<Duration> {
 /// Tells what the operator's process takes while nobody asks for anything.
 fn figures(bed: &Bed, way: Way, when: &str) {
     let leader = bed.until_led();
-    let process = bed.processes(&leader.pod, &["gatehouse", "operate"])[0];
+    let process = bed.processes(NAMESPACE, &leader.pod, &["gatehouse", "operate"])[0];
     let before = process::usage(process);
     std::thread::park_timeout(REST); // the measurement's own length
     let after = process::usage(process);

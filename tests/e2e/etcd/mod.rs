@@ -120,10 +120,7 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
     the_leader_hangs(&etcd, &namespace, bed, way);
     etcd.write();
     for ordinal in 0..3 {
-        let pod = namespace.get(&format!("pod/main-{ordinal}")).expect("it is there");
-        let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
-        assert!(!processes.is_empty(), "etcd runs on this machine");
-        processes.into_iter().for_each(process::kill);
+        namespace.members(&format!("main-{ordinal}")).into_iter().for_each(process::kill);
         etcd.until_settled(3);
         etcd.goes_on(50);
     }
@@ -160,9 +157,7 @@ fn the_leader_hangs(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: 
     let leads =
         || etcd.object().map(|object| object["status"]["leader"].as_str().unwrap_or_default().to_owned());
     let leader = leads().expect("it is there");
-    let pod = namespace.get(&format!("pod/{leader}")).expect("it is there");
-    let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
-    assert!(!processes.is_empty(), "etcd runs on this machine");
+    let processes = namespace.members(&leader);
     for process in &processes {
         process::freeze(*process);
     }
@@ -199,8 +194,7 @@ fn member_id(etcd: &Etcd<'_>, ordinal: u32) -> u64 {
 
 /// Takes away what is on the volume of a member, and kills it, as a broken disk would.
 fn wipe(namespace: &Namespace<'_>, ordinal: u32) {
-    let pod = namespace.get(&format!("pod/main-{ordinal}")).expect("it is there");
-    let processes = process::of_pod(pod["metadata"]["uid"].as_str().unwrap(), &["etcd"]);
+    let processes = namespace.members(&format!("main-{ordinal}"));
     for id in &processes {
         let volume = std::path::PathBuf::from(format!("/proc/{id}/root/var/lib/etcd"));
         for entry in std::fs::read_dir(&volume).expect("its volume").map(Result::unwrap) {
@@ -209,7 +203,6 @@ fn wipe(namespace: &Namespace<'_>, ordinal: u32) {
                 .expect("it goes");
         }
     }
-    assert!(!processes.is_empty(), "etcd runs on this machine");
     processes.into_iter().for_each(process::kill);
 }
 

@@ -33,6 +33,7 @@ struct Shared {
     namespace: String,
     kubeconfig: PathBuf,
     folder: PathBuf,
+    /// The fate of now, and the so-many-th that is.
     fate: Mutex<(Fate, usize)>,
     running: Mutex<Option<Child>>,
     ends: AtomicBool,
@@ -60,12 +61,13 @@ impl Mortal {
         let mut now = self.shared.fate.lock().unwrap();
         *now = (fate, now.1 + 1);
         drop(now);
-        self.shared.kill(); // whoever runs has been told the fate before
+        self.shared.kill(); // whoever runs meets the one before
     }
 
     /// The points at which that has come about.
     pub fn met(&self) -> Vec<String> {
-        let text = fs::read_to_string(self.shared.points()).unwrap_or_default();
+        let (_, number) = *self.shared.fate.lock().unwrap();
+        let text = fs::read_to_string(self.shared.points(number)).unwrap_or_default();
         text.lines().map(str::to_owned).collect()
     }
 }
@@ -80,8 +82,8 @@ impl Drop for Mortal {
 }
 
 impl Shared {
-    fn points(&self) -> PathBuf {
-        self.folder.join(format!("points-{}", self.fate.lock().unwrap().1))
+    fn points(&self, number: usize) -> PathBuf {
+        self.folder.join(format!("points-{number}"))
     }
 
     fn kill(&self) {
@@ -91,32 +93,33 @@ impl Shared {
     }
 
     fn keep_running(&self) {
-        for number in 0.. {
+        for life in 0.. {
             if self.ends.load(Ordering::Relaxed) {
                 return;
             }
-            self.live(number);
+            self.live(life);
         }
     }
 
     /// The life of one process. Each has a lease of its own: it has nobody to wait for.
-    fn live(&self, number: usize) {
-        let fate = self.fate.lock().unwrap().0;
+    fn live(&self, life: usize) {
+        let (fate, number) = *self.fate.lock().unwrap();
         let word = if fate == Fate::Dies { "kill" } else { "lose" };
         let log = fs::File::options().create(true).append(true).open(self.folder.join("log"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
         command
             .args(["operate", "--namespace", &self.namespace, "--watch-namespaces", &self.namespace])
-            .args(["--lease", &format!("mortal-{number}")])
+            .args(["--lease", &format!("mortal-{life}")])
             .env("KUBECONFIG", &self.kubeconfig)
-            .env("GATEHOUSE_FAIL_POINTS", format!("{word}:{}", self.points().display()))
+            .env("GATEHOUSE_FAIL_POINTS", format!("{word}:{}", self.points(number).display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log.expect("a log"));
         let mut process = command.spawn().expect("it starts");
         let (told, said) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         *self.running.lock().unwrap() = Some(process);
-        if self.ends.load(Ordering::Relaxed) {
+        // Nobody could kill it before that.
+        if self.ends.load(Ordering::Relaxed) || *self.fate.lock().unwrap() != (fate, number) {
             self.kill();
         }
         lets_it_work(told, said);
