@@ -11,6 +11,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
 };
+use rustls::crypto::aws_lc_rs::sign::any_supported_type;
+use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use time::OffsetDateTime;
 
@@ -281,11 +283,12 @@ const fn purpose(usage: Usage) -> ExtendedKeyUsagePurpose {
     }
 }
 
-/// Whether this private key, as PEM, is that of the certificate.
+/// Whether this private key, as PEM of any usual form, is that of the certificate.
 #[must_use]
 pub fn is_pair(key: &[u8], certificate: &Certificate) -> bool {
-    let key = KeyPair::from_pem(&String::from_utf8_lossy(key));
-    key.is_ok_and(|key| certificate.has_public_key(&key.subject_public_key_info()))
+    let Ok(key) = PrivateKeyDer::from_pem_slice(key) else { return false };
+    let Ok(key) = any_supported_type(&key) else { return false };
+    key.public_key().is_some_and(|key| certificate.has_public_key(&key))
 }
 
 fn common_name(name: &str) -> DistinguishedName {

@@ -6,8 +6,10 @@ use gatehouse::api::etcdcluster::v1::{EtcdCluster, TlsMode, TlsSecrets};
 use gatehouse::certs::certificate::Certificate;
 use gatehouse::certs::mint::Usage;
 use gatehouse::certs::verify::is_taken;
-use gatehouse::controllers::etcdcluster::certificates::ensure;
+use gatehouse::controllers::etcdcluster::certificates::{Standing, ensure};
+use gatehouse::controllers::etcdcluster::desired::desired;
 use gatehouse::controllers::etcdcluster::observation::Certificates;
+use gatehouse::controllers::etcdcluster::resources::names;
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
@@ -20,7 +22,10 @@ use crate::support::{Bed, Namespace};
 pub const TESTS: &[Test] = &[
     ("what_is_missing_is_made_and_then_left_alone", what_is_missing_is_made_and_then_left_alone),
     ("leaves_are_renewed_and_their_authority_is_not", leaves_are_renewed_and_their_authority_is_not),
-    ("a_lost_authority_stays_trusted", a_lost_authority_stays_trusted),
+    (
+        "an_authority_that_is_taken_away_is_followed_member_by_member",
+        an_authority_that_is_taken_away_is_followed_member_by_member,
+    ),
     ("two_operators_end_up_with_one_authority", two_operators_end_up_with_one_authority),
     ("secrets_of_others_are_never_touched", secrets_of_others_are_never_touched),
     ("where_work_rests_nothing_is_made", where_work_rests_nothing_is_made),
@@ -52,13 +57,48 @@ impl<'a> Place<'a> {
         Self { namespace, direct, cluster }
     }
 
-    fn ensure(&self, now: Timestamp) -> (Certificates, Option<String>) {
+    fn standing(&self, now: Timestamp) -> Standing {
         self.direct.with(async |client| ensure(&client, &self.cluster, now).await)
+    }
+
+    fn ensure(&self, now: Timestamp) -> (Certificates, Option<String>) {
+        let Standing { state, words, .. } = self.standing(now);
+        (state, words)
     }
 
     #[track_caller]
     fn is_valid(&self, now: Timestamp) {
         assert_eq!(self.ensure(now), (Certificates::Valid, None));
+    }
+
+    /// Makes the pod of a member as it is made while the certificates are as they were found; one that is there goes.
+    fn restart(&self, member: &str, standing: &Standing) {
+        let path = format!("/api/v1/namespaces/{}/pods", self.namespace.name);
+        let gone = self.direct.one(Call {
+            method: "DELETE",
+            path: format!("{path}/{member}"),
+            body: json!({"gracePeriodSeconds": 0}),
+        });
+        assert!(gone.is_ok() || gone.is_err_and(|refusal| refusal.code == 404));
+        let template = names::template_text(&desired(&self.cluster, true, standing.trust).template);
+        let body = json!({
+            "apiVersion": "v1", "kind": "Pod",
+            "metadata": {"name": member, "annotations": {names::TEMPLATE: template}},
+            "spec": {"containers": [{"name": "etcd", "image": "etcd"}]},
+        });
+        self.direct.one(Call { method: "POST", path, body }).unwrap();
+    }
+
+    /// Whom each Secret of a leaf has trusted, and whether the authority of now has signed all.
+    fn overlap(&self, now: Timestamp) -> (Vec<usize>, bool) {
+        let [authority, leaves @ ..] = self.secrets().try_into().expect("four Secrets");
+        let leaves: [Secret; 3] = leaves;
+        let signs = certificates(&authority, "ca.crt");
+        let counts = leaves.iter().map(|leaf| certificates(leaf, "ca.crt").len()).collect();
+        let all_signed = leaves
+            .iter()
+            .all(|leaf| is_taken(&certificates(leaf, "tls.crt")[0], &signs, &[Usage::Client], &[], now));
+        (counts, all_signed)
     }
 
     fn path(&self, name: &str) -> String {
@@ -147,24 +187,41 @@ fn leaves_are_renewed_and_their_authority_is_not(bed: &Bed) {
     assert!(place.is_of_one_piece(days(250)));
 }
 
-fn a_lost_authority_stays_trusted(bed: &Bed) {
+fn an_authority_that_is_taken_away_is_followed_member_by_member(bed: &Bed) {
     let place = Place::new(bed);
-    place.is_valid(days(0));
+    let before = place.standing(days(0));
     let made = place.secrets();
-    place.delete("c-ca");
-    let (state, words) = place.ensure(days(1));
-    assert_eq!(state, Certificates::Valid);
-    assert!(words.unwrap().contains("have to start"));
-    let after = place.secrets();
-    for (after, made) in after[1..].iter().zip(&made[1..]) {
-        assert_eq!(certificates(after, "tls.crt"), certificates(made, "tls.crt"), "what members take");
-        assert_eq!(certificates(after, "ca.crt").len(), 2);
+    for member in ["c-0", "c-1", "c-2"] {
+        place.restart(member, &before);
     }
-    assert_eq!(place.ensure(days(250)).0, Certificates::Valid);
-    assert!(place.is_of_one_piece(days(250)));
-    place.is_valid(days(251));
-    assert_eq!(certificates(&place.secret("c-peer-tls"), "ca.crt").len(), 1);
-    assert!(place.is_of_one_piece(days(251)));
+    assert_eq!(place.standing(days(0)), before);
+
+    place.delete("c-ca");
+    let both = place.standing(days(1));
+    assert_eq!(both.state, Certificates::Valid);
+    assert!(both.words.as_ref().unwrap().contains("each member is restarted"));
+    assert_ne!(both.trust, before.trust, "pods are made of something else");
+    assert_eq!(place.overlap(days(1)), (vec![2; 3], false));
+    for member in ["c-2", "c-1"] {
+        place.restart(member, &both);
+        assert_eq!(place.standing(days(2)), both, "one member does not know it yet");
+    }
+    for (leaf, made) in place.secrets()[1..].iter().zip(&made[1..]) {
+        assert_eq!(certificates(leaf, "tls.crt"), certificates(made, "tls.crt"), "what members take");
+    }
+
+    place.restart("c-0", &both);
+    assert_eq!(place.standing(days(1)), both, "clients have had no time to read it");
+    let signed = place.standing(days(2));
+    assert_eq!((signed.state, signed.trust), (Certificates::Valid, both.trust), "nobody has to start again");
+    assert!(signed.words.unwrap().contains("for a day"));
+    assert_eq!(place.overlap(days(2)), (vec![2; 3], true));
+    assert!(place.is_of_one_piece(days(2)));
+
+    let after = place.standing(days(3));
+    assert_eq!((after.state, after.words), (Certificates::Valid, None));
+    assert!(![before.trust, both.trust].contains(&after.trust), "members forget it at their next start");
+    assert_eq!(place.overlap(days(3)), (vec![1; 3], true));
 }
 
 fn two_operators_end_up_with_one_authority(bed: &Bed) {
@@ -173,7 +230,8 @@ fn two_operators_end_up_with_one_authority(bed: &Bed) {
     let said = place
         .direct
         .with(async |client| join_all((0..2).map(|_| ensure(&client, &place.cluster, now))).await);
-    assert!(said.iter().all(|said| *said == (Certificates::Valid, None)), "{said:?}");
+    assert!(said.iter().all(|said| (said.state, &said.words) == (Certificates::Valid, &None)), "{said:?}");
+    assert_eq!(said[0], said[1]);
     assert!(place.is_of_one_piece(now));
 }
 
@@ -236,7 +294,7 @@ fn secrets_that_the_spec_names_are_looked_at(bed: &Bed) {
     said(Certificates::Missing, "theirs is missing");
     let theirs = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "theirs"}, "data": {}});
     place.create(&theirs);
-    said(Certificates::Missing, "theirs has no certificate in tls.crt");
+    said(Certificates::Unfit, "theirs has no certificate in ca.crt");
     place.delete("theirs");
     place.create(&json!({
         "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "theirs"}, "data": made[3].data,

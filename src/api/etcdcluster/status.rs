@@ -96,6 +96,8 @@ pub mod reason {
     pub const TLS_DISABLED: &str = "TLSDisabled";
     /// CertificatesReady: a Secret is missing or cannot be read.
     pub const SECRET_UNREADABLE: &str = "SecretUnreadable";
+    /// CertificatesReady: members, or gatehouse, would not take what a Secret holds.
+    pub const CERTIFICATE_INVALID: &str = "CertificateInvalid";
     /// CertificatesReady: a certificate has expired or soon will.
     pub const CERTIFICATE_EXPIRING: &str = "CertificateExpiring";
 

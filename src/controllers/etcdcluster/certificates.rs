@@ -1,26 +1,31 @@
 //! The certificates of a cluster: kept in Secrets of its own, or found in those that the spec names.
 //!
 //! Guarantees: an authority that can be read is never replaced; the authority is stored before anything that it has
-//! signed; every write is conditional on what was read, so that two operators end up with one authority; Secrets that
-//! are not the cluster's are read at most. No key is ever logged.
-//! Never: restarts a pod. Etcd reads a leaf again for each connection, and trusts what it read when it started.
+//! signed, and another one signs nothing before every member trusts it, see [`decision`]; every write is conditional on
+//! what was read, so that two operators end up with one authority; Secrets that are not the cluster's are read at most.
+//! No key is ever logged.
+//! Assumes: a pod that is made anew mounts its Secrets as they are by then.
+//! Never: restarts a pod. Etcd reads a leaf again for each connection, and trusts what it read when it started: whom that
+//! is to be is told in [`Standing::trust`], which is part of what pods are made from.
 
 pub mod decision;
+mod named;
 mod store;
 
 use futures::future::join_all;
 use jiff::Timestamp;
 use kube::{Client, ResourceExt as _};
 
+use super::desired;
 use super::observation::Certificates;
-use super::resources::certificates::{self as resources, Leaf};
-use super::resources::secrets::{self, Secrets};
+use super::resources::certificates::{self as resources, Leaf, Trust};
+use super::resources::secrets;
 use crate::api::etcdcluster::v1::{EtcdCluster, TlsMode};
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{self, Authority, Name};
 use crate::certs::rotate;
 use crate::runtime::call;
-use decision::{AuthorityStep, Fault, LeafStep, Pair};
+use decision::{Authorities, AuthorityStep, LeafStep, Pair};
 use store::{Slot, Store};
 
 /// After so many lost races something else is wrong.
@@ -30,8 +35,8 @@ const ATTEMPTS: usize = 4;
 #[derive(Debug, thiserror::Error)]
 enum Problem {
     /// A call to the API server failed.
-    #[error("failed to {verb} secret {secret}: {source}")]
-    Call { verb: &'static str, secret: String, source: call::Error },
+    #[error("failed to {verb} {object}: {source}")]
+    Call { verb: &'static str, object: String, source: call::Error },
     /// A certificate could not be made.
     #[error(transparent)]
     Mint(#[from] mint::Error),
@@ -46,7 +51,7 @@ enum Problem {
     Missing(String),
     /// There is no use in it.
     #[error("secret {0} {1}")]
-    Unusable(String, &'static str),
+    Unusable(String, String),
     /// It has to be renewed.
     #[error("the certificate in secret {0} has expired or soon will")]
     Overdue(String),
@@ -56,54 +61,48 @@ impl Problem {
     const fn certificates(&self) -> Certificates {
         match self {
             Self::Overdue(_) => Certificates::Expiring,
+            Self::Unusable(..) => Certificates::Unfit,
             _ => Certificates::Missing,
         }
     }
 }
 
-/// The certificates, and what there is to say of them.
-type Said = (Certificates, Option<String>);
+/// The certificates of a cluster, and what there is to say of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// How they are.
+    pub state: Certificates,
+    /// Whom members that start now trust; none where they speak plain HTTP, or it cannot be told.
+    pub trust: Option<Trust>,
+    /// What people ought to know.
+    pub words: Option<String>,
+}
+
+impl Standing {
+    fn bad(problem: &Problem) -> Self {
+        Self { state: problem.certificates(), trust: None, words: Some(problem.to_string()) }
+    }
+
+    /// Fit for use, although one may be about to expire.
+    fn fit(trust: Option<Trust>, overdue: Option<&Problem>) -> Self {
+        let state = overdue.map_or(Certificates::Valid, Problem::certificates);
+        Self { state, trust, words: overdue.map(ToString::to_string) }
+    }
+}
 
 /// Sees to the certificates of a cluster, as its spec says: makes and renews them, or looks at those of others. Where
 /// work rests, it only looks.
-pub async fn ensure(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Said {
+pub async fn ensure(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Standing {
     let mode = cluster.spec.tls.as_ref().and_then(|tls| tls.mode).unwrap_or(TlsMode::Automatic);
     let store = Store::new(client, cluster);
     match (mode, secrets::of(cluster), resources::leaves(cluster)) {
-        (TlsMode::Secrets, Some(named), _) => said(look(&store, &named, now).await),
+        (TlsMode::Secrets, Some(named), _) => match named::look(&store, cluster, &named, now).await {
+            Ok((trust, overdue)) => Standing::fit(trust, overdue.as_ref()),
+            Err(problem) => Standing::bad(&problem),
+        },
         (TlsMode::Automatic, _, Some(leaves)) => Keeper { store, cluster, leaves, now }.keep().await,
-        _ => (Certificates::Disabled, None),
+        _ => Standing { state: Certificates::Disabled, trust: None, words: None },
     }
-}
-
-fn said(outcome: Result<(), Problem>) -> Said {
-    match outcome {
-        Ok(()) => (Certificates::Valid, None),
-        Err(problem) => (problem.certificates(), Some(problem.to_string())),
-    }
-}
-
-/// Looks at the Secrets that the spec names.
-async fn look(store: &Store<'_>, named: &Secrets, now: Timestamp) -> Result<(), Problem> {
-    let (client, peer) = (named.client_authority.as_ref(), named.peer_authority.as_ref());
-    // The operator trusts what stands beside the certificate that it shows.
-    let leaves = [(&named.server, client.is_none()), (&named.peer, peer.is_none()), (&named.client, true)];
-    let mut overdue = None;
-    for (name, needs_authorities) in leaves {
-        let pair = store.pair(name).await?.ok_or_else(|| Problem::Missing(store.place(name)))?;
-        match decision::fault(now, &pair, needs_authorities) {
-            Some(Fault::Unreadable(words)) => return Err(Problem::Unusable(store.place(name), words)),
-            Some(Fault::Overdue) => overdue = overdue.or_else(|| Some(Problem::Overdue(store.place(name)))),
-            None => {}
-        }
-    }
-    for name in [client, peer].into_iter().flatten() {
-        let pair = store.pair(name).await?.ok_or_else(|| Problem::Missing(store.place(name)))?;
-        if Certificate::read_all(&pair.trusted).is_empty() {
-            return Err(Problem::Unusable(store.place(name), "has no certificate in ca.crt"));
-        }
-    }
-    overdue.map_or(Ok(()), Err)
 }
 
 /// Keeps the certificates of one cluster.
@@ -123,29 +122,29 @@ struct Found {
 /// How a round ended.
 enum Settled {
     /// All is as it should be.
-    Done(Bundle),
+    Done(Standing),
     /// Something was written, or somebody else was first: it has to be read again.
     Again,
 }
 
 impl Keeper<'_> {
-    async fn keep(&self) -> Said {
+    async fn keep(&self) -> Standing {
         for _ in 0..ATTEMPTS {
             let found = match self.read().await {
                 Ok(found) => found,
-                Err(problem) => return said(Err(problem)),
+                Err(problem) => return Standing::bad(&problem),
             };
             if decision::rests(self.cluster) {
-                return said(self.judge(&found));
+                return self.judge(&found);
             }
             match self.settle(&found).await {
-                Ok(Settled::Done(bundle)) => return (Certificates::Valid, overlap(&bundle)),
+                Ok(Settled::Done(standing)) => return standing,
                 Ok(Settled::Again) => {}
                 // What is there may well last until it can be renewed.
-                Err(problem) => return (said(self.judge(&found)).0, Some(problem.to_string())),
+                Err(problem) => return Standing { words: Some(problem.to_string()), ..self.judge(&found) },
             }
         }
-        said(Err(Problem::Contended))
+        Standing::bad(&Problem::Contended)
     }
 
     fn authority_secret(&self) -> String {
@@ -185,22 +184,50 @@ impl Keeper<'_> {
             self.store.write_authority(&self.authority_secret(), &found.authority, &wanted).await?;
             return Ok(Settled::Again);
         }
-        self.settle_leaves(found, &authority, bundle).await
+        self.settle_leaves(found, &authority, &bundle).await
     }
 
     async fn settle_leaves(
         &self,
         found: &Found,
         authority: &Authority,
-        bundle: Bundle,
+        bundle: &Bundle,
     ) -> Result<Settled, Problem> {
+        let trust = Trust::of(bundle.certificates(), bundle.certificates());
+        let is_known = self.is_known(authority.certificate(), bundle, trust).await;
+        let by = Authorities { signs: authority.certificate(), bundle, is_known };
         let mut all_written = true;
+        let mut leaves = Vec::new();
         for (leaf, slot) in self.leaves.iter().zip(&found.leaves) {
-            if let Some(pair) = self.renewed(leaf, slot, authority, &bundle)? {
-                all_written &= self.store.write_leaf(&leaf.secret, slot, &pair).await?;
+            let renewed = self.renewed(leaf, slot, authority, by)?;
+            if let Some(pair) = &renewed {
+                all_written &= self.store.write_leaf(&leaf.secret, slot, pair).await?;
             }
+            leaves.extend(renewed.as_ref().or_else(|| slot.pair()).and_then(Pair::leaf));
         }
-        Ok(if all_written { Settled::Done(bundle) } else { Settled::Again })
+        if !all_written {
+            return Ok(Settled::Again);
+        }
+        let words = decision::overlap(self.now, &leaves, by).map(str::to_owned);
+        Ok(Settled::Done(Standing { state: Certificates::Valid, trust, words }))
+    }
+
+    /// Whether the authority may sign: it is the only one that was ever trusted, or all who have to trust it do. Every
+    /// member does whose pod was made from a template with the bundle that it is in; so does one that has no pod, for it
+    /// will be made by and by.
+    async fn is_known(&self, authority: &Certificate, bundle: &Bundle, trust: Option<Trust>) -> bool {
+        if bundle.certificates().len() < 2 {
+            return true;
+        }
+        let revision = desired::revision(&self.cluster.spec, trust);
+        decision::has_spread(self.now, authority)
+            && match self.store.revisions().await {
+                Ok(revisions) => revisions.into_iter().all(|made_from| made_from == Some(revision)),
+                Err(problem) => {
+                    tracing::warn!(%problem, "an authority has to wait");
+                    false
+                }
+            }
     }
 
     /// What a leaf's Secret is to hold, where it holds something else.
@@ -209,11 +236,11 @@ impl Keeper<'_> {
         leaf: &Leaf,
         slot: &Slot,
         authority: &Authority,
-        bundle: &Bundle,
+        by: Authorities<'_>,
     ) -> Result<Option<Pair>, Problem> {
         let stored = slot.pair().cloned().unwrap_or_default();
-        let trusted = bundle.pem().to_vec();
-        match decision::leaf(self.now, leaf, &stored, bundle) {
+        let trusted = by.bundle.pem().to_vec();
+        match decision::leaf(self.now, leaf, &stored, by) {
             LeafStep::Keep => Ok(None),
             LeafStep::Trust => Ok(Some(Pair { trusted, ..stored })),
             LeafStep::Sign(why) => {
@@ -226,22 +253,39 @@ impl Keeper<'_> {
         }
     }
 
-    /// What is to say of them as they are.
-    fn judge(&self, found: &Found) -> Result<(), Problem> {
+    /// How they are as they are.
+    fn judge(&self, found: &Found) -> Standing {
         let mut overdue = None;
+        let mut trusted = Vec::new();
         for (wanted, slot) in self.leaves.iter().zip(&found.leaves) {
-            let place = || self.store.place(&wanted.secret);
-            let pair = slot.pair().ok_or_else(|| Problem::Missing(place()))?;
-            let leaf = pair.leaf().ok_or_else(|| {
-                Problem::Unusable(place(), "has no certificate in tls.crt with its key in tls.key")
-            })?;
-            if self.now >= rotate::leaf_renewal(leaf.validity()) {
-                overdue = overdue.or_else(|| Some(Problem::Overdue(place())));
-            } else if !decision::is_fit(self.now, wanted, &leaf, &pair.authorities()) {
-                return Err(Problem::Unusable(place(), "has a certificate that other members do not take"));
+            match self.fault(wanted, slot) {
+                Some(problem @ Problem::Overdue(_)) => overdue = overdue.or(Some(problem)),
+                Some(problem) => return Standing::bad(&problem),
+                None => {}
             }
+            trusted.push(slot.pair().map(Pair::authorities).unwrap_or_default());
         }
-        overdue.map_or(Ok(()), Err)
+        let trust = match trusted.as_slice() {
+            [clients, peers, ..] => Trust::of(clients, peers),
+            _ => None,
+        };
+        Standing::fit(trust, overdue.as_ref())
+    }
+
+    /// What is wrong with a leaf.
+    fn fault(&self, wanted: &Leaf, slot: &Slot) -> Option<Problem> {
+        let place = self.store.place(&wanted.secret);
+        let Some(pair) = slot.pair() else { return Some(Problem::Missing(place)) };
+        let Some(leaf) = pair.leaf() else {
+            let words = "has no certificate in tls.crt with its key in tls.key";
+            return Some(Problem::Unusable(place, words.to_owned()));
+        };
+        if self.now >= rotate::leaf_renewal(leaf.validity()) {
+            return Some(Problem::Overdue(place));
+        }
+        let is_fit = decision::is_fit(self.now, wanted, &leaf, &pair.authorities());
+        let words = "has a certificate in tls.crt that other members do not take";
+        (!is_fit).then(|| Problem::Unusable(place, words.to_owned()))
     }
 }
 
@@ -249,13 +293,4 @@ impl Keeper<'_> {
 fn is_other(stored: &Pair, wanted: &Pair) -> bool {
     let certificates = |pem: &[u8]| Certificate::read_all(pem).into_iter().next();
     certificates(&stored.certificate) != certificates(&wanted.certificate) || stored.trusted != wanted.trusted
-}
-
-/// What is to say while more than one authority is trusted.
-fn overlap(bundle: &Bundle) -> Option<String> {
-    (bundle.certificates().len() > 1).then(|| {
-        "the authority was lost and has been made anew: members trust it from their next start on, and have to \
-         start before their certificates are renewed"
-            .to_owned()
-    })
 }

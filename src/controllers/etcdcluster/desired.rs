@@ -4,6 +4,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use serde_json::json;
 
 use super::observation::{Desired, Template, Version};
+use super::resources::certificates::Trust;
 use super::resources::names;
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
 use crate::api::etcdcluster::v1::{
@@ -18,9 +19,10 @@ const FORMAT: u32 = 1;
 /// Share of a database file that has to be free where the spec does not say which.
 const RECLAIMABLE_PERCENT: u32 = 45;
 
-/// What `cluster` asks for; `is_valid`: whether the judge of the gate passes it.
+/// What `cluster` asks for; `is_valid`: whether the judge of the gate passes it; `trust`: whom its members are to trust,
+/// none where they speak plain HTTP, or nobody could tell.
 #[must_use]
-pub fn desired(cluster: &EtcdCluster, is_valid: bool) -> Desired {
+pub fn desired(cluster: &EtcdCluster, is_valid: bool, trust: Option<Trust>) -> Desired {
     let spec = &cluster.spec;
     let storage = spec.storage.clone().unwrap_or_default();
     let defragment = spec.maintenance.as_ref().and_then(|maintenance| maintenance.defragment.as_ref());
@@ -30,7 +32,7 @@ pub fn desired(cluster: &EtcdCluster, is_valid: bool) -> Desired {
         is_protected: spec.deletion_protection == Some(true),
         is_paused: spec.paused == Some(true),
         replicas: u32::try_from(spec.replicas.unwrap_or(REPLICAS)).unwrap_or(0),
-        template: Template { version: version(spec), revision: revision(spec) },
+        template: Template { version: version(spec), revision: revision(spec, trust) },
         volume_size: volume_size(spec).bytes().unwrap_or(0),
         is_in_memory: is_in_memory(spec),
         deletes_volumes: storage.reclaim_policy == Some(ReclaimPolicy::Delete),
@@ -64,10 +66,10 @@ pub fn version(spec: &EtcdClusterSpec) -> Version {
     spec.version.as_deref().and_then(names::version_of).unwrap_or_else(newest)
 }
 
-/// Digest of everything in a spec that ends in pods, but the version of etcd. The same in every release of gatehouse:
-/// another digest restarts every member of every cluster.
+/// Digest of everything in a spec that ends in pods, but the version of etcd, and of whom members trust, which they read
+/// when they start. The same in every release of gatehouse: another digest restarts every member of every cluster.
 #[must_use]
-pub fn revision(spec: &EtcdClusterSpec) -> u64 {
+pub fn revision(spec: &EtcdClusterSpec, trust: Option<Trust>) -> u64 {
     let is_in_memory = is_in_memory(spec);
     let tls = spec.tls.clone().unwrap_or_default();
     let mut said = json!({
@@ -80,6 +82,9 @@ pub fn revision(spec: &EtcdClusterSpec) -> u64 {
         // A claim grows without its pod; a tmpfs is as large as its pod says.
         "memory": is_in_memory.then(|| volume_size(spec).to_string()),
     });
+    if let Some(trust) = trust {
+        said["trust"] = trust.to_string().into();
+    }
     said.sort_all_objects();
     let digest = digest(&SHA256, said.to_string().as_bytes());
     digest.as_ref().iter().take(size_of::<u64>()).fold(0, |number, byte| number << 8 | u64::from(*byte))

@@ -53,7 +53,9 @@ use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::runtime::clock;
 use ages::Recall;
 use apply::{Applied, Hands};
+use certificates::Standing;
 use effect::Effect;
+use observation::Certificates;
 use plan::{Plan, Wake};
 use resources::names;
 
@@ -130,14 +132,15 @@ impl Controlled for Operator {
             return Ok(Outcome::Leaving);
         }
         let now = clock::now();
-        let desired = desired::desired(cluster, observe::is_valid(cluster, now)); // pure
-        let (certificates, words) = certificates::ensure(&self.client, cluster, now).await; // effect
-        let mut sight = observe::look(self, cluster, &desired, certificates, now).await; // effect
+        let standing = certificates::ensure(&self.client, cluster, now).await; // effect
+        let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
+        let mut sight = observe::look(self, cluster, &desired, standing.state, now).await; // effect
         let look = |recall: &mut Recall| recall.look(&mut sight.observation, clock::instant());
         self.memory.update(uid(cluster), look);
         let plan = plan::plan(&desired, &sight.observation); // pure
         let previous = cluster.status.clone().unwrap_or_default();
-        let status = status::of(cluster, &previous, &sight.observation, &plan, now); // pure
+        let said = status::Said { previous: &previous, certificates: standing.words.as_deref(), now };
+        let status = status::of(cluster, said, &sight.observation, &plan); // pure
         let hands = Hands {
             operator: self,
             cluster,
@@ -146,7 +149,7 @@ impl Controlled for Operator {
             record: &plan.record,
             status: &status,
         };
-        self.tell_of_certificates(hands, words).await; // effect
+        self.tell_of_certificates(hands, standing).await; // effect
         if !plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. })) {
             apply::report(hands).await?; // effect
         }
@@ -167,13 +170,15 @@ impl Controlled for Operator {
 
 impl Operator {
     /// Tells once what there is to say of the certificates.
-    async fn tell_of_certificates(&self, hands: Hands<'_>, words: Option<String>) {
+    async fn tell_of_certificates(&self, hands: Hands<'_>, standing: Standing) {
+        let warning = standing.state != Certificates::Valid;
+        let words = standing.words;
         let is_news = self.memory.update(uid(hands.cluster), |recall| {
             std::mem::replace(&mut recall.certificates, words.clone()) != words
         });
         if let Some(text) = words.filter(|_| is_news) {
             let (reason, action) = ("Certificates", "KeepCertificates");
-            hands.tell(Note { warning: true, reason, action, text }).await;
+            hands.tell(Note { warning, reason, action, text }).await;
         }
     }
 

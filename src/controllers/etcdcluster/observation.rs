@@ -128,6 +128,16 @@ pub enum Certificates {
     Expiring,
     /// A Secret is missing or cannot be read.
     Missing,
+    /// A Secret holds what members, or the operator, would not take.
+    Unfit,
+}
+
+impl Certificates {
+    /// Whether a pod that starts now gets what it needs.
+    #[must_use]
+    pub const fn is_usable(self) -> bool {
+        matches!(self, Self::Disabled | Self::Valid | Self::Expiring)
+    }
 }
 
 /// What comparing HashKV of all members told.

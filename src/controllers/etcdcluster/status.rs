@@ -25,15 +25,21 @@ const NOTABLE_PART: u64 = 10;
 /// How many entries of the log are worth a write.
 const NOTABLE_ENTRIES: u64 = 10_000;
 
+/// What a status is made of besides what a pass knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// What was said before.
+    pub previous: &'a EtcdClusterStatus,
+    /// What people ought to know of the certificates.
+    pub certificates: Option<&'a str>,
+    /// The time.
+    pub now: Timestamp,
+}
+
 /// The status after a pass that has seen `seen` and planned `plan`, whose record it has.
 #[must_use]
-pub fn of(
-    cluster: &EtcdCluster,
-    previous: &EtcdClusterStatus,
-    seen: &Observation,
-    plan: &Plan,
-    now: Timestamp,
-) -> EtcdClusterStatus {
+pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
+    let Said { previous, now, .. } = said;
     let name = cluster.name_any();
     let summary = &plan.summary;
     let generation = cluster.metadata.generation;
@@ -43,7 +49,7 @@ pub fn of(
     let agreed = summary.cluster_version.map(|minor| format!("3.{minor}"));
     let status = EtcdClusterStatus {
         observed_generation: if summary.is_reached { generation } else { previous.observed_generation },
-        conditions: Some(conditions::of(cluster, previous, seen, plan, now)),
+        conditions: Some(conditions::of(cluster, said, seen, plan)),
         version: version.or_else(|| previous.version.clone()),
         cluster_version: agreed.or_else(|| previous.cluster_version.clone()),
         leader: summary.leader.map(|ordinal| names::member(&name, ordinal)),

@@ -27,8 +27,9 @@ pub const NAME: &str = "main";
 pub struct Etcd<'a> {
     namespace: &'a Namespace<'a>,
     runtime: Runtime,
-    /// Clients by address: one connection each.
-    clients: RefCell<HashMap<String, Client>>,
+    has_tls: bool,
+    /// Clients by address, each as the version of the Secret with its certificate allows: one connection each.
+    clients: RefCell<HashMap<(String, String), Client>>,
     writer: RefCell<Option<Writer>>,
     /// Writers so far. Each has keys of its own: its history begins with it.
     writers: Cell<u32>,
@@ -54,6 +55,7 @@ impl<'a> Etcd<'a> {
         Self {
             namespace,
             runtime: runtime.unwrap(),
+            has_tls: tls == "Automatic",
             clients: RefCell::default(),
             writer: RefCell::default(),
             writers: Cell::default(),
@@ -101,32 +103,47 @@ impl<'a> Etcd<'a> {
     pub fn voters(&self) -> Vec<Client> {
         let _inside = self.runtime.enter();
         let pods = self.pods();
-        let voting = pods.iter().filter(|pod| {
+        let is_voter = |pod: &&Value| {
             pod["metadata"]["labels"]["gatehouse.dev/role"] == "voter"
                 && pod["status"]["containerStatuses"][0]["ready"] == true
-        });
+        };
+        let voting: Vec<_> = pods.iter().filter(is_voter).collect();
+        let secret = if voting.is_empty() { None } else { self.client_secret() };
+        let version = secret.as_ref().map_or("", |secret| version(secret)).to_owned();
         let mut clients = self.clients.borrow_mut();
         voting
+            .into_iter()
             .filter_map(|pod| {
                 let address = pod["status"]["podIP"].as_str()?;
-                let name = pod["metadata"]["name"].as_str()?;
-                let client = || self.client(name, address.parse().expect("an address"));
-                Some(clients.entry(address.to_owned()).or_insert_with(client).clone())
+                let client = || self.client(pod, secret.as_ref().map(|secret| tls(secret, secret)));
+                Some(clients.entry((address.to_owned(), version.clone())).or_insert_with(client).clone())
             })
             .collect()
     }
 
-    /// A client of the member in that Pod, as the Secret for clients allows.
-    fn client(&self, pod: &str, address: IpAddr) -> Client {
-        let host = format!("{pod}.{NAME}.{}.svc:2379", self.namespace.name);
+    /// What clients show and trust by now; none in plain HTTP.
+    pub fn client_secret(&self) -> Option<Value> {
+        let read = || self.namespace.get(&format!("secret/{NAME}-client-tls"));
+        self.has_tls.then(|| read().expect("the Secret of clients"))
+    }
+
+    /// A client of the member in that Pod.
+    fn client(&self, pod: &Value, tls: Option<Tls>) -> Client {
+        let address: IpAddr =
+            pod["status"]["podIP"].as_str().unwrap_or_default().parse().expect("an address");
+        let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         let limits = Limits { read: CALL, change: CALL, ..Limits::default() };
-        let Ok(secret) = self.namespace.get(&format!("secret/{NAME}-client-tls")) else {
-            return Client::at(address, &format!("http://{host}"), None, limits).expect("a URL");
-        };
-        let part = |key: &str| BASE64.decode(secret["data"][key].as_str().expect("a key")).expect("base64");
-        let identity = (part("tls.crt"), part("tls.key"));
-        let tls = Tls::from_pem(&part("ca.crt"), Some((&identity.0, &identity.1))).expect("certificates");
-        Client::at(address, &format!("https://{host}"), Some(&tls), limits).expect("a URL")
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{name}.{NAME}.{}.svc:2379", self.namespace.name);
+        Client::at(address, &url, tls.as_ref(), limits).expect("a URL")
+    }
+
+    /// What the member in that Pod says to a new connection of whoever trusts the authority in `authority` alone.
+    pub fn asked(&self, pod: &Value, authority: &Value) -> Result<(), String> {
+        let _inside = self.runtime.enter();
+        let tls = tls(authority, &self.client_secret().expect("TLS"));
+        let client = self.client(pod, Some(tls));
+        self.runtime.block_on(client.members()).map(|_| ()).map_err(|error| error.to_string())
     }
 
     /// What etcd says of its members, where a majority answers; each time it is looked at whether that may be so.
@@ -238,4 +255,18 @@ impl<'a> Etcd<'a> {
 pub fn condition(object: &Value, about: &str) -> Value {
     let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
     conditions.into_iter().find(|condition| condition["type"] == about).unwrap_or_default()
+}
+
+/// The version of an object.
+fn version(object: &Value) -> &str {
+    object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
+}
+
+/// What whoever trusts the authorities of one Secret, and shows the certificate of another, is to members.
+fn tls(authority: &Value, shown: &Value) -> Tls {
+    let part = |secret: &Value, key: &str| {
+        BASE64.decode(secret["data"][key].as_str().expect("a key")).expect("base64")
+    };
+    let identity = (part(shown, "tls.crt"), part(shown, "tls.key"));
+    Tls::from_pem(&part(authority, "ca.crt"), Some((&identity.0, &identity.1))).expect("certificates")
 }

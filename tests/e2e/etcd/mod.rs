@@ -1,5 +1,6 @@
 //! EtcdClusters of real members, while clients write to them and what they are told is checked.
 
+mod certificates;
 mod cluster;
 #[expect(dead_code, reason = "of what the tests of the client have, a part is needed")]
 #[path = "../../history/mod.rs"]
@@ -29,6 +30,7 @@ pub const TESTS: &[Test] = &[
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
     ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
+    ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
 ];
 
 /// What takes long, and is run when it is asked for (`make e2e-long`).

@@ -32,7 +32,8 @@ pub async fn write(
         return Err(Failure::refused(format!("configmap {name} has changed")));
     }
     if let (Some(live), Some(found)) = (live, found) {
-        let data = config::data_over(hands.cluster, entries, initial_cluster, &live);
+        let revision = hands.desired.template.revision;
+        let data = config::data_over(hands.cluster, entries, initial_cluster, &live, revision);
         merge(hands, &name, found, json!(data)).await?;
     } else {
         let data = config::data(hands.cluster, entries, initial_cluster);

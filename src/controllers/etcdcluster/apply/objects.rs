@@ -48,7 +48,9 @@ pub async fn stateful_set(
     let (cluster, image) = (hands.cluster, &hands.operator.guard_image);
     let new = sets::manifest(cluster, template, replicas, image);
     let live: Option<StatefulSet> = as_seen(hands, &new, found).await?;
-    let manifest = live.map_or(new, |live| sets::over(&live, cluster, template, replicas, image));
+    let revision = hands.desired.template.revision;
+    let over = |live| sets::over(&live, cluster, template, replicas, image, revision);
+    let manifest = live.map_or(new, over);
     apply(hands, manifest, found).await
 }
 

@@ -10,8 +10,11 @@
 //! A member trusts what it read when it started, while it reads its own leaf again for each connection. Hence:
 //!
 //! - An authority that can be read keeps its key and its name: what it signs from then on, every member trusts already.
-//! - One that was lost or cannot be read is followed by another, and what the leaves say of the one before stays
-//!   trusted. Its leaves stay in use until they are due: by then every member has to have started once more.
+//! - One that was taken away, or cannot be read, is followed by another with another key, in this order: both are
+//!   trusted, and every member starts once more; the new one signs all leaves; what members and clients may still show
+//!   has [`OVERLAP`] to go; the new one alone is trusted, and every member starts once more.
+//!
+//! No member that trusts the one before alone meets a leaf of the new one, nor the other way round.
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -22,9 +25,13 @@ use crate::certs::rotate::{self, SKEW};
 use crate::certs::verify;
 use crate::controllers::etcdcluster::resources::certificates::Leaf;
 
-/// For how long what was trusted before stays so after the last leaf has left it: generously, what a kubelet takes to
-/// refresh a mounted Secret.
-const OVERLAP: SignedDuration = SignedDuration::from_hours(1);
+/// For how long what was trusted before stays so after the last leaf has left it: what a kubelet takes to refresh a
+/// mounted Secret, and, generously, what clients take that have copies.
+const OVERLAP: SignedDuration = SignedDuration::from_hours(24);
+
+/// For how long an authority with a new key is trusted before it signs: generously, what a kubelet takes to refresh the
+/// Secret that clients mount.
+const PROPAGATION: SignedDuration = SignedDuration::from_mins(2);
 
 /// What to do about the authority.
 #[derive(Debug)]
@@ -55,8 +62,10 @@ pub enum Why {
     Missing,
     /// Two thirds of its life are over.
     Aged,
-    /// It is not what it should be: another authority, name or use.
+    /// It is not what it should be: an authority that nobody trusts, another name or use.
     Unfit,
+    /// Another authority signs by now, and every member trusts it.
+    OtherAuthority,
 }
 
 impl Why {
@@ -66,7 +75,8 @@ impl Why {
         match self {
             Self::Missing => "there was none",
             Self::Aged => "two thirds of its life are over",
-            Self::Unfit => "it has another authority, name or use",
+            Self::Unfit => "it has an untrusted authority, another name or use",
+            Self::OtherAuthority => "the authority is another one by now",
         }
     }
 }
@@ -87,8 +97,14 @@ impl Pair {
     /// The leaf, where it can be read and the key is its own.
     #[must_use]
     pub fn leaf(&self) -> Option<Certificate> {
-        let certificate = Certificate::read_all(&self.certificate).into_iter().next()?;
+        let certificate = self.chain().into_iter().next()?;
         mint::is_pair(&self.key, &certificate).then_some(certificate)
+    }
+
+    /// The leaf, and what is sent behind it.
+    #[must_use]
+    pub fn chain(&self) -> Vec<Certificate> {
+        Certificate::read_all(&self.certificate)
     }
 
     /// The authorities that can be read.
@@ -123,7 +139,7 @@ pub fn bundle(
     let in_use = |one: &Certificate| {
         leaves.iter().any(|leaf| {
             let followed = rotate::after(leaf.validity().not_before, SKEW + OVERLAP);
-            now < followed || verify::is_taken(leaf, std::slice::from_ref(one), &[Usage::Client], &[], now)
+            now < followed || is_of(now, leaf, one)
         })
     };
     let before = trusted.iter().filter(|one| {
@@ -135,17 +151,62 @@ pub fn bundle(
     Bundle::of(before.chain([authority]).cloned())
 }
 
-/// What a leaf needs, where `bundle` is to be trusted.
+/// Whom a leaf is signed by, and whom its holder and its peers trust.
+#[derive(Clone, Copy, Debug)]
+pub struct Authorities<'a> {
+    /// Who signs.
+    pub signs: &'a Certificate,
+    /// Who is trusted.
+    pub bundle: &'a Bundle,
+    /// Whether every member has started with that bundle, and clients have had time to learn of it.
+    pub is_known: bool,
+}
+
+/// What a leaf needs. Where the authority that signs is not known to all, a leaf of the one before stays in use up to the
+/// last sixth of its life: after that, what some refuse is better than what all do.
 #[must_use]
-pub fn leaf(now: Timestamp, wanted: &Leaf, stored: &Pair, bundle: &Bundle) -> LeafStep {
+pub fn leaf(now: Timestamp, wanted: &Leaf, stored: &Pair, by: Authorities<'_>) -> LeafStep {
     let Some(leaf) = stored.leaf() else { return LeafStep::Sign(Why::Missing) };
-    if now >= rotate::leaf_renewal(leaf.validity()) {
+    let is_due = now >= rotate::leaf_renewal(leaf.validity());
+    if is_due && (by.is_known || now >= rotate::leaf_overdue(leaf.validity())) {
         return LeafStep::Sign(Why::Aged);
     }
-    if !is_fit(now, wanted, &leaf, bundle.certificates()) {
+    if !is_fit(now, wanted, &leaf, by.bundle.certificates()) {
         return LeafStep::Sign(Why::Unfit);
     }
-    if stored.trusted == bundle.pem() { LeafStep::Keep } else { LeafStep::Trust }
+    if by.is_known && !is_of(now, &leaf, by.signs) {
+        return LeafStep::Sign(Why::OtherAuthority);
+    }
+    if stored.trusted == by.bundle.pem() { LeafStep::Keep } else { LeafStep::Trust }
+}
+
+/// Whether that authority has signed a leaf, each of which is a client's too.
+fn is_of(now: Timestamp, leaf: &Certificate, authority: &Certificate) -> bool {
+    verify::is_taken(leaf, std::slice::from_ref(authority), &[Usage::Client], &[], now)
+}
+
+/// Whether whoever has to trust the authority has had time to, members aside.
+#[must_use]
+pub fn has_spread(now: Timestamp, authority: &Certificate) -> bool {
+    now >= rotate::after(authority.validity().not_before, SKEW + PROPAGATION)
+}
+
+/// What is to say while more than one authority is trusted.
+#[must_use]
+pub fn overlap(now: Timestamp, leaves: &[Certificate], by: Authorities<'_>) -> Option<&'static str> {
+    if by.bundle.certificates().len() < 2 {
+        None
+    } else if leaves.iter().all(|leaf| is_of(now, leaf, by.signs)) {
+        Some(
+            "all certificates are of the new authority; the one before stays trusted for a day, and then each member \
+             is restarted once more",
+        )
+    } else {
+        Some(
+            "there is a new authority: each member is restarted, one at a time, to trust it beside the one before, and \
+             then it signs all certificates; clients have to trust what ca.crt has by then",
+        )
+    }
 }
 
 /// Whether whoever trusts `roots` takes the leaf for all that it is for.
@@ -153,28 +214,6 @@ pub fn leaf(now: Timestamp, wanted: &Leaf, stored: &Pair, bundle: &Bundle) -> Le
 pub fn is_fit(now: Timestamp, wanted: &Leaf, leaf: &Certificate, roots: &[Certificate]) -> bool {
     verify::is_taken(leaf, roots, wanted.usages, &wanted.dialled(), now)
         && leaf.common_name() == Some(wanted.common_name.as_str())
-}
-
-/// What is wrong with a leaf that somebody else keeps: so that nobody takes it, or that it soon will be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// A key of the Secret is not there, or is not what it should be.
-    Unreadable(&'static str),
-    /// It does not hold yet, does not any more, or is close to that.
-    Overdue,
-}
-
-/// Looks at a pair that somebody else keeps. `needs_authorities` is false where those are elsewhere.
-#[must_use]
-pub fn fault(now: Timestamp, stored: &Pair, needs_authorities: bool) -> Option<Fault> {
-    let Some(leaf) = stored.leaf() else {
-        return Some(Fault::Unreadable("has no certificate in tls.crt with its key in tls.key"));
-    };
-    if needs_authorities && Certificate::read_all(&stored.trusted).is_empty() {
-        return Some(Fault::Unreadable("has no certificate in ca.crt"));
-    }
-    let holds = leaf.validity().not_before <= now && now < rotate::leaf_overdue(leaf.validity());
-    (!holds).then_some(Fault::Overdue)
 }
 
 /// Whether nothing may be written: work rests, or the object goes.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use futures::future::join_all;
 use k8s_openapi::ByteString;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
 use kube::{Client, Resource as _, ResourceExt as _};
 use serde_json::json;
@@ -12,9 +13,12 @@ use super::Problem;
 use super::decision::Pair;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::certs::authority;
+use crate::controllers::etcdcluster::observation::Ordinal;
 use crate::controllers::etcdcluster::resources::certificates::{
-    AUTHORITY, AUTHORITY_TYPE, CERTIFICATE, KEY, LEAF_TYPE, secret,
+    AUTHORITY, AUTHORITY_TYPE, CERTIFICATE, KEY, LEAF_TYPE, MEMBERS, secret,
 };
+use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::resources::stateful_set::template_of;
 use crate::runtime::call::call;
 
 /// Who writes them, in their managed fields.
@@ -52,18 +56,39 @@ impl Slot {
 /// The Secrets of a cluster's namespace.
 pub struct Store<'a> {
     secrets: Api<Secret>,
+    pods: Api<Pod>,
     cluster: &'a EtcdCluster,
 }
 
 impl<'a> Store<'a> {
     pub fn new(client: &Client, cluster: &'a EtcdCluster) -> Self {
         let namespace = cluster.namespace().unwrap_or_default();
-        Self { secrets: Api::namespaced(client.clone(), &namespace), cluster }
+        let secrets = Api::namespaced(client.clone(), &namespace);
+        Self { secrets, pods: Api::namespaced(client.clone(), &namespace), cluster }
     }
 
     /// `namespace/name`.
     pub fn place(&self, name: &str) -> String {
         format!("{}/{name}", self.cluster.namespace().unwrap_or_default())
+    }
+
+    fn object(&self, name: &str) -> String {
+        format!("secret {}", self.place(name))
+    }
+
+    /// What each pod of the cluster was made from; none of one that does not say.
+    pub async fn revisions(&self) -> Result<Vec<Option<u64>>, Problem> {
+        let pods = (0..MEMBERS).map(|ordinal| names::member(&self.cluster.name_any(), Ordinal(ordinal)));
+        let read = pods.map(|name| async move {
+            let found = call(self.pods.get_opt(&name)).await;
+            found.map_err(|source| {
+                let object = format!("pod {}", self.place(&name));
+                Problem::Call { verb: "read", object, source }
+            })
+        });
+        let found: Vec<_> = join_all(read).await.into_iter().collect::<Result<_, _>>()?;
+        let made_from = |pod: Pod| Some(template_of(&pod.metadata)?.revision);
+        Ok(found.into_iter().flatten().map(made_from).collect())
     }
 
     /// A pair that anybody may keep.
@@ -94,7 +119,7 @@ impl<'a> Store<'a> {
 
     async fn read(&self, name: &str) -> Result<Option<Secret>, Problem> {
         let read = call(self.secrets.get_opt(name)).await;
-        read.map_err(|source| Problem::Call { verb: "read", secret: self.place(name), source })
+        read.map_err(|source| Problem::Call { verb: "read", object: self.object(name), source })
     }
 
     async fn slot(&self, name: &str, keys: Keys) -> Result<Slot, Problem> {
@@ -139,7 +164,7 @@ impl<'a> Store<'a> {
         match written {
             Ok(_) => Ok(true),
             Err(error) if error.is_lost_race() || (verb == "update" && error.is_not_found()) => Ok(false),
-            Err(source) => Err(Problem::Call { verb, secret: self.place(name), source }),
+            Err(source) => Err(Problem::Call { verb, object: self.object(name), source }),
         }
     }
 }

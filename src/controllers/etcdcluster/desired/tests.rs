@@ -1,17 +1,20 @@
 use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::certs::certificate::Certificate;
+use crate::certs::mint::{Authority, Name};
 use crate::controllers::etcdcluster::resources::tests::cluster;
 
 fn revision_of(spec: &Value) -> u64 {
-    revision(&cluster(spec).spec)
+    revision(&cluster(spec).spec, None)
 }
 
 #[test]
 fn absent_fields_mean_what_is_written_at_creation() {
-    let asked = desired(&cluster(&json!({})), true);
+    let asked = desired(&cluster(&json!({})), true, None);
     assert_eq!(asked.template.version, Version::new(7, 3));
     assert_eq!(
         asked,
@@ -50,7 +53,7 @@ fn every_field_is_heeded() {
     }));
     cluster.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
-    let asked = desired(&cluster, false);
+    let asked = desired(&cluster, false, None);
     assert_eq!(
         asked,
         Desired {
@@ -81,11 +84,11 @@ fn a_backup_before_an_upgrade_needs_a_place_and_can_be_declined() {
         (json!({"destination": claim, "beforeUpgrade": false}), false),
         (json!({"beforeUpgrade": true}), false),
     ] {
-        let asked = desired(&cluster(&json!({"backup": backup})), true);
+        let asked = desired(&cluster(&json!({"backup": backup})), true, None);
         assert_eq!(asked.backs_up_before_upgrade, expected, "{backup}");
     }
     let defragments = json!({"maintenance": {"defragment": {}}});
-    assert_eq!(desired(&cluster(&defragments), true).defragments_at, Some(45));
+    assert_eq!(desired(&cluster(&defragments), true, None).defragments_at, Some(45));
 }
 
 #[test]
@@ -125,6 +128,16 @@ fn the_revision_heeds_nothing_else() {
 
 /// Whoever changes these restarts every member of every cluster at the next release.
 #[test]
+fn the_digest_of_whom_members_trust_is_the_same_in_every_release() {
+    let pem = include_bytes!("../resources/certificates/authority.pem");
+    let authorities = Certificate::read_all(pem);
+    let trust = Trust::of(&authorities, &authorities).unwrap();
+    assert_eq!(trust.to_string(), "5dcbf459064c0f12");
+    assert_eq!(format!("{:016x}", revision(&cluster(&json!({})).spec, Some(trust))), "810fcc4974520548");
+}
+
+/// As above.
+#[test]
 fn the_revision_is_the_same_in_every_release() {
     let full = json!({
         "image": {"repository": "r", "pullPolicy": "Never", "pullSecrets": [{"name": "s"}]},
@@ -144,4 +157,21 @@ fn the_revision_is_the_same_in_every_release() {
     });
     let revisions = [json!({}), full].map(|spec| format!("{:016x}", revision_of(&spec)));
     assert_eq!(revisions, ["11b74c01ec5de772", "3d205f9badd87df5"]);
+}
+
+#[test]
+fn whom_members_trust_is_part_of_what_pods_are_made_from() {
+    let name = |common_name| Name { common_name, lifetime: SignedDuration::from_hours(1) };
+    let authority = |common_name| Authority::create_as(name(common_name), Timestamp::UNIX_EPOCH).unwrap();
+    let (one, other) = (authority("a").certificate().clone(), authority("b").certificate().clone());
+    let spec = cluster(&json!({})).spec;
+    let of = |clients: &[Certificate], peers: &[Certificate]| revision(&spec, Trust::of(clients, peers));
+    let both = [one.clone(), other.clone()];
+    let turned = [other.clone(), one.clone(), one.clone()];
+    let (one, other) = (&[one][..], &[other][..]);
+    let revisions = [of(one, one), of(other, one), of(one, other), of(other, other), of(&both, &both)];
+    assert_eq!(revisions.iter().collect::<BTreeSet<_>>().len(), revisions.len());
+    assert_eq!(of(&both, one), of(&turned, one), "in any order");
+    assert_eq!((Trust::of(&[], one), Trust::of(one, &[])), (None, None));
+    assert_eq!(of(&[], &[]), revision(&spec, None), "in plain HTTP there is nobody to trust");
 }

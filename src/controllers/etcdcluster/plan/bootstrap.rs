@@ -10,7 +10,7 @@ use super::decision::Decision;
 use super::view::{View, fails_on_data};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Certificates, ConfigEntry, Fact, Found, OperationKind, Ordinal, Phase, Purpose, Record, Target,
+    ConfigEntry, Fact, Found, OperationKind, Ordinal, Phase, Purpose, Record, Target,
 };
 
 /// Where the first member lives.
@@ -39,7 +39,7 @@ pub fn first_member(view: &View) -> Option<Decision> {
     if let Some(effect) = prepare(view) {
         return decide(Phase::Preparing, Some(effect));
     }
-    if view.seen.certificates == Certificates::Missing {
+    if !view.seen.certificates.is_usable() {
         return decide(Phase::Preparing, None);
     }
     if let Some(effect) = start(view) {

@@ -233,6 +233,7 @@ fn certificates(view: &View) -> Finding {
         Certificates::Valid => (State::True, reason::CERTIFICATES_VALID),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
         Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
+        Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),
     };
     finding(condition::CERTIFICATES_READY, state, reason)
 }

@@ -9,7 +9,9 @@
 //! out.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -17,6 +19,7 @@ use kube::ResourceExt as _;
 
 use super::{metadata, names, secrets};
 use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{Profile, Usage};
 use crate::controllers::etcdcluster::observation::Ordinal;
 
@@ -43,9 +46,35 @@ pub const AUTHORITY_TYPE: &str = "Opaque";
 /// The user of etcd that may do everything: whom the operator is taken for where etcd asks who is there.
 const ROOT: &str = "root";
 /// Members that a cluster can have.
-const MEMBERS: u32 = 7;
+pub const MEMBERS: u32 = 7;
 /// The domain that most Kubernetes clusters have. In others, names that end in it are never asked for.
 const DOMAIN: &str = "cluster.local";
+
+/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one that
+/// started with others has to start again. The same for the same certificates, however they are written and ordered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Trust(u64);
+
+impl Trust {
+    /// Of the authorities of clients and those of peers; none where there are none of either.
+    #[must_use]
+    pub fn of(clients: &[Certificate], peers: &[Certificate]) -> Option<Self> {
+        let pem = |certificates: &[Certificate]| {
+            Bundle::of(certificates.iter().cloned()).map(|bundle| bundle.pem().to_vec())
+        };
+        // No text in PEM has a zero in it.
+        let both = [pem(clients)?, pem(peers)?].join(&0);
+        let digest = digest(&SHA256, &both);
+        let first = digest.as_ref().iter().take(size_of::<u64>());
+        Some(Self(first.fold(0, |number, byte| number << 8 | u64::from(*byte))))
+    }
+}
+
+impl fmt::Display for Trust {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
 
 /// A leaf that the operator keeps.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,6 @@ use serde_json::json;
 use super::etcd::{self, Member};
 use super::{metadata, names};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Uid};
 use crate::controllers::manifest::Manifest;
 use crate::member::entry::Entry;
@@ -35,21 +34,21 @@ pub fn data(
     entries: &BTreeMap<Ordinal, ConfigEntry>,
     initial_cluster: &[Ordinal],
 ) -> BTreeMap<String, String> {
-    data_over(cluster, entries, initial_cluster, &ConfigMap::default())
+    data_over(cluster, entries, initial_cluster, &ConfigMap::default(), 0)
 }
 
-/// The same over a ConfigMap that is there: an entry that stays with a template that the spec has left behind keeps the
-/// options that it has.
+/// The same over a ConfigMap that is there: an entry that stays with another template than that of `revision`, which the
+/// spec has now, keeps the options that it has.
 #[must_use]
 pub fn data_over(
     cluster: &EtcdCluster,
     entries: &BTreeMap<Ordinal, ConfigEntry>,
     initial_cluster: &[Ordinal],
     live: &ConfigMap,
+    revision: u64,
 ) -> BTreeMap<String, String> {
     let name = cluster.name_any();
     let before = self::entries(live, &name);
-    let revision = desired::revision(&cluster.spec);
     let told = entries.iter().flat_map(|(ordinal, entry)| {
         let flags_key = names::flags_key(&name, *ordinal);
         let member = Member { ordinal: *ordinal, entry, initial_cluster };

@@ -26,7 +26,7 @@ pub fn manifest(cluster: &EtcdCluster, template: &Template, replicas: u32, guard
 }
 
 /// The same over one that is there. What the API server lets nobody change stays as it is; so does what pods are made
-/// from, where that is to be a template that the spec has left behind.
+/// from, where that is to be another template than that of `revision`, which the spec has now.
 #[must_use]
 pub fn over(
     live: &StatefulSet,
@@ -34,6 +34,7 @@ pub fn over(
     template: &Template,
     replicas: u32,
     guard_image: &str,
+    revision: u64,
 ) -> Manifest {
     let mut set = built(cluster, template, replicas, guard_image);
     if let (Some(spec), Some(live)) = (&mut set.spec, live.spec.clone()) {
@@ -41,7 +42,7 @@ pub fn over(
         spec.service_name = live.service_name;
         spec.pod_management_policy = live.pod_management_policy;
         spec.volume_claim_templates = live.volume_claim_templates;
-        if template.revision != desired::revision(&cluster.spec) {
+        if template.revision != revision {
             spec.template = live.template;
         }
     }

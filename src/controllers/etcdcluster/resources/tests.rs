@@ -118,7 +118,7 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
         source.nonsense = if seed % 2 == 0 { 0 } else { 8 };
         let object = source.object(&EtcdClusterKind, Served::V1);
         let Ok(cluster) = serde_json::from_value::<EtcdCluster>(object) else { continue };
-        let desired = desired(&cluster, true);
+        let desired = desired(&cluster, true, None);
         let template = desired.template;
         let entry = ConfigEntry {
             purpose: Purpose::Join,

@@ -2,14 +2,13 @@
 //!
 //! Never: shows what a Secret holds, or what a spec has in its environment.
 
-use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 
-use super::words;
+use super::{Said, words};
 use crate::api::condition::{self, State, Statement};
 use crate::api::etcdcluster::status::{condition as about, reason};
-use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
     AlarmKind, Fact, Found, Observation, Ordinal, Owner, RecoveryPhase, Target,
@@ -18,20 +17,14 @@ use crate::controllers::etcdcluster::plan::{Finding, Plan, Step};
 use crate::controllers::etcdcluster::resources::{names, secrets};
 
 /// The conditions, those of others too, with what was found written into them.
-pub fn of(
-    cluster: &EtcdCluster,
-    previous: &EtcdClusterStatus,
-    seen: &Observation,
-    plan: &Plan,
-    now: Timestamp,
-) -> Vec<Condition> {
+pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan) -> Vec<Condition> {
     let generation = cluster.metadata.generation;
-    let mut conditions = previous.conditions.clone().unwrap_or_default();
-    let facts = Facts { cluster, name: &cluster.name_any(), seen, plan };
+    let mut conditions = said.previous.conditions.clone().unwrap_or_default();
+    let facts = Facts { cluster, name: &cluster.name_any(), seen, plan, certificates: said.certificates };
     let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
     let backups = backups(cluster, &conditions);
     for statement in found.chain(backups) {
-        condition::set(&mut conditions, statement, generation, now);
+        condition::set(&mut conditions, statement, generation, said.now);
     }
     let place = |one: &Condition| about::ALL.iter().position(|about| *about == one.type_);
     conditions.sort_by_key(|one| place(one).unwrap_or(about::ALL.len()));
@@ -65,6 +58,7 @@ struct Facts<'a> {
     name: &'a str,
     seen: &'a Observation,
     plan: &'a Plan,
+    certificates: Option<&'a str>,
 }
 
 impl Facts<'_> {
@@ -303,11 +297,17 @@ impl Facts<'_> {
         let secrets = secrets::of(self.cluster).unwrap_or_default();
         let all: Vec<_> = secrets.mounts().into_iter().map(|(_, secret, _)| secret.to_owned()).collect();
         let all = words::listed(&[all, vec![secrets.client]].concat());
+        if let Some(words) = self.certificates {
+            return words.to_owned();
+        }
         match reason {
             reason::TLS_DISABLED => "members and clients speak plain HTTP".to_owned(),
             reason::CERTIFICATES_VALID => "every certificate is there and valid".to_owned(),
             reason::CERTIFICATE_EXPIRING => {
                 format!("a certificate has expired or soon will, in one of the Secrets {all}")
+            }
+            reason::CERTIFICATE_INVALID => {
+                format!("one of the Secrets {all} holds what members do not take")
             }
             _ => format!("one of the Secrets {all} is missing or cannot be read"),
         }

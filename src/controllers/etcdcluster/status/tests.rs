@@ -62,7 +62,7 @@ fn pod(ordinal: u32, template: Template, phase: PodPhase) -> Pod {
 
 /// A cluster of three that serves.
 fn seen(of: &EtcdCluster) -> Observation {
-    let template = desired(of, true).template;
+    let template = desired(of, true, None).template;
     let all = || (0..3).map(Ordinal);
     let told = |ordinal: Ordinal| ConfigEntry {
         purpose: Purpose::Run,
@@ -136,8 +136,12 @@ fn without_the_last(of: &EtcdCluster, phase: PodPhase) -> Observation {
     seen
 }
 
+fn after(previous: &EtcdClusterStatus, now: i64) -> Said<'_> {
+    Said { previous, certificates: None, now: second(now) }
+}
+
 fn status(cluster: &EtcdCluster, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {
-    of(cluster, previous, seen, &plan(&desired(cluster, true), seen), second(1))
+    of(cluster, after(previous, 1), seen, &plan(&desired(cluster, true, None), seen))
 }
 
 fn said(status: &EtcdClusterStatus) -> BTreeMap<String, String> {
@@ -200,8 +204,9 @@ fn nothing_is_written_while_nothing_notable_happens() {
     let cluster = plain();
     let mut seen = seen(&cluster);
     let first = status(&cluster, &EtcdClusterStatus::default(), &seen);
-    let again =
-        |seen: &Observation| of(&cluster, &first, seen, &plan(&desired(&cluster, true), seen), second(9));
+    let again = |seen: &Observation| {
+        of(&cluster, after(&first, 9), seen, &plan(&desired(&cluster, true, None), seen))
+    };
     assert_eq!(again(&seen), first);
     let mut moved = answer(0);
     moved.raft_index += 9_000;
@@ -337,7 +342,7 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
     let of = |version: &str| {
         let cluster = cluster(&json!({"replicas": 3, "version": version, "tls": {"mode": "Disabled"}}));
         let mut seen = seen(&plain());
-        let template = Template { version: Version::new(5, 9), ..desired(&cluster, true).template };
+        let template = Template { version: Version::new(5, 9), ..desired(&cluster, true, None).template };
         if let (Fact::Known(set), Fact::Known(pods)) = (&mut seen.stateful_set, &mut seen.pods) {
             set.template = template;
             for pod in pods.values_mut() {
@@ -369,11 +374,11 @@ fn an_operation_says_what_it_does_and_what_it_waits_for() {
     let cluster = plain();
     let say = |kind, target, reason, phase| {
         let seen = without_the_last(&cluster, phase);
-        let mut plan = plan(&desired(&cluster, true), &seen);
+        let mut plan = plan(&desired(&cluster, true, None), &seen);
         plan.record.operation = Some(Operation { kind, target, phase: Phase::Adding });
         plan.summary.findings =
             vec![Finding { about: condition::PROGRESSING, state: State::True, reason, ordinal: None }];
-        said(&of(&cluster, &EtcdClusterStatus::default(), &seen, &plan, second(1)))["Progressing"].clone()
+        said(&of(&cluster, after(&EtcdClusterStatus::default(), 1), &seen, &plan))["Progressing"].clone()
     };
     let third = Target::Member(Ordinal(2));
     assert_eq!(

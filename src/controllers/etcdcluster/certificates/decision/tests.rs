@@ -7,7 +7,7 @@ use crate::controllers::etcdcluster::resources::certificates::{AUTHORITY_LIFETIM
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 const NAME: Name<'static> = Name { common_name: "c etcd authority", lifetime: AUTHORITY_LIFETIME };
-const HOUR: SignedDuration = SignedDuration::from_hours(1);
+const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 fn days(days: i64) -> Timestamp {
     NOW + SignedDuration::from_hours(24 * days)
@@ -30,6 +30,11 @@ fn stored(authority: &Authority) -> Pair {
 
 fn only(authority: &Authority) -> Bundle {
     Bundle::of([authority.certificate().clone()]).unwrap()
+}
+
+/// Trusts the one that signs alone, as everybody does.
+fn alone<'a>(signs: &'a Authority, bundle: &'a Bundle) -> Authorities<'a> {
+    Authorities { signs: signs.certificate(), bundle, is_known: true }
 }
 
 fn signed(authority: &Authority, leaf: &Leaf, now: Timestamp) -> Pair {
@@ -103,7 +108,7 @@ fn a_leaf_is_renewed_before_its_last_third() {
     let ours = create(NOW);
     let [server, ..] = wanted();
     let pair = signed(&ours, &server, NOW);
-    let step = |now| leaf(now, &server, &pair, &only(&ours));
+    let step = |now| leaf(now, &server, &pair, alone(&ours, &only(&ours)));
     let validity = pair.leaf().unwrap().validity();
     assert_eq!(validity.not_after, NOW + LEAF_LIFETIME);
     assert_eq!(step(NOW), LeafStep::Keep);
@@ -116,7 +121,7 @@ fn a_leaf_is_renewed_before_its_last_third() {
 fn a_leaf_that_nobody_would_take_is_signed_anew() {
     let (ours, other) = (create(NOW), create(NOW));
     let [server, peer, client] = wanted();
-    let step = |wanted: &Leaf, pair: &Pair| leaf(NOW, wanted, pair, &only(&ours));
+    let step = |wanted: &Leaf, pair: &Pair| leaf(NOW, wanted, pair, alone(&ours, &only(&ours)));
     let pair = signed(&ours, &server, NOW);
     assert_eq!(step(&server, &Pair::default()), LeafStep::Sign(Why::Missing));
     assert_eq!(
@@ -132,7 +137,7 @@ fn a_leaf_that_nobody_would_take_is_signed_anew() {
 }
 
 #[test]
-fn an_authority_that_was_lost_stays_trusted_until_its_leaves_have_gone() {
+fn an_authority_that_was_taken_away_stays_trusted_until_its_leaves_have_gone_for_a_day() {
     let (lost, ours) = (create(NOW), create(days(10)));
     let wanted = wanted();
     let old: Vec<_> = wanted.iter().map(|leaf| signed(&lost, leaf, NOW)).collect();
@@ -143,31 +148,43 @@ fn an_authority_that_was_lost_stays_trusted_until_its_leaves_have_gone() {
     };
     let both = trusted(days(10), &old);
     assert_eq!(both.certificates().len(), 2);
-    for (wanted, pair) in wanted.iter().zip(&old) {
-        assert_eq!(leaf(days(10), wanted, pair, &both), LeafStep::Trust, "what members take stays in use");
-    }
-    let new: Vec<_> = wanted.iter().map(|leaf| signed(&ours, leaf, days(244))).collect();
+    let new: Vec<_> = wanted.iter().map(|leaf| signed(&ours, leaf, days(11))).collect();
     let mixed = [old[0].clone(), new[1].clone(), new[2].clone()];
-    assert_eq!(trusted(days(245), &mixed), both, "one leaf still needs it");
-    assert_eq!(trusted(days(244), &new), both, "mounts may be old");
-    assert_eq!(trusted(days(244) + HOUR, &new), only(&ours));
+    assert_eq!(trusted(days(30), &mixed), both, "one leaf still needs it");
+    assert_eq!(trusted(days(11), &new), both, "mounts and copies may be old");
+    assert_eq!(trusted(days(11) + DAY, &new), only(&ours));
     assert_eq!(trusted(days(10), &[]), only(&ours), "nobody needs it");
 }
 
 #[test]
-fn of_others_pairs_faults_are_told() {
-    let ours = create(NOW);
-    let [server, ..] = wanted();
-    let pair = signed(&ours, &server, NOW);
-    assert_eq!(fault(NOW, &pair, true), None);
-    assert_eq!(fault(days(300), &pair, true), None);
-    assert_eq!(fault(days(310), &pair, true), Some(Fault::Overdue));
-    assert_eq!(fault(days(-1), &pair, true), Some(Fault::Overdue), "it does not hold yet");
-    let alone = Pair { trusted: Vec::new(), ..pair.clone() };
-    assert!(matches!(fault(NOW, &alone, true), Some(Fault::Unreadable(words)) if words.contains("ca.crt")));
-    assert_eq!(fault(NOW, &alone, false), None);
-    let keyless = Pair { key: Vec::new(), ..pair };
-    assert!(
-        matches!(fault(NOW, &keyless, true), Some(Fault::Unreadable(words)) if words.contains("tls.key"))
-    );
+fn another_authority_signs_nothing_before_all_know_it_and_then_everything() {
+    let (lost, ours) = (create(NOW), create(days(10)));
+    let both = Bundle::of([&lost, &ours].map(|one| one.certificate().clone())).unwrap();
+    let by = |is_known| Authorities { signs: ours.certificate(), bundle: &both, is_known };
+    for wanted in &wanted() {
+        let old = signed(&lost, wanted, NOW);
+        let step = |now, is_known| leaf(now, wanted, &old, by(is_known));
+        assert_eq!(step(days(10), false), LeafStep::Trust);
+        assert_eq!(step(days(10), true), LeafStep::Sign(Why::OtherAuthority));
+        assert_eq!(step(days(250), false), LeafStep::Trust, "due, and it still holds");
+        assert_eq!(step(days(250), true), LeafStep::Sign(Why::Aged));
+        assert_eq!(step(days(310), false), LeafStep::Sign(Why::Aged), "soon nobody would take it");
+        let new = Pair { trusted: both.pem().to_vec(), ..signed(&ours, wanted, days(10)) };
+        assert_eq!(leaf(days(10), wanted, &new, by(true)), LeafStep::Keep);
+    }
+    assert!(!has_spread(days(10), ours.certificate()));
+    assert!(has_spread(days(10) + SignedDuration::from_mins(2), ours.certificate()));
+}
+
+#[test]
+fn what_happens_to_an_authority_is_told_while_it_happens() {
+    let (lost, ours) = (create(NOW), create(NOW));
+    let both = Bundle::of([&lost, &ours].map(|one| one.certificate().clone())).unwrap();
+    let by = |bundle| Authorities { signs: ours.certificate(), bundle, is_known: true };
+    let leaves = |authority: &Authority| -> Vec<_> {
+        wanted().iter().filter_map(|leaf| signed(authority, leaf, NOW).leaf()).collect()
+    };
+    assert!(overlap(NOW, &leaves(&lost), by(&both)).unwrap().contains("restarted, one at a time"));
+    assert!(overlap(NOW, &leaves(&ours), by(&both)).unwrap().contains("for a day"));
+    assert_eq!(overlap(NOW, &leaves(&ours), by(&only(&ours))), None);
 }

@@ -96,6 +96,26 @@ fn what_is_unknown_is_not_absent() {
 }
 
 #[test]
+fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
+    let (desired, seen) = rested(3);
+    for certificates in [Certificates::Missing, Certificates::Unfit] {
+        for mut desired in changes(&desired) {
+            desired.template.revision += 1;
+            let seen = Observation { certificates, ..seen.clone() };
+            assert_eq!(planned(&desired, &seen).effects, [], "{certificates:?}");
+        }
+    }
+    let mut trusting_others = desired;
+    trusting_others.template.revision += 1;
+    for certificates in [Certificates::Valid, Certificates::Expiring] {
+        let seen = Observation { certificates, ..seen.clone() };
+        let plan = planned(&trusting_others, &seen);
+        assert!(matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }]), "{:?}", plan.effects);
+        assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::RESTARTING));
+    }
+}
+
+#[test]
 fn nothing_known_at_all_is_an_answer_too() {
     let (desired, mut seen) = rested(3);
     seen.services = Fact::Unknown;

@@ -71,6 +71,10 @@ pub enum Refusal {
 /// What the rules say of the version that is asked for.
 #[must_use]
 pub fn step(view: &View) -> Step {
+    // A pod that is made anew reads its certificates anew; and whom it is to trust is part of its template.
+    if view.stateful_set().is_some() && !view.seen.certificates.is_usable() {
+        return Step::Unclear;
+    }
     let wanted = view.desired.template.version;
     let Some(known) = versions::MINORS.iter().find(|one| one.minor == wanted.minor) else {
         return Step::Refused(Refusal::Unsupported);

@@ -3,6 +3,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::api::etcdcluster::flags::{self, Standing};
+use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{Purpose, Template, Version};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
 
@@ -181,7 +182,7 @@ peer-transport-security:
 fn a_template_that_the_spec_has_left_behind_keeps_its_options() {
     let before = cluster(&json!({"options": {"extra": {"max-txn-ops": "7"}}, "tls": {"mode": "Disabled"}}));
     let after = cluster(&json!({"options": {"extra": {"max-txn-ops": "8"}}, "tls": {"mode": "Disabled"}}));
-    let (old, new) = (desired::revision(&before.spec), desired::revision(&after.spec));
+    let (old, new) = (desired::revision(&before.spec, None), desired::revision(&after.spec, None));
     let version = Version::new(6, 16);
     let joins = entry(Purpose::Join, version, old);
     let live = ConfigMap {
@@ -189,7 +190,7 @@ fn a_template_that_the_spec_has_left_behind_keeps_its_options() {
         ..ConfigMap::default()
     };
     let over = |entry: ConfigEntry| {
-        let data = data_over(&after, &[(Ordinal(1), entry)].into(), &[Ordinal(1), Ordinal(2)], &live);
+        let data = data_over(&after, &[(Ordinal(1), entry)].into(), &[Ordinal(1), Ordinal(2)], &live, new);
         read(&data["c-1.yaml"])
     };
     let forced = over(joins.turned(Purpose::Force));
