@@ -85,8 +85,8 @@ impl Shown<'_> {
     fn by_client(&self, store: &Arc<RootCertStore>) -> Result<(), Refusal> {
         let verifier = WebPkiClientVerifier::builder_with_provider(Arc::clone(store), provider()).build();
         let verifier = verifier.map_err(|error| Refusal::Other(error.to_string()))?;
-        let verified = verifier.verify_client_cert(self.leaf.der(), self.between, self.now);
-        verified.map(|_| ()).map_err(|error| refusal(&error, "client", ""))
+        let outcome = verifier.verify_client_cert(self.leaf.der(), self.between, self.now);
+        outcome.map(|_| ()).map_err(|error| refusal(&error, "client", ""))
     }
 
     fn by_server(&self, store: &Arc<RootCertStore>, names: &[String]) -> Result<(), Refusal> {
@@ -96,8 +96,8 @@ impl Shown<'_> {
             let Ok(name) = ServerName::try_from(text.as_str()) else {
                 return Err(Refusal::Name(text.clone()));
             };
-            let verified = verifier.verify_server_cert(self.leaf.der(), self.between, &name, &[], self.now);
-            verified.map(|_| ()).map_err(|error| refusal(&error, "server", text))
+            let outcome = verifier.verify_server_cert(self.leaf.der(), self.between, &name, &[], self.now);
+            outcome.map(|_| ()).map_err(|error| refusal(&error, "server", text))
         })
     }
 }

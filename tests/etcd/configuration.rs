@@ -95,7 +95,7 @@ impl Seed {
     fn start(version: EtcdVersion, cluster: &EtcdCluster) -> Self {
         // Installed by another test of this process already, it stays.
         let _installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let template: Template = desired(cluster, true).template;
+        let template: Template = desired(cluster, true, None).template;
         let entry = ConfigEntry {
             purpose: Purpose::Seed,
             member: None,
@@ -166,7 +166,7 @@ pub async fn a_member_runs_by_what_is_rendered_and_answers_its_probes(version: E
         }),
     );
     let mut seed = Seed::start(version, &cluster);
-    let template = desired(&cluster, true).template;
+    let template = desired(&cluster, true, None).template;
     let set = stateful_set::manifest(&cluster, &template, 1, "guard").object;
     let etcd = &set["spec"]["template"]["spec"]["containers"][0];
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {

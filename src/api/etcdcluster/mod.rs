@@ -25,6 +25,9 @@ use super::field::{Verdict, Warning};
 use super::lens::Lens;
 use super::{Kind, Names, Version};
 
+/// The annotation by which members may be brought one minor down. Only `true` does.
+pub const ALLOW_DOWNGRADE: &str = "gatehouse.dev/allow-downgrade";
+
 /// The kind EtcdCluster.
 pub struct EtcdClusterKind;
 

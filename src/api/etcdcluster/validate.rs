@@ -17,6 +17,7 @@ mod version;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::ALLOW_DOWNGRADE;
 use super::v1::{EtcdClusterSpec, EtcdClusterStatus};
 use crate::api::field::{Fault, Path, Reason, Verdict};
 
@@ -27,6 +28,8 @@ struct Cluster<'a> {
     generate_name: Option<&'a str>,
     spec: EtcdClusterSpec,
     status: EtcdClusterStatus,
+    /// Whether its members may be brought one minor down.
+    allows_downgrade: bool,
 }
 
 impl<'a> Cluster<'a> {
@@ -43,7 +46,10 @@ impl<'a> Cluster<'a> {
             .and_then(|status| EtcdClusterStatus::deserialize(status).ok())
             .unwrap_or_default();
         let name = text("/metadata/name");
+        let annotations = object.pointer("/metadata/annotations");
+        let downgrade = annotations.and_then(|annotations| annotations.get(ALLOW_DOWNGRADE)?.as_str());
         Ok(Self {
+            allows_downgrade: downgrade == Some("true"),
             name,
             generate_name: Some(text("/metadata/generateName"))
                 .filter(|base| name.is_empty() && !base.is_empty()),
@@ -72,7 +78,7 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
     options::judge(&new.spec, &mut verdict);
     backup::judge(&new.spec, &mut verdict);
     if let Some(Ok(old)) = old.map(Cluster::read) {
-        update::judge(&new.spec, &old.spec, &old.status, &mut verdict);
+        update::judge(&new, &old, &mut verdict);
     }
     verdict
 }

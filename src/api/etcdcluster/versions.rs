@@ -11,7 +11,8 @@ pub struct Minor {
     pub minor: u64,
     /// The newest patch that this release was tested with.
     pub newest_patch: u64,
-    /// The least patch of the minor below from which an upgrade to this one is safe.
+    /// The least patch of the minor below from which an upgrade to this one is safe; and to which members of this one are
+    /// brought down, so that they can come back.
     pub from_patch: Option<u64>,
     /// Patches below this one lack the fix of a known loss of data.
     pub sound_patch: u64,
@@ -35,6 +36,9 @@ pub const NEWEST: &str = "3.7.3";
 
 /// The minors, as messages list them.
 pub const SUPPORTED: &[&str] = &["3.5.*", "3.6.*", "3.7.*"];
+
+/// The first minor whose members can be brought one minor down (etcd.io, downgrades).
+pub const FIRST_DOWNGRADE: u64 = 6;
 
 /// Reads a version of etcd: `3.minor.patch`, nothing before or behind it.
 #[must_use]

@@ -1,11 +1,13 @@
 //! What the spec asks for, as the plan has to know it. Pure.
 
 use aws_lc_rs::digest::{SHA256, digest};
+use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::observation::{Desired, Template, Version};
 use super::resources::certificates::Trust;
 use super::resources::names;
+use crate::api::etcdcluster::ALLOW_DOWNGRADE;
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
 use crate::api::etcdcluster::v1::{
     EtcdCluster, EtcdClusterSpec, Image, Medium, Options, PodTemplate, ReclaimPolicy, TlsMode,
@@ -38,6 +40,7 @@ pub fn desired(cluster: &EtcdCluster, is_valid: bool, trust: Option<Trust>) -> D
         deletes_volumes: storage.reclaim_policy == Some(ReclaimPolicy::Delete),
         authenticates: spec.auth.as_ref().is_some_and(|auth| auth.enabled == Some(true)),
         restores: spec.restore.is_some(),
+        allows_downgrade: cluster.annotations().get(ALLOW_DOWNGRADE).is_some_and(|allow| allow == "true"),
         backs_up_before_upgrade: backs_up(spec),
         defragments_at: defragment.map(|one| percent(one.when_reclaimable_percent)),
         // A recovery begins by stopping members, and goes on when the survivor's data are stored elsewhere, which

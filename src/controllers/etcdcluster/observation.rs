@@ -49,6 +49,8 @@ pub struct Desired {
     pub authenticates: bool,
     /// Whether the first member is made from a backup.
     pub restores: bool,
+    /// Whether members may be brought one minor down.
+    pub allows_downgrade: bool,
     /// Whether a verified backup is taken before an upgrade.
     pub backs_up_before_upgrade: bool,
     /// Share of a database file, in percent, that has to be free before it is defragmented.

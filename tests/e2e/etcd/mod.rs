@@ -2,6 +2,7 @@
 
 mod certificates;
 mod cluster;
+mod downgrade;
 #[expect(dead_code, reason = "of what the tests of the client have, a part is needed")]
 #[path = "../../history/mod.rs"]
 mod history;
@@ -31,6 +32,7 @@ pub const TESTS: &[Test] = &[
     ),
     ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
     ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
+    ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
 ];
 
 /// What takes long, and is run when it is asked for (`make e2e-long`).

@@ -462,6 +462,39 @@ fn an_upgrade_under_way_can_only_be_rolled_back() {
 }
 
 #[test]
+fn a_lower_minor_has_to_be_allowed_and_to_be_the_next_one() {
+    let runs = |version: &str| json!({ "version": version, "clusterVersion": &version[..3] });
+    let judged = |from: &str, status: &Value, to: &str, allow: &str| {
+        let old = seen(cluster(&json!({ "version": from })), status);
+        let mut new = cluster(&json!({ "version": to }));
+        new["metadata"]["annotations"] = json!({ ALLOW_DOWNGRADE: allow });
+        let verdict = validate(&new, Some(&old));
+        verdict.faults.first().map(Fault::message)
+    };
+    for (from, to) in [("3.6.16", "3.5.33"), ("3.6.16", "3.5.32"), ("3.7.3", "3.6.11")] {
+        assert_eq!(judged(from, &runs(from), to, "true"), None, "{from} to {to}");
+        assert_eq!(judged(from, &json!({}), to, "true"), None, "{from} to {to}");
+        let said = judged(from, &runs(from), to, "yes").unwrap();
+        assert!(said.contains("gatehouse.dev/allow-downgrade: \"true\""), "{said}");
+    }
+    for (from, to, words) in [
+        ("3.7.3", "3.5.33", "one minor down at most"),
+        ("3.6.16", "3.5.31", "must be 3.5.32 or later"),
+        ("3.7.3", "3.6.10", "must be 3.6.11 or later"),
+    ] {
+        let said = judged(from, &runs(from), to, "true").unwrap();
+        assert!(said.contains(words), "{said}");
+    }
+    // On its way down it may be given up, and begun again.
+    let under_way = json!({ "version": "3.5.33", "clusterVersion": "3.5", "operation": { "type": "Upgrade" },
+        "members": [{ "name": "a-0", "version": "3.6.16" }, { "name": "a-1", "version": "3.5.33" }] });
+    assert_eq!(judged("3.5.33", &under_way, "3.6.16", "true"), None);
+    assert_eq!(judged("3.6.16", &under_way, "3.5.33", "false"), None);
+    let said = judged("3.5.33", &under_way, "3.6.15", "true").unwrap();
+    assert!(said.contains("on their way"), "{said}");
+}
+
+#[test]
 fn members_are_not_removed_while_that_would_hurt() {
     let scale = |from: i32, status: Value, to: i32| {
         let old = seen(cluster(&json!({ "replicas": from })), &status);

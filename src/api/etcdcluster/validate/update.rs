@@ -2,19 +2,22 @@
 
 use semver::Version;
 
+use super::super::ALLOW_DOWNGRADE;
 use super::super::status::{Operation, condition};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
 use super::super::versions::{self, parse, parse_reported};
-use super::{replicas, tls, version};
+use super::{Cluster, replicas, tls, version};
 use crate::api::field::{Fault, Path, Verdict};
 
 /// What a change of an immutable field is told.
 const IMMUTABLE: &str = "is immutable: make a new cluster and restore a backup into it";
 
-pub fn judge(new: &EtcdClusterSpec, old: &EtcdClusterSpec, seen: &EtcdClusterStatus, verdict: &mut Verdict) {
+pub fn judge(new: &Cluster<'_>, old: &Cluster<'_>, verdict: &mut Verdict) {
+    let (seen, allows_downgrade) = (&old.status, new.allows_downgrade);
+    let (new, old) = (&new.spec, &old.spec);
     judge_immutable(new, old, seen, verdict);
     judge_size(new, old, verdict);
-    judge_version(new, old, seen, verdict);
+    judge_version(new, old, &Runs::of(old, seen, allows_downgrade), verdict);
     judge_replicas(new, old, seen, verdict);
     if new.version != old.version && new.replicas != old.replicas {
         verdict.warn(
@@ -79,57 +82,92 @@ fn operation(seen: &EtcdClusterStatus) -> Option<Operation> {
     seen.operation.as_ref()?.kind.as_deref().and_then(Operation::find)
 }
 
-fn judge_version(
-    new: &EtcdClusterSpec,
-    old: &EtcdClusterSpec,
-    seen: &EtcdClusterStatus,
-    verdict: &mut Verdict,
-) {
+/// What a version is measured by.
+struct Runs {
+    /// The lowest version that a member runs.
+    lowest: Option<Version>,
+    /// All versions that members run.
+    all: Vec<Version>,
+    /// The highest minor that members run, or have agreed on.
+    minor: u64,
+    is_upgrading: bool,
+    allows_downgrade: bool,
+}
+
+impl Runs {
+    fn of(old: &EtcdClusterSpec, seen: &EtcdClusterStatus, allows_downgrade: bool) -> Self {
+        let reported = |text: &Option<String>| text.as_deref().and_then(parse_reported);
+        let lowest = reported(&seen.version).or_else(|| old.version.as_deref().and_then(parse));
+        let agreed = reported(&seen.cluster_version).map_or(0, |agreed| agreed.minor);
+        let members = seen.members.iter().flatten().filter_map(|member| reported(&member.version));
+        Self {
+            minor: lowest.as_ref().map_or(0, |lowest| lowest.minor).max(agreed),
+            all: members.chain(lowest.clone()).collect(),
+            lowest,
+            is_upgrading: operation(seen) == Some(Operation::Upgrade),
+            allows_downgrade,
+        }
+    }
+}
+
+fn judge_version(new: &EtcdClusterSpec, old: &EtcdClusterSpec, runs: &Runs, verdict: &mut Verdict) {
     let of = |spec: &EtcdClusterSpec| spec.version.as_deref().and_then(parse);
-    let (Some(after), Some(before)) = (of(new), of(old)) else { return };
+    let (Some(after), Some(before), Some(lowest)) = (of(new), of(old), &runs.lowest) else { return };
     if after == before {
         return;
     }
-    let running = seen.version.as_deref().and_then(parse_reported).unwrap_or_else(|| before.clone());
-    let agreed = seen.cluster_version.as_deref().and_then(parse_reported);
-    let upgrading = operation(seen) == Some(Operation::Upgrade);
-    if let Some(detail) = refused_step(&after, &running, agreed.as_ref(), upgrading) {
+    if let Some(detail) = refused_step(&after, lowest, runs) {
         verdict.deny(Fault::invalid(version::path(), after.to_string(), detail));
-    } else if after < running {
-        verdict.warn(format!("spec.version: {after} is older than {running}, which runs"));
+    } else if after < *lowest {
+        verdict.warn(format!("spec.version: {after} is older than {lowest}, which runs"));
     }
 }
 
 /// Why etcd cannot go from what runs to `after`.
-fn refused_step(
-    after: &Version,
-    running: &Version,
-    agreed: Option<&Version>,
-    upgrading: bool,
-) -> Option<String> {
-    if after.minor < running.minor {
-        return Some(format!("must not be a lower minor than {running}, which runs: etcd cannot go back"));
+fn refused_step(after: &Version, lowest: &Version, runs: &Runs) -> Option<String> {
+    if let Some(detail) = refused_downgrade(after, runs) {
+        return Some(detail);
     }
-    if let Some(agreed) = agreed.filter(|agreed| after.minor < agreed.minor) {
+    if runs.is_upgrading && !runs.all.contains(after) {
         return Some(format!(
-            "must not be a lower minor than 3.{}, which the members have agreed on: etcd cannot go back",
-            agreed.minor
+            "members are on their way to another version: wait until status.version says that they are there, or \
+             set {lowest} to roll back"
         ));
     }
-    if upgrading && after != running {
+    if after.minor > lowest.minor + 1 {
         return Some(format!(
-            "an upgrade is under way: wait until status.version says that it is through, or set {running} to roll back"
-        ));
-    }
-    if after.minor > running.minor + 1 {
-        return Some(format!(
-            "must be at most one minor above {running}, which runs: first 3.{}",
-            running.minor + 1
+            "must be at most one minor above {lowest}, which runs: first 3.{}",
+            lowest.minor + 1
         ));
     }
     let least = versions::minor_of(after).and_then(|minor| minor.from_patch)?;
-    (after.minor == running.minor + 1 && running.patch < least)
-        .then(|| format!("needs every member at 3.{}.{least} or later before, {running} runs", running.minor))
+    (after.minor == lowest.minor + 1 && lowest.patch < least)
+        .then(|| format!("needs every member at 3.{}.{least} or later before, {lowest} runs", lowest.minor))
+}
+
+/// Why members cannot be brought down to `after`, where it is a lower minor.
+fn refused_downgrade(after: &Version, runs: &Runs) -> Option<String> {
+    let minor = runs.minor;
+    if after.minor >= minor {
+        return None;
+    }
+    if after.minor + 1 < minor || minor < versions::FIRST_DOWNGRADE {
+        return Some(format!(
+            "must not be lower than 3.{}: members are at 3.{minor}, and etcd goes one minor down at most",
+            minor.saturating_sub(1).max(versions::FIRST_DOWNGRADE - 1)
+        ));
+    }
+    let known = versions::MINORS.iter().find(|one| one.minor == minor);
+    let least = known.and_then(|known| known.from_patch).unwrap_or(0);
+    if after.patch < least {
+        return Some(format!("must be 3.{}.{least} or later, from which members can come back", after.minor));
+    }
+    (!runs.allows_downgrade).then(|| {
+        format!(
+            "is a lower minor than 3.{minor}, at which members are: take a backup, and allow it by the annotation \
+             {ALLOW_DOWNGRADE}: \"true\""
+        )
+    })
 }
 
 fn judge_replicas(

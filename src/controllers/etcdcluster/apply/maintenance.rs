@@ -93,7 +93,10 @@ pub async fn append(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failu
 /// Allows members to run one minor less.
 pub async fn allow_downgrade(hands: Hands<'_>, guard: MembershipGuard, target: Minor) -> Result<(), Failure> {
     let (client, _) = agreed(hands, guard, None).await?;
-    let done = client.downgrade(Downgrade::Enable, &format!("3.{target}")).await;
+    let target = format!("3.{target}");
+    let can = client.downgrade(Downgrade::Validate, &target).await;
+    is(can.map(|_| ()), Refusal::DowngradeInProcess)?;
+    let done = client.downgrade(Downgrade::Enable, &target).await;
     is(done.map(|_| ()), Refusal::DowngradeInProcess)
 }
 

@@ -30,6 +30,7 @@ fn absent_fields_mean_what_is_written_at_creation() {
             deletes_volumes: false,
             authenticates: false,
             restores: false,
+            allows_downgrade: false,
             backs_up_before_upgrade: false,
             defragments_at: None,
             recovery: None,
@@ -53,6 +54,7 @@ fn every_field_is_heeded() {
     }));
     cluster.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
+    cluster.annotations_mut().insert(ALLOW_DOWNGRADE.to_owned(), "true".to_owned());
     let asked = desired(&cluster, false, None);
     assert_eq!(
         asked,
@@ -68,6 +70,7 @@ fn every_field_is_heeded() {
             deletes_volumes: true,
             authenticates: true,
             restores: true,
+            allows_downgrade: true,
             backs_up_before_upgrade: true,
             defragments_at: Some(30),
             recovery: None,

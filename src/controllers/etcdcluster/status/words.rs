@@ -1,6 +1,6 @@
 //! The words in which conditions speak to people. Pure.
 
-use crate::api::etcdcluster::versions;
+use crate::api::etcdcluster::{ALLOW_DOWNGRADE, versions};
 use crate::controllers::etcdcluster::observation::{Cause, Ordinal, PodPhase, Version};
 use crate::controllers::etcdcluster::plan::{Closed, Preparation, Refusal};
 use crate::controllers::etcdcluster::resources::names;
@@ -72,6 +72,14 @@ pub fn refusal(wanted: Version, runs: Option<Version>, refusal: Refusal) -> Stri
         }
         Refusal::Backwards => {
             format!("version {wanted} cannot be reached{from}: etcd does not go back that far")
+        }
+        Refusal::DowngradeNotAllowed => {
+            format!(
+                "version {wanted} is a lower minor: allow it by the annotation {ALLOW_DOWNGRADE}: \"true\""
+            )
+        }
+        Refusal::TargetPatch(least) => {
+            format!("version {wanted} has no way up again: {least} or later has")
         }
         Refusal::DropsData => {
             "data in memory end with their pod: ask for 3 replicas at least before pods are restarted"

@@ -109,8 +109,8 @@ fn a_use_and_a_name_that_are_not_granted_are_told() {
     let only_client = Profile { usages: &[Usage::Client], ..server.profile() };
     let named = Named { server: read("server", &authority, &only_client), ..sound(&authority) };
     is_refused(&named, &["shop/server", "may not be shown by a server"]);
-    let names = [names::host(&three(), Ordinal(0)), names::host(&three(), Ordinal(1))];
-    let two = Profile { names: &names, ..server.profile() };
+    let two = [names::host(&three(), Ordinal(0)), names::host(&three(), Ordinal(1))];
+    let two = Profile { names: &two, ..server.profile() };
     let named = Named { server: read("server", &authority, &two), ..sound(&authority) };
     is_refused(&named, &["shop/server", "not for the name c-2.c.shop.svc"]);
     let somebody = Profile { common_name: "somebody", ..client.profile() };

@@ -5,7 +5,7 @@ use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{Desired, Record, Version};
-use crate::controllers::etcdcluster::plan::Plan;
+use crate::controllers::etcdcluster::plan::{Plan, Refusal, Step};
 
 const V3_6: Version = Version::new(6, 16);
 
@@ -100,6 +100,10 @@ fn a_downgrade_of_one_minor_goes_through_etcd() {
     let mut world = World::settled(3, V3_6);
     world.desired.template.version = Version::new(5, 33);
     let plan = world.run();
+    assert_eq!(plan.summary.step, Step::Refused(Refusal::DowngradeNotAllowed));
+    assert_eq!((plan.summary.version, world.etcd.downgrade), (Some(V3_6), None));
+    world.desired.allows_downgrade = true;
+    let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!(plan.summary.version, Some(Version::new(5, 33)));
     let enabled = world.log.iter().filter(|effect| matches!(effect, Effect::DowngradeEnable { .. })).count();
@@ -110,6 +114,7 @@ fn a_downgrade_of_one_minor_goes_through_etcd() {
 fn a_downgrade_that_is_turned_round_on_the_way_is_taken_back() {
     for turn_after in 0..25 {
         let mut world = World::settled(3, V3_6);
+        world.desired.allows_downgrade = true;
         world.desired.template.version = Version::new(5, 33);
         world.rounds(turn_after);
         world.desired.template.version = V3_6;
@@ -126,9 +131,11 @@ fn what_the_gate_would_refuse_the_plan_refuses_too() {
         (Version::new(5, 9), V3_6),
         (Version::new(6, 10), Version::new(7, 3)),
         (Version::new(7, 3), Version::new(5, 33)),
+        (V3_6, Version::new(5, 31)),
         (V3_6, Version::new(8, 0)),
     ] {
         let mut world = World::settled(3, from);
+        world.desired.allows_downgrade = true;
         let before = world.log.len();
         world.desired.template.version = to;
         let plan = world.run();

@@ -82,6 +82,7 @@ pub fn desired(replicas: u32, version: Version) -> Desired {
         deletes_volumes: false,
         authenticates: false,
         restores: false,
+        allows_downgrade: false,
         backs_up_before_upgrade: false,
         defragments_at: None,
         recovery: None,

@@ -8,9 +8,6 @@ use crate::api::etcdcluster::versions;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Version};
 use crate::controllers::etcdcluster::plan::view::{View, quorum};
 
-/// The first minor whose members can be brought one minor down.
-const FIRST_DOWNGRADE: Minor = 6;
-
 /// The first minor that cannot read what older members have logged: a snapshot has to lie before it.
 const FIRST_WITHOUT_V2: Minor = 7;
 
@@ -64,6 +61,10 @@ pub enum Refusal {
     SourcePatch(Version),
     /// Etcd cannot go back that far.
     Backwards,
+    /// Nobody has allowed to go back.
+    DowngradeNotAllowed,
+    /// There would be no way up again from a patch below this one.
+    TargetPatch(Version),
     /// Data in memory end with their pod, and so few members are asked for that no majority would be left.
     DropsData,
 }
@@ -94,8 +95,8 @@ pub fn step(view: &View) -> Step {
     if wanted.minor > agreed.saturating_add(1) {
         return Step::Refused(Refusal::SkipsMinor);
     }
-    if wanted.minor.saturating_add(1) < agreed {
-        return Step::Refused(Refusal::Backwards);
+    if let Some(refusal) = downwards(view, wanted, agreed) {
+        return Step::Refused(refusal);
     }
     let answers: Vec<_> = view.seen.answers().map(|(_, status)| status).collect();
     if wanted.minor > agreed {
@@ -103,13 +104,26 @@ pub fn step(view: &View) -> Step {
     }
     let above: Vec<_> = answers.into_iter().filter(|status| status.version.minor > wanted.minor).collect();
     if wanted.minor < agreed || above.iter().any(|status| !is_readable_by(status, wanted.minor)) {
-        return if agreed >= FIRST_DOWNGRADE || wanted.minor == agreed {
-            Step::Prepare(Preparation::Downgrade(wanted.minor))
-        } else {
-            Step::Refused(Refusal::Backwards)
-        };
+        return Step::Prepare(Preparation::Downgrade(wanted.minor));
     }
     if wanted > current { backed_up(view, wanted) } else { Step::Go(wanted) }
+}
+
+/// Why members may not be brought down from what they have agreed on. Once they have agreed on the lower minor nothing is
+/// in the way of those that are not there yet.
+fn downwards(view: &View, wanted: Version, agreed: Minor) -> Option<Refusal> {
+    if wanted.minor >= agreed {
+        return None;
+    }
+    if wanted.minor.saturating_add(1) < agreed || agreed < versions::FIRST_DOWNGRADE {
+        return Some(Refusal::Backwards);
+    }
+    let known = versions::MINORS.iter().find(|one| one.minor == agreed);
+    let least = Version::new(wanted.minor, known.and_then(|known| known.from_patch).unwrap_or(0));
+    if wanted < least {
+        return Some(Refusal::TargetPatch(least));
+    }
+    (!view.desired.allows_downgrade).then_some(Refusal::DowngradeNotAllowed)
 }
 
 /// What keeps pods with data in memory from being made anew, where one is due: each takes its data with it, which the

@@ -1,0 +1,38 @@
+//! A lower minor for members that serve, by etcd's own downgrade.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::cluster::{Etcd, NAME};
+use super::gone_with_its_object;
+use crate::cluster::Bed;
+use crate::release::Way;
+
+pub fn etcd_is_brought_one_minor_down(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-downgrade");
+    let etcd = Etcd::new(&namespace, "Disabled", "3.6.16", 3);
+    etcd.until_settled(3);
+    etcd.write();
+    let patch = json!({"spec": {"version": "3.5.33"}}).to_string();
+    let said = namespace.kubectl(&["patch", "etcdcluster", NAME, "--type=merge", "--patch", &patch]).fails();
+    assert!(said.contains("gatehouse.dev/allow-downgrade"), "{said}");
+    namespace.kubectl(&["annotate", "etcdcluster", NAME, "gatehouse.dev/allow-downgrade=true"]).ok();
+    // Down, and the same way up again.
+    for (version, agreed) in [("3.5.33", "3.5"), ("3.6.16", "3.6")] {
+        let begun = Instant::now();
+        etcd.change(&json!({"version": version}));
+        etcd.until(|_| {
+            let status = &etcd.object()?["status"];
+            let runs = (status["version"].as_str(), status["clusterVersion"].as_str());
+            if runs == (Some(version), Some(agreed)) { Ok(()) } else { Err(format!("{runs:?} run")) }
+        });
+        etcd.until_settled(3);
+        etcd.goes_on(100);
+        bed.say(format!("{}: etcd: down and up: {version} after {:.1?}", way.name(), begun.elapsed()));
+    }
+    let report = etcd.expect_kept(1000);
+    bed.say(format!("{}: etcd: down and up: {report}", way.name()));
+    gone_with_its_object(bed, &namespace);
+}
