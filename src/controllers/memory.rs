@@ -22,6 +22,13 @@ impl<Item: Clone + Default> Memory<Item> {
         change(self.lock().entry(uid.to_owned()).or_default())
     }
 
+    /// The same, where something is known of it.
+    pub fn update_known(&self, uid: &str, change: impl FnOnce(&mut Item)) {
+        if let Some(known) = self.lock().get_mut(uid) {
+            change(known);
+        }
+    }
+
     /// The object is gone, or there is nothing left to know.
     pub fn forget(&self, uid: &str) {
         self.lock().remove(uid);

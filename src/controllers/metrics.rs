@@ -1,10 +1,9 @@
 //! The numbers of the operator.
 //!
-//! Guarantees: as many series as there are controllers and outcomes, however many objects there are; and besides, three
-//! for each TDSet, on the page of the replica that works it and of no other.
+//! Guarantees: as many series as there are controllers and outcomes, however many objects there are; and besides, a
+//! bounded number for each object, on the page of the replica that works it and of no other.
 
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -14,7 +13,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::tdset::{Board, Boards};
+use super::board::Boards;
+use super::tdset;
 use crate::api::time_zone;
 
 /// `{controller,result}`.
@@ -45,7 +45,8 @@ pub struct Numbers {
     lateness: Histogram,
     transitions: Counter,
     conflicts: Counter,
-    boards: Boards,
+    /// Where operators show what their TDSets are doing.
+    pub tdsets: Boards<tdset::Line>,
 }
 
 impl Default for Numbers {
@@ -57,7 +58,7 @@ impl Default for Numbers {
             lateness: Histogram::new(LATENESSES),
             transitions: Counter::default(),
             conflicts: Counter::default(),
-            boards: Boards::default(),
+            tdsets: Boards::default(),
         }
     }
 }
@@ -75,7 +76,7 @@ impl Numbers {
         tdset.register("transitions", help, self.transitions.clone());
         let help = "Times that somebody else turned out to have a hand in a workload";
         tdset.register("conflicts", help, self.conflicts.clone());
-        tdset.register_collector(Box::new(self.boards.clone()));
+        tdset.register_collector(Box::new(self.tdsets.clone()));
         tdset.register(
             "transition_lateness_seconds",
             "Seconds from when a timetable asked for a count until it was written",
@@ -98,12 +99,6 @@ impl Numbers {
     /// Somebody else turned out to have a hand in a workload.
     pub fn conflict(&self) {
         self.conflicts.inc();
-    }
-
-    /// Where an operator shows what its TDSets are doing. When it is dropped, so is what it showed.
-    #[must_use]
-    pub fn board(&self) -> Arc<Board> {
-        self.boards.add()
     }
 }
 

@@ -17,6 +17,7 @@
 //! One folder a kind, with the same files in each: `mod` (reconcile), `observe` (all reads), `plan` (pure), `status`
 //! (pure), `resources` (pure builders).
 
+pub mod board;
 pub mod cache;
 pub mod etcdcluster;
 pub mod manifest;

@@ -39,6 +39,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource as _, ResourceExt as _};
 use tracing::warn;
 
+use super::board::Board;
 use super::cache::Cache;
 use super::memory::Memory;
 use super::outcome::{Class, Error, Outcome};
@@ -49,7 +50,7 @@ use super::{Controlled, Numbers, Triggers, Watched};
 use crate::api::tdset::v1::{PastTransition, TDSet, TDSetStatus};
 use crate::runtime::clock;
 use agenda::Agenda;
-pub use board::{Board, Boards};
+pub use board::Line;
 use claims::{Claims, Subject};
 use found::Carried;
 use plan::Plan;
@@ -79,7 +80,7 @@ pub struct Operator {
     interpreter: Interpreter,
     memory: Memory<Recall>,
     agenda: Agenda,
-    board: Arc<Board>,
+    board: Arc<Board<Line>>,
     numbers: Numbers,
 }
 
@@ -121,7 +122,7 @@ impl Controlled for Operator {
             claims,
             memory: Memory::default(),
             agenda: Agenda::default(),
-            board: numbers.board(),
+            board: numbers.tdsets.add(),
             numbers: numbers.clone(),
         };
         let triggers = [of_deployments, of_services, concerned, of_claims.boxed()];
@@ -160,6 +161,7 @@ impl Controlled for Operator {
 
     fn seen(&self, object: &Watched<TDSet>) {
         self.claims.seen(object);
+        self.board.admit(object.meta());
     }
 
     fn forget(&self, uid: &str) {
@@ -260,7 +262,7 @@ impl Operator {
         if plan.conflict {
             self.numbers.conflict();
         }
-        self.board.show(object.meta(), &plan.status);
+        self.board.show(object.meta(), Line::of(&plan.status));
         let again = until(plan.wake);
         let outcome = match plan.wake {
             None => Outcome::Invalid,
