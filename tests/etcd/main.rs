@@ -11,6 +11,7 @@
     reason = "a test says what it expects by unwrapping"
 )]
 
+mod audit;
 mod auth;
 mod configuration;
 mod data;
@@ -89,7 +90,11 @@ fn on_every_version() -> Vec<Test> {
         a_member_runs_by_what_is_rendered_and_answers_its_probes,
         every_flag_that_is_free_is_written_as_etcd_reads_it,
     ];
-    [&members[..], &maintenance, &data, &auth, &failures, &configuration].concat()
+    let audit = tests![audit:
+        voters_that_hold_the_same_are_found_equal_at_any_revision,
+        a_member_whose_file_was_altered_is_named_by_the_others,
+    ];
+    [&members[..], &maintenance, &audit, &data, &auth, &failures, &configuration].concat()
 }
 
 fn pure() -> Vec<(&'static str, fn())> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::audit::decision::Course;
 use super::observation::{
     Age, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
 };
@@ -55,6 +56,8 @@ pub struct Recall {
     pub idle: u32,
     /// What could not be done, as it was told last.
     pub told: Option<String>,
+    /// When the members' data were compared, and what that told.
+    pub audit: Course,
 }
 
 /// How the members are.
@@ -102,6 +105,7 @@ impl Recall {
         seen.health_age = past(self.health.as_ref().map(|(_, since)| *since), HEALTH);
         seen.quorum_loss_age = past(self.quorum_lost, QUORUM_LOSS);
         seen.replacement_age = age(self.replaced.len() < most);
+        seen.audit = self.audit.recall(seen.membership.known().map(Membership::fingerprint));
         for status in seen.statuses.values_mut() {
             if let Fact::Known(status) = status
                 && self.defragmented.contains_key(&status.member_id)

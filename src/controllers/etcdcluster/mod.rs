@@ -17,6 +17,7 @@
 
 mod ages;
 mod apply;
+pub mod audit;
 pub mod certificates;
 pub mod desired;
 pub mod effect;
@@ -33,6 +34,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
@@ -55,7 +57,8 @@ use ages::Recall;
 use apply::{Applied, Hands};
 use certificates::Standing;
 use effect::Effect;
-use observation::Certificates;
+use observation::{Certificates, Desired};
+use observe::Sight;
 use plan::{Plan, Wake};
 use resources::names;
 
@@ -137,7 +140,7 @@ impl Controlled for Operator {
         let mut sight = observe::look(self, cluster, &desired, standing.state, now).await; // effect
         let look = |recall: &mut Recall| recall.look(&mut sight.observation, clock::instant());
         self.memory.update(uid(cluster), look);
-        let plan = plan::plan(&desired, &sight.observation); // pure
+        let plan = self.plan(cluster, &desired, &mut sight, now).await; // pure but for the audit
         let previous = cluster.status.clone().unwrap_or_default();
         let said = status::Said { previous: &previous, certificates: standing.words.as_deref(), now };
         let status = status::of(cluster, said, &sight.observation, &plan); // pure
@@ -169,6 +172,27 @@ impl Controlled for Operator {
 }
 
 impl Operator {
+    /// What to do. At rest the members' data are compared before that, where it is time.
+    async fn plan(
+        &self,
+        cluster: &EtcdCluster,
+        desired: &Desired,
+        sight: &mut Sight,
+        now: Timestamp,
+    ) -> Plan {
+        let plan = plan::plan(desired, &sight.observation); // pure
+        let is_due = || self.memory.update(uid(cluster), |recall| recall.audit.is_due(now));
+        if !plan.is_at_rest() || !is_due() {
+            return plan;
+        }
+        let found = audit::look(sight).await; // effect
+        sight.observation.audit = self.memory.update(uid(cluster), |recall| {
+            recall.audit.heard(found, now);
+            recall.audit.recall(None)
+        });
+        plan::plan(desired, &sight.observation) // pure
+    }
+
     /// Tells once what there is to say of the certificates.
     async fn tell_of_certificates(&self, hands: Hands<'_>, standing: Standing) {
         let warning = standing.state != Certificates::Valid;

@@ -21,7 +21,7 @@ pub use kubernetes::{
 };
 pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhase, Target};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the spec asks for, as far as the plan has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,7 +109,7 @@ pub struct Observation {
     pub cluster_version: Fact<Minor>,
     /// Whether etcd asks who is there.
     pub auth: Fact<bool>,
-    /// Whether all members were found to hold the same data when that was last compared.
+    /// Whether all voters were found to hold the same data when that was last compared.
     pub audit: Fact<Audit>,
     /// The backup that an upgrade waits for.
     pub backup: Fact<Backup>,
@@ -142,13 +142,19 @@ impl Certificates {
     }
 }
 
-/// What comparing HashKV of all members told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// What comparing HashKV of all voters told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Audit {
     /// Same revision, same hash.
     Equal,
-    /// Same revision, different hashes.
-    Different,
+    /// Same revision, different hashes, and so again at a second look.
+    Different {
+        /// The revision of the second look.
+        revision: u64,
+        /// Those that differ from a majority that agrees; none: there is no such majority, and nobody can tell whose
+        /// data are wrong.
+        minority: BTreeSet<Ordinal>,
+    },
 }
 
 /// The backup that an upgrade waits for.

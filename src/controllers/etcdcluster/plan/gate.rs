@@ -1,7 +1,7 @@
 //! The gate before every change that is not a repair: all is well, and has been for a while. Pure.
 
 use super::view::View;
-use crate::controllers::etcdcluster::observation::{AlarmKind, Fact, Ordinal};
+use crate::controllers::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal};
 
 /// What keeps the gate closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +26,8 @@ pub enum Closed {
     BudgetUnknown,
     /// What a removed member left is still there.
     Leftovers(Ordinal),
+    /// All else is well, and the members' data were found to differ.
+    Different,
 }
 
 /// Whether a change may begin. An alarm about space does not close the gate: a larger quota is such a change.
@@ -53,7 +55,13 @@ pub fn check(view: &View) -> Result<(), Closed> {
     if view.seen.budget.is_unknown() {
         return Err(Closed::BudgetUnknown);
     }
-    if view.seen.health_age.is_past() { Ok(()) } else { Err(Closed::Settling) }
+    if !view.seen.health_age.is_past() {
+        return Err(Closed::Settling);
+    }
+    match view.seen.audit.known() {
+        Some(Audit::Different { .. }) => Err(Closed::Different),
+        Some(Audit::Equal) | None => Ok(()),
+    }
 }
 
 /// Whether a change may begin.

@@ -46,6 +46,17 @@ pub struct Plan {
     pub wake: Wake,
 }
 
+impl Plan {
+    /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That their
+    /// data were found to differ does not count: it is what is asked.
+    #[must_use]
+    pub fn is_at_rest(&self) -> bool {
+        self.effects.is_empty()
+            && self.record.operation.is_none()
+            && self.summary.closed.is_none_or(|closed| closed == Closed::Different)
+    }
+}
+
 /// What to do.
 #[must_use]
 pub fn plan(desired: &Desired, seen: &Observation) -> Plan {

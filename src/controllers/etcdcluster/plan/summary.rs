@@ -183,7 +183,7 @@ fn degraded(view: &View) -> Finding {
         let mut alarms = view.seen.alarms.known().into_iter().flatten();
         alarms.any(|alarm| alarm.kind == kind)
     };
-    let differs = view.seen.audit.is_known_and(|audit| *audit == Audit::Different);
+    let differs = view.seen.audit.is_known_and(|audit| *audit != Audit::Equal);
     let learner = view.learners().first().map(|(ordinal, _)| *ordinal);
     let counted = members(view);
     let down = counted.iter().find(|member| !member.is_healthy && Some(member.ordinal) != learner);

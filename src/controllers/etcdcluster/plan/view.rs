@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::upgrade;
 use crate::controllers::etcdcluster::effect::{Effect, MembershipGuard};
 use crate::controllers::etcdcluster::observation::{
-    AlarmKind, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
+    AlarmKind, Audit, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
     Observation, Ordinal, Owner, Pod, PodPhase, Purpose, StatefulSet, Template,
 };
 
@@ -160,9 +160,14 @@ impl<'a> View<'a> {
         Some(Effect::MoveLeader { membership: self.guard()?, from, to: furthest?.1.id })
     }
 
-    /// Whether no alarm says that the data at an ordinal differ.
+    /// Whether nothing says that the data at an ordinal differ from the others'.
     fn data_are_sound(&self, ordinal: Ordinal) -> bool {
         let Some(member) = self.member(ordinal) else { return false };
+        if let Some(Audit::Different { minority, .. }) = self.seen.audit.known()
+            && minority.contains(&ordinal)
+        {
+            return false;
+        }
         let mut alarms = self.seen.alarms.known().into_iter().flatten();
         !alarms.any(|alarm| alarm.kind == AlarmKind::Corrupt && alarm.member == member.id)
     }

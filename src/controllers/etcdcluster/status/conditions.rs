@@ -11,7 +11,7 @@ use crate::api::etcdcluster::status::{condition as about, reason};
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
-    AlarmKind, Fact, Found, Observation, Ordinal, Owner, RecoveryPhase, Target,
+    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, RecoveryPhase, Target,
 };
 use crate::controllers::etcdcluster::plan::{Finding, Plan, Step};
 use crate::controllers::etcdcluster::resources::{names, secrets};
@@ -243,10 +243,17 @@ impl Facts<'_> {
     }
 
     fn corrupt(&self) -> String {
-        match self.alarmed(AlarmKind::Corrupt).as_slice() {
-            [] => "the members' data differ, and it is not known whose are wrong".to_owned(),
-            members => format!("the data of {} differ from the others'", self.names(members)),
+        let alarmed = self.alarmed(AlarmKind::Corrupt);
+        let (members, at) = match self.seen.audit.known() {
+            Some(Audit::Different { revision, minority }) if alarmed.is_empty() => {
+                (minority.iter().copied().collect(), format!(" at revision {revision}"))
+            }
+            _ => (alarmed, String::new()),
+        };
+        if members.is_empty() {
+            return format!("the members' data differ{at}, and it is not known whose are wrong");
         }
+        format!("the data of {} differ from the others'{at}", self.names(&members))
     }
 
     /// Who belongs to another cluster.

@@ -7,9 +7,9 @@ use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found, Handle, Member,
-    MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner, Phase, Pod,
-    PodPhase, Purpose, ResourceVersion, Role, StatefulSet, Target, Template, Uid, Version, Volume,
+    Age, Alarm, AlarmKind, Audit, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found, Handle,
+    Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner, Phase,
+    Pod, PodPhase, Purpose, ResourceVersion, Role, StatefulSet, Target, Template, Uid, Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
@@ -321,6 +321,24 @@ fn alarms_and_strangers_are_named() {
     assert_eq!(
         said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Degraded"],
         "True ClusterIDMismatch: c-2 is not of etcd cluster c1: nothing is changed until a person has looked"
+    );
+}
+
+#[test]
+fn members_whose_data_differ_are_named_and_at_which_revision() {
+    let cluster = plain();
+    let with = |minority: &[u32]| {
+        let minority = minority.iter().copied().map(Ordinal).collect();
+        let mut seen = seen(&cluster);
+        seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
+        said(&status(&cluster, &EtcdClusterStatus::default(), &seen))
+    };
+    let named = with(&[2]);
+    assert_eq!(named["Degraded"], "True Corrupt: the data of c-2 differ from the others' at revision 9");
+    assert_eq!(named["Progressing"], "False Settled: no change is under way: the data of members differ");
+    assert_eq!(
+        with(&[])["Degraded"],
+        "True Corrupt: the members' data differ at revision 9, and it is not known whose are wrong"
     );
 }
 

@@ -1,11 +1,13 @@
 //! Alarms, budgets and files: one rule a test.
 
+use std::collections::BTreeSet;
+
 use super::rules::{down, finding, planned, rested, status};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Cause, Desired, Fact, Keyspace, MemberId, Observation, Ordinal, PodPhase,
+    Age, Alarm, AlarmKind, Audit, Cause, Desired, Fact, Keyspace, MemberId, Observation, Ordinal, PodPhase,
 };
 use crate::controllers::etcdcluster::plan::housekeeping::min_available;
 
@@ -55,6 +57,58 @@ fn nobody_is_replaced_where_nobody_can_tell_who_is_corrupt() {
     alarm(&mut seen, AlarmKind::Corrupt, MemberId(0));
     let desired = Desired { replicas: 5, ..desired };
     assert_eq!(planned(&desired, &seen).effects, []);
+}
+
+#[test]
+fn data_that_were_found_to_differ_are_said_and_hold_changes_up_and_nothing_else() {
+    let (desired, mut seen) = rested(3);
+    assert!(planned(&desired, &seen).is_at_rest());
+    for minority in [BTreeSet::new(), BTreeSet::from([Ordinal(2)])] {
+        seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
+        for replicas in [1, 3, 5] {
+            let plan = planned(&Desired { replicas, ..desired.clone() }, &seen);
+            assert_eq!(plan.effects, []);
+            assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
+            assert!(plan.is_at_rest(), "they are compared once more");
+        }
+    }
+    seen.audit = Fact::Known(Audit::Equal);
+    let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
+    assert_ne!(plan.effects, []);
+    assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
+}
+
+#[test]
+fn nobody_is_asked_for_its_data_while_something_moves_or_is_not_known() {
+    let (desired, seen) = rested(3);
+    let unrests: [fn(&mut Observation); 4] = [
+        |seen| down(seen, 0, PodPhase::Starting),
+        |seen| seen.membership = Fact::Unknown,
+        |seen| seen.health_age = Age::Fresh,
+        |seen| seen.alarms = Fact::Known(vec![Alarm { member: MemberId(0), kind: AlarmKind::Corrupt }]),
+    ];
+    for (number, unrest) in unrests.iter().enumerate() {
+        let mut seen = seen.clone();
+        unrest(&mut seen);
+        assert!(!planned(&desired, &seen).is_at_rest(), "{number}");
+    }
+    assert!(!planned(&Desired { replicas: 5, ..desired }, &seen).is_at_rest());
+}
+
+#[test]
+fn leadership_goes_to_nobody_whose_data_differ() {
+    let (desired, mut seen) = rested(3);
+    let leader = leader(&seen);
+    let member = id(&seen, leader);
+    alarm(&mut seen, AlarmKind::Corrupt, member);
+    let followers: Vec<_> = (0..3).filter(|ordinal| *ordinal != leader).collect();
+    for (differs, takes) in [(followers[0], followers[1]), (followers[1], followers[0])] {
+        let minority = BTreeSet::from([Ordinal(differs)]);
+        seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
+        let taker = id(&seen, takes);
+        let plan = planned(&desired, &seen);
+        assert!(matches!(plan.effects.as_slice(), [Effect::MoveLeader { to, .. }] if *to == taker));
+    }
 }
 
 #[test]

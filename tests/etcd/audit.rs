@@ -1,0 +1,93 @@
+//! Comparing what voters hold.
+
+use std::fs;
+
+use gatehouse::controllers::etcdcluster::audit::{Voter, compare};
+use gatehouse::controllers::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
+use gatehouse::etcd::Client;
+use testbed::EtcdVersion;
+
+use crate::support::Cluster;
+
+/// What is written, and what a member's file is made to have in its place.
+const VALUES: [&[u8]; 2] = [b"what all of them acknowledged", b"what one of them made of that"];
+
+/// Compares these members, each at the ordinal of its place.
+async fn compared(cluster: &Cluster, members: &[usize]) -> Fact<Audit> {
+    let clients: Vec<Client> = cluster.clients(members.iter().copied());
+    let mut voters = Vec::new();
+    let mut cluster_id = 0;
+    for (member, client) in members.iter().zip(&clients) {
+        let header = client.status().await.unwrap().header;
+        cluster_id = header.cluster_id;
+        let ordinal = Ordinal(u32::try_from(*member).unwrap());
+        voters.push(Voter { ordinal, member: MemberId(header.member_id), client });
+    }
+    compare(ClusterId(cluster_id), &voters).await
+}
+
+/// Compares until that tells something: a member may not have heard of the last compaction yet.
+async fn told(cluster: &Cluster, members: &[usize]) -> Fact<Audit> {
+    let look = async || Some(compared(cluster, members).await).filter(|found| !found.is_unknown());
+    cluster.eventually("verdict", look).await
+}
+
+pub async fn voters_that_hold_the_same_are_found_equal_at_any_revision(version: EtcdVersion) {
+    let cluster = Cluster::of(version, 3).await;
+    let mut revision = 0;
+    for value in 0..20_u8 {
+        let member = usize::from(value) % 3;
+        revision = cluster.client(member).put(b"key", &[value]).await.unwrap().header.revision;
+    }
+    assert_eq!(told(&cluster, &[0, 1, 2]).await, Fact::Known(Audit::Equal));
+    cluster.client(0).compact(revision - 5, true).await.unwrap();
+    assert_eq!(told(&cluster, &[0, 1, 2]).await, Fact::Known(Audit::Equal));
+    assert_eq!(compared(&cluster, &[1]).await, Fact::Absent);
+
+    let (client, other) = (cluster.client(0), cluster.client(1));
+    let ids = [cluster.status(0).await.header, cluster.status(1).await.header];
+    let voter = |client, id| Voter { ordinal: Ordinal(0), member: MemberId(id), client };
+    let swapped = [voter(&client, ids[1].member_id), voter(&other, ids[0].member_id)];
+    assert_eq!(compare(ClusterId(ids[0].cluster_id), &swapped).await, Fact::Unknown);
+    let strangers = [voter(&client, ids[0].member_id), voter(&other, ids[1].member_id)];
+    assert_eq!(compare(ClusterId(7), &strangers).await, Fact::Unknown);
+}
+
+pub async fn a_member_whose_file_was_altered_is_named_by_the_others(version: EtcdVersion) {
+    let mut cluster = Cluster::of(version, 3).await;
+    let [value, altered] = VALUES;
+    cluster.client(0).put(b"key", value).await.unwrap();
+    assert_eq!(told(&cluster, &[0, 1, 2]).await, Fact::Known(Audit::Equal));
+
+    cluster.bed.stop(2).unwrap();
+    let file = cluster.bed.data(2).join("member/snap/db");
+    let mut held = fs::read(&file).unwrap();
+    let places: Vec<_> = (0..held.len() - value.len()).filter(|at| held[*at..].starts_with(value)).collect();
+    assert!(!places.is_empty(), "the value is not in {}", file.display());
+    for at in places {
+        held[at..at + value.len()].copy_from_slice(altered);
+    }
+    fs::write(&file, held).unwrap();
+    cluster.restart(2);
+    cluster.serves(2).await;
+    // It serves what it holds, and nobody has noticed.
+    let found = told(&cluster, &[0, 1, 2]).await;
+    let Fact::Known(Audit::Different { minority, revision }) = &found else { panic!("{found:?}") };
+    assert_eq!(*minority, [Ordinal(2)].into());
+    assert_eq!(i64::try_from(*revision).unwrap(), cluster.status(0).await.header.revision);
+    // Of two nobody can tell who is right.
+    let found = told(&cluster, &[0, 2]).await;
+    assert!(
+        matches!(&found, Fact::Known(Audit::Different { minority, .. }) if minority.is_empty()),
+        "{found:?}"
+    );
+    assert_eq!(told(&cluster, &[0, 1]).await, Fact::Known(Audit::Equal));
+
+    // Writes since then change nothing about it.
+    for member in 0..3 {
+        cluster.client(member).put(b"other", value).await.unwrap();
+    }
+    let found = told(&cluster, &[0, 1, 2]).await;
+    let Fact::Known(Audit::Different { minority, .. }) = &found else { panic!("{found:?}") };
+    assert_eq!(*minority, [Ordinal(2)].into());
+}
