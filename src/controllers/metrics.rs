@@ -14,7 +14,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::board::Boards;
-use super::tdset;
+use super::{etcdcluster, tdset};
 use crate::api::time_zone;
 
 /// `{controller,result}`.
@@ -47,6 +47,8 @@ pub struct Numbers {
     conflicts: Counter,
     /// Where operators show what their TDSets are doing.
     pub tdsets: Boards<tdset::Line>,
+    /// Where operators show how their EtcdClusters are.
+    pub etcdclusters: Boards<etcdcluster::Line>,
 }
 
 impl Default for Numbers {
@@ -59,6 +61,7 @@ impl Default for Numbers {
             transitions: Counter::default(),
             conflicts: Counter::default(),
             tdsets: Boards::default(),
+            etcdclusters: Boards::default(),
         }
     }
 }
@@ -82,6 +85,8 @@ impl Numbers {
             "Seconds from when a timetable asked for a count until it was written",
             self.lateness.clone(),
         );
+        let etcdcluster = registry.sub_registry_with_prefix("gatehouse_etcdcluster");
+        etcdcluster.register_collector(Box::new(self.etcdclusters.clone()));
     }
 
     /// A pass ended.

@@ -6,7 +6,7 @@ use gatehouse::api::etcdcluster::v1::{EtcdCluster, TlsMode, TlsSecrets};
 use gatehouse::certs::certificate::Certificate;
 use gatehouse::certs::mint::Usage;
 use gatehouse::certs::verify::is_taken;
-use gatehouse::controllers::etcdcluster::certificates::{Standing, ensure};
+use gatehouse::controllers::etcdcluster::certificates::{Ends, Standing, ensure};
 use gatehouse::controllers::etcdcluster::desired::desired;
 use gatehouse::controllers::etcdcluster::observation::Certificates;
 use gatehouse::controllers::etcdcluster::resources::names;
@@ -58,7 +58,7 @@ impl<'a> Place<'a> {
     }
 
     fn standing(&self, now: Timestamp) -> Standing {
-        self.direct.with(async |client| ensure(&client, &self.cluster, now).await)
+        self.direct.with(async |client| ensure(&client, &self.cluster, &Ends::default(), now).await)
     }
 
     fn ensure(&self, now: Timestamp) -> (Certificates, Option<String>) {
@@ -226,10 +226,10 @@ fn an_authority_that_is_taken_away_is_followed_member_by_member(bed: &Bed) {
 
 fn two_operators_end_up_with_one_authority(bed: &Bed) {
     let place = Place::new(bed);
-    let now = clock::now();
+    let (now, ends) = (clock::now(), Ends::default());
     let said = place
         .direct
-        .with(async |client| join_all((0..2).map(|_| ensure(&client, &place.cluster, now))).await);
+        .with(async |client| join_all((0..2).map(|_| ensure(&client, &place.cluster, &ends, now))).await);
     assert!(said.iter().all(|said| (said.state, &said.words) == (Certificates::Valid, &None)), "{said:?}");
     assert_eq!(said[0], said[1]);
     assert!(place.is_of_one_piece(now));

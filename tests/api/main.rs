@@ -21,6 +21,7 @@ mod certificates;
 mod conversion;
 mod corpus;
 mod direct;
+mod etcdcluster;
 mod leader;
 mod lifecycle;
 mod support;
@@ -60,6 +61,7 @@ const MODULES: &[Module] = &[
     Module { name: "certificates", tests: certificates::TESTS, versions: NEWEST },
     Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
     Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
+    Module { name: "etcdcluster", tests: etcdcluster::TESTS, versions: NEWEST },
     Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },
     Module { name: "tdset::autoscalers", tests: tdset::autoscalers::TESTS, versions: NEWEST },
     Module { name: "tdset::conflicts", tests: tdset::conflicts::TESTS, versions: NEWEST },

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::audit::decision::Course;
+use super::numbers::Tally;
 use super::observation::{
-    Age, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
 };
 use super::observe::kubernetes::age;
 
@@ -56,8 +57,14 @@ pub struct Recall {
     pub idle: u32,
     /// What could not be done, as it was told last.
     pub told: Option<String>,
+    /// What failed, as it was told last.
+    pub failed: Option<String>,
     /// When the members' data were compared, and what that told.
     pub audit: Course,
+    /// What is counted for the metrics page.
+    pub tally: Tally,
+    /// The alarms that have been told of; none: none have been looked at.
+    pub alarms: Option<Vec<Alarm>>,
 }
 
 /// How the members are.

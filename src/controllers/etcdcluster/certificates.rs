@@ -26,6 +26,7 @@ use crate::certs::mint::{self, Authority, Name};
 use crate::certs::rotate;
 use crate::runtime::call;
 use decision::{Authorities, AuthorityStep, LeafStep, Pair};
+pub use store::Ends;
 use store::{Slot, Store};
 
 /// After so many lost races something else is wrong.
@@ -92,9 +93,9 @@ impl Standing {
 
 /// Sees to the certificates of a cluster, as its spec says: makes and renews them, or looks at those of others. Where
 /// work rests, it only looks.
-pub async fn ensure(client: &Client, cluster: &EtcdCluster, now: Timestamp) -> Standing {
+pub async fn ensure(client: &Client, cluster: &EtcdCluster, ends: &Ends, now: Timestamp) -> Standing {
     let mode = cluster.spec.tls.as_ref().and_then(|tls| tls.mode).unwrap_or(TlsMode::Automatic);
-    let store = Store::new(client, cluster);
+    let store = Store::new(client, cluster, ends);
     match (mode, secrets::of(cluster), resources::leaves(cluster)) {
         (TlsMode::Secrets, Some(named), _) => match named::look(&store, cluster, &named, now).await {
             Ok((trust, overdue)) => Standing::fit(trust, overdue.as_ref()),

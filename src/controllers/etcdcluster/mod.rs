@@ -12,8 +12,8 @@
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
 //!
 //! Pure: what is asked for ([`desired`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
-//! ([`plan`]), what it makes ([`resources`]) and what it says ([`status`]). Effects: what is read ([`observe`]), and
-//! what is written ([`apply`]).
+//! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`numbers`]). Effects: what is read
+//! ([`observe`]), what members' data are compared by ([`audit`]), what is written ([`apply`]) and told ([`tell`]).
 
 mod ages;
 mod apply;
@@ -21,6 +21,7 @@ pub mod audit;
 pub mod certificates;
 pub mod desired;
 pub mod effect;
+mod numbers;
 pub mod observation;
 mod observe;
 pub mod plan;
@@ -28,6 +29,8 @@ mod reach;
 pub mod resources;
 pub mod rights;
 pub mod status;
+mod tell;
+mod unreadable;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,6 +48,7 @@ use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Resource, ResourceExt as _};
 use tracing::warn;
 
+use super::board::Board;
 use super::cache::MANAGED_BY;
 use super::memory::Memory;
 use super::outcome::{Error, Outcome};
@@ -55,9 +59,10 @@ use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::runtime::clock;
 use ages::Recall;
 use apply::{Applied, Hands};
-use certificates::Standing;
+use certificates::Ends;
 use effect::Effect;
-use observation::{Certificates, Desired};
+pub use numbers::Line;
+use observation::Desired;
 use observe::Sight;
 use plan::{Plan, Wake};
 use resources::names;
@@ -96,6 +101,7 @@ pub struct Operator {
     interpreter: Interpreter,
     memory: Memory<Recall>,
     guard_image: String,
+    board: Arc<Board<Line>>,
 }
 
 impl Controlled for Operator {
@@ -107,7 +113,7 @@ impl Controlled for Operator {
     fn start(
         client: Client,
         realm: &Realm,
-        _numbers: &Numbers,
+        numbers: &Numbers,
         settings: &Settings,
     ) -> (Self, Triggers<EtcdCluster>) {
         let triggers = [changes::<StatefulSet>(&client, realm), changes::<Pod>(&client, realm)];
@@ -116,6 +122,7 @@ impl Controlled for Operator {
             client,
             memory: Memory::default(),
             guard_image: settings.guard_image.clone(),
+            board: numbers.etcdclusters.add(),
         };
         (operator, stream::select_all(triggers).boxed())
     }
@@ -127,15 +134,18 @@ impl Controlled for Operator {
 
     async fn reconcile(&self, object: Arc<Watched<EtcdCluster>>) -> Result<Outcome, Error> {
         let Some(object) = observe::object(self, &object).await? else { return Ok(Outcome::Leaving) }; // effect
+        let now = clock::now();
         let Ok(cluster) = &object.0 else {
             warn!(object = %super::named(&object), "cannot be read by this release, and is left as it is");
-            return Ok(Outcome::Invalid);
+            self.board.hide(object.meta());
+            return self.refuse(&object, now).await; // effect
         };
         if has_left(cluster) {
+            self.board.hide(&cluster.metadata);
             return Ok(Outcome::Leaving);
         }
-        let now = clock::now();
-        let standing = certificates::ensure(&self.client, cluster, now).await; // effect
+        let ends = Ends::default();
+        let standing = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
         let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
         let mut sight = observe::look(self, cluster, &desired, standing.state, now).await; // effect
         let look = |recall: &mut Recall| recall.look(&mut sight.observation, clock::instant());
@@ -152,22 +162,32 @@ impl Controlled for Operator {
             record: &plan.record,
             status: &status,
         };
-        self.tell_of_certificates(hands, standing).await; // effect
-        if !plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. })) {
+        self.tell_of_certificates(hands, &standing).await; // effect
+        self.show(hands, &plan, &ends.take(), now); // effect
+        let records = plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. }));
+        if !records {
             apply::report(hands).await?; // effect
+            self.tell_news(hands, &previous).await; // effect
         }
         let applied = apply::carry_out(hands, &plan.effects).await?; // effect
+        if records && applied == Applied::Done {
+            self.tell_news(hands, &previous).await; // effect
+        }
         Ok(self.outcome(hands, &plan, applied).await)
     }
 
-    fn seen(&self, _object: &Watched<EtcdCluster>) {}
+    fn seen(&self, object: &Watched<EtcdCluster>) {
+        self.board.admit(object.meta());
+    }
 
     fn forget(&self, uid: &str) {
         self.memory.forget(uid);
+        self.board.forget(uid);
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
         self.memory.forget_all_but(uids);
+        self.board.forget_all_but(uids);
     }
 }
 
@@ -191,19 +211,6 @@ impl Operator {
             recall.audit.recall(None)
         });
         plan::plan(desired, &sight.observation) // pure
-    }
-
-    /// Tells once what there is to say of the certificates.
-    async fn tell_of_certificates(&self, hands: Hands<'_>, standing: Standing) {
-        let warning = standing.state != Certificates::Valid;
-        let words = standing.words;
-        let is_news = self.memory.update(uid(hands.cluster), |recall| {
-            std::mem::replace(&mut recall.certificates, words.clone()) != words
-        });
-        if let Some(text) = words.filter(|_| is_news) {
-            let (reason, action) = ("Certificates", "KeepCertificates");
-            hands.tell(Note { warning, reason, action, text }).await;
-        }
     }
 
     /// When to look again. What cannot be done is told once.

@@ -4,9 +4,12 @@
 //! any more stays as it was, beside a condition that says so; between two passes that see the same nothing is written.
 
 mod conditions;
+mod news;
 mod record;
 mod words;
 
+pub use conditions::unreadable;
+pub use news::{alarms, of as news};
 pub use record::record;
 
 use jiff::Timestamp;
@@ -169,4 +172,4 @@ fn is_near(before: Option<i64>, after: Option<i64>, notable: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

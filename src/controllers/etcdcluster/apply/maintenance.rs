@@ -74,7 +74,10 @@ pub async fn defragment(
     let done = client.defragment().await;
     // Also one that went on beyond the limit.
     let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
-    hands.operator.memory.update(uid, |recall| recall.defragmented(member, clock::instant()));
+    hands.operator.memory.update(uid, |recall| {
+        recall.defragmented(member, clock::instant());
+        recall.failed = recall.failed.take().filter(|_| done.is_err());
+    });
     Ok(done?)
 }
 

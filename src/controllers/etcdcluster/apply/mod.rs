@@ -23,6 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+use super::ages::Recall;
 use super::effect::{Effect, Points};
 use super::observation::{Desired, Handle, Observation, Record};
 use super::observe::Sight;
@@ -98,6 +99,7 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
         let done = hands.carry_out(effect).await.and_then(|()| answered(points));
         let object = hands.cluster.name_any();
         let name = points.before.trim_end_matches(".before");
+        hands.count(name, &done);
         match done {
             Ok(()) => {
                 info!(controller = "etcdcluster", object, effect = name, "carried out");
@@ -110,6 +112,7 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
             Err(refused) => {
                 let why = refused.to_string();
                 warn!(controller = "etcdcluster", object, effect = name, why, "not carried out");
+                hands.tell_of_failure(effect, &why).await;
                 return Ok(Applied::Refused(why));
             }
         }
@@ -263,6 +266,32 @@ impl<'a> Hands<'a> {
     async fn perform(self, step: &Step) -> Result<(), Failure> {
         let regarding = self.cluster.object_ref(&());
         self.operator.interpreter.perform(step, &regarding).await.map(|_| ()).map_err(Failure::Api)
+    }
+
+    /// Counts an effect by what came of it.
+    fn count(self, effect: &'static str, done: &Result<(), Failure>) {
+        let outcome = match done {
+            Ok(()) => "done",
+            Err(Failure::Unsupported(_)) => "unsupported",
+            Err(Failure::Api(error)) if error.class() != Class::Conflict => "failed",
+            Err(Failure::Etcd(_)) => "failed",
+            Err(Failure::Refused(_) | Failure::Api(_)) => "refused",
+        };
+        self.remember(|recall| recall.tally.count(effect, outcome));
+    }
+
+    /// Tells of a failure that is worth an event, once until it is another one.
+    async fn tell_of_failure(self, effect: &Effect, why: &str) {
+        let Some(note) = notes::of_failure(effect, &self.name(), why) else { return };
+        let text = Some(note.text.clone());
+        if self.remember(|recall| std::mem::replace(&mut recall.failed, text.clone()) != text) {
+            self.tell(note).await;
+        }
+    }
+
+    fn remember<Output>(self, change: impl FnOnce(&mut Recall) -> Output) -> Output {
+        let uid = self.cluster.metadata.uid.as_deref().unwrap_or_default();
+        self.operator.memory.update(uid, change)
     }
 
     /// Tells it in an event of the object.

@@ -46,6 +46,9 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
         Effect::Defragment { ordinal, .. } => {
             note("MemberDefragmented", "Defragment", format!("member {} was defragmented", member(ordinal)))
         }
+        Effect::Compact { revision, .. } => {
+            note("Compacted", "Compact", format!("revisions up to {revision} were dropped to make room"))
+        }
         Effect::AuthEnable { .. } => {
             note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
         }
@@ -53,9 +56,36 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
     }
 }
 
+/// The event of an effect that was not carried out, where nobody would hear of it otherwise.
+pub fn of_failure(effect: &Effect, name: &str, why: &str) -> Option<Note> {
+    let Effect::Defragment { ordinal, .. } = effect else { return None };
+    let text = format!("member {} was not defragmented: {why}", names::member(name, *ordinal));
+    Some(Note { warning: true, reason: "DefragmentationFailed", action: "Defragment", text })
+}
+
 /// The name of the member of that identity, or the identity where nobody is known by it.
 fn place(hands: &Hands<'_>, id: MemberId) -> String {
     let member = hands.seen().membership.known().and_then(|list| list.find(id));
     let ordinal = member.and_then(|member| member.ordinal);
     ordinal.map_or_else(|| format!("{:x}", id.0), |ordinal| names::member(&hands.name(), ordinal))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::controllers::etcdcluster::observation::ClusterId;
+
+    #[test]
+    fn a_defragmentation_that_failed_is_told_and_what_is_tried_again_is_not() {
+        let (cluster_id, member) = (ClusterId(1), MemberId(2));
+        let failed =
+            of_failure(&Effect::Defragment { cluster_id, member, ordinal: Ordinal(1) }, "c", "no answer");
+        let failed = failed.unwrap();
+        assert!(failed.warning);
+        assert_eq!(
+            (failed.reason, failed.text.as_str()),
+            ("DefragmentationFailed", "member c-1 was not defragmented: no answer")
+        );
+        assert_eq!(of_failure(&Effect::Compact { cluster_id, revision: 1 }, "c", "no answer"), None);
+    }
 }

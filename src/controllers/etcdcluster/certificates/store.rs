@@ -1,8 +1,10 @@
 //! The Secrets themselves: read as they are, written where nobody else has.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use futures::future::join_all;
+use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
@@ -13,6 +15,7 @@ use super::Problem;
 use super::decision::Pair;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::certs::authority;
+use crate::certs::certificate::Certificate;
 use crate::controllers::etcdcluster::observation::Ordinal;
 use crate::controllers::etcdcluster::resources::certificates::{
     AUTHORITY, AUTHORITY_TYPE, CERTIFICATE, KEY, LEAF_TYPE, MEMBERS, secret,
@@ -53,18 +56,39 @@ impl Slot {
     }
 }
 
+/// When the certificates end that were read, by Secret; of each what was read last.
+#[derive(Debug, Default)]
+pub struct Ends(Mutex<BTreeMap<String, Timestamp>>);
+
+impl Ends {
+    /// All of them.
+    pub fn take(self) -> BTreeMap<String, Timestamp> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, secret: &str, certificate: &[u8]) {
+        let first = Certificate::read_all(certificate).into_iter().next();
+        let mut ends = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match first {
+            Some(certificate) => ends.insert(secret.to_owned(), certificate.validity().not_after),
+            None => ends.remove(secret),
+        };
+    }
+}
+
 /// The Secrets of a cluster's namespace.
 pub struct Store<'a> {
     secrets: Api<Secret>,
     pods: Api<Pod>,
     cluster: &'a EtcdCluster,
+    ends: &'a Ends,
 }
 
 impl<'a> Store<'a> {
-    pub fn new(client: &Client, cluster: &'a EtcdCluster) -> Self {
+    pub fn new(client: &Client, cluster: &'a EtcdCluster, ends: &'a Ends) -> Self {
         let namespace = cluster.namespace().unwrap_or_default();
         let secrets = Api::namespaced(client.clone(), &namespace);
-        Self { secrets, pods: Api::namespaced(client.clone(), &namespace), cluster }
+        Self { secrets, pods: Api::namespaced(client.clone(), &namespace), cluster, ends }
     }
 
     /// `namespace/name`.
@@ -93,7 +117,7 @@ impl<'a> Store<'a> {
 
     /// A pair that anybody may keep.
     pub async fn pair(&self, name: &str) -> Result<Option<Pair>, Problem> {
-        Ok(self.read(name).await?.map(|secret| pair(&secret, LEAF)))
+        Ok(self.read(name).await?.map(|secret| self.noted(name, pair(&secret, LEAF))))
     }
 
     /// A leaf of ours.
@@ -122,13 +146,18 @@ impl<'a> Store<'a> {
         read.map_err(|source| Problem::Call { verb: "read", object: self.object(name), source })
     }
 
+    fn noted(&self, name: &str, pair: Pair) -> Pair {
+        self.ends.note(name, &pair.certificate);
+        pair
+    }
+
     async fn slot(&self, name: &str, keys: Keys) -> Result<Slot, Problem> {
         let Some(found) = self.read(name).await? else { return Ok(Slot::Absent) };
         if !self.is_ours(&found) {
             return Err(Problem::Foreign(self.place(name)));
         }
         let version = found.resource_version().unwrap_or_default();
-        Ok(Slot::Ours { version, pair: pair(&found, keys) })
+        Ok(Slot::Ours { version, pair: self.noted(name, pair(&found, keys)) })
     }
 
     fn is_ours(&self, secret: &Secret) -> bool {
@@ -179,4 +208,29 @@ fn pair(secret: &Secret, [certificate, key, trusted]: Keys) -> Pair {
 fn data(pair: &Pair, [certificate, key, trusted]: Keys) -> BTreeMap<&'static str, Vec<u8>> {
     let Pair { certificate: leaf, key: secret, trusted: authorities } = pair.clone();
     BTreeMap::from([(certificate, leaf), (key, secret), (trusted, authorities)])
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+    use crate::certs::mint::{self, Name};
+
+    #[test]
+    fn of_each_secret_the_certificate_counts_that_was_read_last() {
+        let (ends, now) = (Ends::default(), Timestamp::from_second(1_800_000_000).unwrap());
+        let lasting = |days: i64| {
+            let name = Name { common_name: "c", lifetime: SignedDuration::from_hours(24 * days) };
+            mint::Authority::create_as(name, now).unwrap()
+        };
+        let [short, long, other] = [1, 9, 5].map(lasting);
+        for (secret, read) in [("a", &short), ("b", &other), ("a", &long), ("gone", &short)] {
+            ends.note(secret, &read.certificate_pem());
+        }
+        ends.note("gone", b"nothing that could be read");
+        let end = |read: &mint::Authority| read.certificate().validity().not_after;
+        let expected = [("a", end(&long)), ("b", end(&other))].map(|(secret, end)| (secret.to_owned(), end));
+        assert_eq!(ends.take(), expected.into());
+    }
 }

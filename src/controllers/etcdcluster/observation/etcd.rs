@@ -147,6 +147,20 @@ pub enum AlarmKind {
     Corrupt,
 }
 
+impl AlarmKind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::NoSpace, Self::Corrupt];
+
+    /// Etcd's word for it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSpace => "NOSPACE",
+            Self::Corrupt => "CORRUPT",
+        }
+    }
+}
+
 /// Revisions of the key space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Keyspace {

@@ -5,10 +5,12 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 
+use super::news::STAYS;
 use super::{Said, words};
 use crate::api::condition::{self, State, Statement};
 use crate::api::etcdcluster::status::{condition as about, reason};
 use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::api::field::Fault;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
     AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, RecoveryPhase, Target,
@@ -29,6 +31,16 @@ pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan
     let place = |one: &Condition| about::ALL.iter().position(|about| *about == one.type_);
     conditions.sort_by_key(|one| place(one).unwrap_or(about::ALL.len()));
     conditions
+}
+
+/// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be a
+/// secret.
+#[must_use]
+pub fn unreadable(faults: &[Fault]) -> Statement {
+    let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
+    let at = if paths.is_empty() { String::new() } else { format!(" at {}", words::listed(&paths)) };
+    let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
+    Statement { about: about::SPEC_VALID, state: State::False, reason: reason::INVALID, message }
 }
 
 /// Backups, as far as the spec alone tells of them; the rest is said by whoever sees them taken.
@@ -322,7 +334,8 @@ impl Facts<'_> {
 
     fn spec_valid(&self, reason: &str) -> String {
         if reason == reason::VALID {
-            return "the rules of the gate hold".to_owned();
+            let fixed = self.fixed_volumes().map(|fixed| format!("; {fixed}")).unwrap_or_default();
+            return format!("the rules of the gate hold{fixed}");
         }
         let wanted = desired::version(&self.cluster.spec);
         match self.plan.summary.step {
@@ -332,5 +345,20 @@ impl Facts<'_> {
             }
             _ => "the spec breaks rules of the gate: members are left as they are".to_owned(),
         }
+    }
+
+    /// Claims that are smaller than the spec asks for, and cannot grow.
+    fn fixed_volumes(&self) -> Option<String> {
+        let size = desired::volume_size(&self.cluster.spec).bytes().ok()?;
+        let volumes = self.seen.volumes.elements().filter(|(_, volume)| {
+            volume.owner == Owner::Ours
+                && volume.size < size
+                && volume.is_expandable.is_known_and(|expandable| !expandable)
+        });
+        let claims: Vec<_> = volumes.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
+        let verb = if claims.len() == 1 { "stays" } else { "stay" };
+        let text =
+            format!("{} {verb} smaller than storage.size: the StorageClass {STAYS}", words::listed(&claims));
+        (!claims.is_empty()).then_some(text)
     }
 }

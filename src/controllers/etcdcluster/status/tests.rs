@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
+use crate::api::field::{Fault, Path, Reason};
 use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found, Handle,
@@ -16,7 +17,7 @@ use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
 
 const CLUSTER: ClusterId = ClusterId(0xc1);
 
-fn second(second: i64) -> Timestamp {
+pub fn second(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
@@ -24,11 +25,11 @@ fn handle(name: &str, ordinal: u32) -> Handle {
     Handle { uid: Uid(format!("{name}-{ordinal}")), resource_version: ResourceVersion("1".to_owned()) }
 }
 
-fn id(ordinal: u32) -> MemberId {
+pub fn id(ordinal: u32) -> MemberId {
     MemberId(0xa0 + u64::from(ordinal))
 }
 
-fn answer(ordinal: u32) -> Answer {
+pub fn answer(ordinal: u32) -> Answer {
     Answer {
         cluster_id: CLUSTER,
         member_id: id(ordinal),
@@ -61,7 +62,7 @@ fn pod(ordinal: u32, template: Template, phase: PodPhase) -> Pod {
 }
 
 /// A cluster of three that serves.
-fn seen(of: &EtcdCluster) -> Observation {
+pub fn seen(of: &EtcdCluster) -> Observation {
     let template = desired(of, true, None).template;
     let all = || (0..3).map(Ordinal);
     let told = |ordinal: Ordinal| ConfigEntry {
@@ -140,7 +141,7 @@ fn after(previous: &EtcdClusterStatus, now: i64) -> Said<'_> {
     Said { previous, certificates: None, now: second(now) }
 }
 
-fn status(cluster: &EtcdCluster, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {
+pub fn status(cluster: &EtcdCluster, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {
     of(cluster, after(previous, 1), seen, &plan(&desired(cluster, true, None), seen))
 }
 
@@ -339,6 +340,46 @@ fn members_whose_data_differ_are_named_and_at_which_revision() {
     assert_eq!(
         with(&[])["Degraded"],
         "True Corrupt: the members' data differ at revision 9, and it is not known whose are wrong"
+    );
+}
+
+#[test]
+fn volumes_that_cannot_grow_are_named() {
+    let cluster = cluster(&json!({
+        "replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}, "storage": {"size": "20Gi"},
+    }));
+    let with = |expandable: Fact<bool>| {
+        let mut seen = seen(&cluster);
+        let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
+        for volume in volumes.values_mut().take(2) {
+            volume.is_expandable = expandable;
+        }
+        for volume in volumes.values_mut().skip(2) {
+            volume.size = 20 << 30;
+        }
+        said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["SpecValid"].clone()
+    };
+    assert_eq!(
+        with(Fact::Known(false)),
+        "True Valid: the rules of the gate hold; data-c-0 and data-c-1 stay smaller than storage.size: \
+         the StorageClass lets no volume grow"
+    );
+    assert_eq!(with(Fact::Known(true)), "True Valid: the rules of the gate hold");
+    assert_eq!(with(Fact::Unknown), "True Valid: the rules of the gate hold");
+}
+
+#[test]
+fn what_is_wrong_with_an_object_that_cannot_be_read_is_told_without_its_values() {
+    let fault = |field| Fault::new(Path::spec().at(field), Reason::TypeInvalid, "is hunter2");
+    let statement = unreadable(&[fault("replicas"), fault("storage")]);
+    assert_eq!((statement.about, statement.state, statement.reason), ("SpecValid", State::False, "Invalid"));
+    assert_eq!(
+        statement.message,
+        "this release cannot read the object at spec.replicas and spec.storage: nothing is done until it is changed"
+    );
+    assert_eq!(
+        unreadable(&[]).message,
+        "this release cannot read the object: nothing is done until it is changed"
     );
 }
 

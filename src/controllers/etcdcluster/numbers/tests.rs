@@ -1,0 +1,152 @@
+use super::*;
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::controllers::board::Line as _;
+use crate::controllers::etcdcluster::desired::desired;
+use crate::controllers::etcdcluster::observation::{
+    Age, Alarm, Fact, Operation, OperationKind, Ordinal, Phase, Target,
+};
+use crate::controllers::etcdcluster::plan::plan;
+use crate::controllers::etcdcluster::resources::tests::plain;
+use crate::controllers::etcdcluster::status::tests::{answer, id, second, seen, status};
+
+fn wanted(cluster: &EtcdCluster) -> Desired {
+    desired(cluster, true, None)
+}
+
+/// The lines of the page, without namespace and name; those of `metric` where one is given.
+fn lines(cluster: &EtcdCluster, seen: &Observation, tally: &Tally, metric: Option<&str>) -> Vec<String> {
+    let desired = wanted(cluster);
+    let plan = plan(&desired, seen);
+    let status = status(cluster, &EtcdClusterStatus::default(), seen);
+    let certificates = BTreeMap::from([("c-ca".to_owned(), second(900))]);
+    let facts = Facts {
+        name: "c",
+        desired: &desired,
+        seen,
+        plan: &plan,
+        status: &status,
+        certificates: &certificates,
+        tally,
+        audited: Some(second(50)),
+    };
+    let line = of(&facts);
+    let known = |name: &str| Line::METRICS.iter().any(|metric| metric.name == name);
+    assert!(line.0.iter().all(|(name, _)| known(name)), "{line:?}");
+    let text = |name: &str, Sample { labels, value }: Sample| {
+        let labels: Vec<_> = labels.iter().map(|(label, text)| format!("{label}={text}")).collect();
+        format!("{name}{{{}}} {value}", labels.join(","))
+    };
+    let metrics = Line::METRICS.iter().filter(|one| metric.is_none_or(|metric| metric == one.name));
+    metrics.flat_map(|one| line.samples(one.name).into_iter().map(|sample| text(one.name, sample))).collect()
+}
+
+#[test]
+fn a_cluster_at_rest_has_these_numbers_and_no_others() {
+    let cluster = plain();
+    let mut seen = seen(&cluster);
+    seen.audit = Fact::Known(Audit::Equal);
+    let mut tally = Tally::default();
+    tally.look(&seen, &plan(&wanted(&cluster), &seen), second(90));
+    tally.count("member-add", "done");
+    tally.count("member-add", "done");
+    assert_eq!(
+        lines(&cluster, &seen, &tally, None),
+        [
+            "desired_replicas{} 3",
+            "members{role=voter} 3",
+            "members{role=learner} 0",
+            "members{role=unstarted} 0",
+            "ready_members{} 3",
+            "has_quorum{} 1",
+            "has_leader{} 1",
+            "leader_changes{} 0",
+            "condition{condition=Available,reason=QuorumServes} 1",
+            "condition{condition=Progressing,reason=Settled} 0",
+            "condition{condition=Degraded,reason=Healthy} 0",
+            "condition{condition=QuorumLost,reason=QuorumPresent} 0",
+            "condition{condition=BackupReady,reason=NoBackups} 1",
+            "condition{condition=CertificatesReady,reason=TLSDisabled} 1",
+            "condition{condition=SpecValid,reason=Valid} 1",
+            "condition{condition=Paused,reason=NotPaused} 0",
+            "effects{effect=member-add,outcome=done} 2",
+            "alarms{type=NOSPACE} 0",
+            "alarms{type=CORRUPT} 0",
+            "database_size_bytes{member=c-0} 4096",
+            "database_size_bytes{member=c-1} 4096",
+            "database_size_bytes{member=c-2} 4096",
+            "database_in_use_bytes{member=c-0} 2048",
+            "database_in_use_bytes{member=c-1} 2048",
+            "database_in_use_bytes{member=c-2} 2048",
+            "database_quota_bytes{member=c-0} 2147483648",
+            "database_quota_bytes{member=c-1} 2147483648",
+            "database_quota_bytes{member=c-2} 2147483648",
+            "last_read_timestamp_seconds{} 90",
+            "certificate_expiry_timestamp_seconds{secret=c-ca} 900",
+            "data_equal{} 1",
+            "audit_timestamp_seconds{} 50",
+        ]
+    );
+}
+
+#[test]
+fn what_could_not_be_found_out_has_no_series() {
+    let cluster = plain();
+    let mut dark = seen(&cluster);
+    dark.quorum_loss_age = Age::Fresh;
+    for status in dark.statuses.values_mut() {
+        *status = Fact::Unknown;
+    }
+    (dark.membership, dark.last_membership) = (Fact::Unknown, Fact::Unknown);
+    (dark.alarms, dark.cluster_version) = (Fact::Unknown, Fact::Unknown);
+    let tally = Tally::default();
+    for metric in [MEMBERS, ALARMS, SIZE, IN_USE, QUOTA, LAST_READ, DATA_EQUAL] {
+        assert_eq!(lines(&cluster, &dark, &tally, Some(metric)), [""; 0], "{metric}");
+    }
+    let conditions = lines(&cluster, &dark, &tally, Some(CONDITION));
+    assert!(!conditions.iter().any(|line| line.contains("Available")), "{conditions:?}");
+    assert_eq!(lines(&cluster, &dark, &tally, Some(READY)), ["ready_members{} 0"]);
+    assert_eq!(lines(&cluster, &dark, &tally, Some(HAS_QUORUM)), ["has_quorum{} 0"]);
+    assert_eq!(lines(&cluster, &dark, &tally, Some(HAS_LEADER)), ["has_leader{} 0"]);
+}
+
+#[test]
+fn a_cluster_that_is_not_there_yet_lacks_no_quorum() {
+    let cluster = plain();
+    let mut seen = seen(&cluster);
+    seen.record.cluster_id = None;
+    (seen.membership, seen.last_membership) = (Fact::Unknown, Fact::Unknown);
+    for metric in [HAS_QUORUM, HAS_LEADER] {
+        assert_eq!(lines(&cluster, &seen, &Tally::default(), Some(metric)), [""; 0], "{metric}");
+    }
+}
+
+#[test]
+fn alarms_an_operation_and_data_that_differ_are_numbers_too() {
+    let cluster = plain();
+    let mut seen = seen(&cluster);
+    seen.alarms = Fact::Known(vec![Alarm { member: id(1), kind: AlarmKind::NoSpace }]);
+    seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(2)].into() });
+    let (kind, target) = (OperationKind::ScaleOut, Target::Member(Ordinal(3)));
+    seen.record.operation = Some(Operation { kind, target, phase: Phase::Adding });
+    let lines = |metric| lines(&cluster, &seen, &Tally::default(), Some(metric));
+    assert_eq!(lines(ALARMS), ["alarms{type=NOSPACE} 1", "alarms{type=CORRUPT} 0"]);
+    assert_eq!(lines(DATA_EQUAL), ["data_equal{} 0"]);
+    assert_eq!(lines(OPERATION), ["operation_start_timestamp_seconds{type=ScaleOut} 1"]);
+}
+
+#[test]
+fn another_leader_is_counted_and_a_missing_one_is_not() {
+    let cluster = plain();
+    let mut tally = Tally::default();
+    let mut look = |leader: Option<u32>| {
+        let mut seen = seen(&cluster);
+        for ordinal in 0..3 {
+            let status = MemberStatus { leader: leader.map(id), ..answer(ordinal) };
+            seen.statuses.insert(Ordinal(ordinal), Fact::Known(status));
+        }
+        tally.look(&seen, &plan(&wanted(&cluster), &seen), second(1));
+        tally.leader_changes
+    };
+    let counted: Vec<_> = [Some(1), Some(1), None, Some(1), Some(2), None, Some(0)].map(&mut look).to_vec();
+    assert_eq!(counted, [0, 0, 0, 0, 1, 1, 2]);
+}
