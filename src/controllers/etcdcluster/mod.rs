@@ -148,10 +148,13 @@ impl Controlled for Operator {
         let standing = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
         let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
         let mut sight = observe::look(self, cluster, &desired, standing.state, now).await; // effect
-        let look = |recall: &mut Recall| recall.look(&mut sight.observation, clock::instant());
+        let previous = cluster.status.clone().unwrap_or_default();
+        let look = |recall: &mut Recall| {
+            recall.audit.take_up(status::says_corrupt(&previous), now);
+            recall.look(&mut sight.observation, clock::instant());
+        };
         self.memory.update(uid(cluster), look);
         let plan = self.plan(cluster, &desired, &mut sight, now).await; // pure but for the audit
-        let previous = cluster.status.clone().unwrap_or_default();
         let said = status::Said { previous: &previous, certificates: standing.words.as_deref(), now };
         let status = status::of(cluster, said, &sight.observation, &plan); // pure
         let hands = Hands {

@@ -149,7 +149,7 @@ pub enum Audit {
     Equal,
     /// Same revision, different hashes, and so again at a second look.
     Different {
-        /// The revision of the second look.
+        /// The revision of the second look; 0: an earlier process had it.
         revision: u64,
         /// Those that differ from a majority that agrees; none: there is no such majority, and nobody can tell whose
         /// data are wrong.

@@ -9,7 +9,7 @@ mod record;
 mod words;
 
 pub use conditions::unreadable;
-pub use news::{alarms, of as news};
+pub use news::{alarms, of as news, says_corrupt};
 pub use record::record;
 
 use jiff::Timestamp;

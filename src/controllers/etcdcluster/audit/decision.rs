@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Guarantees: a difference is said only where two looks in a row found it; what was found holds for the list of members
-//! that it was found in and for no other. A process that has just begun has found nothing.
+//! that it was found in and for no other. A process that has just begun has found nothing, and takes up what the status
+//! says: that data differ holds until they have been compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -69,10 +70,18 @@ pub struct Course {
 impl Course {
     /// What is known of the members of a list. Of others it is nothing.
     pub fn recall(&mut self, list: Option<u64>) -> Fact<Audit> {
-        if list.is_some() && self.list != list {
-            *self = Self { list, ..Self::default() };
+        if list.is_some() && self.list.is_some() && self.list != list {
+            *self = Self::default();
         }
+        self.list = list.or(self.list);
         self.found.as_ref().map_or(Fact::Unknown, |(audit, _)| Fact::Known(audit.clone()))
+    }
+
+    /// Takes up what the status says of data that differ, where this process knows nothing yet.
+    pub fn take_up(&mut self, is_said: bool, now: Timestamp) {
+        if is_said && *self == Self::default() {
+            self.found = Some((Audit::Different { revision: 0, minority: BTreeSet::new() }, now));
+        }
     }
 
     /// When data were last found equal or different.

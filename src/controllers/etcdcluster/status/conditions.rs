@@ -258,7 +258,8 @@ impl Facts<'_> {
         let alarmed = self.alarmed(AlarmKind::Corrupt);
         let (members, at) = match self.seen.audit.known() {
             Some(Audit::Different { revision, minority }) if alarmed.is_empty() => {
-                (minority.iter().copied().collect(), format!(" at revision {revision}"))
+                let at = if *revision == 0 { String::new() } else { format!(" at revision {revision}") };
+                (minority.iter().copied().collect(), at)
             }
             _ => (alarmed, String::new()),
         };

@@ -98,3 +98,26 @@ fn what_was_found_is_not_of_other_members() {
     assert_eq!(course.recall(Some(2)), Fact::Unknown);
     assert!(course.is_due(second(2)));
 }
+
+#[test]
+fn what_the_status_says_is_taken_up_until_data_have_been_compared() {
+    let mut course = Course::default();
+    course.take_up(true, second(0));
+    assert!(course.is_due(second(0)));
+    let unnamed = Audit::Different { revision: 0, minority: BTreeSet::new() };
+    assert_eq!(course.recall(Some(1)), Fact::Known(unnamed));
+    let mut equal = course.clone();
+    equal.heard(Fact::Known(Audit::Equal), second(1));
+    equal.take_up(true, second(2));
+    assert_eq!(equal.recall(Some(1)), Fact::Known(Audit::Equal));
+    course.heard(Fact::Known(different(&[1])), second(1));
+    assert_eq!(
+        course.recall(Some(1)),
+        Fact::Known(different(&[1])),
+        "a second look of its own is not needed"
+    );
+
+    let mut nothing = Course::default();
+    nothing.take_up(false, second(0));
+    assert_eq!(nothing.recall(Some(1)), Fact::Unknown);
+}
