@@ -110,12 +110,13 @@ impl<'a> Etcd<'a> {
         let voting: Vec<_> = pods.iter().filter(is_voter).collect();
         let secret = if voting.is_empty() { None } else { self.client_secret() };
         let version = secret.as_ref().map_or("", |secret| version(secret)).to_owned();
+        let tls = secret.as_ref().map(|secret| tls(secret, secret));
         let mut clients = self.clients.borrow_mut();
         voting
             .into_iter()
             .filter_map(|pod| {
                 let address = pod["status"]["podIP"].as_str()?;
-                let client = || self.client(pod, secret.as_ref().map(|secret| tls(secret, secret)));
+                let client = || self.client(pod, tls.as_ref());
                 Some(clients.entry((address.to_owned(), version.clone())).or_insert_with(client).clone())
             })
             .collect()
@@ -128,21 +129,21 @@ impl<'a> Etcd<'a> {
     }
 
     /// A client of the member in that Pod.
-    fn client(&self, pod: &Value, tls: Option<Tls>) -> Client {
+    fn client(&self, pod: &Value, tls: Option<&Tls>) -> Client {
         let address: IpAddr =
             pod["status"]["podIP"].as_str().unwrap_or_default().parse().expect("an address");
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         let limits = Limits { read: CALL, change: CALL, ..Limits::default() };
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{name}.{NAME}.{}.svc:2379", self.namespace.name);
-        Client::at(address, &url, tls.as_ref(), limits).expect("a URL")
+        Client::at(address, &url, tls, limits).expect("a URL")
     }
 
     /// What the member in that Pod says to a new connection of whoever trusts the authority in `authority` alone.
     pub fn asked(&self, pod: &Value, authority: &Value) -> Result<(), String> {
         let _inside = self.runtime.enter();
         let tls = tls(authority, &self.client_secret().expect("TLS"));
-        let client = self.client(pod, Some(tls));
+        let client = self.client(pod, Some(&tls));
         self.runtime.block_on(client.members()).map(|_| ()).map_err(|error| error.to_string())
     }
 
