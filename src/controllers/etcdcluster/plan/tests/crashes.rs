@@ -71,7 +71,7 @@ fn an_upgrade_survives_a_kill_at_each_effect() {
         survives(
             || World::settled(3, from),
             |world| {
-                world.desired.template.version = to;
+                (world.desired.template.version, world.desired.allows_downgrade) = (to, true);
                 world.run();
             },
         );
