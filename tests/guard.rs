@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
@@ -190,6 +191,7 @@ fn entry(purpose: Purpose, pod: Option<&str>) -> Entry {
         volume: "claim".to_owned(),
         template: "3.6.16-1".to_owned(),
         pod: pod.map(ToOwned::to_owned),
+        raft_index: None,
     }
 }
 
@@ -310,6 +312,56 @@ async fn a_stopped_member_waits_until_it_is_told_to_run_or_to_end() {
     assert!(guard.ended().await.success());
     let _etcd = pod.run();
     assert_eq!(identity(&pod.serves().await), identity_before);
+}
+
+/// What is below a folder, by path: the bytes of files.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let (mut found, mut left) = (BTreeMap::new(), vec![folder.to_owned()]);
+    while let Some(next) = left.pop() {
+        for path in fs::read_dir(next).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                found.insert(path.strip_prefix(folder).unwrap().to_owned(), fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn forced() -> Entry {
+    Entry { raft_index: Some(42), ..entry(Purpose::Force, None) }
+}
+
+#[tokio::test]
+async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
+    let (mut member, identity_before) = that_has_run().await;
+    let before = files(&member.path("data/data/member"));
+    let copies = member.path("data/before-recovery");
+    // Another attempt was given up.
+    fs::create_dir_all(copies.join("42.part/member/wal")).unwrap();
+    fs::write(copies.join("42.part/member/wal/half"), "").unwrap();
+    member.tell_text(&serde_json::to_string(&forced()).unwrap(), "force-new-cluster: true\n");
+    let pod = member.pod("second");
+    assert!(pod.guard().ended().await.success());
+    let copy = copies.join("42/member");
+    assert!(files(&copy) == before, "the copy is what was there");
+    assert!(before.len() > 1, "a log and a database: {:?}", before.keys());
+    assert_eq!(fs::read_dir(&copies).unwrap().count(), 1, "nothing else is left");
+    let mut etcd = pod.run();
+    assert_eq!(identity(&pod.serves().await), identity_before);
+    etcd.signal(SIGKILL);
+    etcd.ended().await;
+    assert!(files(&member.path("data/data/member")) != before, "it went on");
+    let pod = member.pod("third");
+    assert!(pod.guard().ended().await.success());
+    assert!(files(&copy) == before, "it is never made again");
+    member.tell(&entry(Purpose::Run, None));
+    let pod = member.pod("fourth");
+    assert!(pod.guard().ended().await.success());
+    let _etcd = pod.run();
+    assert_eq!(identity(&pod.serves().await), identity_before);
+    assert!(files(&copy) == before);
 }
 
 #[tokio::test]

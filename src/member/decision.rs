@@ -93,13 +93,15 @@ impl Why {
     }
 }
 
-/// Why a volume is refused, by the names that the operator knows.
+/// Why etcd does not start on a volume, by the names that the operator knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The data of a member that has had some are gone.
     DataLost,
     /// The data are somebody else's.
     DataForeign,
+    /// There is no room for the copy of the data that is made before they are changed for good.
+    NoRoom,
 }
 
 impl fmt::Display for Cause {
@@ -107,6 +109,7 @@ impl fmt::Display for Cause {
         formatter.write_str(match self {
             Self::DataLost => "DataLost",
             Self::DataForeign => "DataForeign",
+            Self::NoRoom => "NoRoom",
         })
     }
 }

@@ -19,6 +19,10 @@ pub struct Entry {
     /// Uid of the only pod that may begin on an empty volume; none: no pod may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
+    /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made
+    /// before etcd starts; only with [`Purpose::Force`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raft_index: Option<u64>,
 }
 
 /// How etcd is started.
@@ -30,7 +34,7 @@ pub enum Purpose {
     Join,
     /// As the member that it was: an empty volume is refused.
     Run,
-    /// Once, as the only member of a cluster made of its own data.
+    /// Once, as the only member of a cluster made of its own data, of which a copy is made first.
     Force,
     /// Not at all: its member was removed, its data can go.
     Retired,

@@ -1,12 +1,15 @@
-//! The init container: it waits until its member is to run in this pod, and says whose the volume is.
+//! The init container: it waits until its member is to run in this pod, and says whose the volume is. Where the member is
+//! to make a cluster of its own, it copies the data first.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::config::Told;
 use super::decision::{self, Decision, Moment, Own};
+use super::entry::Purpose;
 use super::mark::Mark;
 use super::work::{self, Pass};
-use super::{Error, Refusal, config, volume};
+use super::{Error, Refusal, config, copy, volume};
 
 /// Between two looks: a mounted ConfigMap tells nobody that it has changed.
 const POLL: Duration = Duration::from_millis(200);
@@ -33,7 +36,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Waits until etcd may start, and leaves what it starts by. To stop waiting is to drop this.
+    /// Waits until etcd may start, and leaves what it starts by. To stop is to drop this.
     ///
     /// # Errors
     /// Something could not be read or written. What the operator said and could not be understood is waited for: it
@@ -43,7 +46,7 @@ impl Guard {
         let mut said = String::new();
         loop {
             let why = match self.look()? {
-                Seen::Let => return Ok(Ok(())),
+                Seen::Start(mark, told) => return self.let_start(&mark, &told).await,
                 Seen::Refused(refusal) => return Ok(Err(refusal)),
                 Seen::Nothing(why) => why,
             };
@@ -62,16 +65,21 @@ impl Guard {
         };
         let found = volume::read(&self.data)?;
         let entry = told.as_ref().map(|told| &told.entry);
-        match (decision::decide(Moment::First, &self.own(), entry, &found), &told) {
+        match (decision::decide(Moment::First, &self.own(), entry, &found), told) {
             (Decision::Wait(why), _) => Ok(Seen::Nothing(why.as_str().to_owned())),
             (Decision::Refuse(cause, words), _) => Ok(Seen::Refused(Refusal { cause, words })),
-            (Decision::Start(mark), Some(told)) => self.let_start(found.mark.as_ref(), &mark, told),
+            (Decision::Start(mark), Some(told)) => Ok(Seen::Start(mark, told)),
             (Decision::Start(_), None) => Err(Error::NotLet), // nobody is let start untold
         }
     }
 
-    fn let_start(&self, before: Option<&Mark>, mark: &Mark, told: &config::Told) -> Result<Seen, Error> {
-        if before != Some(mark) {
+    async fn let_start(&self, mark: &Mark, told: &Told) -> Result<Result<(), Refusal>, Error> {
+        if told.entry.purpose == Purpose::Force
+            && let Err(refusal) = copy::make(&self.data, told.entry.raft_index.unwrap_or(0)).await?
+        {
+            return Ok(Err(refusal));
+        }
+        if volume::read(&self.data)?.mark.as_ref() != Some(mark) {
             volume::mark(&self.data, mark)?;
         }
         let pass = Pass {
@@ -82,7 +90,7 @@ impl Guard {
         };
         work::leave(&self.work, &pass, told)?;
         tracing::info!(member = self.member, purpose = ?told.entry.purpose, "etcd may start");
-        Ok(Seen::Let)
+        Ok(Ok(()))
     }
 
     fn own(&self) -> Own<'_> {
@@ -97,7 +105,7 @@ impl Guard {
 
 /// What one look came to.
 enum Seen {
-    Let,
+    Start(Mark, Told),
     Refused(Refusal),
     Nothing(String),
 }

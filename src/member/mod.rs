@@ -10,11 +10,12 @@
 //! its init containers, which is why both check.
 //!
 //! Guarantees: etcd starts only as what the operator said for this very pod and volume; an empty volume is never given
-//! to a member that has had data.
+//! to a member that has had data; a recovery from a lost quorum begins with a copy of the data beside them.
 //! Never: asks Kubernetes or etcd for anything. What it has to know is in the pod's command line, in the mounted
 //! ConfigMap and on the volume.
 
 mod config;
+mod copy;
 pub mod decision;
 pub mod entry;
 pub mod guard;
@@ -60,7 +61,7 @@ impl Error {
     }
 }
 
-/// A volume on which etcd never starts.
+/// A volume on which etcd does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// What is wrong with it.

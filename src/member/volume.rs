@@ -19,13 +19,13 @@ const MARK: &str = "gatehouse.json";
 /// Etcd's folder, that of its flag `data-dir`.
 const DATA: &str = "data";
 /// The folder that etcd keeps a member in.
-const MEMBER: &str = "data/member";
+pub const MEMBER: &str = "data/member";
 /// The folder that etcd keeps a member's log in.
 const LOG: &str = "data/member/wal";
 /// What the files of the log end in. Etcd itself goes by them when it asks whether it has been there before.
 const LOG_FILE: &str = "wal";
 /// Etcd wants its folders for itself alone.
-const PRIVATE: u32 = 0o700;
+pub const PRIVATE: u32 = 0o700;
 
 /// What is on the volume that is mounted at `root`.
 pub fn read(root: &Path) -> Result<Volume, Error> {
@@ -77,6 +77,6 @@ pub fn make_folder(root: &Path) -> Result<(), Error> {
 }
 
 /// Waits until the names in a folder are on the disk.
-fn settle(folder: &Path) -> Result<(), Error> {
+pub fn settle(folder: &Path) -> Result<(), Error> {
     File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::file("sync", folder))
 }

@@ -102,6 +102,7 @@ impl Seed {
             volume: Uid("v".to_owned()),
             template,
             pod: Some(Uid("p".to_owned())),
+            raft_index: None,
         };
         let data = config::data(cluster, &[(Ordinal(0), entry)].into(), &[]);
         let (room, folder) = (EtcdBed::new(false).unwrap(), TempDir::new().unwrap());

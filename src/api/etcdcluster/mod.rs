@@ -3,6 +3,7 @@
 pub mod convert;
 pub mod default;
 pub mod flags;
+pub mod recovery;
 pub mod rules;
 pub mod status;
 pub mod v1;

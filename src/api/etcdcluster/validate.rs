@@ -8,6 +8,7 @@
 mod backup;
 mod names;
 mod options;
+mod recovery;
 mod replicas;
 mod storage;
 mod tls;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::ALLOW_DOWNGRADE;
+use super::recovery::ANNOTATION;
 use super::v1::{EtcdClusterSpec, EtcdClusterStatus};
 use crate::api::field::{Fault, Path, Reason, Verdict};
 
@@ -26,6 +28,8 @@ struct Cluster<'a> {
     name: &'a str,
     /// What the API server will append to, where there is no name yet.
     generate_name: Option<&'a str>,
+    /// The request to recover from a lost quorum.
+    recovery: Option<&'a str>,
     spec: EtcdClusterSpec,
     status: EtcdClusterStatus,
     /// Whether its members may be brought one minor down.
@@ -53,6 +57,7 @@ impl<'a> Cluster<'a> {
             name,
             generate_name: Some(text("/metadata/generateName"))
                 .filter(|base| name.is_empty() && !base.is_empty()),
+            recovery: annotations.and_then(|all| all.get(ANNOTATION)?.as_str()),
             spec,
             status,
         })
@@ -77,7 +82,9 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
     tls::judge(&new.spec, &mut verdict);
     options::judge(&new.spec, &mut verdict);
     backup::judge(&new.spec, &mut verdict);
-    if let Some(Ok(old)) = old.map(Cluster::read) {
+    let old = old.and_then(|old| Cluster::read(old).ok());
+    recovery::judge(&new, old.as_ref(), &mut verdict);
+    if let Some(old) = old {
         update::judge(&new, &old, &mut verdict);
     }
     verdict

@@ -4,11 +4,12 @@ use aws_lc_rs::digest::{SHA256, digest};
 use kube::ResourceExt as _;
 use serde_json::json;
 
-use super::observation::{Desired, Template, Version};
+use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Version};
 use super::resources::certificates::Trust;
 use super::resources::names;
 use crate::api::etcdcluster::ALLOW_DOWNGRADE;
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
+use crate::api::etcdcluster::recovery::{self, ANNOTATION, Survivor};
 use crate::api::etcdcluster::v1::{
     EtcdCluster, EtcdClusterSpec, Image, Medium, Options, PodTemplate, ReclaimPolicy, TlsMode,
 };
@@ -43,10 +44,18 @@ pub fn desired(cluster: &EtcdCluster, is_valid: bool, trust: Option<Trust>) -> D
         allows_downgrade: cluster.annotations().get(ALLOW_DOWNGRADE).is_some_and(|allow| allow == "true"),
         backs_up_before_upgrade: backs_up(spec),
         defragments_at: defragment.map(|one| percent(one.when_reclaimable_percent)),
-        // A recovery begins by stopping members, and goes on when the survivor's data are stored elsewhere, which
-        // nothing does yet.
-        recovery: None,
+        recovery: recovery(cluster),
     }
+}
+
+/// The request to recover from a lost quorum. One that does not read asks for nothing.
+fn recovery(cluster: &EtcdCluster) -> Option<RecoveryRequest> {
+    let token = cluster.annotations().get(ANNOTATION)?;
+    let survivor = match recovery::read(token, &cluster.name_any()).ok()? {
+        Survivor::Furthest => None,
+        Survivor::Member(number) => Some(Ordinal(number)),
+    };
+    Some(RecoveryRequest { token: token.clone(), survivor })
 }
 
 /// Size of a member's volume. One that does not read, which no judge passes, counts as none.

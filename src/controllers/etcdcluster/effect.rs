@@ -99,6 +99,8 @@ pub enum Effect {
         ordinal: Ordinal,
         /// The list of members in which nobody has data on it; none where the whole cluster goes, or never was.
         membership: Option<MembershipGuard>,
+        /// Whether its data have to outlive it.
+        keeps_data: bool,
     },
     /// Let a volume grow.
     ResizeVolume {
@@ -206,15 +208,6 @@ pub enum Effect {
         /// What is upgraded to: one backup for each.
         version: Version,
     },
-    /// Copy the database of the member that a recovery keeps, as it stands without a quorum.
-    SnapshotSurvivor {
-        /// The cluster that must answer.
-        cluster_id: ClusterId,
-        /// The member that must answer.
-        member: MemberId,
-        /// Its ordinal.
-        ordinal: Ordinal,
-    },
     /// Hold the object, so that its deletion waits for us.
     AddFinalizer,
     /// Let the object go.
@@ -266,7 +259,6 @@ impl Effect {
             | Self::AppendEntries { .. }
             | Self::DowngradeCancel { .. }
             | Self::StartBackup { .. }
-            | Self::SnapshotSurvivor { .. }
             | Self::AddFinalizer => false,
         }
     }
@@ -298,7 +290,6 @@ impl Effect {
             Self::DowngradeCancel { .. } => points!("downgrade-cancel"),
             Self::AuthEnable { .. } => points!("auth-enable"),
             Self::StartBackup { .. } => points!("start-backup"),
-            Self::SnapshotSurvivor { .. } => points!("snapshot-survivor"),
             Self::AddFinalizer => points!("add-finalizer"),
             Self::RemoveFinalizer => points!("remove-finalizer"),
         }

@@ -113,8 +113,6 @@ pub struct Observation {
     pub audit: Fact<Audit>,
     /// The backup that an upgrade waits for.
     pub backup: Fact<Backup>,
-    /// Whether the snapshot of a survivor has been stored and verified.
-    pub survivor_snapshot: Fact<()>,
     /// Whether the object still has our finalizer.
     pub has_finalizer: bool,
 }

@@ -11,6 +11,7 @@ fn entry(purpose: Purpose, pod: Option<&str>) -> Entry {
         volume: "claim".to_owned(),
         template: "3.6.16-1".to_owned(),
         pod: pod.map(ToOwned::to_owned),
+        raft_index: None,
     }
 }
 

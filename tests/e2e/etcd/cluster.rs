@@ -244,6 +244,24 @@ impl<'a> Etcd<'a> {
         self.runtime.block_on(voters[0].put(key.as_bytes(), value.as_bytes())).expect("it is written");
     }
 
+    /// What all voters have up to a revision: one hash, for all have the same.
+    #[track_caller]
+    pub fn hash(&self, revision: i64) -> u32 {
+        let voters = self.voters();
+        let hash =
+            |voter: &Client| self.runtime.block_on(voter.hash_keys(revision)).expect("it is told").hash;
+        let hashes: Vec<_> = voters.iter().map(hash).collect();
+        assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "at {revision}: {hashes:x?}");
+        hashes[0]
+    }
+
+    /// How many members there are, as one of them remembers it.
+    pub fn remembered(&self) -> usize {
+        let voters = self.voters();
+        let ask = |voter: &Client| self.runtime.block_on(voter.remembered_members()).ok();
+        voters.iter().find_map(ask).expect("a member answers").members.len()
+    }
+
     /// What a key holds.
     pub fn read(&self, key: &str) -> Option<String> {
         let range = gatehouse::etcd::Range { key: key.as_bytes().to_vec(), ..Default::default() };

@@ -9,6 +9,7 @@ mod history;
 mod kill;
 mod load;
 mod mortal;
+mod recovery;
 
 use std::time::Instant;
 
@@ -26,6 +27,10 @@ pub const TESTS: &[Test] = &[
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
     ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
     ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
+    (
+        "etcd_is_brought_back_from_the_member_that_is_left",
+        recovery::etcd_is_brought_back_from_the_member_that_is_left,
+    ),
     (
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
@@ -137,7 +142,7 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
     for ordinal in [2, 0] {
         let begun = Instant::now();
         let before = member_id(&etcd, ordinal);
-        wipe(&namespace, ordinal);
+        wipe(&namespace, &[ordinal]);
         etcd.until(|members| {
             let name = format!("main-{ordinal}");
             let members = members.ok_or("no quorum")?.members;
@@ -196,9 +201,10 @@ fn member_id(etcd: &Etcd<'_>, ordinal: u32) -> u64 {
     members.iter().find(|member| member.name == format!("main-{ordinal}")).expect("it is a member").id
 }
 
-/// Takes away what is on the volume of a member, and kills it, as a broken disk would.
-fn wipe(namespace: &Namespace<'_>, ordinal: u32) {
-    let processes = namespace.members(&format!("main-{ordinal}"));
+/// Takes away what is on the volumes of members, and kills them, as broken disks would.
+fn wipe(namespace: &Namespace<'_>, ordinals: &[u32]) {
+    let processes: Vec<_> =
+        ordinals.iter().flat_map(|ordinal| namespace.members(&format!("main-{ordinal}"))).collect();
     for id in &processes {
         let volume = std::path::PathBuf::from(format!("/proc/{id}/root/var/lib/etcd"));
         for entry in std::fs::read_dir(&volume).expect("its volume").map(Result::unwrap) {

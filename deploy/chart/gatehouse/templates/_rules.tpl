@@ -168,4 +168,8 @@
 - apiGroups: [storage.k8s.io]
   resources: [storageclasses]
   verbs: [get]
+# - What a recovery from a lost quorum sets aside is made to outlive its claim.
+- apiGroups: [""]
+  resources: [persistentvolumes]
+  verbs: [get, patch]
 {{- end }}

@@ -198,7 +198,7 @@ pub struct RecoveryStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raft_index: Option<i64>,
 
-    /// How far it has come: Fencing, Snapshotting, Forcing, Clearing, Done or Cancelled.
+    /// How far it has come: Fencing, Forcing, Clearing, Done or Cancelled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
 

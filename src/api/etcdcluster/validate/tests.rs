@@ -528,6 +528,35 @@ fn members_are_not_removed_while_that_would_hurt() {
 }
 
 #[test]
+fn a_request_to_recover_is_judged_when_it_is_made() {
+    let asked = |mut object: Value, text: &str| {
+        object["metadata"]["annotations"] = json!({ "gatehouse.dev/recover-quorum": text });
+        object
+    };
+    let lost = json!({ "conditions": [{ "type": "QuorumLost", "status": "True", "reason": "QuorumLost",
+        "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z" }] });
+    let (sound, memory) = (json!({}), json!({ "storage": { "medium": "Memory" } }));
+    let path = ["metadata.annotations[gatehouse.dev/recover-quorum]"];
+    for (spec, status, text, faults, warns) in [
+        (&sound, &lost, "auto", &[][..], false),
+        (&sound, &lost, "my-cluster-1/again", &[], false),
+        (&sound, &json!({}), "auto", &[], true),
+        (&sound, &lost, "yes", &path, false),
+        (&sound, &lost, "your-cluster-1", &path, false),
+        (&memory, &lost, "auto", &path, false),
+    ] {
+        let old = seen(cluster(spec), status);
+        let new = asked(cluster(spec), text);
+        let verdict = validate(&new, Some(&old));
+        assert_eq!(refused(&verdict), faults, "{text}");
+        assert_eq!(warned(&verdict), warns, "{text}: {verdict:?}");
+        let again = validate(&new, Some(&asked(old, text)));
+        assert!(again.accepted() && !warned(&again), "it stays as it is: {again:?}");
+    }
+    assert_eq!(refused(&validate(&asked(cluster(&sound), "yes"), None)), path);
+}
+
+#[test]
 fn version_and_replicas_in_one_edit_get_a_word_about_their_order() {
     let old = cluster(&json!({}));
     let verdict = validate(&cluster(&json!({ "version": "3.7.3", "replicas": 5 })), Some(&old));

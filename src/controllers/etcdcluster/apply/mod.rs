@@ -144,8 +144,8 @@ impl<'a> Hands<'a> {
             Effect::LabelPod { pod, ordinal, role } => pods::label(self, pod, *ordinal, *role).await,
             Effect::DeletePod { pod, ordinal } => pods::delete(self, pod, *ordinal).await,
             Effect::RetainVolume { volume, ordinal } => volumes::retain(self, volume, *ordinal).await,
-            Effect::DeleteVolume { volume, ordinal, membership } => {
-                volumes::delete(self, volume, *ordinal, membership.as_ref()).await
+            Effect::DeleteVolume { volume, ordinal, membership, keeps_data } => {
+                volumes::delete(self, volume, *ordinal, membership.as_ref(), *keeps_data).await
             }
             Effect::ResizeVolume { volume, ordinal, size } => {
                 volumes::resize(self, volume, *ordinal, *size).await
@@ -183,9 +183,6 @@ impl<'a> Hands<'a> {
             }
             Effect::DowngradeCancel { cluster_id } => maintenance::cancel_downgrade(self, *cluster_id).await,
             Effect::AuthEnable { cluster_id } => maintenance::authenticate(self, *cluster_id).await,
-            Effect::SnapshotSurvivor { .. } => Err(Failure::Unsupported(
-                "a lost quorum cannot be recovered yet: this release stores no snapshot of the survivor",
-            )),
             Effect::StartBackup { .. } => Err(Failure::Unsupported(
                 "no backup can be taken yet: set backup.beforeUpgrade to false to upgrade without one",
             )),

@@ -2,7 +2,7 @@
 
 use super::Hands;
 use crate::controllers::etcdcluster::effect::Effect;
-use crate::controllers::etcdcluster::observation::{MemberId, Ordinal};
+use crate::controllers::etcdcluster::observation::{MemberId, Ordinal, Recovery, RecoveryPhase};
 use crate::controllers::etcdcluster::resources::names;
 use crate::controllers::step::Note;
 
@@ -14,6 +14,9 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
     let note = |reason, action, text| Some(Note { warning: false, reason, action, text });
     match effect {
         Effect::WriteRecord { before, record } => {
+            if record.recovery != before.recovery {
+                return recovery(&name, before.recovery.as_ref(), record.recovery.as_ref()?);
+            }
             let id = record.cluster_id.filter(|_| before.cluster_id.is_none())?;
             note("ClusterRecorded", "Bootstrap", format!("etcd cluster {:x} serves and is recorded", id.0))
         }
@@ -34,6 +37,14 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
         }
         Effect::DeletePod { ordinal, .. } => {
             note("PodRestarted", "DeletePod", format!("pod {} is being made anew", member(ordinal)))
+        }
+        Effect::RetainVolume { ordinal, .. } => {
+            let claim = names::claim(&name, *ordinal);
+            note(
+                "VolumeRetained",
+                "RetainVolume",
+                format!("the PersistentVolume of claim {claim} outlives it"),
+            )
         }
         Effect::DeleteVolume { ordinal, .. } => {
             let text = format!("claim {} was deleted", names::claim(&name, *ordinal));
@@ -61,6 +72,31 @@ pub fn of_failure(effect: &Effect, name: &str, why: &str) -> Option<Note> {
     let Effect::Defragment { ordinal, .. } = effect else { return None };
     let text = format!("member {} was not defragmented: {why}", names::member(name, *ordinal));
     Some(Note { warning: true, reason: "DefragmentationFailed", action: "Defragment", text })
+}
+
+/// How far a recovery from a lost quorum has come, where it has come to another phase.
+fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<Note> {
+    let is_same = |before: &Recovery| (&before.token, before.phase) == (&now.token, now.phase);
+    if before.is_some_and(is_same) {
+        return None;
+    }
+    let survivor = now.survivor.map_or_else(|| "no member".to_owned(), |one| names::member(cluster, one));
+    let request = &now.token;
+    let (reason, text) = match now.phase {
+        RecoveryPhase::Fencing => {
+            let index = now.raft_index;
+            let kept = format!("the data of {survivor} are kept, up to entry {index} of the log");
+            ("RecoveryBegun", format!("request {request} to recover: {kept}, the other members are stopped"))
+        }
+        RecoveryPhase::Done => {
+            ("RecoveryDone", format!("request {request} to recover: {survivor} serves, others are made anew"))
+        }
+        RecoveryPhase::Cancelled => {
+            ("RecoveryCancelled", format!("request {request} to recover has come to nothing"))
+        }
+        RecoveryPhase::Forcing | RecoveryPhase::Clearing => return None,
+    };
+    Some(Note { warning: true, reason, action: "Recover", text })
 }
 
 /// The name of the member of that identity, or the identity where nobody is known by it.

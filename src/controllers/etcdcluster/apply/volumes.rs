@@ -1,11 +1,12 @@
 //! Volumes: kept, grown, deleted.
 //!
 //! Guarantees: a claim is deleted only as it was seen, and only where etcd's list, asked once more, is the one in which
-//! nobody has data on it; or where the cluster never was or goes as a whole.
+//! nobody has data on it; or where the cluster never was or goes as a whole. Where its data have to outlive it, that is
+//! read once more first.
 
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
-use kube::Api;
 use kube::api::{Patch, PatchParams};
+use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::{Failure, Hands, membership};
@@ -14,7 +15,7 @@ use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{Handle, Ordinal};
-use crate::controllers::etcdcluster::observe::kubernetes::{RETAINED, backs, handle};
+use crate::controllers::etcdcluster::observe::kubernetes::{RETAINED, backs, handle, is_retained};
 use crate::controllers::etcdcluster::resources::names;
 use crate::controllers::etcdcluster::status;
 use crate::controllers::manifest::Place;
@@ -27,7 +28,14 @@ pub async fn delete(
     volume: &Handle,
     ordinal: Ordinal,
     membership: Option<&MembershipGuard>,
+    keeps_data: bool,
 ) -> Result<(), Failure> {
+    if keeps_data {
+        let claim = claim(hands, volume, ordinal).await?;
+        if backing(hands, &claim).await?.is_some_and(|backing| !is_retained(&backing, &claim)) {
+            return Err(Failure::refused(format!("what is on {} would go with it", claim.name_any())));
+        }
+    }
     match membership {
         Some(guard) => {
             membership::agreed(hands, *guard, None).await?;
@@ -63,27 +71,11 @@ pub async fn resize(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal, size: u
 
 /// Keeps what is on the volume when its claim goes, and says whose it was.
 pub async fn retain(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
-    let name = names::claim(&hands.name(), ordinal);
-    let claim: Option<PersistentVolumeClaim> = hands.read(&name).await?;
-    let claim = claim.filter(|claim| handle(&claim.metadata) == *volume);
-    let Some(claim) = claim else { return Err(Failure::refused(format!("claim {name} has changed"))) };
-    let backing = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
-    let Some(backing) = backing else {
+    let claim = claim(hands, volume, ordinal).await?;
+    let name = claim.name_any();
+    let Some(live) = backing(hands, &claim).await? else {
         return Err(Failure::refused(format!("claim {name} has no volume")));
     };
-    let volumes: Api<PersistentVolume> = Api::all(hands.operator.client.clone());
-    let failed = |verb| {
-        let name = backing.clone();
-        move |source: call::Error| {
-            let resource = kube::core::ApiResource::erase::<PersistentVolume>(&());
-            let object = Place { resource, namespace: String::new(), name }.to_string();
-            Failure::Api(Error { verb, object, source })
-        }
-    };
-    let live = call(volumes.get(&backing)).await.map_err(failed("read"))?;
-    if !backs(&live, &claim.metadata) {
-        return Err(Failure::refused(format!("volume {backing} is not that of claim {name}")));
-    }
     let owner = format!("{}.{name}", hands.namespace());
     // A label holds at most 63 characters; the annotation holds all of it.
     let fields = json!({
@@ -96,6 +88,54 @@ pub async fn retain(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal) -> Resu
         "spec": {"persistentVolumeReclaimPolicy": "Retain"},
     });
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let patched = call(volumes.patch(&backing, &params, &Patch::Merge(fields))).await;
-    patched.map(|_| ()).map_err(failed("patch"))
+    let patched = call(volumes(hands).patch(&live.name_any(), &params, &Patch::Merge(fields))).await;
+    patched.map(|_| ()).map_err(|source| failed("patch", live.name_any(), source))
+}
+
+/// The claim, as it was seen.
+async fn claim(
+    hands: Hands<'_>,
+    volume: &Handle,
+    ordinal: Ordinal,
+) -> Result<PersistentVolumeClaim, Failure> {
+    let name = names::claim(&hands.name(), ordinal);
+    let claim: Option<PersistentVolumeClaim> = hands.read(&name).await?;
+    let claim = claim.filter(|claim| handle(&claim.metadata) == *volume);
+    claim.ok_or_else(|| Failure::refused(format!("claim {name} has changed")))
+}
+
+/// The PersistentVolume of a claim, as it is now; none where there is none.
+async fn backing(
+    hands: Hands<'_>,
+    claim: &PersistentVolumeClaim,
+) -> Result<Option<PersistentVolume>, Failure> {
+    let name = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
+    let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
+    let found = call(volumes(hands).get_opt(&name)).await;
+    let found = found.map_err(|source| failed("read", name, source))?;
+    match found {
+        Some(live) if !backs(&live, &claim.metadata) => Err(Failure::refused(format!(
+            "volume {} is not that of claim {}",
+            live.name_any(),
+            claim.name_any()
+        ))),
+        found => Ok(found),
+    }
+}
+
+fn volumes(hands: Hands<'_>) -> Api<PersistentVolume> {
+    Api::all(hands.operator.client.clone())
+}
+
+/// They are in no namespace, and an installation in namespaces alone has no rights on them.
+fn failed(verb: &'static str, name: String, source: call::Error) -> Failure {
+    if matches!(&source, call::Error::Refused(status) if status.code == 403) {
+        return Failure::Unsupported(
+            "the claims of members that a recovery set aside stay: gatehouse has no rights on PersistentVolumes, by \
+             which their data would outlive them",
+        );
+    }
+    let resource = kube::core::ApiResource::erase::<PersistentVolume>(&());
+    let object = Place { resource, namespace: String::new(), name }.to_string();
+    Failure::Api(Error { verb, object, source })
 }

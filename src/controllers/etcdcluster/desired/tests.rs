@@ -52,6 +52,8 @@ fn every_field_is_heeded() {
         "maintenance": {"defragment": {"whenReclaimablePercent": 30}},
         "deletionProtection": true,
     }));
+    let request = "c-1/again".to_owned();
+    cluster.annotations_mut().insert(ANNOTATION.to_owned(), request.clone());
     cluster.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
     cluster.annotations_mut().insert(ALLOW_DOWNGRADE.to_owned(), "true".to_owned());
@@ -73,9 +75,21 @@ fn every_field_is_heeded() {
             allows_downgrade: true,
             backs_up_before_upgrade: true,
             defragments_at: Some(30),
-            recovery: None,
+            recovery: Some(RecoveryRequest { token: request, survivor: Some(Ordinal(1)) }),
         }
     );
+}
+
+#[test]
+fn a_request_to_recover_that_does_not_read_asks_for_nothing() {
+    for (text, survivor) in [("auto", Some(None)), ("c-2", Some(Some(Ordinal(2)))), ("d-2", None), ("", None)]
+    {
+        let mut cluster = cluster(&json!({}));
+        cluster.annotations_mut().insert(ANNOTATION.to_owned(), text.to_owned());
+        let request = desired(&cluster, true).recovery;
+        let expected = survivor.map(|survivor| RecoveryRequest { token: text.to_owned(), survivor });
+        assert_eq!(request, expected, "{text}");
+    }
 }
 
 #[test]

@@ -119,6 +119,8 @@ pub enum Cause {
     DataLost,
     /// The guard found data of another member or cluster.
     DataForeign,
+    /// The volume has no room for the copy that a recovery makes of the data first.
+    NoRoom,
     /// Etcd cannot read its log or database.
     DataCorrupt,
     /// Etcd says that its member has been removed.
@@ -133,7 +135,9 @@ impl Cause {
     pub const fn is_data(self) -> bool {
         match self {
             Self::DataLost | Self::DataForeign | Self::DataCorrupt | Self::Removed => true,
-            Self::Unschedulable | Self::Image | Self::Killed | Self::Flags | Self::Other => false,
+            Self::Unschedulable | Self::Image | Self::Killed | Self::Flags | Self::NoRoom | Self::Other => {
+                false
+            }
         }
     }
 }
@@ -160,8 +164,9 @@ pub struct Volume {
     pub is_expandable: Fact<bool>,
     /// Whether it is being deleted.
     pub is_deleting: bool,
-    /// Whether its data outlive its claim: the PersistentVolume is labelled and retained.
-    pub is_retained: bool,
+    /// Whether its data outlive its claim: the PersistentVolume is labelled and retained. Absent where there is none.
+    /// Looked for only where a recovery set the member aside.
+    pub is_retained: Fact<bool>,
 }
 
 /// The ConfigMap.
@@ -190,13 +195,22 @@ pub struct ConfigEntry {
     /// The only pod that may begin on an empty volume; none: no pod may. A pod that comes after it may have another
     /// volume under the same name.
     pub pod: Option<Uid>,
+    /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made
+    /// first; only with [`Purpose::Force`].
+    pub raft_index: Option<u64>,
 }
 
 impl ConfigEntry {
-    /// The same for another purpose, by which no pod begins on an empty volume.
+    /// The same for another purpose, by which no pod begins on an empty volume and nothing is forced.
     #[must_use]
     pub fn turned(&self, purpose: Purpose) -> Self {
-        Self { purpose, pod: None, ..self.clone() }
+        Self { purpose, pod: None, raft_index: None, ..self.clone() }
+    }
+
+    /// The same as the only member of a cluster made of its data, of which those up to an entry of the log are kept.
+    #[must_use]
+    pub fn forced(&self, raft_index: u64) -> Self {
+        Self { raft_index: Some(raft_index), ..self.turned(Purpose::Force) }
     }
 }
 

@@ -79,15 +79,13 @@ pub struct Recovery {
 pub enum RecoveryPhase {
     /// All other members are stopped and their volumes kept.
     Fencing,
-    /// The survivor's database is copied.
-    Snapshotting,
-    /// The survivor makes a cluster of its own. The point of no return.
+    /// The survivor's data are copied beside them, and it makes a cluster of its own. The point of no return.
     Forcing,
     /// It is started once more, as a member like any other.
     Clearing,
     /// It serves.
     Done,
-    /// The quorum came back by itself before the point of no return.
+    /// Before the point of no return the quorum came back by itself, or the request was taken back.
     Cancelled,
 }
 

@@ -117,7 +117,7 @@ pub fn volume(
     claim: &PersistentVolumeClaim,
     cluster: &str,
     expandable: Fact<bool>,
-    backing: Option<&PersistentVolume>,
+    backing: Fact<&PersistentVolume>,
 ) -> Volume {
     let annotations = claim.metadata.annotations.as_ref();
     let made_for = annotations.and_then(|annotations| annotations.get(names::CLUSTER));
@@ -128,7 +128,7 @@ pub fn volume(
         size: size(claim),
         is_expandable: expandable,
         is_deleting: claim.metadata.deletion_timestamp.is_some(),
-        is_retained: backing.is_some_and(|backing| is_retained(backing, claim)),
+        is_retained: backing.map(|backing| is_retained(backing, claim)),
     }
 }
 
@@ -140,7 +140,7 @@ pub fn size(claim: &PersistentVolumeClaim) -> u64 {
 }
 
 /// Whether what is on the PersistentVolume of a claim outlives the claim.
-fn is_retained(backing: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+pub fn is_retained(backing: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
     let policy = backing.spec.as_ref().and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref());
     let is_labelled = backing.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(RETAINED));
     is_labelled && policy == Some("Retain") && backs(backing, &claim.metadata)
@@ -160,7 +160,7 @@ pub fn volume_in_memory(pod: &Pod) -> Volume {
         size: 0,
         is_expandable: Fact::Absent,
         is_deleting: pod.is_deleting,
-        is_retained: false,
+        is_retained: Fact::Absent,
     }
 }
 
@@ -236,7 +236,7 @@ mod tests {
         let claim = |annotations| -> PersistentVolumeClaim {
             serde_json::from_value(json!({"metadata": {"uid": "v", "annotations": annotations}})).unwrap()
         };
-        let of = |annotations| volume(&claim(annotations), "now", Fact::Unknown, None).owner;
+        let of = |annotations| volume(&claim(annotations), "now", Fact::Unknown, Fact::Unknown).owner;
         assert_eq!(of(json!({names::CLUSTER: "now"})), Owner::Ours);
         assert_eq!(of(json!({names::CLUSTER: "before"})), Owner::Foreign);
         assert_eq!(of(json!({})), Owner::Foreign);

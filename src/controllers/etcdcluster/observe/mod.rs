@@ -139,7 +139,6 @@ pub async fn look(
         auth: said.auth,
         audit: Fact::Unknown,
         backup: Fact::Absent,
-        survivor_snapshot: Fact::Absent,
         has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
         record,
     };
@@ -286,7 +285,7 @@ impl Reader {
             let is_set_aside = is_set_aside.is_some_and(|entry| entry.purpose == Purpose::SetAside);
             let is_small = kubernetes::size(&claim) < desired.volume_size;
             let expandable = if is_small { self.is_expandable(&claim).await } else { Fact::Unknown };
-            let backing = if is_set_aside { self.backing(&claim).await } else { None };
+            let backing = if is_set_aside { self.backing(&claim).await } else { Fact::Unknown };
             (ordinal, kubernetes::volume(&claim, &self.uid, expandable, backing.as_ref()))
         });
         Fact::Known(join_all(asked).await.into_iter().collect())
@@ -303,13 +302,11 @@ impl Reader {
     }
 
     /// The PersistentVolume of a claim.
-    async fn backing(&self, claim: &PersistentVolumeClaim) -> Option<PersistentVolume> {
-        let name = claim.spec.as_ref()?.volume_name.as_deref()?;
+    async fn backing(&self, claim: &PersistentVolumeClaim) -> Fact<PersistentVolume> {
+        let name = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return Fact::Absent };
         let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
-        match fact(name, call(volumes.get_opt(name)).await) {
-            Fact::Known(volume) => Some(volume),
-            Fact::Absent | Fact::Unknown => None,
-        }
+        fact(name, call(volumes.get_opt(name)).await)
     }
 
     async fn services(&self) -> Fact<Found> {

@@ -32,7 +32,8 @@ const BACK_OFF: &str = "CrashLoopBackOff";
 const KILLED: [i32; 2] = [137, 143];
 
 /// What the guard begins its last words with.
-const OF_GUARD: [(&str, Cause); 2] = [("DataLost: ", Cause::DataLost), ("DataForeign: ", Cause::DataForeign)];
+const OF_GUARD: [(&str, Cause); 3] =
+    [("DataLost: ", Cause::DataLost), ("DataForeign: ", Cause::DataForeign), ("NoRoom: ", Cause::NoRoom)];
 
 /// What etcd says when it gives up over its data.
 const OF_DATA: [&str; 5] = [
@@ -241,6 +242,7 @@ mod tests {
         for (message, code, cause) in [
             ("DataLost: the volume is empty", 1, Cause::DataLost),
             ("DataForeign: the data are of member 1", 1, Cause::DataForeign),
+            ("NoRoom: there is no room", 1, Cause::NoRoom),
             (
                 r#"{"level":"fatal","msg":"failed to read WAL","error":"walpb: crc mismatch"}"#,
                 1,

@@ -108,7 +108,12 @@ fn seed(view: &View, entry: ConfigEntry) -> Option<Effect> {
 fn wipe(view: &View) -> Option<Effect> {
     let volume = view.seen.volume(SEED).found();
     if let Some(volume) = volume.filter(|volume| !volume.is_deleting && !view.desired.is_in_memory) {
-        return Some(Effect::DeleteVolume { volume: volume.handle.clone(), ordinal: SEED, membership: None });
+        return Some(Effect::DeleteVolume {
+            volume: volume.handle.clone(),
+            ordinal: SEED,
+            membership: None,
+            keeps_data: false,
+        });
     }
     let pod = view.pod(SEED).filter(|pod| !pod.is_deleting)?;
     Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED })

@@ -39,7 +39,12 @@ pub fn leave(view: &View) -> Option<Decision> {
         if let Some((ordinal, volume)) = ours.next() {
             let rest = std::iter::once((ordinal, volume)).chain(ours);
             let delete = rest.filter(|(_, volume)| !volume.is_deleting).map(|(ordinal, volume)| {
-                Effect::DeleteVolume { volume: volume.handle.clone(), ordinal, membership: None }
+                Effect::DeleteVolume {
+                    volume: volume.handle.clone(),
+                    ordinal,
+                    membership: None,
+                    keeps_data: false,
+                }
             });
             return Decision::act(view, delete.take(1)).or_else(wait);
         }

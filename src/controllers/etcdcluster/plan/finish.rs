@@ -2,7 +2,8 @@
 //! whoever is not, nothing stays. Pure.
 //!
 //! Guarantees: a member that is in the list already is adopted, never added again, whoever added it; nothing of a
-//! member is deleted before a linearizable list without it.
+//! member is deleted before a linearizable list without it; the claim of a member that a recovery set aside goes after
+//! its data were made to outlive it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::decision::Decision;
 use super::view::View;
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    ConfigEntry, Fact, Member, Ordinal, Owner, PodPhase, Purpose,
+    ConfigEntry, Fact, Member, Ordinal, Owner, PodPhase, Purpose, Volume,
 };
 
 /// Tells every member's pod what its member is.
@@ -110,15 +111,20 @@ fn clean(view: &View, ordinal: Ordinal, entry: &ConfigEntry, kept: u32) -> Optio
         return None;
     }
     let handle = volume.handle.clone();
-    let is_kept = entry.purpose != Purpose::SetAside || volume.is_retained || view.desired.is_in_memory;
-    if !is_kept {
+    let keeps_data = entry.purpose == Purpose::SetAside && !view.desired.is_in_memory;
+    if keeps_data && !volume.is_deleting && !is_safe(volume) {
         return Some(Effect::RetainVolume { volume: handle, ordinal });
     }
     if !volume.is_deleting && !view.desired.is_in_memory {
-        return Some(Effect::DeleteVolume { volume: handle, ordinal, membership: view.guard() });
+        return Some(Effect::DeleteVolume { volume: handle, ordinal, membership: view.guard(), keeps_data });
     }
     let holds = pod.filter(|pod| !pod.is_deleting && !matches!(pod.phase, PodPhase::Pending(_)))?;
     Some(Effect::DeletePod { pod: holds.handle.clone(), ordinal })
+}
+
+/// Whether nothing is lost with the claim of a member that a recovery set aside.
+pub fn is_safe(volume: &Volume) -> bool {
+    matches!(volume.is_retained, Fact::Known(true) | Fact::Absent)
 }
 
 /// A volume beyond the StatefulSet's count that no member and no entry speaks of.
@@ -135,5 +141,10 @@ fn orphan(view: &View, kept: u32) -> Option<Effect> {
             && !volume.is_deleting
     });
     let (ordinal, volume) = orphans.next()?;
-    Some(Effect::DeleteVolume { volume: volume.handle.clone(), ordinal, membership: view.guard() })
+    Some(Effect::DeleteVolume {
+        volume: volume.handle.clone(),
+        ordinal,
+        membership: view.guard(),
+        keeps_data: false,
+    })
 }

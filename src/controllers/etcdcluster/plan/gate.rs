@@ -1,7 +1,8 @@
 //! The gate before every change that is not a repair: all is well, and has been for a while. Pure.
 
+use super::finish;
 use super::view::View;
-use crate::controllers::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal};
+use crate::controllers::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal, Purpose};
 
 /// What keeps the gate closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,6 +27,8 @@ pub enum Closed {
     BudgetUnknown,
     /// What a removed member left is still there.
     Leftovers(Ordinal),
+    /// So is what a recovery set aside, and it does not outlive its claim yet.
+    Unkept(Ordinal),
     /// All else is well, and the members' data were found to differ.
     Different,
 }
@@ -45,8 +48,11 @@ pub fn check(view: &View) -> Result<(), Closed> {
             return Err(Closed::Down(ordinal));
         }
     }
-    if let Some((ordinal, _)) = view.seen.entries().find(|(_, entry)| entry.purpose.is_stopped()) {
-        return Err(Closed::Leftovers(ordinal));
+    if let Some((ordinal, entry)) = view.seen.entries().find(|(_, entry)| entry.purpose.is_stopped()) {
+        let is_kept = entry.purpose != Purpose::SetAside
+            || view.seen.volume(ordinal).found().is_none_or(finish::is_safe)
+            || view.desired.is_in_memory;
+        return Err(if is_kept { Closed::Leftovers(ordinal) } else { Closed::Unkept(ordinal) });
     }
     let Fact::Known(alarms) = &view.seen.alarms else { return Err(Closed::AlarmsUnknown) };
     if alarms.iter().any(|alarm| alarm.kind == AlarmKind::Corrupt) {

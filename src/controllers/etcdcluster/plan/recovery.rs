@@ -1,8 +1,9 @@
 //! A lost quorum, brought back from one member because a person asked for it. Pure.
 //!
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
-//! every other member is stopped, its volume kept, before the survivor makes a cluster of its own; which entry of the
-//! log was kept is recorded first; a survivor whose data end with its pod is left as it is.
+//! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;
+//! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is.
+//! Assumes: the guard in the survivor's pod copies its data before etcd is started to make a cluster of them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use super::decision::Decision;
 use super::view::{View, quorum};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Fact, Membership, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, RecoveryRequest, Uid,
+    Fact, Membership, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, RecoveryRequest, Template,
+    Uid,
 };
 
 /// Whether fewer voters than a majority have answered for longer than the grace period.
@@ -93,22 +95,21 @@ fn advance(view: &View, recovery: &Recovery) -> Decision {
         Anew::Before(pod) => Decision::recover(view, Recovery { pod: Some(pod), ..recovery.clone() }, None),
         Anew::Incomplete(effects) => stay(effects),
     };
-    match recovery.phase {
-        RecoveryPhase::Fencing | RecoveryPhase::Snapshotting if view.membership().is_some() => {
+    match (recovery.phase, fence(view, survivor)) {
+        (RecoveryPhase::Fencing, _) if view.membership().is_some() || is_taken_back(view, recovery) => {
             turn(RecoveryPhase::Cancelled)
         }
-        RecoveryPhase::Fencing => match fence(view, survivor) {
-            Fence::Standing => turn(RecoveryPhase::Snapshotting),
-            Fence::Incomplete(effects) => stay(effects),
-        },
-        RecoveryPhase::Snapshotting if view.seen.survivor_snapshot.is_known_and(|()| true) => {
-            turn(RecoveryPhase::Forcing)
-        }
-        RecoveryPhase::Snapshotting => stay(Vec::from_iter(snapshot(view, survivor))),
-        RecoveryPhase::Forcing => start(Purpose::Force, RecoveryPhase::Clearing),
-        RecoveryPhase::Clearing => start(Purpose::Run, RecoveryPhase::Done),
-        RecoveryPhase::Done | RecoveryPhase::Cancelled => Decision::wait(view),
+        (RecoveryPhase::Done | RecoveryPhase::Cancelled, _) => Decision::wait(view),
+        (_, Fence::Incomplete(effects)) => stay(effects),
+        (RecoveryPhase::Fencing, Fence::Standing) => turn(RecoveryPhase::Forcing),
+        (RecoveryPhase::Forcing, Fence::Standing) => start(Purpose::Force, RecoveryPhase::Clearing),
+        (RecoveryPhase::Clearing, Fence::Standing) => start(Purpose::Run, RecoveryPhase::Done),
     }
+}
+
+/// Whether the request is no longer there. Another one is acted on after this one has come to nothing.
+fn is_taken_back(view: &View, recovery: &Recovery) -> bool {
+    view.desired.recovery.as_ref().is_none_or(|request| request.token != recovery.token)
 }
 
 /// Whether all other members are stopped.
@@ -142,16 +143,6 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
     if answers { Fence::Incomplete(Vec::new()) } else { Fence::Standing }
 }
 
-fn snapshot(view: &View, survivor: Ordinal) -> Option<Effect> {
-    let status = view.status(survivor)?;
-    let cluster_id = view.cluster_id()?;
-    view.seen.survivor_snapshot.is_absent().then_some(Effect::SnapshotSurvivor {
-        cluster_id,
-        member: status.member_id,
-        ordinal: survivor,
-    })
-}
-
 /// How far the survivor's pod is from being made anew.
 enum Anew {
     /// It is its cluster's only member.
@@ -163,18 +154,31 @@ enum Anew {
 }
 
 /// Makes the survivor's pod anew for `purpose`. The pod that is there once the entry is written is recorded and
-/// deleted: whatever comes after it has read the entry.
+/// deleted: whatever comes after it has read the entry. It runs the version that the survivor ran, whatever was asked
+/// for when the quorum was lost, and for the rest is made from what is asked for now: what keeps it from starting can be
+/// put right.
 fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Purpose) -> Anew {
     let Fact::Known(entry) = view.seen.entry(survivor) else { return Anew::Incomplete(Vec::new()) };
+    let Some(set) = view.stateful_set() else { return Anew::Incomplete(Vec::new()) };
+    let version = view.status(survivor).map_or(set.template.version, |status| status.version);
+    if let Some(apply) = view.apply_stateful_set(set.replicas, Template { version, ..view.desired.template })
+    {
+        return Anew::Incomplete(vec![apply]);
+    }
     if entry.purpose != purpose {
-        return Anew::Incomplete(Vec::from_iter(view.write_entry(survivor, entry.turned(purpose))));
+        let turned = match purpose {
+            Purpose::Force => entry.forced(recovery.raft_index),
+            other => entry.turned(other),
+        };
+        return Anew::Incomplete(Vec::from_iter(view.write_entry(survivor, turned)));
     }
     let Some(pod) = view.pod(survivor).filter(|pod| !pod.is_deleting) else {
         return Anew::Incomplete(Vec::new());
     };
+    let is_outdated = pod.template != set.template && view.status(survivor).is_none();
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
-        Some(before) if *before == pod.handle.uid => {
+        Some(before) if is_outdated || *before == pod.handle.uid => {
             let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: survivor };
             Anew::Incomplete(vec![delete])
         }

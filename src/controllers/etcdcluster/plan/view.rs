@@ -236,7 +236,8 @@ impl<'a> View<'a> {
         };
         let usable = volume.owner == Owner::Ours && !volume.is_deleting;
         let member = self.member(ordinal).map(|member| member.id);
-        usable.then(|| ConfigEntry { purpose, member, volume: volume.handle.uid.clone(), template, pod })
+        let volume = volume.handle.uid.clone();
+        usable.then_some(ConfigEntry { purpose, member, volume, template, pod, raft_index: None })
     }
 
     /// Writes entries. Nothing where the ConfigMap could not be read.

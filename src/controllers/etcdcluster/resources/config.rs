@@ -90,6 +90,7 @@ fn entry_text(entry: &ConfigEntry) -> String {
         volume: entry.volume.0.clone(),
         template: names::template_text(&entry.template),
         pod: entry.pod.as_ref().map(|pod| pod.0.clone()),
+        raft_index: entry.raft_index,
     })
     .to_string()
 }
@@ -107,6 +108,7 @@ fn entry_of(text: &str) -> Option<ConfigEntry> {
         volume: Uid(entry.volume),
         template: names::template_of(&entry.template)?,
         pod: entry.pod.map(Uid),
+        raft_index: entry.raft_index,
     })
 }
 

@@ -8,12 +8,13 @@ use kube::ResourceExt as _;
 use super::news::STAYS;
 use super::{Said, words};
 use crate::api::condition::{self, State, Statement};
+use crate::api::etcdcluster::recovery::{self, Survivor};
 use crate::api::etcdcluster::status::{condition as about, reason};
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::api::field::Fault;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
-    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, RecoveryPhase, Target,
+    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, PodPhase, RecoveryPhase, Target,
 };
 use crate::controllers::etcdcluster::plan::{Finding, Plan, Step};
 use crate::controllers::etcdcluster::resources::{names, secrets};
@@ -198,14 +199,24 @@ impl Facts<'_> {
         let survivor =
             recovery.survivor.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
         let step = match recovery.phase {
-            RecoveryPhase::Fencing => "the other members are being stopped, their volumes kept",
-            RecoveryPhase::Snapshotting => "its data are being copied",
-            RecoveryPhase::Forcing => "it makes a cluster of its own",
+            RecoveryPhase::Fencing => &self.fencing(recovery.survivor),
+            RecoveryPhase::Forcing => "they are copied, and it makes a cluster of its own",
             RecoveryPhase::Clearing => "it is being started once more, as a member like any other",
             RecoveryPhase::Done => "it serves",
-            RecoveryPhase::Cancelled => "the quorum came back by itself",
+            RecoveryPhase::Cancelled => "the quorum came back by itself, or the request was taken back",
         };
         format!("the data of {survivor} are kept, up to entry {} of the log; {step}", recovery.raft_index)
+    }
+
+    /// Who else has to stop before the survivor goes on alone.
+    fn fencing(&self, survivor: Option<Ordinal>) -> String {
+        let others = self.seen.pods.elements().filter(|(ordinal, pod)| {
+            let runs = !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_));
+            Some(*ordinal) != survivor && (runs || pod.is_deleting)
+        });
+        let left: Vec<_> = others.map(|(ordinal, _)| self.with_hindrance(ordinal)).collect();
+        let said = "the other members are being stopped, their volumes kept";
+        if left.is_empty() { said.to_owned() } else { format!("{said}: {}", words::listed(&left)) }
     }
 
     fn degraded(&self, reason: &str, ordinal: Option<Ordinal>) -> String {
@@ -216,12 +227,7 @@ impl Facts<'_> {
             reason::HEALTHY => "all members serve and no alarm is armed".to_owned(),
             reason::NAME_TAKEN => format!("{} exists and is not controlled by this object", self.taken()),
             reason::CLUSTER_ID_MISMATCH => self.strangers(),
-            reason::QUORUM_LOST => {
-                format!(
-                    "{}; nobody is removed and nothing is wiped until they come back",
-                    self.quorum(reason)
-                )
-            }
+            reason::QUORUM_LOST => format!("{}; {}", self.quorum(reason), self.way_back()),
             reason::CORRUPT => self.corrupt(),
             reason::DATABASE_QUOTA_EXCEEDED => {
                 let raised = self.alarmed(AlarmKind::NoSpace);
@@ -234,6 +240,32 @@ impl Facts<'_> {
             }
             reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
             _ => self.down(),
+        }
+    }
+
+    /// What a lost quorum is brought back by.
+    fn way_back(&self) -> String {
+        let asked = self.cluster.annotations().get(recovery::ANNOTATION);
+        let recorded = self.plan.record.recovery.as_ref();
+        let request = asked.map(|text| (text, recovery::read(text, self.name)));
+        let about = recovery::ANNOTATION;
+        match request {
+            _ if recorded.is_some_and(|recovery| recovery.phase.is_active()) => self.recovering(),
+            Some((text, _)) if recorded.is_some_and(|recovery| recovery.token == *text) => {
+                format!("the request in annotation {about} was acted on: another text is another request")
+            }
+            Some((_, Err(detail))) => format!("annotation {about} {detail}"),
+            Some((_, Ok(Survivor::Member(number)))) => {
+                let survivor = names::member(self.name, Ordinal(number));
+                format!("the recovery that is asked for waits until {survivor} answers as a voter")
+            }
+            Some((_, Ok(Survivor::Furthest))) => {
+                "the recovery that is asked for waits until a voter answers".to_owned()
+            }
+            None => format!(
+                "nobody is removed and nothing is wiped until they come back, or a recovery is asked for by annotation \
+                 {about}"
+            ),
         }
     }
 
@@ -343,6 +375,11 @@ impl Facts<'_> {
             Step::Refused(refusal) => words::refusal(wanted, self.plan.summary.version, refusal),
             _ if self.cluster.spec.replicas == Some(0) && desired::is_in_memory(&self.cluster.spec) => {
                 "replicas cannot be 0 where data lie in memory: they would be gone".to_owned()
+            }
+            _ if reason == reason::WOULD_LOSE_DATA => {
+                "a lost quorum cannot be recovered where data lie in memory: they end with the pod of the member that is \
+                 kept, which has to be started anew"
+                    .to_owned()
             }
             _ => "the spec breaks rules of the gate: members are left as they are".to_owned(),
         }

@@ -132,9 +132,8 @@ const fn phase_text(phase: Phase) -> &'static str {
     }
 }
 
-const RECOVERY_PHASES: [RecoveryPhase; 6] = [
+const RECOVERY_PHASES: [RecoveryPhase; 5] = [
     RecoveryPhase::Fencing,
-    RecoveryPhase::Snapshotting,
     RecoveryPhase::Forcing,
     RecoveryPhase::Clearing,
     RecoveryPhase::Done,
@@ -144,7 +143,6 @@ const RECOVERY_PHASES: [RecoveryPhase; 6] = [
 const fn recovery_phase_text(phase: RecoveryPhase) -> &'static str {
     match phase {
         RecoveryPhase::Fencing => "Fencing",
-        RecoveryPhase::Snapshotting => "Snapshotting",
         RecoveryPhase::Forcing => "Forcing",
         RecoveryPhase::Clearing => "Clearing",
         RecoveryPhase::Done => "Done",

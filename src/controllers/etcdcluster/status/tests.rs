@@ -4,13 +4,15 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::condition::State;
+use crate::api::etcdcluster::recovery;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::api::field::{Fault, Path, Reason};
 use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found, Handle,
     Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner, Phase,
-    Pod, PodPhase, Purpose, ResourceVersion, Role, StatefulSet, Target, Template, Uid, Version, Volume,
+    Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, StatefulSet, Target, Template, Uid,
+    Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
@@ -71,6 +73,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
         volume: handle("volume", ordinal.0).uid,
         template,
         pod: None,
+        raft_index: None,
     };
     let volume = |ordinal: Ordinal| Volume {
         handle: handle("volume", ordinal.0),
@@ -78,7 +81,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
         size: 10 << 30,
         is_expandable: Fact::Known(true),
         is_deleting: false,
-        is_retained: false,
+        is_retained: Fact::Unknown,
     };
     let member = |ordinal: Ordinal| Member {
         id: id(ordinal.0),
@@ -120,7 +123,6 @@ pub fn seen(of: &EtcdCluster) -> Observation {
         auth: Fact::Known(false),
         audit: Fact::Unknown,
         backup: Fact::Absent,
-        survivor_snapshot: Fact::Absent,
         has_finalizer: true,
     }
 }
@@ -295,8 +297,53 @@ fn a_lost_quorum_is_named_and_how_it_comes_back() {
         said["QuorumLost"],
         "True QuorumLost: fewer voters than a majority answer: c-1 and c-2 do not answer"
     );
-    assert!(said["Degraded"].ends_with("nobody is removed and nothing is wiped until they come back"));
+    assert!(said["Degraded"].contains("nobody is removed and nothing is wiped until they come back"));
     assert!(said["Available"].starts_with("False QuorumLost"));
+}
+
+#[test]
+fn what_becomes_of_a_request_to_recover_is_told() {
+    let asked = |text: Option<&str>, change: fn(&mut Observation)| {
+        let mut cluster = plain();
+        let annotation = text.map(|text| (recovery::ANNOTATION.to_owned(), text.to_owned()));
+        cluster.annotations_mut().extend(annotation);
+        let mut seen = without_the_last(&cluster, PodPhase::Up);
+        seen.statuses.insert(Ordinal(1), Fact::Unknown);
+        seen.membership = Fact::Unknown;
+        change(&mut seen);
+        let said = said(&status(&cluster, &EtcdClusterStatus::default(), &seen));
+        (said["Degraded"].clone(), said["Progressing"].clone())
+    };
+    let as_it_is = |_: &mut Observation| {};
+    let acted_on = |seen: &mut Observation| {
+        seen.record.recovery = Some(Recovery {
+            token: "auto".to_owned(),
+            survivor: Some(Ordinal(0)),
+            raft_index: 100,
+            phase: RecoveryPhase::Done,
+            pod: None,
+        });
+    };
+    for (text, change, end) in [
+        (
+            None,
+            as_it_is as fn(&mut Observation),
+            "or a recovery is asked for by annotation gatehouse.dev/recover-quorum",
+        ),
+        (Some("c-2"), as_it_is, "the recovery that is asked for waits until c-2 answers as a voter"),
+        (Some("auto"), acted_on, "was acted on: another text is another request"),
+    ] {
+        let (degraded, _) = asked(text, change);
+        assert!(degraded.starts_with("True QuorumLost") && degraded.ends_with(end), "{degraded}");
+    }
+    let (degraded, _) = asked(Some("yes"), as_it_is);
+    assert!(degraded.contains("annotation gatehouse.dev/recover-quorum must be auto or"), "{degraded}");
+    let (_, progressing) = asked(Some("auto"), as_it_is);
+    assert_eq!(
+        progressing,
+        "True Recovering: the data of c-0 are kept, up to entry 100 of the log; the other members are being stopped, \
+         their volumes kept: c-1 and c-2"
+    );
 }
 
 #[test]

@@ -36,6 +36,9 @@ const fn cause(cause: Cause) -> &'static str {
         Cause::Flags => "etcd refuses its flags",
         Cause::DataLost => "its volume is empty although it has had data",
         Cause::DataForeign => "its volume has the data of another member or cluster",
+        Cause::NoRoom => {
+            "its volume has no room for the copy of its data that comes first: let its claim grow"
+        }
         Cause::DataCorrupt => "etcd cannot read its data",
         Cause::Removed => "etcd says that it has been removed",
         Cause::Other => "its containers end with an error",
@@ -56,6 +59,11 @@ pub fn closed(cluster: &str, closed: Closed) -> String {
         Closed::Corrupt | Closed::Different => "the data of members differ".to_owned(),
         Closed::BudgetUnknown => "the PodDisruptionBudget could not be read".to_owned(),
         Closed::Leftovers(ordinal) => format!("what {} left is being deleted", member(ordinal)),
+        Closed::Unkept(ordinal) => format!(
+            "the PersistentVolume of {} could not be set to outlive its claim yet: without rights on \
+             PersistentVolumes a person has to do that, and delete the claim",
+            member(ordinal)
+        ),
     }
 }
 

@@ -1,15 +1,63 @@
 //! A lost quorum, and how it is brought back: whole stories.
 
+use super::rules::{V3_6, planned};
 use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Ordinal, Purpose, RecoveryPhase, RecoveryRequest, Version,
+    Cause, Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, RecoveryRequest, Version,
 };
+use crate::controllers::etcdcluster::plan::Closed;
 
-const V3_6: Version = Version::new(6, 16);
+fn request(token: &str, survivor: Option<u32>) -> Option<RecoveryRequest> {
+    Some(RecoveryRequest { token: token.to_owned(), survivor: survivor.map(Ordinal) })
+}
+
+/// A cluster of three of which two members do not come up. What they have on their volumes is there.
+fn with_two_down() -> World {
+    let mut world = World::settled(3, V3_6);
+    for ordinal in [1, 2] {
+        break_down(&mut world, ordinal);
+    }
+    world
+}
+
+fn break_down(world: &mut World, ordinal: u32) {
+    world.pods.get_mut(&Ordinal(ordinal)).unwrap().pod.phase = PodPhase::Failing(Cause::Other);
+}
+
+fn phase(world: &World) -> Option<RecoveryPhase> {
+    world.record.recovery.as_ref().map(|recovery| recovery.phase)
+}
+
+/// Passes until the recovery is in that phase.
+fn run_to(world: &mut World, wanted: RecoveryPhase) {
+    for _ in 0..50 {
+        if phase(world) == Some(wanted) {
+            return;
+        }
+        world.rounds(1);
+    }
+    panic!("it never came to {wanted:?}: {:#?}", world.record);
+}
+
+/// Volumes that were kept beyond their claims, and those whose claims went for that.
+fn retained_and_deleted(world: &World, since: usize) -> (Vec<u32>, Vec<u32>) {
+    let (mut retained, mut deleted) = (Vec::new(), Vec::new());
+    for effect in &world.log[since..] {
+        match effect {
+            Effect::RetainVolume { ordinal, .. } => retained.push(ordinal.0),
+            Effect::DeleteVolume { ordinal, keeps_data: true, .. } => {
+                assert!(retained.contains(&ordinal.0), "{ordinal:?} before it was kept");
+                deleted.push(ordinal.0);
+            }
+            _ => {}
+        }
+    }
+    (retained, deleted)
+}
 
 #[test]
 fn a_single_member_that_lost_its_volume_is_never_formed_anew() {
@@ -38,7 +86,7 @@ fn a_request_brings_a_lost_quorum_back_from_the_survivor_once() {
     let mut world = World::settled(3, V3_6);
     world.wipe(0);
     world.wipe(2);
-    world.desired.recovery = Some(RecoveryRequest { token: "now".to_owned(), survivor: None });
+    world.desired.recovery = request("now", None);
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
@@ -63,7 +111,7 @@ fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_
         let mut world = World::settled(3, V3_6);
         world.wipe(0);
         world.wipe(2);
-        world.desired.recovery = Some(RecoveryRequest { token: "now".to_owned(), survivor: None });
+        world.desired.recovery = request("now", None);
         world.rounds(rounds);
         world.pods.remove(&Ordinal(1));
         let plan = world.run();
@@ -75,9 +123,126 @@ fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_
 #[test]
 fn a_request_while_there_is_a_quorum_is_consumed_and_does_nothing() {
     let mut world = World::settled(3, V3_6);
-    world.desired.recovery = Some(RecoveryRequest { token: "now".to_owned(), survivor: None });
+    world.desired.recovery = request("now", None);
     let before = world.log.len();
     assert!(is_settled(&world.run()));
     assert_eq!(world.record.recovery.as_ref().unwrap().phase, RecoveryPhase::Cancelled);
     assert!(world.log[before..].iter().all(|effect| matches!(effect, Effect::WriteRecord { .. })));
+}
+
+#[test]
+fn what_is_set_aside_outlives_its_claims() {
+    let mut world = with_two_down();
+    let before = world.log.len();
+    world.desired.recovery = request("now", None);
+    let plan = world.run();
+    assert!(is_settled(&plan), "{plan:#?}");
+    assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
+    assert_eq!(retained_and_deleted(&world, before), (vec![1, 2], vec![1, 2]));
+}
+
+#[test]
+fn the_claim_of_a_volume_that_nobody_could_look_at_stays_and_no_change_begins() {
+    let mut world = with_two_down();
+    world.desired.recovery = request("now", None);
+    run_to(&mut world, RecoveryPhase::Done);
+    let blind = |world: &World| {
+        let mut seen = world.observe();
+        let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
+        volumes.values_mut().for_each(|volume| volume.is_retained = Fact::Unknown);
+        planned(&world.desired, &seen)
+    };
+    let mut plan = blind(&world);
+    while matches!(plan.effects.as_slice(), [Effect::LabelPod { .. }]) {
+        world.pass();
+        plan = blind(&world);
+    }
+    assert!(matches!(plan.effects.as_slice(), [Effect::RetainVolume { .. }]), "{:#?}", plan.effects);
+    assert_eq!(plan.summary.closed, Some(Closed::Unkept(Ordinal(1))));
+}
+
+#[test]
+fn a_member_that_is_named_is_waited_for_and_no_other_is_taken() {
+    let mut world = with_two_down();
+    let before = world.log.len();
+    world.desired.recovery = request("c-2", Some(2));
+    let plan = world.run();
+    assert_eq!((world.log.len(), &world.record.recovery), (before, &None));
+    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+    break_down(&mut world, 0);
+    world.pods.get_mut(&Ordinal(2)).unwrap().pod.phase = PodPhase::Up;
+    assert!(is_settled(&world.run()));
+    assert_eq!(world.record.recovery.as_ref().unwrap().survivor, Some(Ordinal(2)));
+    assert_eq!(world.ordinals(), [0, 1, 2]);
+}
+
+#[test]
+fn a_quorum_that_comes_back_while_others_are_stopped_ends_the_recovery() {
+    let mut world = with_two_down();
+    let members = world.membership_changes();
+    world.desired.recovery = request("now", None);
+    world.pass();
+    assert_eq!(phase(&world), Some(RecoveryPhase::Fencing));
+    world.pods.get_mut(&Ordinal(1)).unwrap().pod.phase = PodPhase::Up;
+    break_down(&mut world, 2);
+    world.turn();
+    assert!(world.has_quorum());
+    world.pass();
+    assert_eq!(phase(&world), Some(RecoveryPhase::Cancelled));
+    world.pods.remove(&Ordinal(2));
+    assert!(is_settled(&world.run()));
+    assert_eq!((world.live_voters(), world.membership_changes()), (3, members));
+}
+
+#[test]
+fn a_request_that_is_taken_back_before_the_survivor_goes_on_alone_brings_the_others_back() {
+    for next in [None, request("c-1", Some(1))] {
+        let mut world = with_two_down();
+        let (ids, members) = (world.ids(), world.membership_changes());
+        world.desired.recovery = request("now", None);
+        run_to(&mut world, RecoveryPhase::Fencing);
+        world.rounds(2);
+        world.desired.recovery = next;
+        // Whatever kept them down is over.
+        world.pods.retain(|ordinal, _| *ordinal == Ordinal(0));
+        assert!(is_settled(&world.run()));
+        assert_eq!(phase(&world), Some(RecoveryPhase::Cancelled));
+        assert_eq!((world.ids(), world.membership_changes()), (ids, members));
+    }
+}
+
+#[test]
+fn a_member_that_comes_back_too_late_is_stopped_before_the_survivor_is_forced() {
+    for wanted in [RecoveryPhase::Forcing, RecoveryPhase::Clearing] {
+        let mut world = with_two_down();
+        world.desired.recovery = request("now", None);
+        run_to(&mut world, wanted);
+        break_down(&mut world, 1);
+        let plan = planned(&world.desired, &world.observe());
+        let stops = matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal: Ordinal(1), .. }]);
+        assert!(stops, "{wanted:?}: {:#?}", plan.effects);
+        assert!(is_settled(&world.run()));
+    }
+}
+
+#[test]
+fn the_survivor_runs_what_it_ran_although_an_upgrade_was_asked_for_that_does_not_start() {
+    let mut world = World::settled(3, V3_6);
+    let bad = Version::new(6, 99);
+    world.bad_versions.insert(bad);
+    world.desired.template.version = bad;
+    world.run();
+    assert_eq!(world.live_voters(), 2);
+    let broken = (0..3).find(|ordinal| world.pods[&Ordinal(*ordinal)].pod.phase != PodPhase::Up).unwrap();
+    let other = (0..3).find(|ordinal| *ordinal != broken).unwrap();
+    for ordinal in [broken, other] {
+        break_down(&mut world, ordinal);
+    }
+    world.desired.recovery = request("now", None);
+    run_to(&mut world, RecoveryPhase::Done);
+    assert_eq!(world.live_voters(), 1);
+    world.desired.template.version = V3_6;
+    let plan = world.run();
+    assert!(is_settled(&plan), "{plan:#?}");
+    assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
 }

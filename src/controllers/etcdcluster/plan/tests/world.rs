@@ -60,7 +60,6 @@ pub struct World {
     pub volumes: BTreeMap<Ordinal, (Volume, Option<Data>)>,
     pub etcd: Etcd,
     pub bad_versions: BTreeSet<Version>,
-    pub has_survivor_snapshot: bool,
     pub log: Vec<Effect>,
     /// The effect, counted over the whole life, at which the operator is killed; and whether before or after it.
     pub kill: Option<(usize, bool)>,
@@ -103,7 +102,6 @@ impl World {
             volumes: BTreeMap::new(),
             etcd: Etcd::default(),
             bad_versions: BTreeSet::new(),
-            has_survivor_snapshot: false,
             log: Vec::new(),
             kill: None,
             pace: 1,
@@ -187,7 +185,6 @@ impl World {
             auth: Fact::Known(false),
             audit: Fact::Unknown,
             backup: Fact::Absent,
-            survivor_snapshot: if self.has_survivor_snapshot { Fact::Known(()) } else { Fact::Absent },
             has_finalizer: self.has_finalizer,
         }
     }

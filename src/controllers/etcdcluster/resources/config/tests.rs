@@ -14,6 +14,7 @@ fn entry(purpose: Purpose, version: Version, revision: u64) -> ConfigEntry {
         volume: Uid("v-0".to_owned()),
         template: Template { version, revision },
         pod: None,
+        raft_index: None,
     }
 }
 
@@ -234,13 +235,15 @@ fn any_entry() -> impl Strategy<Value = ConfigEntry> {
         Just(Purpose::SetAside),
     ];
     let template = (any::<u64>(), any::<u64>(), any::<u64>());
-    (purpose, any::<Option<u64>>(), ".{0,40}", template, proptest::option::of(".{0,40}")).prop_map(
-        |(purpose, member, volume, (minor, patch, revision), pod)| ConfigEntry {
+    let pod = proptest::option::of(".{0,40}");
+    (purpose, any::<Option<u64>>(), ".{0,40}", template, pod, any::<Option<u64>>()).prop_map(
+        |(purpose, member, volume, (minor, patch, revision), pod, raft_index)| ConfigEntry {
             purpose,
             member: member.map(MemberId),
             volume: Uid(volume),
             template: Template { version: Version::new(minor, patch), revision },
             pod: pod.map(Uid),
+            raft_index,
         },
     )
 }

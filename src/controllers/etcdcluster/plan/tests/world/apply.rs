@@ -47,15 +47,23 @@ impl World {
                 let handle = self.handle();
                 self.budget = Some(Budget { handle, owner: Owner::Ours, min_available: *min_available });
             }
-            Effect::RetainVolume { volume, ordinal } => self.volume(volume, *ordinal).is_retained = true,
+            Effect::RetainVolume { volume, ordinal } => {
+                self.volume(volume, *ordinal).is_retained = Fact::Known(true);
+            }
             Effect::ResizeVolume { volume, ordinal, size } => self.volume(volume, *ordinal).size = *size,
-            Effect::DeleteVolume { volume, ordinal, membership } => {
+            Effect::DeleteVolume { volume, ordinal, membership, .. } => {
                 assert!(membership.is_some() || self.record.cluster_id.is_none() || self.desired.is_deleting);
                 let owner = self.volumes[ordinal].1.map(|data| data.member.0);
                 let is_member = owner.is_some_and(|owner| self.ids().contains(&owner));
                 let may = !is_member || self.desired.is_deleting || self.record.cluster_id.is_none();
                 assert!(may, "volume {ordinal:?} is that of a member");
-                self.volume(volume, *ordinal).is_deleting = true;
+                let entry = self.config.as_ref().and_then(|config| config.entries.get(ordinal));
+                let is_set_aside = entry.is_some_and(|entry| entry.purpose == Purpose::SetAside);
+                let is_leaving = self.desired.is_deleting;
+                let volume = self.volume(volume, *ordinal);
+                let is_kept = !is_set_aside || is_leaving || volume.is_retained == Fact::Known(true);
+                assert!(is_kept, "what is on volume {ordinal:?} was set aside");
+                volume.is_deleting = true;
             }
             other => self.ask_etcd(other),
         }
@@ -83,10 +91,6 @@ impl World {
     }
 
     fn ask_etcd(&mut self, effect: &Effect) {
-        if matches!(effect, Effect::SnapshotSurvivor { .. }) {
-            self.has_survivor_snapshot = true;
-            return;
-        }
         assert!(self.has_quorum(), "{effect:?} without a quorum");
         match effect {
             Effect::MemberAdd { membership, ordinal, pod, volume } => {

@@ -51,7 +51,7 @@ impl World {
                     size: 1 << 30,
                     is_expandable: Fact::Known(true),
                     is_deleting: false,
-                    is_retained: false,
+                    is_retained: Fact::Known(false),
                 };
                 self.volumes.insert(ordinal, (volume, None));
             }
@@ -107,6 +107,7 @@ impl World {
             }
             (_, None) => PodPhase::Failing(Cause::DataLost),
             (Purpose::Force, Some(data)) => {
+                assert!(entry.raft_index.is_some_and(|index| index <= data.index), "the copy has a name");
                 self.etcd.members.retain(|member| member.id == data.member);
                 self.etcd.leader = Some(data.member);
                 self.etcd.index = data.index;

@@ -1,0 +1,36 @@
+//! The request to bring a cluster back from a lost quorum. It is judged when it is made: later it stands for what was
+//! asked once.
+
+use super::super::recovery::{self, ANNOTATION};
+use super::super::status::condition;
+use super::super::v1::Medium;
+use super::Cluster;
+use crate::api::field::{Fault, Path, Verdict};
+
+pub fn judge(new: &Cluster, old: Option<&Cluster>, verdict: &mut Verdict) {
+    let Some(request) = new.recovery else { return };
+    if old.is_some_and(|old| old.recovery == Some(request)) {
+        return;
+    }
+    let path = Path::metadata().at("annotations").key(ANNOTATION);
+    if let Err(detail) = recovery::read(request, new.name) {
+        verdict.deny(Fault::invalid(path, request, detail));
+        return;
+    }
+    let storage = new.spec.storage.as_ref();
+    if storage.is_some_and(|storage| storage.medium == Some(Medium::Memory)) {
+        verdict.deny(Fault::forbidden(
+            path,
+            "the member that is kept has to be started anew, and data in memory end with their pod",
+        ));
+        return;
+    }
+    let status = old.map(|old| &old.status);
+    let mut conditions = status.into_iter().flat_map(|status| status.conditions.iter().flatten());
+    if !conditions.any(|one| one.type_ == condition::QUORUM_LOST && one.status == "True") {
+        verdict.warn(format!(
+            "{path}: no lost quorum has been seen (condition QuorumLost): while a majority answers, the request comes \
+             to nothing, and has to be made anew with another text"
+        ));
+    }
+}
