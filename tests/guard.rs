@@ -329,8 +329,9 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn forced() -> Entry {
-    Entry { raft_index: Some(42), ..entry(Purpose::Force, None) }
+fn forced(pod: &str) -> String {
+    let entry = Entry { raft_index: Some(42), ..entry(Purpose::Force, Some(pod)) };
+    serde_json::to_string(&entry).unwrap()
 }
 
 #[tokio::test]
@@ -341,9 +342,13 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     // Another attempt was given up.
     fs::create_dir_all(copies.join("42.part/member/wal")).unwrap();
     fs::write(copies.join("42.part/member/wal/half"), "").unwrap();
-    member.tell_text(&serde_json::to_string(&forced()).unwrap(), "force-new-cluster: true\n");
+    member.tell_text(&forced("another"), "force-new-cluster: true\n");
     let pod = member.pod("second");
-    assert!(pod.guard().ended().await.success());
+    let mut guard = pod.guard();
+    pod.waits("only a pod that is named may make a cluster of the data").await;
+    assert!(!copies.join("42").exists());
+    member.tell_text(&forced("second"), "force-new-cluster: true\n");
+    assert!(guard.ended().await.success());
     let copy = copies.join("42/member");
     assert!(files(&copy) == before, "the copy is what was there");
     assert!(before.len() > 1, "a log and a database: {:?}", before.keys());
@@ -353,6 +358,7 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     etcd.signal(SIGKILL);
     etcd.ended().await;
     assert!(files(&member.path("data/data/member")) != before, "it went on");
+    member.tell_text(&forced("third"), "force-new-cluster: true\n");
     let pod = member.pod("third");
     assert!(pod.guard().ended().await.success());
     assert!(files(&copy) == before, "it is never made again");

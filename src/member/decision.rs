@@ -5,6 +5,8 @@
 //! - A volume that had etcd's log and has lost it never starts again, nor one that was begun and is empty, nor an empty
 //!   one where the member must have had data: an etcd without its log, under the identity that it had, forgets how it
 //!   voted and what it acknowledged.
+//! - A cluster is made of a member's data by a pod that is named for it: whoever comes after it and is told late that
+//!   it is over does not drop the members that have come since.
 //! - Data of another member, volume or cluster are never started, nor data that nobody marked.
 //!
 //! Assumes: whoever writes an entry turns it to [`Purpose::Run`] as soon as the member serves, and before it votes.
@@ -78,6 +80,8 @@ pub enum Why {
     OtherTemplate,
     /// The volume is empty, and another pod may begin on one.
     OtherPod,
+    /// A cluster is to be made of the data, and not by this pod, or not yet.
+    NotNamed,
 }
 
 impl Why {
@@ -89,6 +93,7 @@ impl Why {
             Self::Stopped => "the member is stopped",
             Self::OtherTemplate => "the entry is made for another template",
             Self::OtherPod => "the volume is empty, and only another pod may begin on it",
+            Self::NotNamed => "only a pod that is named may make a cluster of the data",
         }
     }
 }
@@ -127,14 +132,18 @@ pub fn decide(moment: Moment, own: &Own<'_>, entry: Option<&Entry>, volume: &Vol
     if let Some(words) = foreign(own, entry, volume) {
         return Decision::Refuse(Cause::DataForeign, words);
     }
+    let is_named = entry.pod.as_deref() == Some(own.pod);
     if volume.data == Data::Log {
+        if entry.purpose == Purpose::Force && !is_named {
+            return Decision::Wait(Why::NotNamed);
+        }
         return Decision::Start(mark(own, entry, volume, Stage::Written));
     }
     if let Some(words) = lost(moment, entry, volume) {
         return Decision::Refuse(Cause::DataLost, words);
     }
     let is_own_volume = !own.is_in_memory || entry.volume == own.pod;
-    if is_own_volume && entry.pod.as_deref() == Some(own.pod) {
+    if is_own_volume && is_named {
         return Decision::Start(mark(own, entry, volume, Stage::Begun));
     }
     Decision::Wait(Why::OtherPod)

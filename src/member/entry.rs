@@ -16,7 +16,7 @@ pub struct Entry {
     pub volume: String,
     /// The template that the flags are made for, as the pod's annotation has it.
     pub template: String,
-    /// Uid of the only pod that may begin on an empty volume; none: no pod may.
+    /// Uid of the only pod that may begin on an empty volume, or make a cluster of the data; none: no pod may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
     /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made

@@ -68,7 +68,7 @@ impl Guard {
         match (decision::decide(Moment::First, &self.own(), entry, &found), told) {
             (Decision::Wait(why), _) => Ok(Seen::Nothing(why.as_str().to_owned())),
             (Decision::Refuse(cause, words), _) => Ok(Seen::Refused(Refusal { cause, words })),
-            (Decision::Start(mark), Some(told)) => Ok(Seen::Start(mark, told)),
+            (Decision::Start(mark), Some(told)) => Ok(Seen::Start(mark, Box::new(told))),
             (Decision::Start(_), None) => Err(Error::NotLet), // nobody is let start untold
         }
     }
@@ -105,7 +105,7 @@ impl Guard {
 
 /// What one look came to.
 enum Seen {
-    Start(Mark, Told),
+    Start(Mark, Box<Told>),
     Refused(Refusal),
     Nothing(String),
 }

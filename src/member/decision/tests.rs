@@ -93,6 +93,7 @@ fn every_purpose_on_every_volume_in_every_pod() {
             for pod in [Some("pod"), Some("other"), None] {
                 let wanted = match purpose {
                     Purpose::Retired | Purpose::SetAside => "Stopped",
+                    Purpose::Force if veteran == "start" && pod != Some("pod") => "NotNamed",
                     Purpose::Run | Purpose::Force => veteran,
                     Purpose::Seed | Purpose::Join if beginner == "begin" && pod != Some("pod") => "OtherPod",
                     Purpose::Seed | Purpose::Join => beginner,

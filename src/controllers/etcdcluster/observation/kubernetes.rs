@@ -192,8 +192,8 @@ pub struct ConfigEntry {
     pub volume: Uid,
     /// The template that the flags are made for.
     pub template: Template,
-    /// The only pod that may begin on an empty volume; none: no pod may. A pod that comes after it may have another
-    /// volume under the same name.
+    /// The only pod that may begin on an empty volume, or make a cluster of the data; none: no pod may. A pod that comes
+    /// after it may have another volume under the same name, and may be told late that a recovery is over.
     pub pod: Option<Uid>,
     /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made
     /// first; only with [`Purpose::Force`].

@@ -153,6 +153,14 @@ enum Anew {
     Incomplete(Vec<Effect>),
 }
 
+/// Whether the survivor has come up as the member that it was and stays so: it was told late what it is to be.
+fn is_not_alone(view: &View, survivor: Ordinal) -> bool {
+    view.membership().is_none()
+        && view.status(survivor).is_some()
+        && view.seen.last_membership.is_known_and(|list| list.members.len() > 1)
+        && view.seen.health_age.is_past()
+}
+
 /// Makes the survivor's pod anew for `purpose`. The pod that is there once the entry is written is recorded and
 /// deleted: whatever comes after it has read the entry. It runs the version that the survivor ran, whatever was asked
 /// for when the quorum was lost, and for the rest is made from what is asked for now: what keeps it from starting can be
@@ -178,7 +186,7 @@ fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Pu
     let is_outdated = pod.template != set.template && view.status(survivor).is_none();
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
-        Some(before) if is_outdated || *before == pod.handle.uid => {
+        Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(view, survivor) => {
             let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: survivor };
             Anew::Incomplete(vec![delete])
         }

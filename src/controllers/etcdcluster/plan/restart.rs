@@ -50,7 +50,8 @@ fn retold(view: &View) -> BTreeMap<Ordinal, ConfigEntry> {
         if !waits || volume.handle.uid != entry.volume {
             return None;
         }
-        let begins = entry.pod.as_ref().map(|_| pod.handle.uid.clone());
+        let is_named = entry.pod.is_some() || entry.purpose == Purpose::Force;
+        let begins = is_named.then(|| pod.handle.uid.clone());
         let retold = ConfigEntry { template: pod.template, pod: begins, ..entry.clone() };
         (retold != *entry).then_some((ordinal, retold))
     });

@@ -7,12 +7,12 @@ use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Cause, Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, RecoveryRequest, Version,
+    Age, Cause, Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, RecoveryRequest, Version,
 };
 use crate::controllers::etcdcluster::plan::Closed;
 
-fn request(token: &str, survivor: Option<u32>) -> Option<RecoveryRequest> {
-    Some(RecoveryRequest { token: token.to_owned(), survivor: survivor.map(Ordinal) })
+fn request(token: &str, survivor: Option<u32>) -> RecoveryRequest {
+    RecoveryRequest { token: token.to_owned(), survivor: survivor.map(Ordinal) }
 }
 
 /// A cluster of three of which two members do not come up. What they have on their volumes is there.
@@ -86,16 +86,17 @@ fn a_request_brings_a_lost_quorum_back_from_the_survivor_once() {
     let mut world = World::settled(3, V3_6);
     world.wipe(0);
     world.wipe(2);
-    world.desired.recovery = request("now", None);
+    world.desired.recovery = Some(request("now", None));
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
     let recovery = world.record.recovery.clone().unwrap();
     assert_eq!((recovery.survivor, recovery.phase), (Some(Ordinal(1)), RecoveryPhase::Done));
-    let forced = world.log.iter().filter(|effect| match effect {
-        Effect::WriteConfig { entries, .. } => entries.values().any(|entry| entry.purpose == Purpose::Force),
-        _ => false,
+    let forced = world.log.iter().flat_map(|effect| match effect {
+        Effect::WriteConfig { entries, .. } => entries.values().cloned().collect(),
+        _ => Vec::new(),
     });
+    let forced = forced.filter(|entry| entry.purpose == Purpose::Force && entry.pod.is_some());
     assert_eq!(forced.count(), 1);
     world.wipe(0);
     world.wipe(2);
@@ -111,7 +112,7 @@ fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_
         let mut world = World::settled(3, V3_6);
         world.wipe(0);
         world.wipe(2);
-        world.desired.recovery = request("now", None);
+        world.desired.recovery = Some(request("now", None));
         world.rounds(rounds);
         world.pods.remove(&Ordinal(1));
         let plan = world.run();
@@ -123,7 +124,7 @@ fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_
 #[test]
 fn a_request_while_there_is_a_quorum_is_consumed_and_does_nothing() {
     let mut world = World::settled(3, V3_6);
-    world.desired.recovery = request("now", None);
+    world.desired.recovery = Some(request("now", None));
     let before = world.log.len();
     assert!(is_settled(&world.run()));
     assert_eq!(world.record.recovery.as_ref().unwrap().phase, RecoveryPhase::Cancelled);
@@ -134,7 +135,7 @@ fn a_request_while_there_is_a_quorum_is_consumed_and_does_nothing() {
 fn what_is_set_aside_outlives_its_claims() {
     let mut world = with_two_down();
     let before = world.log.len();
-    world.desired.recovery = request("now", None);
+    world.desired.recovery = Some(request("now", None));
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
@@ -144,12 +145,14 @@ fn what_is_set_aside_outlives_its_claims() {
 #[test]
 fn the_claim_of_a_volume_that_nobody_could_look_at_stays_and_no_change_begins() {
     let mut world = with_two_down();
-    world.desired.recovery = request("now", None);
+    world.desired.recovery = Some(request("now", None));
     run_to(&mut world, RecoveryPhase::Done);
     let blind = |world: &World| {
         let mut seen = world.observe();
         let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
-        volumes.values_mut().for_each(|volume| volume.is_retained = Fact::Unknown);
+        for volume in volumes.values_mut() {
+            volume.is_retained = Fact::Unknown;
+        }
         planned(&world.desired, &seen)
     };
     let mut plan = blind(&world);
@@ -165,7 +168,7 @@ fn the_claim_of_a_volume_that_nobody_could_look_at_stays_and_no_change_begins() 
 fn a_member_that_is_named_is_waited_for_and_no_other_is_taken() {
     let mut world = with_two_down();
     let before = world.log.len();
-    world.desired.recovery = request("c-2", Some(2));
+    world.desired.recovery = Some(request("c-2", Some(2)));
     let plan = world.run();
     assert_eq!((world.log.len(), &world.record.recovery), (before, &None));
     assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
@@ -180,7 +183,7 @@ fn a_member_that_is_named_is_waited_for_and_no_other_is_taken() {
 fn a_quorum_that_comes_back_while_others_are_stopped_ends_the_recovery() {
     let mut world = with_two_down();
     let members = world.membership_changes();
-    world.desired.recovery = request("now", None);
+    world.desired.recovery = Some(request("now", None));
     world.pass();
     assert_eq!(phase(&world), Some(RecoveryPhase::Fencing));
     world.pods.get_mut(&Ordinal(1)).unwrap().pod.phase = PodPhase::Up;
@@ -196,10 +199,10 @@ fn a_quorum_that_comes_back_while_others_are_stopped_ends_the_recovery() {
 
 #[test]
 fn a_request_that_is_taken_back_before_the_survivor_goes_on_alone_brings_the_others_back() {
-    for next in [None, request("c-1", Some(1))] {
+    for next in [None, Some(request("c-1", Some(1)))] {
         let mut world = with_two_down();
         let (ids, members) = (world.ids(), world.membership_changes());
-        world.desired.recovery = request("now", None);
+        world.desired.recovery = Some(request("now", None));
         run_to(&mut world, RecoveryPhase::Fencing);
         world.rounds(2);
         world.desired.recovery = next;
@@ -215,7 +218,7 @@ fn a_request_that_is_taken_back_before_the_survivor_goes_on_alone_brings_the_oth
 fn a_member_that_comes_back_too_late_is_stopped_before_the_survivor_is_forced() {
     for wanted in [RecoveryPhase::Forcing, RecoveryPhase::Clearing] {
         let mut world = with_two_down();
-        world.desired.recovery = request("now", None);
+        world.desired.recovery = Some(request("now", None));
         run_to(&mut world, wanted);
         break_down(&mut world, 1);
         let plan = planned(&world.desired, &world.observe());
@@ -238,11 +241,30 @@ fn the_survivor_runs_what_it_ran_although_an_upgrade_was_asked_for_that_does_not
     for ordinal in [broken, other] {
         break_down(&mut world, ordinal);
     }
-    world.desired.recovery = request("now", None);
+    world.desired.recovery = Some(request("now", None));
     run_to(&mut world, RecoveryPhase::Done);
     assert_eq!(world.live_voters(), 1);
     world.desired.template.version = V3_6;
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
+}
+
+#[test]
+fn a_survivor_that_was_told_late_what_it_is_to_be_is_made_anew_again() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    run_to(&mut world, RecoveryPhase::Forcing);
+    let before = world.pods[&Ordinal(0)].pod.handle.uid.clone();
+    while world.pods[&Ordinal(0)].pod.handle.uid == before {
+        world.rounds(1);
+    }
+    // The kubelet showed it the entry of before.
+    world.pods.get_mut(&Ordinal(0)).unwrap().pod.phase = PodPhase::Up;
+    let mut seen = world.observe();
+    let plan = planned(&world.desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal: Ordinal(0), .. }]), "{plan:#?}");
+    seen.health_age = Age::Fresh;
+    assert_eq!(planned(&world.desired, &seen).effects, [], "it may still come to be alone");
+    assert!(is_settled(&world.run()));
 }

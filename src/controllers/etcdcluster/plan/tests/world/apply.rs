@@ -52,21 +52,25 @@ impl World {
             }
             Effect::ResizeVolume { volume, ordinal, size } => self.volume(volume, *ordinal).size = *size,
             Effect::DeleteVolume { volume, ordinal, membership, .. } => {
-                assert!(membership.is_some() || self.record.cluster_id.is_none() || self.desired.is_deleting);
-                let owner = self.volumes[ordinal].1.map(|data| data.member.0);
-                let is_member = owner.is_some_and(|owner| self.ids().contains(&owner));
-                let may = !is_member || self.desired.is_deleting || self.record.cluster_id.is_none();
-                assert!(may, "volume {ordinal:?} is that of a member");
-                let entry = self.config.as_ref().and_then(|config| config.entries.get(ordinal));
-                let is_set_aside = entry.is_some_and(|entry| entry.purpose == Purpose::SetAside);
-                let is_leaving = self.desired.is_deleting;
-                let volume = self.volume(volume, *ordinal);
-                let is_kept = !is_set_aside || is_leaving || volume.is_retained == Fact::Known(true);
-                assert!(is_kept, "what is on volume {ordinal:?} was set aside");
-                volume.is_deleting = true;
+                self.delete_volume(volume, *ordinal, membership.is_some());
             }
             other => self.ask_etcd(other),
         }
+    }
+
+    fn delete_volume(&mut self, volume: &Handle, ordinal: Ordinal, is_agreed: bool) {
+        let is_leaving = self.desired.is_deleting;
+        assert!(is_agreed || self.record.cluster_id.is_none() || is_leaving);
+        let owner = self.volumes[&ordinal].1.map(|data| data.member.0);
+        let is_member = owner.is_some_and(|owner| self.ids().contains(&owner));
+        let may = !is_member || is_leaving || self.record.cluster_id.is_none();
+        assert!(may, "volume {ordinal:?} is that of a member");
+        let entry = self.config.as_ref().and_then(|config| config.entries.get(&ordinal));
+        let is_set_aside = entry.is_some_and(|entry| entry.purpose == Purpose::SetAside);
+        let volume = self.volume(volume, ordinal);
+        let is_kept = !is_set_aside || is_leaving || volume.is_retained == Fact::Known(true);
+        assert!(is_kept, "what is on volume {ordinal:?} was set aside");
+        volume.is_deleting = true;
     }
 
     /// The volume that was seen, about to change.

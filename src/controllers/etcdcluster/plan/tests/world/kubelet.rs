@@ -98,7 +98,7 @@ impl World {
         let data = self.volumes[&ordinal].1;
         let begins = entry.pod.as_ref() == Some(&self.pods[&ordinal].pod.handle.uid);
         match (entry.purpose, data) {
-            (Purpose::Seed | Purpose::Join, None) if !begins => PodPhase::Waiting,
+            (Purpose::Seed | Purpose::Join, None) | (Purpose::Force, Some(_)) if !begins => PodPhase::Waiting,
             (Purpose::Seed, None) => self.form(ordinal),
             (Purpose::Join, None) => {
                 let member = entry.member.expect("a joiner is told who it is");
