@@ -3,7 +3,6 @@
 mod certificates;
 mod cluster;
 mod downgrade;
-#[expect(dead_code, reason = "of what the tests of the client have, a part is needed")]
 #[path = "../../history/mod.rs"]
 mod history;
 mod kill;
