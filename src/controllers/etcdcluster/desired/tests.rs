@@ -86,7 +86,7 @@ fn a_request_to_recover_that_does_not_read_asks_for_nothing() {
     {
         let mut cluster = cluster(&json!({}));
         cluster.annotations_mut().insert(ANNOTATION.to_owned(), text.to_owned());
-        let request = desired(&cluster, true).recovery;
+        let request = desired(&cluster, true, None).recovery;
         let expected = survivor.map(|survivor| RecoveryRequest { token: text.to_owned(), survivor });
         assert_eq!(request, expected, "{text}");
     }
