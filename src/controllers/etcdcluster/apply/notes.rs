@@ -94,7 +94,7 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
         RecoveryPhase::Cancelled => {
             ("RecoveryCancelled", format!("request {request} to recover has come to nothing"))
         }
-        RecoveryPhase::Forcing | RecoveryPhase::Clearing => return None,
+        RecoveryPhase::Forcing | RecoveryPhase::Clearing | RecoveryPhase::Unreadable => return None,
     };
     Some(Note { warning: true, reason, action: "Recover", text })
 }

@@ -193,7 +193,8 @@ pub struct ConfigEntry {
     /// The template that the flags are made for.
     pub template: Template,
     /// The only pod that may begin on an empty volume, or make a cluster of the data; none: no pod may. A pod that comes
-    /// after it may have another volume under the same name, and may be told late that a recovery is over.
+    /// after it may have another volume under the same name, and may be told late that a recovery is over. With
+    /// [`Purpose::SetAside`] the pod that was there then.
     pub pod: Option<Uid>,
     /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made
     /// first; only with [`Purpose::Force`].
@@ -205,6 +206,12 @@ impl ConfigEntry {
     #[must_use]
     pub fn turned(&self, purpose: Purpose) -> Self {
         Self { purpose, pod: None, raft_index: None, ..self.clone() }
+    }
+
+    /// The same for a member that a recovery stops. The pod that is there may have been told before what it is.
+    #[must_use]
+    pub fn set_aside(&self, pod: Option<&Pod>) -> Self {
+        Self { pod: pod.map(|pod| pod.handle.uid.clone()), ..self.turned(Purpose::SetAside) }
     }
 
     /// The same as the only member of a cluster made of its data, of which those up to an entry of the log are kept.

@@ -87,6 +87,8 @@ pub enum RecoveryPhase {
     Done,
     /// Before the point of no return the quorum came back by itself, or the request was taken back.
     Cancelled,
+    /// What a newer release has written: nothing is known of it.
+    Unreadable,
 }
 
 impl RecoveryPhase {

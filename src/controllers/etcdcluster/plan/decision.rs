@@ -44,14 +44,16 @@ impl Decision {
         Self { record, effects: effects.into_iter().collect(), wake: Wake::Soon }
     }
 
-    /// Does that in a recovery, whose state is remembered first.
+    /// Does that in a recovery, whose state is remembered first. What else was under way is over once it begins.
     pub fn recover(view: &View, recovery: Recovery, effects: impl IntoIterator<Item = Effect>) -> Self {
         let survivor = recovery.survivor.map_or(Target::Template, Target::Member);
-        let operation = recovery.phase.is_active().then_some(Operation {
-            kind: OperationKind::Recover,
-            target: survivor,
-            phase: Phase::Preparing,
-        });
+        let before = &view.seen.record;
+        let was_active = before.recovery.as_ref().is_some_and(|before| before.phase.is_active());
+        let operation = if recovery.phase.is_active() {
+            Some(Operation { kind: OperationKind::Recover, target: survivor, phase: Phase::Preparing })
+        } else {
+            before.operation.filter(|_| !was_active)
+        };
         let record = Record { operation, recovery: Some(recovery), ..view.seen.record.clone() };
         Self { record, effects: effects.into_iter().collect(), wake: Wake::Soon }
     }

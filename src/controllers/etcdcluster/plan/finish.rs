@@ -79,12 +79,34 @@ pub fn leftovers(view: &View) -> Option<Decision> {
     if let Some(set) = view.stateful_set().filter(|set| set.replicas > kept) {
         return Decision::act(view, view.apply_stateful_set(kept, set.template));
     }
-    let mut left = view
-        .seen
-        .entries()
-        .filter(|(ordinal, entry)| entry.purpose.is_stopped() && !is_member(view, *ordinal, entry));
-    let clean = left.find_map(|(ordinal, entry)| clean(view, ordinal, entry, kept));
+    let clean = left(view).find_map(|(ordinal, entry)| clean(view, ordinal, entry, kept));
     Decision::act(view, clean.or_else(|| orphan(view, kept)))
+}
+
+/// Makes the data of a member that a recovery set aside outlive its claim, which goes after that.
+pub fn keep_data(view: &View) -> Option<Decision> {
+    view.membership()?;
+    let mut unsafe_ones = left(view).filter_map(|(ordinal, entry)| {
+        let volume = view.seen.volume(ordinal).found()?;
+        let is_due = keeps_data(view, entry)
+            && volume.handle.uid == entry.volume
+            && volume.owner == Owner::Ours
+            && !volume.is_deleting
+            && !is_safe(volume);
+        is_due.then(|| Effect::RetainVolume { volume: volume.handle.clone(), ordinal })
+    });
+    Decision::act(view, unsafe_ones.next())
+}
+
+/// Entries of who is stopped and is no member.
+fn left<'a>(view: &'a View) -> impl Iterator<Item = (Ordinal, &'a ConfigEntry)> {
+    let entries = view.seen.entries();
+    entries.filter(|(ordinal, entry)| entry.purpose.is_stopped() && !is_member(view, *ordinal, entry))
+}
+
+/// Whether what is on a volume has to outlive its claim.
+fn keeps_data(view: &View, entry: &ConfigEntry) -> bool {
+    entry.purpose == Purpose::SetAside && !view.desired.is_in_memory
 }
 
 /// Pods that the StatefulSet keeps: one for each member, and one for the member that comes next.
@@ -111,9 +133,9 @@ fn clean(view: &View, ordinal: Ordinal, entry: &ConfigEntry, kept: u32) -> Optio
         return None;
     }
     let handle = volume.handle.clone();
-    let keeps_data = entry.purpose == Purpose::SetAside && !view.desired.is_in_memory;
+    let keeps_data = keeps_data(view, entry);
     if keeps_data && !volume.is_deleting && !is_safe(volume) {
-        return Some(Effect::RetainVolume { volume: handle, ordinal });
+        return None;
     }
     if !volume.is_deleting && !view.desired.is_in_memory {
         return Some(Effect::DeleteVolume { volume: handle, ordinal, membership: view.guard(), keeps_data });

@@ -51,9 +51,12 @@ impl Plan {
     /// data were found to differ does not count: it is what is asked.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        self.effects.is_empty()
-            && self.record.operation.is_none()
-            && self.summary.closed.is_none_or(|closed| closed == Closed::Different)
+        let may_begin = match self.summary.closed {
+            None => self.record.operation.is_none(),
+            // What is under way waits for this very answer.
+            Some(closed) => closed == Closed::Different,
+        };
+        self.effects.is_empty() && may_begin
     }
 }
 
@@ -104,6 +107,7 @@ fn decide(view: &View) -> Decision {
         .or_else(|| replace::failed_voter(view))
         .or_else(|| learner::settle(view))
         .or_else(|| alarms::no_space(view))
+        .or_else(|| finish::keep_data(view))
         .or_else(|| scale::regrow(view))
         // What is asked for.
         .or_else(|| upgrade::roll(view))

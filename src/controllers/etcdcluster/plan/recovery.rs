@@ -11,8 +11,8 @@ use super::decision::Decision;
 use super::view::{View, quorum};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Fact, Membership, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, RecoveryRequest, Template,
-    Uid,
+    ConfigEntry, Fact, Membership, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, RecoveryRequest,
+    Template, Uid,
 };
 
 /// Whether fewer voters than a majority have answered for longer than the grace period.
@@ -41,7 +41,7 @@ pub fn recover(view: &View) -> Option<Decision> {
         return Some(advance(view, recovery));
     }
     let request = view.desired.recovery.as_ref()?;
-    if recorded.is_some_and(|recovery| recovery.token == request.token) {
+    if recorded.is_some_and(|recovery| recovery.token == request.token) || is_cleared_up(view) != Some(true) {
         return None;
     }
     if view.membership().is_some() {
@@ -57,6 +57,12 @@ pub fn recover(view: &View) -> Option<Decision> {
     if is_quorum_lost(view) && !view.desired.is_in_memory { choose(view, request) } else { None }
 }
 
+/// Whether nothing is left of a recovery before. What it set aside is kept by what is recorded of it.
+fn is_cleared_up(view: &View) -> Option<bool> {
+    matches!(view.seen.config, Fact::Known(_))
+        .then(|| !view.seen.entries().any(|(_, entry)| entry.purpose == Purpose::SetAside))
+}
+
 /// Whether what is asked for would drop the last data: the survivor has to be started anew, and data in memory end with
 /// their pod.
 pub fn drops_data(view: &View) -> bool {
@@ -67,6 +73,10 @@ pub fn drops_data(view: &View) -> bool {
 
 /// Chooses the survivor: the one that was named, or the one whose log is committed furthest.
 fn choose(view: &View, request: &RecoveryRequest) -> Option<Decision> {
+    // One that missed a single question may be the one that is furthest.
+    if !view.seen.health_age.is_past() || (request.survivor.is_none() && may_come(view)) {
+        return None;
+    }
     let candidates = view.seen.answers().filter(|(ordinal, status)| {
         let is_named = request.survivor.is_none_or(|named| named == *ordinal);
         is_named
@@ -86,6 +96,19 @@ fn choose(view: &View, request: &RecoveryRequest) -> Option<Decision> {
     Some(Decision::recover(view, recovery, None))
 }
 
+/// Whether a voter that does not answer may yet, by itself.
+fn may_come(view: &View) -> bool {
+    let entries = view.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
+    let mut silent = entries.filter(|(ordinal, _)| view.status(*ordinal).is_none());
+    silent.any(|(ordinal, _)| {
+        view.pod(ordinal).is_some_and(|pod| {
+            matches!(pod.phase, PodPhase::Starting | PodPhase::Up)
+                && !pod.is_deleting
+                && !pod.startup_age.is_past()
+        })
+    })
+}
+
 fn advance(view: &View, recovery: &Recovery) -> Decision {
     let Some(survivor) = recovery.survivor else { return Decision::wait(view) };
     let stay = |effects: Vec<Effect>| Decision::recover(view, recovery.clone(), effects);
@@ -96,14 +119,33 @@ fn advance(view: &View, recovery: &Recovery) -> Decision {
         Anew::Incomplete(effects) => stay(effects),
     };
     match (recovery.phase, fence(view, survivor)) {
-        (RecoveryPhase::Fencing, _) if view.membership().is_some() || is_taken_back(view, recovery) => {
+        _ if !is_past_return(view, survivor, recovery)
+            && (view.membership().is_some() || is_taken_back(view, recovery)) =>
+        {
             turn(RecoveryPhase::Cancelled)
         }
+        // What is left of it is for the release that knows more.
+        (RecoveryPhase::Unreadable, _) => Decision::wait(view),
         (RecoveryPhase::Done | RecoveryPhase::Cancelled, _) => Decision::wait(view),
         (_, Fence::Incomplete(effects)) => stay(effects),
         (RecoveryPhase::Fencing, Fence::Standing) => turn(RecoveryPhase::Forcing),
         (RecoveryPhase::Forcing, Fence::Standing) => start(Purpose::Force, RecoveryPhase::Clearing),
         (RecoveryPhase::Clearing, Fence::Standing) => start(Purpose::Run, RecoveryPhase::Done),
+    }
+}
+
+/// Whether a pod was told to make a cluster of the survivor's data, or may have been.
+fn is_past_return(view: &View, survivor: Ordinal, recovery: &Recovery) -> bool {
+    match recovery.phase {
+        RecoveryPhase::Fencing => false,
+        RecoveryPhase::Forcing => !view
+            .seen
+            .entry(survivor)
+            .is_known_and(|entry| entry.purpose == Purpose::Run || entry.pod.is_none()),
+        RecoveryPhase::Clearing
+        | RecoveryPhase::Done
+        | RecoveryPhase::Cancelled
+        | RecoveryPhase::Unreadable => true,
     }
 }
 
@@ -125,14 +167,13 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
     let others = || view.seen.entries().filter(|(ordinal, _)| *ordinal != survivor);
     let untold: BTreeMap<_, _> = others()
         .filter(|(_, entry)| !entry.purpose.is_stopped())
-        .map(|(ordinal, entry)| (ordinal, entry.turned(Purpose::SetAside)))
+        .map(|(ordinal, entry)| (ordinal, entry.set_aside(view.pod(ordinal))))
         .collect();
     if !untold.is_empty() {
         return Fence::Incomplete(Vec::from_iter(view.write_config(untold)));
     }
-    // A pod that waits or is pending has not read its entry yet, and will not get past it.
-    let runs = |pod: &Pod| pod.is_deleting || !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_));
-    let running = view.seen.pods.elements().filter(|(ordinal, pod)| *ordinal != survivor && runs(pod));
+    let running = view.seen.pods.elements();
+    let running = running.filter(|(ordinal, pod)| *ordinal != survivor && may_run(view, *ordinal, pod));
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
@@ -141,6 +182,14 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
     }
     let answers = view.seen.answers().any(|(ordinal, _)| ordinal != survivor);
     if answers { Fence::Incomplete(Vec::new()) } else { Fence::Standing }
+}
+
+/// Whether a pod may start etcd by an entry from before its member was set aside: the pod that was there then may have
+/// it mounted. One that came later, and waits, has read that it is to wait.
+pub fn may_run(view: &View, ordinal: Ordinal, pod: &Pod) -> bool {
+    let was_there =
+        view.seen.entry(ordinal).is_known_and(|entry| entry.pod.as_ref() == Some(&pod.handle.uid));
+    was_there || !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_))
 }
 
 /// How far the survivor's pod is from being made anew.
@@ -169,8 +218,9 @@ fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Pu
     let Fact::Known(entry) = view.seen.entry(survivor) else { return Anew::Incomplete(Vec::new()) };
     let Some(set) = view.stateful_set() else { return Anew::Incomplete(Vec::new()) };
     let version = view.status(survivor).map_or(set.template.version, |status| status.version);
-    if let Some(apply) = view.apply_stateful_set(set.replicas, Template { version, ..view.desired.template })
-    {
+    // Without the certificates it is not known what is asked for.
+    let asked = if view.seen.certificates.is_usable() { view.desired.template } else { set.template };
+    if let Some(apply) = view.apply_stateful_set(set.replicas, Template { version, ..asked }) {
         return Anew::Incomplete(vec![apply]);
     }
     if entry.purpose != purpose {
@@ -191,6 +241,17 @@ fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Pu
             Anew::Incomplete(vec![delete])
         }
         Some(_) if view.member_count() == 1 && view.is_healthy(survivor) => Anew::Serves,
-        Some(_) => Anew::Incomplete(Vec::new()),
+        Some(_) => Anew::Incomplete(Vec::from_iter(named(view, survivor, entry, pod))),
     }
+}
+
+/// Names the pod that may make a cluster of the data, once it waits for that.
+fn named(view: &View, survivor: Ordinal, entry: &ConfigEntry, pod: &Pod) -> Option<Effect> {
+    let volume = view.seen.volume(survivor).found()?;
+    let is_due = entry.purpose == Purpose::Force
+        && pod.phase == PodPhase::Waiting
+        && volume.handle.uid == entry.volume
+        && entry.pod.as_ref() != Some(&pod.handle.uid);
+    let named = ConfigEntry { template: pod.template, pod: Some(pod.handle.uid.clone()), ..entry.clone() };
+    if is_due { view.write_entry(survivor, named) } else { None }
 }

@@ -39,10 +39,17 @@ fn pods(view: &View) -> Option<Effect> {
 /// and for those that a recovery stopped which was then cancelled.
 fn retold(view: &View) -> BTreeMap<Ordinal, ConfigEntry> {
     let recovery = view.seen.record.recovery.as_ref();
-    let is_cancelled = recovery.is_some_and(|recovery| recovery.phase == RecoveryPhase::Cancelled);
+    // With a list, whoever is in it is told by that.
+    let is_cancelled = view.membership().is_none()
+        && recovery.is_some_and(|one| one.phase == RecoveryPhase::Cancelled && one.survivor.is_some());
     let waiting = view.seen.entries().filter_map(|(ordinal, entry)| {
-        if entry.purpose == Purpose::SetAside && is_cancelled {
-            return Some((ordinal, entry.turned(Purpose::Run)));
+        match entry.purpose {
+            Purpose::SetAside | Purpose::Force if is_cancelled => {
+                return Some((ordinal, entry.turned(Purpose::Run)));
+            }
+            // The recovery itself names who makes a cluster of the data.
+            Purpose::Force => return None,
+            _ => {}
         }
         let pod = view.pod(ordinal)?;
         let volume = view.seen.volume(ordinal).found()?;
@@ -50,8 +57,7 @@ fn retold(view: &View) -> BTreeMap<Ordinal, ConfigEntry> {
         if !waits || volume.handle.uid != entry.volume {
             return None;
         }
-        let is_named = entry.pod.is_some() || entry.purpose == Purpose::Force;
-        let begins = is_named.then(|| pod.handle.uid.clone());
+        let begins = entry.pod.as_ref().map(|_| pod.handle.uid.clone());
         let retold = ConfigEntry { template: pod.template, pod: begins, ..entry.clone() };
         (retold != *entry).then_some((ordinal, retold))
     });

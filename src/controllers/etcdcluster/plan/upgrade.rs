@@ -111,7 +111,13 @@ fn may_move(view: &View, target: Template) -> bool {
     let mut pods = view.seen.pods.elements();
     let runs =
         pods.any(|(ordinal, pod)| pod.template.version == set.template.version && view.is_healthy(ordinal));
-    !goes_up || !runs || gate::is_open(view)
+    !goes_up || !runs || is_turned_round(view, target) || gate::is_open(view)
+}
+
+/// Whether members still run the version that is asked for: it is the one of before.
+fn is_turned_round(view: &View, target: Template) -> bool {
+    let mut pods = view.seen.pods.elements();
+    pods.any(|(ordinal, pod)| pod.template.version == target.version && view.is_healthy(ordinal))
 }
 
 /// The members' pods that were made from something else, by ordinal.

@@ -199,24 +199,32 @@ impl Facts<'_> {
         let survivor =
             recovery.survivor.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
         let step = match recovery.phase {
-            RecoveryPhase::Fencing => &self.fencing(recovery.survivor),
-            RecoveryPhase::Forcing => "they are copied, and it makes a cluster of its own",
-            RecoveryPhase::Clearing => "it is being started once more, as a member like any other",
-            RecoveryPhase::Done => "it serves",
-            RecoveryPhase::Cancelled => "the quorum came back by itself, or the request was taken back",
+            RecoveryPhase::Fencing => "the other members are being stopped, their volumes kept".to_owned(),
+            RecoveryPhase::Forcing => "they are copied, and it makes a cluster of its own".to_owned(),
+            RecoveryPhase::Clearing => "it is being started once more, as a member like any other".to_owned(),
+            RecoveryPhase::Done => "it serves".to_owned(),
+            RecoveryPhase::Cancelled => {
+                "the quorum came back by itself, or the request was taken back".to_owned()
+            }
+            RecoveryPhase::Unreadable => {
+                return "a recovery was begun by another release of gatehouse, which has to end it"
+                    .to_owned();
+            }
         };
+        let left = self.unfenced(recovery.survivor).filter(|_| recovery.phase.is_active());
+        let step =
+            left.map_or_else(|| step.clone(), |left| format!("{step}: it waits for the end of {left}"));
         format!("the data of {survivor} are kept, up to entry {} of the log; {step}", recovery.raft_index)
     }
 
-    /// Who else has to stop before the survivor goes on alone.
-    fn fencing(&self, survivor: Option<Ordinal>) -> String {
+    /// Whose pods have to end before the survivor goes on alone.
+    fn unfenced(&self, survivor: Option<Ordinal>) -> Option<String> {
         let others = self.seen.pods.elements().filter(|(ordinal, pod)| {
             let runs = !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_));
             Some(*ordinal) != survivor && (runs || pod.is_deleting)
         });
         let left: Vec<_> = others.map(|(ordinal, _)| self.with_hindrance(ordinal)).collect();
-        let said = "the other members are being stopped, their volumes kept";
-        if left.is_empty() { said.to_owned() } else { format!("{said}: {}", words::listed(&left)) }
+        (!left.is_empty()).then(|| words::listed(&left))
     }
 
     fn degraded(&self, reason: &str, ordinal: Option<Ordinal>) -> String {

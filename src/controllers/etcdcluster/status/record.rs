@@ -52,12 +52,15 @@ pub fn recovery(
     now: Timestamp,
 ) -> Option<RecoveryStatus> {
     let recovery = recovery?;
+    if recovery.phase == RecoveryPhase::Unreadable {
+        return previous.cloned();
+    }
     let request = Some(recovery.token.clone());
     let same = previous.filter(|previous| previous.request == request);
     Some(RecoveryStatus {
         survivor: recovery.survivor.map(|survivor| names::member(cluster, survivor)),
         raft_index: i64::try_from(recovery.raft_index).ok(),
-        phase: Some(recovery_phase_text(recovery.phase).to_owned()),
+        phase: recovery_phase_text(recovery.phase).map(str::to_owned),
         pod: recovery.pod.as_ref().map(|pod| pod.0.clone()),
         time: same.and_then(|same| same.time.clone()).or(Some(Time(now))),
         request,
@@ -74,13 +77,13 @@ fn read_operation(status: &OperationStatus) -> Option<Operation> {
 }
 
 fn read_recovery(status: &RecoveryStatus) -> Option<Recovery> {
-    let named = |phase: &RecoveryPhase| Some(recovery_phase_text(*phase)) == status.phase.as_deref();
+    let named = |phase: &RecoveryPhase| recovery_phase_text(*phase) == status.phase.as_deref();
     Some(Recovery {
         token: status.request.clone()?,
         survivor: status.survivor.as_deref().and_then(ordinal_of),
         raft_index: status.raft_index.and_then(|index| u64::try_from(index).ok()).unwrap_or(0),
-        // A phase of a newer release: what is left of it is for that release.
-        phase: RECOVERY_PHASES.into_iter().find(named).unwrap_or(RecoveryPhase::Cancelled),
+        // A phase of a newer release: to take it for any of ours would let members start that it has stopped.
+        phase: RECOVERY_PHASES.into_iter().find(named).unwrap_or(RecoveryPhase::Unreadable),
         pod: status.pod.clone().map(Uid),
     })
 }
@@ -140,14 +143,15 @@ const RECOVERY_PHASES: [RecoveryPhase; 5] = [
     RecoveryPhase::Cancelled,
 ];
 
-const fn recovery_phase_text(phase: RecoveryPhase) -> &'static str {
-    match phase {
+const fn recovery_phase_text(phase: RecoveryPhase) -> Option<&'static str> {
+    Some(match phase {
         RecoveryPhase::Fencing => "Fencing",
         RecoveryPhase::Forcing => "Forcing",
         RecoveryPhase::Clearing => "Clearing",
         RecoveryPhase::Done => "Done",
         RecoveryPhase::Cancelled => "Cancelled",
-    }
+        RecoveryPhase::Unreadable => return None,
+    })
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@ use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found, Handle,
     Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner, Phase,
-    Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, StatefulSet, Target, Template, Uid,
-    Version, Volume,
+    Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, StatefulSet, Target, Template,
+    Uid, Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};

@@ -3,9 +3,9 @@
 //!
 //! Sources: etcd's upgrade and downgrade guides; `versions::MINORS` for the least patches.
 
-use super::outdated;
+use super::{is_stuck, outdated};
 use crate::api::etcdcluster::versions;
-use crate::controllers::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Version};
+use crate::controllers::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Ordinal, Version};
 use crate::controllers::etcdcluster::plan::view::{View, quorum};
 
 /// The first minor that cannot read what older members have logged: a snapshot has to lie before it.
@@ -88,7 +88,7 @@ pub fn step(view: &View) -> Step {
     if let Some(step) = in_memory(view) {
         return step;
     }
-    if current == wanted {
+    if current == wanted && !view.seen.cluster_version.is_known_and(|agreed| wanted.minor < *agreed) {
         return Step::Go(wanted);
     }
     let Fact::Known(agreed) = view.seen.cluster_version else { return Step::Unclear };
@@ -99,6 +99,12 @@ pub fn step(view: &View) -> Step {
         return Step::Refused(refusal);
     }
     let answers: Vec<_> = view.seen.answers().map(|(_, status)| status).collect();
+    let goes_down = |status: &&MemberStatus| status.downgrade_target.is_known_and(|to| *to == wanted.minor);
+    let is_on_its_way_down = current.minor > wanted.minor && answers.iter().any(goes_down);
+    if is_on_its_way_down && !all_members(view, |ordinal| view.status(ordinal).is_some()) {
+        // Whether a silent one has data that the lower minor can read is not known.
+        return Step::Prepare(Preparation::Downgrade(wanted.minor));
+    }
     if wanted.minor > agreed {
         return upwards(view, wanted, agreed, known.from_patch, &answers);
     }
@@ -155,13 +161,11 @@ fn upwards(
     from_patch: Option<u64>,
     answers: &[&MemberStatus],
 ) -> Step {
-    let answered = view.membership().is_some_and(|membership| {
-        membership
-            .members
-            .iter()
-            .all(|member| member.ordinal.is_some_and(|ordinal| view.status(ordinal).is_some()))
-    });
-    if !answered {
+    // Of one that does not come up as it is nothing is to be learned, and it is what has to be made anew.
+    let is_accounted_for = |ordinal: Ordinal| {
+        view.status(ordinal).is_some() || view.pod(ordinal).is_some_and(|pod| is_stuck(view, ordinal, pod))
+    };
+    if !all_members(view, is_accounted_for) {
         return Step::Unclear;
     }
     let least = Version::new(agreed, from_patch.unwrap_or(0));
@@ -180,9 +184,17 @@ fn upwards(
     backed_up(view, wanted)
 }
 
+/// Whether that is so of each member.
+fn all_members(view: &View, is_so: impl Fn(Ordinal) -> bool) -> bool {
+    view.membership()
+        .is_some_and(|membership| membership.members.iter().all(|member| member.ordinal.is_some_and(&is_so)))
+}
+
 fn backed_up(view: &View, wanted: Version) -> Step {
     let has_backup = view.seen.backup.is_known_and(|backup| *backup == Backup::Recent);
-    if view.desired.backs_up_before_upgrade && !has_backup {
+    // Where one runs it already, this is the way back from a downgrade that was given up.
+    let is_new = !view.seen.answers().any(|(_, status)| status.version.minor >= wanted.minor);
+    if view.desired.backs_up_before_upgrade && !has_backup && is_new {
         Step::Prepare(Preparation::Backup)
     } else {
         Step::Go(wanted)
