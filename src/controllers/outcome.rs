@@ -57,19 +57,25 @@ pub enum Class {
     Transient,
     /// Somebody else wrote first: look again, then decide again.
     Conflict,
+    /// The API server does not know the owner's kind yet: with `OwnerReferencesPermissionEnforcement` it refuses owners
+    /// of a kind that it has just been given, until it looks its kinds up again, within 30 seconds
+    /// (kubernetes/apiserver `pkg/server/options/admission.go`).
+    Unmapped,
     /// It will fail until something changes: refused as invalid, forbidden, over a quota. Tried again soon at first all
-    /// the same, for the change may be under way. One that always comes: with `OwnerReferencesPermissionEnforcement` an
-    /// API server refuses owners of a kind that it has just been given, until it looks its kinds up again, within
-    /// 30 seconds (kubernetes/apiserver `pkg/server/options/admission.go`).
+    /// the same, for the change may be under way.
     Permanent,
 }
 
 /// First and longest pause after a failure of each class.
-const PAUSES: [(Class, Duration, Duration); 3] = [
+const PAUSES: [(Class, Duration, Duration); 4] = [
     (Class::Conflict, Duration::from_millis(50), Duration::from_secs(5)),
     (Class::Transient, Duration::from_millis(500), Duration::from_secs(30)),
+    (Class::Unmapped, Duration::from_secs(1), Duration::from_secs(5)),
     (Class::Permanent, Duration::from_secs(1), Duration::from_mins(5)),
 ];
+
+/// What an API server says that does not know an owner's kind yet.
+const UNMAPPED: &str = "cannot set blockOwnerDeletion in this case because cannot find RESTMapping";
 
 impl Class {
     /// How long to wait after that many failures in a row, from 1.
@@ -89,6 +95,7 @@ impl Class {
         match self {
             Self::Transient => "transient",
             Self::Conflict => "conflict",
+            Self::Unmapped => "unmapped",
             Self::Permanent => "permanent",
         }
     }
@@ -114,6 +121,7 @@ impl Error {
             call::Error::Refused(status) => match status.code {
                 409 => Class::Conflict,
                 408 | 429 | 500.. => Class::Transient,
+                403 if status.message.contains(UNMAPPED) => Class::Unmapped,
                 _ => Class::Permanent,
             },
             call::Error::Broken(_) | call::Error::Timeout => Class::Transient,
@@ -181,6 +189,19 @@ mod tests {
         ] {
             assert_eq!(refused(code, "").class(), class, "{code}");
         }
+    }
+
+    #[test]
+    fn an_owner_of_a_new_kind_is_soon_tried_again() {
+        let mut error = refused(403, "Forbidden");
+        if let call::Error::Refused(status) = &mut error.source {
+            // As of Kubernetes 1.36.
+            status.message = "deployments.apps \"shop\" is forbidden: cannot set blockOwnerDeletion in this case because \
+                              cannot find RESTMapping for APIVersion gatehouse.dev/v1 Kind TDSet: no matches for kind"
+                .to_owned();
+        }
+        assert_eq!(error.class(), Class::Unmapped);
+        assert_eq!(error.class().pause(u32::MAX), Duration::from_secs(5));
     }
 
     #[test]
