@@ -182,6 +182,13 @@ impl Pod {
             }
         }
     }
+
+    async fn killed_once_it_serves(&self, mut etcd: Process) -> Status {
+        let status = self.serves().await;
+        etcd.signal(SIGKILL);
+        assert_eq!(etcd.ended().await.signal(), Some(SIGKILL), "the process is etcd itself");
+        status
+    }
 }
 
 fn entry(purpose: Purpose, pod: Option<&str>) -> Entry {
@@ -205,12 +212,9 @@ async fn that_has_run() -> (Member, (u64, u64)) {
     member.tell(&entry(Purpose::Seed, Some("first")));
     let pod = member.pod("first");
     assert!(pod.guard().ended().await.success());
-    let mut etcd = pod.run();
-    let status = pod.serves().await;
-    etcd.signal(SIGKILL);
-    etcd.ended().await;
+    let own = identity(&pod.killed_once_it_serves(pod.run()).await);
     member.tell(&entry(Purpose::Run, None));
-    (member, identity(&status))
+    (member, own)
 }
 
 #[tokio::test]
@@ -229,10 +233,7 @@ async fn etcd_starts_once_its_pod_is_named_and_goes_on_after_a_crash() {
     member.tell(&entry(Purpose::Seed, Some("own")));
     assert!(guard.ended().await.success());
 
-    let mut etcd = pod.run();
-    let status = pod.serves().await;
-    etcd.signal(SIGKILL);
-    assert_eq!(etcd.ended().await.signal(), Some(SIGKILL), "the process is etcd itself");
+    let status = pod.killed_once_it_serves(pod.run()).await;
     let mut again = pod.run();
     assert_eq!(identity(&pod.serves().await), identity(&status));
     again.signal(SIGTERM);
@@ -245,8 +246,7 @@ async fn another_pod_goes_on_with_the_data() {
     let (member, identity_before) = that_has_run().await;
     let pod = member.pod("second");
     assert!(pod.guard().ended().await.success());
-    let _etcd = pod.run();
-    assert_eq!(identity(&pod.serves().await), identity_before);
+    assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
 }
 
 #[tokio::test]
@@ -271,10 +271,7 @@ async fn lost_data_are_refused_however_much_is_lost() {
 async fn a_log_that_was_seen_and_is_lost_is_refused_in_the_pod_that_began() {
     let (member, _) = that_has_run().await;
     let pod = member.pod("first");
-    let mut etcd = pod.run();
-    pod.serves().await;
-    etcd.signal(SIGKILL);
-    etcd.ended().await;
+    pod.killed_once_it_serves(pod.run()).await;
     fs::remove_dir_all(member.path("data/data/member/wal")).unwrap();
     pod.refused(pod.run(), "DataLost").await;
 }
@@ -310,8 +307,7 @@ async fn a_stopped_member_waits_until_it_is_told_to_run_or_to_end() {
     pod.waits("the member is stopped").await;
     member.tell(&entry(Purpose::Run, None));
     assert!(guard.ended().await.success());
-    let _etcd = pod.run();
-    assert_eq!(identity(&pod.serves().await), identity_before);
+    assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
 }
 
 /// What is below a folder, by path: the bytes of files.
@@ -353,10 +349,15 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     assert!(files(&copy) == before, "the copy is what was there");
     assert!(before.len() > 1, "a log and a database: {:?}", before.keys());
     assert_eq!(fs::read_dir(&copies).unwrap().count(), 1, "nothing else is left");
-    let mut etcd = pod.run();
-    assert_eq!(identity(&pod.serves().await), identity_before);
-    etcd.signal(SIGKILL);
-    etcd.ended().await;
+    // The container starts again: whoever has joined since is not dropped.
+    for flags in ["etcd.yaml", "etcd-again.yaml", "etcd-again.yaml"] {
+        let etcd = pod.run();
+        assert_eq!(identity(&pod.serves().await), identity_before);
+        let command = fs::read_to_string(format!("/proc/{}/cmdline", etcd.0.id())).unwrap();
+        assert!(command.ends_with(&format!("/{flags}\0")), "{command}");
+    }
+    let again = fs::read_to_string(pod.path("etcd-again.yaml")).unwrap();
+    assert_eq!(again, member.flags() + "force-new-cluster: false\n");
     assert!(files(&member.path("data/data/member")) != before, "it went on");
     member.tell_text(&forced("third"), "force-new-cluster: true\n");
     let pod = member.pod("third");
@@ -365,8 +366,7 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     member.tell(&entry(Purpose::Run, None));
     let pod = member.pod("fourth");
     assert!(pod.guard().ended().await.success());
-    let _etcd = pod.run();
-    assert_eq!(identity(&pod.serves().await), identity_before);
+    assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
     assert!(files(&copy) == before);
 }
 

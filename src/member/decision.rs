@@ -190,6 +190,7 @@ fn mark(own: &Own<'_>, entry: &Entry, volume: &Volume, stage: Stage) -> Mark {
         member: entry.member.clone().or_else(|| before?.member.clone()),
         pod: before.map_or(own.pod, |before| &before.pod).to_owned(),
         stage: before.map_or(stage, |before| before.stage.max(stage)),
+        forced: before.and_then(|before| before.forced.clone()),
     }
 }
 

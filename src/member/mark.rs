@@ -17,6 +17,9 @@ pub struct Mark {
     pub pod: String,
     /// How far etcd has come.
     pub stage: Stage,
+    /// Uid of the last pod in which etcd was let make a cluster of the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forced: Option<String>,
 }
 
 /// How far etcd has come on a volume.

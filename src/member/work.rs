@@ -13,7 +13,11 @@ use super::entry::Entry;
 /// This program.
 const PROGRAM: &str = "gatehouse";
 /// Etcd's configuration file.
-const FLAGS: &str = "etcd.yaml";
+pub const FLAGS: &str = "etcd.yaml";
+/// The same for an etcd that was let make a cluster of its data, and is started again.
+pub const FLAGS_AGAIN: &str = "etcd-again.yaml";
+/// The line of that file which makes a cluster of the data, and the one which does not.
+const FORCES: (&str, &str) = ("force-new-cluster: true", "force-new-cluster: false");
 /// What etcd starts by.
 const PASS: &str = "pass.json";
 
@@ -46,7 +50,16 @@ pub fn leave(work: &Path, pass: &Pass, told: &Told) -> Result<(), Error> {
     let path = work.join(PASS);
     let text = serde_json::to_vec(pass).map_err(|source| Error::Content { path: path.clone(), source })?;
     replace(&work.join(FLAGS), |file| file.write_all(&told.flags))?;
+    replace(&work.join(FLAGS_AGAIN), |file| file.write_all(&again(&told.flags)))?;
     replace(&path, |file| file.write_all(&text))
+}
+
+/// The flags without the one that makes a cluster of the data.
+fn again(flags: &[u8]) -> Vec<u8> {
+    let (forces, does_not) = (FORCES.0.as_bytes(), FORCES.1.as_bytes());
+    let lines = flags.split(|byte| *byte == b'\n');
+    let lines: Vec<_> = lines.map(|line| if line == forces { does_not } else { line }).collect();
+    lines.join(&b'\n')
 }
 
 /// The pass; none where no guard has left one.

@@ -11,6 +11,8 @@ use clap::Args;
 use super::super::Failure;
 use super::{Places, refuse};
 use crate::member;
+use crate::member::run::Start;
+use crate::member::work::{FLAGS, FLAGS_AGAIN};
 
 /// What `gatehouse etcd run` can be told.
 #[derive(Args, Debug)]
@@ -36,12 +38,16 @@ struct NotStarted {
 /// Something could not be read or written, or there is no such program.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let places = &options.places;
-    if let Err(refusal) = member::run::prepare(&places.work, &places.data)? {
-        return Ok(refuse(&places.termination_log, refusal));
-    }
+    let start = match member::run::prepare(&places.work, &places.data)? {
+        Ok(start) => start,
+        Err(refusal) => return Ok(refuse(&places.termination_log, refusal)),
+    };
     let [program, flags @ ..] = options.command.as_slice() else {
         return Err("there is no command to become".into());
     };
+    let file = |name: &str| OsString::from(format!("--config-file={}", places.work.join(name).display()));
+    let (told, again) = (file(FLAGS), file(FLAGS_AGAIN));
+    let flags = flags.iter().map(|flag| if start == Start::Again && *flag == told { &again } else { flag });
     let source = std::process::Command::new(program).args(flags).exec();
     Err(NotStarted { program: program.clone(), source }.into())
 }

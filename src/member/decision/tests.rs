@@ -22,6 +22,7 @@ fn marked(stage: Stage, data: Data) -> Volume {
         member: None,
         pod: "before".to_owned(),
         stage,
+        forced: None,
     };
     Volume { mark: Some(mark), data }
 }
@@ -155,6 +156,7 @@ fn a_mark_never_says_less_than_before() {
         member: Some("a1".to_owned()),
         pod: "pod".to_owned(),
         stage: Stage::Begun,
+        forced: None,
     };
     assert_eq!(fresh, expected);
     let in_vain = marked_by(&join, &marked(Stage::Started, Data::Folder));

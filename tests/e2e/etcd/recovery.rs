@@ -11,7 +11,6 @@ use super::cluster::{Etcd, NAME, condition};
 use super::{NEWEST, gone_with_its_object, wipe};
 use crate::cluster::{BUSYBOX, Bed, Namespace};
 use crate::kubectl::eventually;
-use crate::process;
 use crate::release::Way;
 
 const ANNOTATION: &str = "gatehouse.dev/recover-quorum";
@@ -93,9 +92,8 @@ fn copied(namespace: &Namespace<'_>, recovery: &Value) {
 
 /// The folder with the copies, as the survivor's etcd sees it.
 fn copies(namespace: &Namespace<'_>) -> PathBuf {
-    let pod = namespace.get("pod/main-0").expect("it is there");
-    let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), &["etcd"]);
-    PathBuf::from(format!("/proc/{}/root/var/lib/etcd/before-recovery", processes[0]))
+    let process = namespace.members("main-0")[0];
+    PathBuf::from(format!("/proc/{process}/root/var/lib/etcd/before-recovery"))
 }
 
 /// As the documentation has it.

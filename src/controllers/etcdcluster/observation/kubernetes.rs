@@ -66,6 +66,8 @@ pub struct StatefulSet {
     pub replicas: u32,
     /// What it makes them from.
     pub template: Template,
+    /// Whether it makes them with the guard of this release.
+    pub has_our_guard: bool,
 }
 
 /// A pod.

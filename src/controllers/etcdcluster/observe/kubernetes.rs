@@ -48,15 +48,19 @@ fn template(metadata: Option<&ObjectMeta>) -> Option<Template> {
     names::template_of(metadata?.annotations.as_ref()?.get(names::TEMPLATE)?)
 }
 
-/// The StatefulSet of the cluster of that uid.
-pub fn stateful_set(set: &v1::StatefulSet, cluster: &str) -> StatefulSet {
+/// The StatefulSet of the cluster of that uid, as against the image of the guard that it should have.
+pub fn stateful_set(set: &v1::StatefulSet, cluster: &str, guard_image: &str) -> StatefulSet {
     let spec = set.spec.as_ref();
+    let pod = spec.and_then(|spec| spec.template.spec.as_ref());
+    let mut guards = pod.into_iter().flat_map(|pod| pod.init_containers.iter().flatten());
     let replicas = spec.and_then(|spec| spec.replicas).unwrap_or(1);
     StatefulSet {
         handle: handle(&set.metadata),
         owner: owner(&set.metadata, cluster),
         replicas: u32::try_from(replicas).unwrap_or(0),
         template: template(spec.and_then(|spec| spec.template.metadata.as_ref())).unwrap_or(NOTHING),
+        has_our_guard: guards
+            .any(|one| one.name == names::GUARD && one.image.as_deref() == Some(guard_image)),
     }
 }
 

@@ -104,7 +104,7 @@ pub async fn look(
         reader.services(),
         Keys::read(&operator.client, cluster),
     );
-    let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid));
+    let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
     let places = places(desired, &set, &config);
 

@@ -25,6 +25,7 @@ mod view;
 
 pub use decision::Wake;
 pub use gate::Closed;
+pub use recovery::may_run;
 pub use summary::{Finding, MemberSummary, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
 

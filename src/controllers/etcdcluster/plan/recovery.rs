@@ -11,8 +11,8 @@ use super::decision::Decision;
 use super::view::{View, quorum};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    ConfigEntry, Fact, Membership, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, RecoveryRequest,
-    Template, Uid,
+    ConfigEntry, Fact, Membership, Observation, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase,
+    RecoveryRequest, StatefulSet, Template, Uid,
 };
 
 /// Whether fewer voters than a majority have answered for longer than the grace period.
@@ -41,7 +41,7 @@ pub fn recover(view: &View) -> Option<Decision> {
         return Some(advance(view, recovery));
     }
     let request = view.desired.recovery.as_ref()?;
-    if recorded.is_some_and(|recovery| recovery.token == request.token) || is_cleared_up(view) != Some(true) {
+    if recorded.is_some_and(|recovery| recovery.token == request.token) || !is_cleared_up(view) {
         return None;
     }
     if view.membership().is_some() {
@@ -58,9 +58,11 @@ pub fn recover(view: &View) -> Option<Decision> {
 }
 
 /// Whether nothing is left of a recovery before. What it set aside is kept by what is recorded of it.
-fn is_cleared_up(view: &View) -> Option<bool> {
-    matches!(view.seen.config, Fact::Known(_))
-        .then(|| !view.seen.entries().any(|(_, entry)| entry.purpose == Purpose::SetAside))
+fn is_cleared_up(view: &View) -> bool {
+    view.seen.config.is_known_and(|config| {
+        let mut entries = config.entries.values();
+        !entries.any(|entry| entry.purpose == Purpose::SetAside)
+    })
 }
 
 /// Whether what is asked for would drop the last data: the survivor has to be started anew, and data in memory end with
@@ -102,7 +104,7 @@ fn may_come(view: &View) -> bool {
     let mut silent = entries.filter(|(ordinal, _)| view.status(*ordinal).is_none());
     silent.any(|(ordinal, _)| {
         view.pod(ordinal).is_some_and(|pod| {
-            matches!(pod.phase, PodPhase::Starting | PodPhase::Up)
+            matches!(pod.phase, PodPhase::Waiting | PodPhase::Starting | PodPhase::Up)
                 && !pod.is_deleting
                 && !pod.startup_age.is_past()
         })
@@ -173,7 +175,7 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
         return Fence::Incomplete(Vec::from_iter(view.write_config(untold)));
     }
     let running = view.seen.pods.elements();
-    let running = running.filter(|(ordinal, pod)| *ordinal != survivor && may_run(view, *ordinal, pod));
+    let running = running.filter(|(ordinal, pod)| *ordinal != survivor && may_run(view.seen, *ordinal, pod));
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
@@ -186,9 +188,9 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
 
 /// Whether a pod may start etcd by an entry from before its member was set aside: the pod that was there then may have
 /// it mounted. One that came later, and waits, has read that it is to wait.
-pub fn may_run(view: &View, ordinal: Ordinal, pod: &Pod) -> bool {
-    let was_there =
-        view.seen.entry(ordinal).is_known_and(|entry| entry.pod.as_ref() == Some(&pod.handle.uid));
+#[must_use]
+pub fn may_run(seen: &Observation, ordinal: Ordinal, pod: &Pod) -> bool {
+    let was_there = seen.entry(ordinal).is_known_and(|entry| entry.pod.as_ref() == Some(&pod.handle.uid));
     was_there || !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_))
 }
 
@@ -224,11 +226,11 @@ fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Pu
         return Anew::Incomplete(vec![apply]);
     }
     if entry.purpose != purpose {
-        let turned = match purpose {
-            Purpose::Force => entry.forced(recovery.raft_index),
-            other => entry.turned(other),
+        let (guard, turned) = match purpose {
+            Purpose::Force => (our_guard(view, set), entry.forced(recovery.raft_index)),
+            other => (None, entry.turned(other)),
         };
-        return Anew::Incomplete(Vec::from_iter(view.write_entry(survivor, turned)));
+        return Anew::Incomplete(guard.into_iter().chain(view.write_entry(survivor, turned)).collect());
     }
     let Some(pod) = view.pod(survivor).filter(|pod| !pod.is_deleting) else {
         return Anew::Incomplete(Vec::new());
@@ -243,6 +245,14 @@ fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Pu
         Some(_) if view.member_count() == 1 && view.is_healthy(survivor) => Anew::Serves,
         Some(_) => Anew::Incomplete(Vec::from_iter(named(view, survivor, entry, pod))),
     }
+}
+
+/// The StatefulSet with the guard of this release, whose copy is relied on. Once, with the entry, and not until it is so:
+/// somebody else may write another image there.
+fn our_guard(view: &View, set: &StatefulSet) -> Option<Effect> {
+    let StatefulSet { handle, replicas, template, .. } = set.clone();
+    let is_due = !set.has_our_guard && view.seen.certificates.is_usable();
+    is_due.then_some(Effect::ApplyStatefulSet { found: Some(handle), from: replicas, replicas, template })
 }
 
 /// Names the pod that may make a cluster of the data, once it waits for that.

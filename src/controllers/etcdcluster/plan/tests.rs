@@ -5,6 +5,7 @@ mod crashes;
 mod learners;
 mod memory;
 mod recoveries;
+mod requests;
 mod rules;
 mod sequences;
 mod walks;

@@ -14,9 +14,9 @@ use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::api::field::Fault;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
-    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, PodPhase, RecoveryPhase, Target,
+    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, Target,
 };
-use crate::controllers::etcdcluster::plan::{Finding, Plan, Step};
+use crate::controllers::etcdcluster::plan::{Finding, Plan, Step, may_run};
 use crate::controllers::etcdcluster::resources::{names, secrets};
 
 /// The conditions, those of others too, with what was found written into them.
@@ -134,7 +134,11 @@ impl Facts<'_> {
     fn hindrance(&self, ordinal: Ordinal) -> Option<&'static str> {
         match self.seen.pod(ordinal) {
             Fact::Known(pod) if pod.is_deleting => Some("its pod is being deleted"),
-            Fact::Known(pod) => words::hindrance(pod.phase),
+            Fact::Known(pod) => {
+                let entry = self.seen.entry(ordinal).found();
+                let is_named = entry.is_some_and(|entry| entry.pod.as_ref() == Some(&pod.handle.uid));
+                words::hindrance(pod.phase, entry.filter(|_| is_named).map(|entry| entry.purpose))
+            }
             Fact::Absent => Some("it has no pod"),
             Fact::Unknown => None,
         }
@@ -196,33 +200,13 @@ impl Facts<'_> {
         let Some(recovery) = &self.plan.record.recovery else {
             return "a lost quorum is being recovered".to_owned();
         };
-        let survivor =
-            recovery.survivor.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
-        let step = match recovery.phase {
-            RecoveryPhase::Fencing => "the other members are being stopped, their volumes kept".to_owned(),
-            RecoveryPhase::Forcing => "they are copied, and it makes a cluster of its own".to_owned(),
-            RecoveryPhase::Clearing => "it is being started once more, as a member like any other".to_owned(),
-            RecoveryPhase::Done => "it serves".to_owned(),
-            RecoveryPhase::Cancelled => {
-                "the quorum came back by itself, or the request was taken back".to_owned()
-            }
-            RecoveryPhase::Unreadable => {
-                return "a recovery was begun by another release of gatehouse, which has to end it"
-                    .to_owned();
-            }
-        };
-        let left = self.unfenced(recovery.survivor).filter(|_| recovery.phase.is_active());
-        let step =
-            left.map_or_else(|| step.clone(), |left| format!("{step}: it waits for the end of {left}"));
-        format!("the data of {survivor} are kept, up to entry {} of the log; {step}", recovery.raft_index)
+        words::recovery(self.name, recovery, self.unfenced(recovery.survivor).as_deref())
     }
 
     /// Whose pods have to end before the survivor goes on alone.
     fn unfenced(&self, survivor: Option<Ordinal>) -> Option<String> {
-        let others = self.seen.pods.elements().filter(|(ordinal, pod)| {
-            let runs = !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_));
-            Some(*ordinal) != survivor && (runs || pod.is_deleting)
-        });
+        let others = self.seen.pods.elements();
+        let others = others.filter(|(at, pod)| Some(*at) != survivor && may_run(self.seen, *at, pod));
         let left: Vec<_> = others.map(|(ordinal, _)| self.with_hindrance(ordinal)).collect();
         (!left.is_empty()).then(|| words::listed(&left))
     }
@@ -268,7 +252,8 @@ impl Facts<'_> {
                 format!("the recovery that is asked for waits until {survivor} answers as a voter")
             }
             Some((_, Ok(Survivor::Furthest))) => {
-                "the recovery that is asked for waits until a voter answers".to_owned()
+                "the recovery that is asked for begins once a voter answers and no other one is still starting"
+                    .to_owned()
             }
             None => format!(
                 "nobody is removed and nothing is wiped until they come back, or a recovery is asked for by annotation \

@@ -105,6 +105,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
             owner: Owner::Ours,
             replicas: 3,
             template,
+            has_our_guard: true,
         }),
         config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
         budget: Fact::Known(crate::controllers::etcdcluster::observation::Budget {
@@ -342,7 +343,7 @@ fn what_becomes_of_a_request_to_recover_is_told() {
     assert_eq!(
         progressing,
         "True Recovering: the data of c-0 are kept, up to entry 100 of the log; the other members are being stopped, \
-         their volumes kept: c-1 and c-2"
+         their volumes kept; that waits for the end of c-1 and c-2"
     );
 }
 

@@ -1,7 +1,9 @@
 //! The words in which conditions speak to people. Pure.
 
 use crate::api::etcdcluster::{ALLOW_DOWNGRADE, versions};
-use crate::controllers::etcdcluster::observation::{Cause, Ordinal, PodPhase, Version};
+use crate::controllers::etcdcluster::observation::{
+    Cause, Ordinal, PodPhase, Purpose, Recovery, RecoveryPhase, Version,
+};
 use crate::controllers::etcdcluster::plan::{Closed, Preparation, Refusal};
 use crate::controllers::etcdcluster::resources::names;
 
@@ -15,13 +17,15 @@ pub fn listed<Name: AsRef<str>>(names: &[Name]) -> String {
     }
 }
 
-/// Why a pod does not come up; none where it is on its way, or nothing is known.
-pub const fn hindrance(phase: PodPhase) -> Option<&'static str> {
+/// Why a pod does not come up; none where it is on its way, or nothing is known. `named` is what the pod was told to do
+/// by its uid.
+pub const fn hindrance(phase: PodPhase, named: Option<Purpose>) -> Option<&'static str> {
     match phase {
         PodPhase::Pending(Some(cause)) | PodPhase::Failing(cause) | PodPhase::Terminal(cause) => {
             Some(self::cause(cause))
         }
         PodPhase::Pending(None) => Some("its pod does not run yet"),
+        PodPhase::Waiting if matches!(named, Some(Purpose::Force)) => Some("its data are being copied"),
         PodPhase::Waiting => Some("its pod waits to be told what it is"),
         PodPhase::Starting => Some("etcd starts"),
         PodPhase::Up => None,
@@ -64,6 +68,28 @@ pub fn closed(cluster: &str, closed: Closed) -> String {
              PersistentVolumes a person has to do that, and delete the claim",
             member(ordinal)
         ),
+    }
+}
+
+/// How far a recovery has come; `left` are the pods that have to end first.
+pub fn recovery(cluster: &str, recovery: &Recovery, left: Option<&str>) -> String {
+    let survivor =
+        recovery.survivor.map_or_else(|| "a member".to_owned(), |ordinal| names::member(cluster, ordinal));
+    let step = match recovery.phase {
+        RecoveryPhase::Fencing => "the other members are being stopped, their volumes kept",
+        RecoveryPhase::Forcing => "they are copied first, and it makes a cluster of its own",
+        RecoveryPhase::Clearing => "it is being started once more, as a member like any other",
+        RecoveryPhase::Done => "it serves",
+        RecoveryPhase::Cancelled => "the quorum came back by itself, or the request was taken back",
+        RecoveryPhase::Unreadable => {
+            return "a recovery was begun by another release of gatehouse, which has to end it".to_owned();
+        }
+    };
+    let said =
+        format!("the data of {survivor} are kept, up to entry {} of the log; {step}", recovery.raft_index);
+    match left.filter(|_| recovery.phase.is_active()) {
+        Some(left) => format!("{said}; that waits for the end of {left}"),
+        None => said,
     }
 }
 

@@ -1,5 +1,7 @@
 //! A lost quorum, and how it is brought back: whole stories.
 
+use std::collections::BTreeMap;
+
 use super::rules::{V3_6, planned};
 use super::sequences::{is_settled, says};
 use super::world::World;
@@ -7,16 +9,17 @@ use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Age, Cause, Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, RecoveryRequest, Version,
+    Age, Cause, ConfigEntry, Fact, Operation, OperationKind, Ordinal, Phase, PodPhase, Purpose,
+    RecoveryPhase, RecoveryRequest, Target, Version,
 };
-use crate::controllers::etcdcluster::plan::Closed;
+use crate::controllers::etcdcluster::plan::{Closed, Plan};
 
-fn request(token: &str, survivor: Option<u32>) -> RecoveryRequest {
+pub fn request(token: &str, survivor: Option<u32>) -> RecoveryRequest {
     RecoveryRequest { token: token.to_owned(), survivor: survivor.map(Ordinal) }
 }
 
 /// A cluster of three of which two members do not come up. What they have on their volumes is there.
-fn with_two_down() -> World {
+pub fn with_two_down() -> World {
     let mut world = World::settled(3, V3_6);
     for ordinal in [1, 2] {
         break_down(&mut world, ordinal);
@@ -28,12 +31,12 @@ fn break_down(world: &mut World, ordinal: u32) {
     world.pods.get_mut(&Ordinal(ordinal)).unwrap().pod.phase = PodPhase::Failing(Cause::Other);
 }
 
-fn phase(world: &World) -> Option<RecoveryPhase> {
+pub fn phase(world: &World) -> Option<RecoveryPhase> {
     world.record.recovery.as_ref().map(|recovery| recovery.phase)
 }
 
 /// Passes until the recovery is in that phase.
-fn run_to(world: &mut World, wanted: RecoveryPhase) {
+pub fn run_to(world: &mut World, wanted: RecoveryPhase) {
     for _ in 0..50 {
         if phase(world) == Some(wanted) {
             return;
@@ -44,7 +47,7 @@ fn run_to(world: &mut World, wanted: RecoveryPhase) {
 }
 
 /// Volumes that were kept beyond their claims, and those whose claims went for that.
-fn retained_and_deleted(world: &World, since: usize) -> (Vec<u32>, Vec<u32>) {
+pub fn retained_and_deleted(world: &World, since: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut retained, mut deleted) = (Vec::new(), Vec::new());
     for effect in &world.log[since..] {
         match effect {
@@ -57,6 +60,23 @@ fn retained_and_deleted(world: &World, since: usize) -> (Vec<u32>, Vec<u32>) {
         }
     }
     (retained, deleted)
+}
+
+/// The entries that were written since.
+pub fn written(world: &World, since: usize) -> Vec<(Ordinal, ConfigEntry)> {
+    let entries = world.log[since..].iter().flat_map(|effect| match effect {
+        Effect::WriteConfig { entries, .. } => entries.clone(),
+        _ => BTreeMap::new(),
+    });
+    entries.collect()
+}
+
+pub fn entry(world: &World, ordinal: u32) -> ConfigEntry {
+    world.config.as_ref().unwrap().entries[&Ordinal(ordinal)].clone()
+}
+
+pub fn deletes_pod(plan: &Plan, wanted: u32) -> bool {
+    matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal, .. }] if ordinal.0 == wanted)
 }
 
 #[test]
@@ -92,12 +112,9 @@ fn a_request_brings_a_lost_quorum_back_from_the_survivor_once() {
     assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
     let recovery = world.record.recovery.clone().unwrap();
     assert_eq!((recovery.survivor, recovery.phase), (Some(Ordinal(1)), RecoveryPhase::Done));
-    let forced = world.log.iter().flat_map(|effect| match effect {
-        Effect::WriteConfig { entries, .. } => entries.values().cloned().collect(),
-        _ => Vec::new(),
-    });
-    let forced = forced.filter(|entry| entry.purpose == Purpose::Force && entry.pod.is_some());
-    assert_eq!(forced.count(), 1);
+    let mut forced = written(&world, 0);
+    forced.retain(|(_, entry)| entry.purpose == Purpose::Force && entry.pod.is_some());
+    assert_eq!(forced.len(), 1);
     world.wipe(0);
     world.wipe(2);
     let before = world.log.len();
@@ -118,6 +135,15 @@ fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_
         let plan = world.run();
         assert!(is_settled(&plan), "after {rounds}: {plan:#?}");
         assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
+        let is_clearing = |effect: &Effect| match effect {
+            Effect::WriteRecord { record, .. } => {
+                record.recovery.as_ref().is_some_and(|one| one.phase == RecoveryPhase::Clearing)
+            }
+            _ => false,
+        };
+        let cleared = world.log.iter().position(is_clearing).unwrap();
+        let late = written(&world, cleared).iter().any(|(_, entry)| entry.purpose == Purpose::Force);
+        assert!(!late, "after {rounds}: told to make a cluster of the data once one was made");
     }
 }
 
@@ -129,6 +155,13 @@ fn a_request_while_there_is_a_quorum_is_consumed_and_does_nothing() {
     assert!(is_settled(&world.run()));
     assert_eq!(world.record.recovery.as_ref().unwrap().phase, RecoveryPhase::Cancelled);
     assert!(world.log[before..].iter().all(|effect| matches!(effect, Effect::WriteRecord { .. })));
+    let (kind, target, phase) = (OperationKind::ScaleOut, Target::Member(Ordinal(3)), Phase::Joining);
+    let mut seen = world.observe();
+    seen.record.operation = Some(Operation { kind, target, phase });
+    world.desired.recovery = Some(request("once more", None));
+    let plan = planned(&world.desired, &seen);
+    assert_eq!(plan.record.operation, seen.record.operation, "what is under way goes on: {plan:#?}");
+    assert_eq!(plan.record.recovery.unwrap().token, "once more");
 }
 
 #[test]
@@ -222,8 +255,7 @@ fn a_member_that_comes_back_too_late_is_stopped_before_the_survivor_is_forced() 
         run_to(&mut world, wanted);
         break_down(&mut world, 1);
         let plan = planned(&world.desired, &world.observe());
-        let stops = matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal: Ordinal(1), .. }]);
-        assert!(stops, "{wanted:?}: {:#?}", plan.effects);
+        assert!(deletes_pod(&plan, 1), "{wanted:?}: {:#?}", plan.effects);
         assert!(is_settled(&world.run()));
     }
 }
@@ -263,7 +295,7 @@ fn a_survivor_that_was_told_late_what_it_is_to_be_is_made_anew_again() {
     world.pods.get_mut(&Ordinal(0)).unwrap().pod.phase = PodPhase::Up;
     let mut seen = world.observe();
     let plan = planned(&world.desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal: Ordinal(0), .. }]), "{plan:#?}");
+    assert!(deletes_pod(&plan, 0), "{plan:#?}");
     seen.health_age = Age::Fresh;
     assert_eq!(planned(&world.desired, &seen).effects, [], "it may still come to be alone");
     assert!(is_settled(&world.run()));

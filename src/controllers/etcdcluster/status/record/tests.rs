@@ -92,6 +92,6 @@ fn a_cluster_stays_recorded_and_a_request_consumed_whatever_a_newer_release_wrot
     assert!(read.cluster_id.is_some());
     assert_eq!(read.operation, None);
     let recovery = read.recovery.clone().unwrap();
-    assert_eq!((recovery.token.as_str(), recovery.phase.is_active()), ("auto", false));
+    assert_eq!((recovery.token.as_str(), recovery.phase.is_active()), ("auto", true));
     assert_eq!(remember(&plain(), &newer, &read, second(1)), newer);
 }

@@ -17,7 +17,8 @@ impl World {
                 assert_eq!(found.as_ref(), self.set.as_ref().map(|set| &set.handle));
                 let handle = self.handle();
                 let (replicas, template) = (*replicas, *template);
-                self.set = Some(StatefulSet { handle, owner: Owner::Ours, replicas, template });
+                let (owner, has_our_guard) = (Owner::Ours, true);
+                self.set = Some(StatefulSet { handle, owner, replicas, template, has_our_guard });
             }
             Effect::WriteConfig { found, entries, .. } => self.write_config(found.as_ref(), entries),
             Effect::WithdrawConfig { found, ordinal } => {
