@@ -8,6 +8,7 @@ use testbed::{ControlPlane, Options};
 
 use crate::audit::Line;
 use crate::kubectl::{Call, eventually};
+use crate::objects::Objects;
 use crate::process;
 use crate::release::{NAMESPACE, Way};
 use crate::{root, tools};
@@ -21,6 +22,7 @@ const IMAGES: [&str; 5] = ["busybox", "etcd-3.5.9", "etcd-3.5.33", "etcd-3.6.16"
 /// A cluster with a node.
 pub struct Bed {
     pub cluster: ControlPlane,
+    objects: Objects,
     deployed: Mutex<Option<Way>>,
     /// Held by whoever deploys: tests that run side by side may all have to.
     deploying: Mutex<()>,
@@ -33,6 +35,7 @@ pub struct Bed {
 impl Bed {
     pub fn new(cluster: ControlPlane) -> Self {
         Self {
+            objects: Objects::new(cluster.kubeconfig()),
             cluster,
             deployed: Mutex::default(),
             deploying: Mutex::default(),
@@ -50,19 +53,13 @@ impl Bed {
 
     /// An object, where it is there.
     pub fn get(&self, object: &str, namespace: &str) -> Result<Value, String> {
-        let text = self.kubectl(&["get", object, "--namespace", namespace, "-o", "json"]).run()?;
-        serde_json::from_str(&text).map_err(|error| error.to_string())
+        self.objects.get(object, namespace)
     }
 
     /// All objects of these resources and namespace.
     #[track_caller]
     pub fn list(&self, resources: &str, namespace: &str) -> Vec<Value> {
-        let text = self.kubectl(&["get", resources, "--namespace", namespace, "-o", "json"]).ok();
-        let mut list: Value = serde_json::from_str(&text).expect("JSON");
-        match list["items"].take() {
-            Value::Array(items) => items,
-            other => panic!("no list: {other}"),
-        }
+        self.objects.list(resources, namespace, "").unwrap_or_else(|why| panic!("{why}"))
     }
 
     /// Ends all replicas, and returns when they are gone. They are not given the time that a drain takes: an API server
@@ -269,6 +266,13 @@ impl Namespace<'_> {
     pub fn get(&self, object: &str) -> Result<Value, String> {
         self.bed.get(object, &self.name)
     }
+
+    /// The objects of a kind that have these labels.
+    #[track_caller]
+    pub fn list(&self, resources: &str, labels: &str) -> Vec<Value> {
+        self.bed.objects.list(resources, &self.name, labels).unwrap_or_else(|why| panic!("{why}"))
+    }
+
     /// The processes of etcd in a Pod.
     pub fn members(&self, pod: &str) -> Vec<u32> {
         self.bed.processes(&self.name, pod, &["etcd"])

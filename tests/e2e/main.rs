@@ -22,6 +22,7 @@ mod cluster;
 mod etcd;
 mod kubectl;
 mod life;
+mod objects;
 mod process;
 mod release;
 mod rights;

@@ -10,6 +10,7 @@ use crate::Test;
 use crate::cluster::{BUSYBOX, Bed, Namespace};
 use crate::kubectl::eventually;
 use crate::life::shop;
+use crate::objects::condition;
 use crate::release::Way;
 
 pub const TESTS: &[Test] = &[
@@ -23,10 +24,9 @@ const PAUSE: &str = "registry.k8s.io/pause:3.10.1";
 
 /// The Pods of a TDSet that are ready.
 fn ready(namespace: &Namespace<'_>, name: &str) -> usize {
-    let selector = format!("app.kubernetes.io/instance={name}");
-    let format = r#"jsonpath={range .items[*]}{.metadata.deletionTimestamp}{.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}"#;
-    let lines = namespace.kubectl(&["get", "pods", "--selector", &selector, "-o", format]).ok();
-    lines.lines().filter(|line| *line == "True").count()
+    let pods = namespace.list("pods", &format!("app.kubernetes.io/instance={name}"));
+    let living = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
+    living.filter(|pod| condition(pod, "Ready")["status"] == "True").count()
 }
 
 #[track_caller]
@@ -60,10 +60,11 @@ fn pods_come_and_go_with_the_window(bed: &Bed, way: Way) {
             said().and_then(|said| if said == count { Ok(()) } else { Err(format!("it says {said}")) })
         });
     }
-    let events = ["get", "events", "--field-selector=reason=Scaled", "-o", "name"];
-    eventually(|| match namespace.kubectl(&events).ok().lines().count() {
-        2 => Ok(()),
-        count => Err(format!("{count} events tell of two transitions")),
+    eventually(|| {
+        match namespace.list("events", "").iter().filter(|event| event["reason"] == "Scaled").count() {
+            2 => Ok(()),
+            count => Err(format!("{count} events tell of two transitions")),
+        }
     });
 }
 
@@ -78,16 +79,11 @@ fn a_changed_image_rolls_out(bed: &Bed, way: Way) {
     namespace.apply(&answering);
     namespace.kubectl(&["rollout", "status", "deployment/shop", "--timeout=2m"]).ok();
     until_ready(&namespace, "shop", 1);
-    let image = [
-        "get",
-        "pods",
-        "--field-selector=status.phase=Running",
-        "-o",
-        "jsonpath={.items[*].spec.containers[*].image}",
-    ];
-    eventually(|| match namespace.kubectl(&image).ok() {
-        found if found == BUSYBOX => Ok(()),
-        found => Err(format!("Pods run {found}")),
+    eventually(|| {
+        let mut pods = namespace.list("pods", "");
+        pods.retain(|pod| pod["status"]["phase"] == "Running");
+        let found: Vec<_> = pods.iter().map(|pod| &pod["spec"]["containers"][0]["image"]).collect();
+        if found == [BUSYBOX] { Ok(()) } else { Err(format!("Pods run {found:?}")) }
     });
     let words =
         ["exec", "deployment/shop", "--", "/bin/busybox", "wget", "-q", "-O-", "http://shop/hostname"];

@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
-use kube::{Api, Client, Config};
+use kube::{Api, Client};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
+
+use crate::objects;
 
 /// Users at a time.
 const USERS: usize = 4;
@@ -82,8 +83,6 @@ pub struct Traffic {
 impl Traffic {
     /// Starts it, in a namespace that exists.
     pub fn start(kubeconfig: &Path, namespace: &str) -> Self {
-        // The second client of a process finds it installed.
-        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         let runtime = Runtime::new().expect("a runtime");
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let users = (0..USERS).map(|number| {
@@ -124,9 +123,7 @@ impl Traffic {
 
 /// The administrator, who does not try again what failed.
 async fn client(kubeconfig: &Path) -> Client {
-    let read = Kubeconfig::read_from(kubeconfig).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    let mut config = config.expect("a sound kubeconfig");
+    let mut config = objects::config(kubeconfig).await;
     config.default_retry = false;
     Client::try_from(config).expect("a client")
 }

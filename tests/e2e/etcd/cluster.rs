@@ -13,6 +13,7 @@ use tokio::runtime::Runtime;
 
 use super::history::writer::{Report, Writer};
 use crate::cluster::Namespace;
+pub use crate::objects::condition;
 
 /// How long a cluster may take to be as it is asked for.
 const PATIENCE: Duration = Duration::from_mins(4);
@@ -92,10 +93,7 @@ impl<'a> Etcd<'a> {
 
     /// The Pods that are not told to end, by name.
     pub fn pods(&self) -> Vec<Value> {
-        let selector = format!("app.kubernetes.io/instance={NAME}");
-        let text = self.namespace.kubectl(&["get", "pods", "--selector", &selector, "-o", "json"]).ok();
-        let list: Value = serde_json::from_str(&text).expect("JSON");
-        let pods = list["items"].as_array().cloned().unwrap_or_default();
+        let pods = self.namespace.list("pods", &format!("app.kubernetes.io/instance={NAME}"));
         pods.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect()
     }
 
@@ -268,12 +266,6 @@ impl<'a> Etcd<'a> {
         let found = self.runtime.block_on(self.voters()[0].range(range)).expect("it is read");
         found.key_values.first().map(|found| String::from_utf8_lossy(&found.value).into_owned())
     }
-}
-
-/// A condition of an object.
-pub fn condition(object: &Value, about: &str) -> Value {
-    let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    conditions.into_iter().find(|condition| condition["type"] == about).unwrap_or_default()
 }
 
 /// The version of an object.
