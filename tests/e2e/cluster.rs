@@ -62,11 +62,24 @@ impl Bed {
         self.objects.list(resources, namespace, "").unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// Ends all replicas, and returns when they are gone. They are not given the time that a drain takes: an API server
-    /// keeps idle connections for 90 seconds.
+    /// Ends all replicas, and returns when they are gone.
     pub fn stop(&self) {
         self.kubectl(&["scale", "deployment/gatehouse", "--replicas=0", "-n", NAMESPACE]).ok();
-        self.kubectl(&["delete", "pods", "--all", "--grace-period=1", "-n", NAMESPACE]).ok();
+        self.until_ended();
+    }
+
+    /// Waits until all replicas have been told to end, and are gone. They are killed: a drain takes as long as an API
+    /// server keeps idle connections, 90 seconds, and a kubelet that waits for one hears of no shorter grace period.
+    #[track_caller]
+    pub fn until_ended(&self) {
+        eventually(|| match self.pods() {
+            none if none.is_empty() => Ok(()),
+            left => Err(format!("{left:?} have not been told to end")),
+        });
+        for pod in self.list("pods", NAMESPACE) {
+            let uid = pod["metadata"]["uid"].as_str().expect("a uid");
+            process::of_pod(uid, &["gatehouse", "serve"]).into_iter().for_each(process::kill);
+        }
         self.until_gone("pods", NAMESPACE);
     }
 
@@ -242,10 +255,19 @@ pub struct Leader {
     pub pod: String,
 }
 
-/// A namespace of one test's own.
+/// A namespace of one test's own. It goes with the test, unless there is a failure to look into.
 pub struct Namespace<'a> {
     bed: &'a Bed,
     pub name: String,
+}
+
+impl Drop for Namespace<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let words = ["delete", "namespace", &self.name, "--ignore-not-found", "--wait=false"];
+            let _told = self.bed.kubectl(&words).run();
+        }
+    }
 }
 
 impl Namespace<'_> {

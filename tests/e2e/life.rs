@@ -330,7 +330,11 @@ fn objects_outlive_an_uninstallation(bed: &Bed, way: Way) {
 
     let begun = Instant::now();
     bed.remove();
-    bed.say(format!("{}: uninstalled, namespace and all, after {:.1?}", way.name(), begun.elapsed()));
+    bed.say(format!(
+        "{}: uninstalled, namespace and all, without the drain, after {:.1?}",
+        way.name(),
+        begun.elapsed()
+    ));
     for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
         eventually(|| {
             let is_left = bed.list(kind, "").iter().any(|hooks| hooks["metadata"]["name"] == "gatehouse");

@@ -44,16 +44,21 @@ impl Way {
         }
     }
 
-    /// Takes it away, its namespace too, and returns when all of it is gone.
+    /// Takes it away, its namespace too, and returns when all of it is gone. What is told to end while it works does not
+    /// get the time for its drain.
     pub fn remove(self, bed: &Bed) {
         match self {
             Self::Chart => {
                 helm(bed, &["uninstall", "gatehouse", "--wait", "--timeout=3m"]);
+                bed.until_ended();
                 bed.kubectl(&["delete", "namespace", NAMESPACE, "--timeout=3m"]).ok();
             }
             Self::Kustomize => {
                 let base = root().join("deploy/base");
-                bed.kubectl(&["delete", "--kustomize", &base.to_string_lossy(), "--timeout=3m"]).ok();
+                bed.kubectl(&["delete", "--kustomize", &base.to_string_lossy(), "--wait=false"]).ok();
+                bed.until_ended();
+                let namespace = format!("namespace/{NAMESPACE}");
+                bed.kubectl(&["wait", "--for=delete", &namespace, "--timeout=3m"]).ok();
             }
         }
     }
