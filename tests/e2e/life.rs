@@ -97,10 +97,13 @@ fn every_example_is_applied_and_worked(bed: &Bed, way: Way) {
     bed.kubectl(&["apply"]).input(converted.clone()).ok();
     for (namespace, name) in [("default", "shop"), ("default", "hello-world"), ("temp", "tdset-hello-world")]
     {
-        let deployment = eventually(|| bed.get(&format!("deployment/{name}"), namespace));
-        let tdset = bed.get(&format!("tdset/{name}"), namespace).expect("it is there");
-        let scheduled = &tdset["status"]["scheduledReplicas"];
-        assert_eq!(&deployment["spec"]["replicas"], scheduled, "{namespace}/{name}");
+        eventually(|| {
+            let deployment = bed.get(&format!("deployment/{name}"), namespace)?;
+            let tdset = bed.get(&format!("tdset/{name}"), namespace)?;
+            let (has, scheduled) = (&deployment["spec"]["replicas"], &tdset["status"]["scheduledReplicas"]);
+            let told = || format!("{namespace}/{name} has {has} replicas, and says {scheduled}");
+            if has == scheduled { Ok(()) } else { Err(told()) }
+        });
     }
     a_service_that_is_not_wanted_any_more_goes(&namespace);
 
