@@ -25,6 +25,9 @@ pub enum Refusal {
     /// None of those that are trusted has signed it.
     #[error("it does not lead up to a trusted authority")]
     Issuer,
+    /// It is marked as one that signs others. OpenSSL marks those so that sign themselves, unless it is told otherwise.
+    #[error("it is that of an authority (CA:TRUE)")]
+    Authority,
     /// It is not for that.
     #[error("it may not be shown by a {0}")]
     Usage(&'static str),
@@ -66,6 +69,9 @@ pub fn judge(
     }
     let store = Arc::new(store);
     let Some((leaf, between)) = chain.split_first() else { return Err(Refusal::Issuer) };
+    if leaf.is_authority() {
+        return Err(Refusal::Authority);
+    }
     let between: Vec<_> = between.iter().map(|one| one.der().clone()).collect();
     let shown = Shown { leaf, between: &between, now: unix(now) };
     usages.iter().try_for_each(|usage| match usage {

@@ -63,6 +63,8 @@ pub struct Recall {
     pub audit: Course,
     /// What is counted for the metrics page.
     pub tally: Tally,
+    /// Why the cluster was told to be degraded, while it is.
+    pub degraded: Option<&'static str>,
     /// The alarms that have been told of; none: none have been looked at.
     pub alarms: Option<Vec<Alarm>>,
 }

@@ -20,8 +20,8 @@ use decision::Print;
 /// How long the voters of one cluster may take together.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The largest database, in bytes in use, that a member is asked to hash: one that is read from a slow disk takes less
-/// time than a readiness probe does to fail.
+/// The largest database, in bytes in use, that a member is asked to hash without need: one that is read from a slow disk
+/// takes less time than a readiness probe does to fail.
 const LARGEST: u64 = 2 << 30;
 
 /// A voter that is asked.
@@ -38,7 +38,9 @@ pub struct Voter<'a> {
 /// Compares the voters of the list that a pass saw.
 pub async fn look(sight: &Sight) -> Fact<Audit> {
     let Fact::Known(membership) = &sight.observation.membership else { return Fact::Unknown };
-    if sight.observation.answers().any(|(_, status)| status.db_size_in_use > LARGEST) {
+    // What was found to differ holds all changes up until it has been compared again, whatever that takes.
+    let differs = sight.observation.audit.is_known_and(|audit| *audit != Audit::Equal);
+    if !differs && sight.observation.answers().any(|(_, status)| status.db_size_in_use > LARGEST) {
         return Fact::Unknown;
     }
     let voters: Option<Vec<_>> = membership

@@ -77,17 +77,24 @@ pub struct Standing {
     pub trust: Option<Trust>,
     /// What people ought to know.
     pub words: Option<String>,
+    /// Whether somebody has to see to it.
+    pub is_problem: bool,
 }
 
 impl Standing {
     fn bad(problem: &Problem) -> Self {
-        Self { state: problem.certificates(), trust: None, words: Some(problem.to_string()) }
+        Self {
+            state: problem.certificates(),
+            trust: None,
+            words: Some(problem.to_string()),
+            is_problem: true,
+        }
     }
 
     /// Fit for use, although one may be about to expire.
     fn fit(trust: Option<Trust>, overdue: Option<&Problem>) -> Self {
         let state = overdue.map_or(Certificates::Valid, Problem::certificates);
-        Self { state, trust, words: overdue.map(ToString::to_string) }
+        Self { state, trust, words: overdue.map(ToString::to_string), is_problem: overdue.is_some() }
     }
 }
 
@@ -102,7 +109,7 @@ pub async fn ensure(client: &Client, cluster: &EtcdCluster, ends: &Ends, now: Ti
             Err(problem) => Standing::bad(&problem),
         },
         (TlsMode::Automatic, _, Some(leaves)) => Keeper { store, cluster, leaves, now }.keep().await,
-        _ => Standing { state: Certificates::Disabled, trust: None, words: None },
+        _ => Standing { state: Certificates::Disabled, trust: None, words: None, is_problem: false },
     }
 }
 
@@ -142,7 +149,10 @@ impl Keeper<'_> {
                 Ok(Settled::Done(standing)) => return standing,
                 Ok(Settled::Again) => {}
                 // What is there may well last until it can be renewed.
-                Err(problem) => return Standing { words: Some(problem.to_string()), ..self.judge(&found) },
+                Err(problem) => {
+                    let words = Some(problem.to_string());
+                    return Standing { words, is_problem: true, ..self.judge(&found) };
+                }
             }
         }
         Standing::bad(&Problem::Contended)
@@ -195,7 +205,8 @@ impl Keeper<'_> {
         bundle: &Bundle,
     ) -> Result<Settled, Problem> {
         let trust = Trust::of(bundle.certificates(), bundle.certificates());
-        let is_known = self.is_known(authority.certificate(), bundle, trust).await;
+        let stored: Vec<_> = found.leaves.iter().filter_map(|slot| slot.pair()?.leaf()).collect();
+        let is_known = self.is_known(&stored, authority.certificate(), bundle, trust).await;
         let by = Authorities { signs: authority.certificate(), bundle, is_known };
         let mut all_written = true;
         let mut leaves = Vec::new();
@@ -210,20 +221,28 @@ impl Keeper<'_> {
             return Ok(Settled::Again);
         }
         let words = decision::overlap(self.now, &leaves, by).map(str::to_owned);
-        Ok(Settled::Done(Standing { state: Certificates::Valid, trust, words }))
+        Ok(Settled::Done(Standing { state: Certificates::Valid, trust, words, is_problem: false }))
     }
 
-    /// Whether the authority may sign: it is the only one that was ever trusted, or all who have to trust it do. Every
-    /// member does whose pod was made from a template with the bundle that it is in; so does one that has no pod, for it
-    /// will be made by and by.
-    async fn is_known(&self, authority: &Certificate, bundle: &Bundle, trust: Option<Trust>) -> bool {
-        if bundle.certificates().len() < 2 {
+    /// Whether the authority may sign: it is the only one that was ever trusted, it has signed all that there is, or all
+    /// who have to trust it do. Every member does whose pod was made from a template with the bundle that it is in; so
+    /// does one that has no pod, for it will be made by and by.
+    async fn is_known(
+        &self,
+        stored: &[Certificate],
+        authority: &Certificate,
+        bundle: &Bundle,
+        trust: Option<Trust>,
+    ) -> bool {
+        let has_signed =
+            stored.len() == self.leaves.len() && decision::has_signed(self.now, stored, authority);
+        if bundle.certificates().len() < 2 || has_signed {
             return true;
         }
         let revision = desired::revision(&self.cluster.spec, trust);
         decision::has_spread(self.now, authority)
             && match self.store.revisions().await {
-                Ok(revisions) => revisions.into_iter().all(|made_from| made_from == Some(revision)),
+                Ok(revisions) => revisions.into_iter().all(|made_from| made_from == revision),
                 Err(problem) => {
                     tracing::warn!(%problem, "an authority has to wait");
                     false
@@ -257,19 +276,21 @@ impl Keeper<'_> {
     /// How they are as they are.
     fn judge(&self, found: &Found) -> Standing {
         let mut overdue = None;
-        let mut trusted = Vec::new();
         for (wanted, slot) in self.leaves.iter().zip(&found.leaves) {
             match self.fault(wanted, slot) {
                 Some(problem @ Problem::Overdue(_)) => overdue = overdue.or(Some(problem)),
                 Some(problem) => return Standing::bad(&problem),
                 None => {}
             }
-            trusted.push(slot.pair().map(Pair::authorities).unwrap_or_default());
         }
-        let trust = match trusted.as_slice() {
-            [clients, peers, ..] => Trust::of(clients, peers),
-            _ => None,
-        };
+        let trust = decision::trust(&found.leaves.iter().filter_map(Slot::pair).collect::<Vec<_>>());
+        if trust.is_none() {
+            let [server, peer, _] = self.leaves.each_ref().map(|leaf| self.store.place(&leaf.secret));
+            return Standing::bad(&Problem::Unusable(
+                peer,
+                format!("has another ca.crt than secret {server}"),
+            ));
+        }
         Standing::fit(trust, overdue.as_ref())
     }
 

@@ -46,6 +46,7 @@ use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Resource, ResourceExt as _};
+use tokio::sync::Mutex;
 use tracing::warn;
 
 use super::board::Board;
@@ -62,7 +63,7 @@ use apply::{Applied, Hands};
 use certificates::Ends;
 use effect::Effect;
 pub use numbers::Line;
-use observation::Desired;
+use observation::AlarmKind;
 use observe::Sight;
 use plan::{Plan, Wake};
 use resources::names;
@@ -102,6 +103,8 @@ pub struct Operator {
     memory: Memory<Recall>,
     guard_image: String,
     board: Arc<Board<Line>>,
+    /// Held while the members of a cluster compare their data.
+    comparing: Mutex<()>,
 }
 
 impl Controlled for Operator {
@@ -123,6 +126,7 @@ impl Controlled for Operator {
             memory: Memory::default(),
             guard_image: settings.guard_image.clone(),
             board: numbers.etcdclusters.add(),
+            comparing: Mutex::new(()),
         };
         (operator, stream::select_all(triggers).boxed())
     }
@@ -149,12 +153,14 @@ impl Controlled for Operator {
         let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
         let mut sight = observe::look(self, cluster, &desired, standing.state, now).await; // effect
         let previous = cluster.status.clone().unwrap_or_default();
+        let says_different =
+            status::says_corrupt(&previous) && !sight.observation.has_alarm(AlarmKind::Corrupt);
         let look = |recall: &mut Recall| {
-            recall.audit.take_up(status::says_corrupt(&previous), now);
+            recall.audit.begin(says_different, uid(cluster), now);
             recall.look(&mut sight.observation, clock::instant());
         };
         self.memory.update(uid(cluster), look);
-        let plan = self.plan(cluster, &desired, &mut sight, now).await; // pure but for the audit
+        let plan = plan::plan(&desired, &sight.observation); // pure
         let said = status::Said { previous: &previous, certificates: standing.words.as_deref(), now };
         let status = status::of(cluster, said, &sight.observation, &plan); // pure
         let hands = Hands {
@@ -176,7 +182,8 @@ impl Controlled for Operator {
         if records && applied == Applied::Done {
             self.tell_news(hands, &previous).await; // effect
         }
-        Ok(self.outcome(hands, &plan, applied).await)
+        let is_news = plan.is_at_rest() && !desired.is_paused && self.compare(cluster, &sight, now).await; // effect
+        Ok(self.outcome(hands, &plan, applied, is_news).await)
     }
 
     fn seen(&self, object: &Watched<EtcdCluster>) {
@@ -195,30 +202,22 @@ impl Controlled for Operator {
 }
 
 impl Operator {
-    /// What to do. At rest the members' data are compared before that, where it is time.
-    async fn plan(
-        &self,
-        cluster: &EtcdCluster,
-        desired: &Desired,
-        sight: &mut Sight,
-        now: Timestamp,
-    ) -> Plan {
-        let plan = plan::plan(desired, &sight.observation); // pure
-        let is_due = || self.memory.update(uid(cluster), |recall| recall.audit.is_due(now));
-        if !plan.is_at_rest() || !is_due() {
-            return plan;
-        }
-        let found = audit::look(sight).await; // effect
-        sight.observation.audit = self.memory.update(uid(cluster), |recall| {
-            recall.audit.heard(found, now);
+    /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what follows
+    /// from it is for the next pass, which looks at all else anew.
+    async fn compare(&self, cluster: &EtcdCluster, sight: &Sight, now: Timestamp) -> bool {
+        let is_due = self.memory.update(uid(cluster), |recall| recall.audit.is_due(now));
+        let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
+        let told = audit::look(sight).await; // effect
+        let found = self.memory.update(uid(cluster), |recall| {
+            recall.audit.heard(told, now);
             recall.audit.recall(None)
         });
-        plan::plan(desired, &sight.observation) // pure
+        found.known().is_some() && found != sight.observation.audit
     }
 
     /// When to look again. What cannot be done is told once.
-    async fn outcome(&self, hands: Hands<'_>, plan: &Plan, applied: Applied) -> Outcome {
-        let is_done = applied == Applied::Done && !plan.effects.is_empty();
+    async fn outcome(&self, hands: Hands<'_>, plan: &Plan, applied: Applied, is_news: bool) -> Outcome {
+        let is_done = is_news || applied == Applied::Done && !plan.effects.is_empty();
         let unsupported = match applied {
             Applied::Unsupported(why) => Some(why),
             Applied::Done | Applied::Refused(_) => None,

@@ -132,8 +132,10 @@ pub fn of(facts: &Facts) -> Line {
     let mut plain = |name, value: Option<i64>| rows.extend(value.map(|value| (name, Sample::plain(value))));
     let is_expected = seen.record.cluster_id.is_some() && desired.replicas > 0;
     plain(READY, count(plan.summary.ready_replicas));
-    plain(HAS_QUORUM, is_expected.then(|| seen.membership.known().is_some().into()));
-    plain(HAS_LEADER, is_expected.then(|| plan.summary.leader.is_some().into()));
+    // Without the list of pods nobody was asked.
+    let is_asked = is_expected && !seen.pods.is_unknown();
+    plain(HAS_QUORUM, is_asked.then(|| seen.membership.known().is_some().into()));
+    plain(HAS_LEADER, is_asked.then(|| plan.summary.leader.is_some().into()));
     plain(LEADER_CHANGES, Some(tally.leader_changes));
     plain(LAST_READ, tally.last_read.map(Timestamp::as_second));
     plain(DATA_EQUAL, seen.audit.known().map(|audit| (*audit == Audit::Equal).into()));

@@ -201,6 +201,12 @@ impl Observation {
         self.statuses.get(&ordinal).map_or(Fact::Absent, Fact::as_ref)
     }
 
+    /// Whether an alarm of that kind is known to be armed.
+    #[must_use]
+    pub fn has_alarm(&self, kind: AlarmKind) -> bool {
+        self.alarms.known().into_iter().flatten().any(|alarm| alarm.kind == kind)
+    }
+
     /// The members that answered, by ordinal.
     pub fn answers(&self) -> impl Iterator<Item = (Ordinal, &MemberStatus)> {
         self.statuses.iter().filter_map(|(ordinal, status)| Some((*ordinal, status.known()?)))

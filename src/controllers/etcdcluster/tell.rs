@@ -7,7 +7,6 @@ use kube::ResourceExt as _;
 
 use super::apply::Hands;
 use super::certificates::Standing;
-use super::observation::Certificates;
 use super::plan::Plan;
 use super::{Operator, numbers, status, uid};
 use crate::api::etcdcluster::v1::EtcdClusterStatus;
@@ -16,7 +15,7 @@ use crate::controllers::step::Note;
 impl Operator {
     /// Tells once what there is to say of the certificates.
     pub async fn tell_of_certificates(&self, hands: Hands<'_>, standing: &Standing) {
-        let warning = standing.state != Certificates::Valid;
+        let warning = standing.is_problem;
         let words = standing.words.clone();
         let is_news = self.memory.update(uid(hands.cluster), |recall| {
             std::mem::replace(&mut recall.certificates, words.clone()) != words
@@ -30,10 +29,12 @@ impl Operator {
     /// Tells what the status says that `previous`, which it follows, did not.
     pub async fn tell_news(&self, hands: Hands<'_>, previous: &EtcdClusterStatus) {
         let (name, seen) = (hands.cluster.name_any(), &hands.sight.observation);
-        let alarms = self
-            .memory
-            .update(uid(hands.cluster), |recall| status::alarms(&name, previous, seen, &mut recall.alarms));
-        for note in alarms.into_iter().chain(status::news(previous, hands.status)) {
+        let notes = self.memory.update(uid(hands.cluster), |recall| {
+            let mut notes = status::alarms(&name, previous, seen, &mut recall.alarms);
+            notes.extend(status::news(previous, hands.status, &mut recall.degraded));
+            notes
+        });
+        for note in notes {
             hands.tell(note).await;
         }
     }

@@ -44,7 +44,7 @@ impl Operator {
         if condition::set(&mut conditions, status::unreadable(&faults), found.metadata.generation, now) {
             let regarding = object.object_ref(&());
             let after = EtcdClusterStatus { conditions: Some(conditions.clone()), ..Default::default() };
-            let news = status::news(&before, &after);
+            let news = status::news(&before, &after, &mut None);
             let object = json!({
                 "metadata": {"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version},
                 "status": {"conditions": conditions},

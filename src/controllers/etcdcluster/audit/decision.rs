@@ -1,6 +1,7 @@
 //! When the voters' data are compared, and what that tells. Pure.
 //!
 //! ```text
+//! begun ──── within an hour ──▶
 //! equal ────────────────────────────── an hour ──▶ again
 //! different ─ the next pass ─▶ different, the same ones ─▶ said ─ ten minutes ─▶ again
 //! nothing told ──────── ten minutes ──▶ again
@@ -57,6 +58,8 @@ pub fn verdict(revision: u64, prints: &[Print]) -> Fact<Audit> {
 /// What is remembered from one comparison to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Course {
+    /// Whether the status has been taken up.
+    has_begun: bool,
     /// [`super::super::observation::Membership::fingerprint`] of the list that all of it is about.
     list: Option<u64>,
     /// What was found, and when.
@@ -71,23 +74,33 @@ impl Course {
     /// What is known of the members of a list. Of others it is nothing.
     pub fn recall(&mut self, list: Option<u64>) -> Fact<Audit> {
         if list.is_some() && self.list.is_some() && self.list != list {
-            *self = Self::default();
+            *self = Self { has_begun: self.has_begun, ..Self::default() };
         }
         self.list = list.or(self.list);
         self.found.as_ref().map_or(Fact::Unknown, |(audit, _)| Fact::Known(audit.clone()))
     }
 
-    /// Takes up what the status says of data that differ, where this process knows nothing yet.
-    pub fn take_up(&mut self, is_said: bool, now: Timestamp) {
-        if is_said && *self == Self::default() {
+    /// Begins, once in a process: with what the status says of data that differ, or with a wait that is another one for
+    /// each cluster, so that a process that takes many over does not have all of them read their data at once.
+    pub fn begin(&mut self, says_different: bool, uid: &str, now: Timestamp) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            return;
+        }
+        if says_different {
             self.found = Some((Audit::Different { revision: 0, minority: BTreeSet::new() }, now));
+        } else {
+            let number =
+                uid.bytes().fold(0_i64, |number, byte| (number * 31 + i64::from(byte)) % EQUAL.as_secs());
+            self.next = now.checked_add(SignedDuration::from_secs(number)).ok();
         }
     }
 
-    /// When data were last found equal or different.
+    /// When this process last found data equal or different.
     #[must_use]
     pub fn found_at(&self) -> Option<Timestamp> {
-        self.found.as_ref().map(|(_, at)| *at)
+        let found =
+            self.found.as_ref().filter(|(audit, _)| !matches!(audit, Audit::Different { revision: 0, .. }));
+        found.map(|(_, at)| *at)
     }
 
     /// Whether to compare now.

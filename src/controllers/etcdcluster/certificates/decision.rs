@@ -23,7 +23,7 @@ use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{self, Authority, Usage};
 use crate::certs::rotate::{self, SKEW};
 use crate::certs::verify;
-use crate::controllers::etcdcluster::resources::certificates::Leaf;
+use crate::controllers::etcdcluster::resources::certificates::{Leaf, Trust};
 
 /// For how long what was trusted before stays so after the last leaf has left it: what a kubelet takes to refresh a
 /// mounted Secret, and, generously, what clients take that have copies.
@@ -191,12 +191,27 @@ pub fn has_spread(now: Timestamp, authority: &Certificate) -> bool {
     now >= rotate::after(authority.validity().not_before, SKEW + PROPAGATION)
 }
 
+/// Whether an authority has signed all of these.
+#[must_use]
+pub fn has_signed(now: Timestamp, leaves: &[Certificate], authority: &Certificate) -> bool {
+    leaves.iter().all(|leaf| is_of(now, leaf, authority))
+}
+
+/// Whom members that start now trust, as the Secrets of their leaves have it, the server's and the peers' first; none
+/// where these do not agree: one has been written, and the other not yet.
+#[must_use]
+pub fn trust(leaves: &[&Pair]) -> Option<Trust> {
+    let [server, peer, ..] = leaves else { return None };
+    let (clients, peers) = (server.authorities(), peer.authorities());
+    Trust::of(&clients, &peers).filter(|trust| Trust::of(&clients, &clients) == Some(*trust))
+}
+
 /// What is to say while more than one authority is trusted.
 #[must_use]
 pub fn overlap(now: Timestamp, leaves: &[Certificate], by: Authorities<'_>) -> Option<&'static str> {
     if by.bundle.certificates().len() < 2 {
         None
-    } else if leaves.iter().all(|leaf| is_of(now, leaf, by.signs)) {
+    } else if has_signed(now, leaves, by.signs) {
         Some(
             "all certificates are of the new authority; the one before stays trusted for a day, and then each member \
              is restarted once more",

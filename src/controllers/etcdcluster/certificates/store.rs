@@ -100,8 +100,8 @@ impl<'a> Store<'a> {
         format!("secret {}", self.place(name))
     }
 
-    /// What each pod of the cluster was made from; none of one that does not say.
-    pub async fn revisions(&self) -> Result<Vec<Option<u64>>, Problem> {
+    /// What each pod of the cluster was made from. One that does not say is none of the cluster's.
+    pub async fn revisions(&self) -> Result<Vec<u64>, Problem> {
         let pods = (0..MEMBERS).map(|ordinal| names::member(&self.cluster.name_any(), Ordinal(ordinal)));
         let read = pods.map(|name| async move {
             let found = call(self.pods.get_opt(&name)).await;
@@ -112,7 +112,7 @@ impl<'a> Store<'a> {
         });
         let found: Vec<_> = join_all(read).await.into_iter().collect::<Result<_, _>>()?;
         let made_from = |pod: Pod| Some(template_of(&pod.metadata)?.revision);
-        Ok(found.into_iter().flatten().map(made_from).collect())
+        Ok(found.into_iter().flatten().filter_map(made_from).collect())
     }
 
     /// A pair that anybody may keep.

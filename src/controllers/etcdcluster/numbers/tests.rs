@@ -135,6 +135,20 @@ fn alarms_an_operation_and_data_that_differ_are_numbers_too() {
 }
 
 #[test]
+fn a_quorum_that_nobody_could_be_asked_about_has_no_number() {
+    let cluster = plain();
+    let mut seen = seen(&cluster);
+    seen.membership = Fact::Unknown;
+    let lines = |seen: &Observation| {
+        [HAS_QUORUM, HAS_LEADER].map(|metric| lines(&cluster, seen, &Tally::default(), Some(metric)).len())
+    };
+    assert_eq!(lines(&seen), [1, 1], "no majority answered");
+    seen.pods = Fact::Unknown;
+    seen.statuses.clear();
+    assert_eq!(lines(&seen), [0, 0]);
+}
+
+#[test]
 fn another_leader_is_counted_and_a_missing_one_is_not() {
     let cluster = plain();
     let mut tally = Tally::default();

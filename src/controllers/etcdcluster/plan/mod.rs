@@ -104,6 +104,7 @@ fn decide(view: &View) -> Decision {
         .or_else(|| finish::entries(view))
         .or_else(|| finish::leftovers(view))
         // What is broken.
+        .or_else(|| rest::uncertified(view))
         .or_else(|| alarms::corrupt(view))
         .or_else(|| replace::failed_voter(view))
         .or_else(|| learner::settle(view))

@@ -1,5 +1,6 @@
 //! Where work rests: what must not be touched, and what cannot be touched now. Pure.
 
+use super::alarms;
 use super::decision::{Decision, Wake};
 use super::view::View;
 use crate::controllers::etcdcluster::observation::{Fact, Found, Observation, Ordinal, Owner};
@@ -57,6 +58,13 @@ pub fn is_mismatched(seen: &Observation) -> bool {
 /// The gate would have refused the spec: restarts aside, members are left as they are.
 pub fn invalid(view: &View) -> Option<Decision> {
     (!view.desired.is_valid).then(|| Decision { wake: Wake::Later, ..Decision::wait(view) })
+}
+
+/// A member that starts now would not be taken by the others: none is added, and none is removed that another one would
+/// have to follow.
+pub fn uncertified(view: &View) -> Option<Decision> {
+    let is_usable = view.seen.certificates.is_usable();
+    (!is_usable).then(|| alarms::no_space(view).unwrap_or_else(|| Decision::wait(view)))
 }
 
 /// The members are not known: nothing that hinges on who they are can be decided.

@@ -179,10 +179,6 @@ fn progressing(view: &View, decision: &Decision) -> Finding {
 
 fn degraded(view: &View) -> Finding {
     let of = |reason| finding(condition::DEGRADED, State::True, reason);
-    let has = |kind: AlarmKind| {
-        let mut alarms = view.seen.alarms.known().into_iter().flatten();
-        alarms.any(|alarm| alarm.kind == kind)
-    };
     let differs = view.seen.audit.is_known_and(|audit| *audit != Audit::Equal);
     let learner = view.learners().first().map(|(ordinal, _)| *ordinal);
     let counted = members(view);
@@ -197,9 +193,9 @@ fn degraded(view: &View) -> Finding {
         of(reason::CLUSTER_ID_MISMATCH)
     } else if recovery::is_quorum_lost(view) {
         of(reason::QUORUM_LOST)
-    } else if has(AlarmKind::Corrupt) || differs {
+    } else if view.seen.has_alarm(AlarmKind::Corrupt) || differs {
         of(reason::CORRUPT)
-    } else if has(AlarmKind::NoSpace) {
+    } else if view.seen.has_alarm(AlarmKind::NoSpace) {
         of(reason::DATABASE_QUOTA_EXCEEDED)
     } else if upgrade::is_stalled(view) {
         Finding { ordinal, ..of(reason::UPGRADE_STALLED) }

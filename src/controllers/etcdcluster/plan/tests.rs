@@ -2,6 +2,7 @@
 
 mod alarms;
 mod crashes;
+mod downgrades;
 mod learners;
 mod memory;
 mod recoveries;

@@ -30,7 +30,9 @@ pub fn roll(view: &View) -> Option<Decision> {
 
 /// What has to come about before the first pod.
 fn prepare(view: &View, preparation: Preparation) -> Option<Decision> {
-    if preparation != Preparation::CancelDowngrade && !gate::is_open(view) {
+    // These take nobody down, and a pod that does not come up may wait for them.
+    let is_harmless = matches!(preparation, Preparation::CancelDowngrade | Preparation::Snapshots);
+    if !is_harmless && !gate::is_open(view) {
         return None;
     }
     let version = view.desired.template.version;

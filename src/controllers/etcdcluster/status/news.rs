@@ -1,6 +1,7 @@
 //! What is new in a status, as events: told when it begins, and not again while it lasts. Pure.
 //!
-//! Guarantees: what has been told stands in the status, so that whoever works next does not tell it again.
+//! Guarantees: what has been told stands in the status, so that whoever works next does not tell it again. What comes and
+//! goes with every start of a pod while it lasts is told once by each process.
 
 use std::collections::BTreeSet;
 
@@ -32,11 +33,20 @@ const TOLD: [(&str, State, &[&str]); 2] = [
 /// What a message says of volumes that stay as they are, and no other message does.
 pub const STAYS: &str = "lets no volume grow";
 
-/// What conditions of `status` say that those of `previous` did not.
-#[must_use]
-pub fn of(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<Note> {
+/// What conditions of `status` say that those of `previous` did not. `told`: why `Degraded` was told to be True last,
+/// until it is False.
+pub fn of(
+    previous: &EtcdClusterStatus,
+    status: &EtcdClusterStatus,
+    told: &mut Option<&'static str>,
+) -> Vec<Note> {
     let mut notes: Vec<_> = TOLD.into_iter().filter_map(|told| begun(previous, status, told)).collect();
-    notes.extend(over(previous, status));
+    // Between two starts the pod of an upgrade that is stalled is one that merely does not serve yet.
+    let again = told.filter(|told| *told == reason::UPGRADE_STALLED);
+    notes.retain(|note| again != Some(note.reason));
+    notes.extend(over(previous, status, told));
+    let [(_, _, reasons), _] = TOLD;
+    *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
     notes.extend(volumes(previous, status));
     notes
 }
@@ -65,12 +75,22 @@ fn begun(
 }
 
 /// Nothing needs attention any more, and something did that was told.
-fn over(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Option<Note> {
+fn over(
+    previous: &EtcdClusterStatus,
+    status: &EtcdClusterStatus,
+    told: &mut Option<&'static str>,
+) -> Option<Note> {
     let [(about, _, reasons), _] = TOLD;
-    let (_, why, text) = said(status, about).filter(|(_, why, _)| *why == reason::HEALTHY)?;
-    let (_, before, _) = said(previous, about)?;
-    let is_over = why != before && reasons.contains(&before);
-    is_over.then(|| Note { warning: false, reason: reason::HEALTHY, action: "Report", text: text.to_owned() })
+    let (_, _, text) = said(status, about).filter(|(_, why, _)| *why == reason::HEALTHY)?;
+    let told = told.take();
+    let was_told =
+        told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
+    was_told.then(|| Note {
+        warning: false,
+        reason: reason::HEALTHY,
+        action: "Report",
+        text: text.to_owned(),
+    })
 }
 
 /// Volumes that are to grow and cannot.

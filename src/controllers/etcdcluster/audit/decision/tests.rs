@@ -102,13 +102,14 @@ fn what_was_found_is_not_of_other_members() {
 #[test]
 fn what_the_status_says_is_taken_up_until_data_have_been_compared() {
     let mut course = Course::default();
-    course.take_up(true, second(0));
+    course.begin(true, "a", second(0));
     assert!(course.is_due(second(0)));
     let unnamed = Audit::Different { revision: 0, minority: BTreeSet::new() };
     assert_eq!(course.recall(Some(1)), Fact::Known(unnamed));
+    assert_eq!(course.found_at(), None, "nobody has compared them yet");
     let mut equal = course.clone();
     equal.heard(Fact::Known(Audit::Equal), second(1));
-    equal.take_up(true, second(2));
+    equal.begin(true, "a", second(2));
     assert_eq!(equal.recall(Some(1)), Fact::Known(Audit::Equal));
     course.heard(Fact::Known(different(&[1])), second(1));
     assert_eq!(
@@ -116,8 +117,20 @@ fn what_the_status_says_is_taken_up_until_data_have_been_compared() {
         Fact::Known(different(&[1])),
         "a second look of its own is not needed"
     );
+    assert_eq!(course.recall(Some(2)), Fact::Unknown);
+    course.begin(true, "a", second(2));
+    assert_eq!(course.recall(Some(2)), Fact::Unknown, "the status still speaks of other members");
+}
 
-    let mut nothing = Course::default();
-    nothing.take_up(false, second(0));
-    assert_eq!(nothing.recall(Some(1)), Fact::Unknown);
+#[test]
+fn clusters_that_a_process_takes_over_are_compared_one_by_one_within_the_hour() {
+    let begins = |number: u32| {
+        let mut course = Course::default();
+        course.begin(false, &format!("{number:08x}-0f3e-4d6a-9c59-0d1c5c1b7f6e"), second(0));
+        course.recall(Some(1));
+        assert!(course.is_due(second(3600)));
+        (0..=60).find(|minute| course.is_due(second(minute * 60))).unwrap()
+    };
+    let minutes: BTreeSet<_> = (0..100_u32).map(|number| begins(number.wrapping_mul(0x9e37_79b9))).collect();
+    assert!(minutes.len() > 30, "{minutes:?}");
 }

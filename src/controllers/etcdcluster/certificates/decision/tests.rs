@@ -188,3 +188,28 @@ fn what_happens_to_an_authority_is_told_while_it_happens() {
     assert!(overlap(NOW, &leaves(&ours), by(&both)).unwrap().contains("for a day"));
     assert_eq!(overlap(NOW, &leaves(&ours), by(&only(&ours))), None);
 }
+
+#[test]
+fn members_are_to_trust_nobody_yet_while_one_of_their_secrets_is_written_and_the_other_is_not() {
+    let (before, ours) = (create(NOW), create(NOW));
+    let [server, peer, client] = wanted();
+    let [server, peer, client] = [server, peer, client].map(|leaf| signed(&before, &leaf, NOW));
+    let both = Bundle::of([before.certificate().clone(), ours.certificate().clone()]).unwrap().pem().to_vec();
+    let with_both = |pair: &Pair| Pair { trusted: both.clone(), ..pair.clone() };
+    let alone = trust(&[&server, &peer, &client]);
+    assert!(alone.is_some());
+    for (first, second) in [(with_both(&server), peer.clone()), (server.clone(), with_both(&peer))] {
+        assert_eq!(trust(&[&first, &second, &client]), None);
+    }
+    let all = trust(&[&with_both(&server), &with_both(&peer), &client]);
+    assert!(all.is_some() && all != alone);
+}
+
+#[test]
+fn an_authority_has_signed_all_or_it_has_not() {
+    let (before, ours) = (create(NOW), create(NOW));
+    let [first, second, _] = wanted();
+    let leaves = [signed(&ours, &first, NOW), signed(&before, &second, NOW)].map(|pair| pair.leaf().unwrap());
+    assert!(has_signed(NOW, &leaves[..1], ours.certificate()));
+    assert!(!has_signed(NOW, &leaves, ours.certificate()));
+}

@@ -164,3 +164,15 @@ fn an_authority_between_is_sent_behind_the_leaf_and_a_key_may_have_its_parameter
     let said = named(leaf.pem()).judge(&three(), now).unwrap_err().to_string();
     assert!(said.contains("does not lead up"), "{said}");
 }
+
+#[test]
+fn a_certificate_that_signed_itself_as_an_authority_is_told_so() {
+    let hosts: Vec<_> = (0..3).map(|ordinal| names::host(&three(), Ordinal(ordinal))).collect();
+    let mut params = CertificateParams::new(hosts).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap().pem().into_bytes();
+    let pair = Pair { trusted: certificate.clone(), certificate, key: key.serialize_pem().into_bytes() };
+    let named = Named { peer: Read { place: "shop/peer".to_owned(), pair }, ..sound(&authority()) };
+    is_refused(&named, &["shop/peer", "that of an authority (CA:TRUE)"]);
+}

@@ -193,7 +193,7 @@ fn all_members(view: &View, is_so: impl Fn(Ordinal) -> bool) -> bool {
 fn backed_up(view: &View, wanted: Version) -> Step {
     let has_backup = view.seen.backup.is_known_and(|backup| *backup == Backup::Recent);
     // Where one runs it already, this is the way back from a downgrade that was given up.
-    let is_new = !view.seen.answers().any(|(_, status)| status.version.minor >= wanted.minor);
+    let is_new = view.seen.answers().all(|(_, status)| status.version < wanted);
     if view.desired.backs_up_before_upgrade && !has_backup && is_new {
         Step::Prepare(Preparation::Backup)
     } else {

@@ -20,7 +20,7 @@ fn degraded(reason: &str) -> EtcdClusterStatus {
 }
 
 fn told(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<(bool, &'static str)> {
-    of(previous, status).into_iter().map(|note| (note.warning, note.reason)).collect()
+    of(previous, status, &mut None).into_iter().map(|note| (note.warning, note.reason)).collect()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn what_needs_attention_is_told_when_it_begins_and_when_it_is_over() {
         assert_eq!(told(&degraded(reason::MEMBER_DOWN), &status), [(true, reason)]);
         assert_eq!(told(&status, &status), [], "{reason} is not told again");
         assert_eq!(told(&status, &degraded(reason::HEALTHY)), [(false, reason::HEALTHY)]);
-        assert_eq!(of(&nothing, &status)[0].text, "because");
+        assert_eq!(of(&nothing, &status, &mut None)[0].text, "because");
     }
 }
 
@@ -52,6 +52,21 @@ fn what_comes_with_every_restart_is_not_told() {
     {
         assert_eq!(told(previous, status), []);
     }
+}
+
+#[test]
+fn an_upgrade_that_is_stalled_is_told_once_however_often_its_pod_starts() {
+    let (healthy, stalled) = (degraded(reason::HEALTHY), degraded(reason::UPGRADE_STALLED));
+    let (down, lost) = (degraded(reason::MEMBER_DOWN), degraded(reason::QUORUM_LOST));
+    let mut memory = None;
+    let course = [&healthy, &down, &stalled, &down, &stalled, &down, &healthy, &healthy, &down, &stalled];
+    let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
+    let told: Vec<_> = steps.flatten().map(|note| note.reason).collect();
+    assert_eq!(told, [reason::UPGRADE_STALLED, reason::HEALTHY, reason::UPGRADE_STALLED]);
+    let mut memory = None;
+    let course = [&lost, &down, &lost, &down];
+    let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
+    assert_eq!(steps.flatten().count(), 1, "a quorum that is lost again is");
 }
 
 #[test]
@@ -69,7 +84,7 @@ fn a_spec_that_is_refused_is_told_once() {
 fn a_volume_that_cannot_grow_is_told_once() {
     let with = |message: &str| says(condition::SPEC_VALID, "True", reason::VALID, message);
     let (before, after) = (with("all is well"), with(&format!("all is well; data-c-0: the class {STAYS}")));
-    let notes = of(&before, &after);
+    let notes = of(&before, &after, &mut None);
     assert_eq!(notes.len(), 1);
     assert!(notes[0].warning && notes[0].reason == "VolumeCannotGrow");
     assert_eq!(notes[0].text, format!("data-c-0: the class {STAYS}"));
