@@ -7,7 +7,8 @@ use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Audit, Cause, Desired, Fact, Keyspace, MemberId, Observation, Ordinal, PodPhase,
+    Age, Alarm, AlarmKind, Audit, Cause, Certificates, Desired, Fact, Keyspace, MemberId, Observation,
+    Ordinal, PodPhase,
 };
 use crate::controllers::etcdcluster::plan::housekeeping::min_available;
 
@@ -38,6 +39,25 @@ fn a_corrupt_member_is_replaced_where_the_others_are_a_majority() {
     let other = (0..3).find(|ordinal| *ordinal != follower).unwrap();
     down(&mut seen, other, PodPhase::Failing(Cause::Other));
     assert_eq!(planned(&desired, &seen).effects, []);
+}
+
+#[test]
+fn nobody_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_taken() {
+    let (desired, seen) = rested(3);
+    let mut lost = seen.clone();
+    down(&mut lost, 1, PodPhase::Failing(Cause::DataLost));
+    let mut corrupt = seen.clone();
+    let member = id(&corrupt, (leader(&corrupt) + 1) % 3);
+    alarm(&mut corrupt, AlarmKind::Corrupt, member);
+    let mut sick = seen.clone();
+    down(&mut sick, 1, PodPhase::Failing(Cause::Other));
+    let fewer = Desired { replicas: 2, ..desired.clone() };
+    for (desired, seen) in [(&desired, lost), (&desired, corrupt), (&fewer, sick)] {
+        assert!(matches!(planned(desired, &seen).effects.as_slice(), [Effect::MemberRemove { .. }]));
+        for certificates in [Certificates::Missing, Certificates::Unfit] {
+            assert_eq!(planned(desired, &Observation { certificates, ..seen.clone() }).effects, []);
+        }
+    }
 }
 
 #[test]

@@ -5,8 +5,8 @@ use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Member,
-    MemberStatus, Observation, Ordinal, Owner, Pod, PodPhase, Record, Uid, Version, Volume,
+    Age, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Member, MemberStatus, Observation,
+    Ordinal, Owner, Pod, PodPhase, Record, Uid, Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Plan, plan};
 
@@ -112,25 +112,6 @@ fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
         let plan = planned(&trusting_others, &seen);
         assert!(matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }]), "{:?}", plan.effects);
         assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::RESTARTING));
-    }
-}
-
-#[test]
-fn nobody_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_taken() {
-    let (desired, seen) = rested(3);
-    let mut lost = seen.clone();
-    down(&mut lost, 1, PodPhase::Failing(Cause::DataLost));
-    let mut corrupt = seen.clone();
-    let member = members(&mut corrupt)[1].id;
-    corrupt.alarms = Fact::Known(vec![Alarm { member, kind: AlarmKind::Corrupt }]);
-    let mut sick = seen.clone();
-    down(&mut sick, 1, PodPhase::Failing(Cause::Other));
-    let fewer = Desired { replicas: 2, ..desired.clone() };
-    for (desired, seen) in [(&desired, lost), (&desired, corrupt), (&fewer, sick)] {
-        assert_eq!(irreversible(&planned(desired, &seen)).len(), 1);
-        for certificates in [Certificates::Missing, Certificates::Unfit] {
-            assert_eq!(planned(desired, &Observation { certificates, ..seen.clone() }).effects, []);
-        }
     }
 }
 
