@@ -22,7 +22,7 @@ pub mod guard;
 pub mod mark;
 pub mod run;
 mod volume;
-pub mod work;
+mod work;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@ use std::path::Path;
 use super::decision::{self, Decision, Moment, Own};
 use super::entry::Purpose;
 use super::mark::{Mark, Stage};
+pub use super::work::{FLAGS, FLAGS_AGAIN};
 use super::{Error, Refusal, volume, work};
 
 /// How etcd is started.
@@ -38,8 +39,8 @@ pub fn prepare(work: &Path, data: &Path) -> Result<Result<Start, Refusal>, Error
             let forces = pass.entry.purpose == Purpose::Force;
             let start =
                 if forces && mark.forced.as_ref() == Some(&pass.pod) { Start::Again } else { Start::AsTold };
-            let forced = forces.then(|| pass.pod.clone()).or(mark.forced);
-            let mark = Mark { stage: mark.stage.max(Stage::Started), forced, ..mark };
+            let last = forces.then(|| pass.pod.clone()).or(mark.forced);
+            let mark = Mark { stage: mark.stage.max(Stage::Started), forced: last, ..mark };
             if found.mark.as_ref() != Some(&mark) {
                 volume::make_folder(data)?; // first: a mark that says so is not to come without it
                 volume::mark(data, &mark)?;

@@ -11,8 +11,7 @@ use clap::Args;
 use super::super::Failure;
 use super::{Places, refuse};
 use crate::member;
-use crate::member::run::Start;
-use crate::member::work::{FLAGS, FLAGS_AGAIN};
+use crate::member::run::{FLAGS, FLAGS_AGAIN, Start};
 
 /// What `gatehouse etcd run` can be told.
 #[derive(Args, Debug)]

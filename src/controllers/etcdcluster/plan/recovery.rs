@@ -126,9 +126,10 @@ fn advance(view: &View, recovery: &Recovery) -> Decision {
         {
             turn(RecoveryPhase::Cancelled)
         }
-        // What is left of it is for the release that knows more.
-        (RecoveryPhase::Unreadable, _) => Decision::wait(view),
-        (RecoveryPhase::Done | RecoveryPhase::Cancelled, _) => Decision::wait(view),
+        // What is left of one that cannot be read is for the release that knows more.
+        (RecoveryPhase::Done | RecoveryPhase::Cancelled | RecoveryPhase::Unreadable, _) => {
+            Decision::wait(view)
+        }
         (_, Fence::Incomplete(effects)) => stay(effects),
         (RecoveryPhase::Fencing, Fence::Standing) => turn(RecoveryPhase::Forcing),
         (RecoveryPhase::Forcing, Fence::Standing) => start(Purpose::Force, RecoveryPhase::Clearing),

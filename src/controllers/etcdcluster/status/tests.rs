@@ -9,10 +9,10 @@ use crate::api::etcdcluster::status::{condition, reason};
 use crate::api::field::{Fault, Path, Reason};
 use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Audit, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found, Handle,
-    Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner, Phase,
-    Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, StatefulSet, Target, Template,
-    Uid, Version, Volume,
+    Age, Alarm, AlarmKind, Audit, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found,
+    Handle, Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner,
+    Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, StatefulSet, Target,
+    Template, Uid, Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
@@ -108,11 +108,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
             has_our_guard: true,
         }),
         config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
-        budget: Fact::Known(crate::controllers::etcdcluster::observation::Budget {
-            handle: handle("budget", 0),
-            owner: Owner::Ours,
-            min_available: 2,
-        }),
+        budget: Fact::Known(Budget { handle: handle("budget", 0), owner: Owner::Ours, min_available: 2 }),
         pods: Fact::Known(pods.collect()),
         volumes: Fact::Known(all().map(|ordinal| (ordinal, volume(ordinal))).collect()),
         statuses: all().map(|ordinal| (ordinal, Fact::Known(answer(ordinal.0)))).collect(),
