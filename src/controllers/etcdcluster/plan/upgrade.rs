@@ -14,7 +14,7 @@ use super::view::View;
 use super::{gate, housekeeping, replace};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    ConfigEntry, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template,
+    ConfigEntry, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template, Version,
 };
 
 /// Brings the next pod to what is asked for.
@@ -30,12 +30,16 @@ pub fn roll(view: &View) -> Option<Decision> {
 
 /// What has to come about before the first pod.
 fn prepare(view: &View, preparation: Preparation) -> Option<Decision> {
-    // These take nobody down, and a pod that does not come up may wait for them.
-    let is_harmless = matches!(preparation, Preparation::CancelDowngrade | Preparation::Snapshots);
-    if !is_harmless && !gate::is_open(view) {
+    let version = view.desired.template.version;
+    // A pod that does not come up may be what waits for these.
+    let is_way_back = match preparation {
+        Preparation::CancelDowngrade => true,
+        Preparation::Snapshots => is_turned_round(view, version),
+        Preparation::Backup | Preparation::Downgrade(_) | Preparation::Voters => false,
+    };
+    if !is_way_back && !gate::is_open(view) {
         return None;
     }
-    let version = view.desired.template.version;
     let cluster_id = view.cluster_id()?;
     let effect = match preparation {
         Preparation::Backup => {
@@ -113,13 +117,13 @@ fn may_move(view: &View, target: Template) -> bool {
     let mut pods = view.seen.pods.elements();
     let runs =
         pods.any(|(ordinal, pod)| pod.template.version == set.template.version && view.is_healthy(ordinal));
-    !goes_up || !runs || is_turned_round(view, target) || gate::is_open(view)
+    !goes_up || !runs || is_turned_round(view, target.version) || gate::is_open(view)
 }
 
 /// Whether members still run the version that is asked for: it is the one of before.
-fn is_turned_round(view: &View, target: Template) -> bool {
+fn is_turned_round(view: &View, version: Version) -> bool {
     let mut pods = view.seen.pods.elements();
-    pods.any(|(ordinal, pod)| pod.template.version == target.version && view.is_healthy(ordinal))
+    pods.any(|(ordinal, pod)| pod.template.version == version && view.is_healthy(ordinal))
 }
 
 /// The members' pods that were made from something else, by ordinal.
