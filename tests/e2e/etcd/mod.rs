@@ -20,23 +20,23 @@ use crate::process;
 use crate::release::Way;
 use cluster::{Etcd, condition};
 
-/// Each has a namespace of its own, and none changes what is deployed.
+/// Each has a namespace of its own, and none changes what is deployed. The longest come first: they run side by side.
 pub const TESTS: &[Test] = &[
-    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
-    ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
-    ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
     ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
     (
         "etcd_is_brought_back_from_the_member_that_is_left",
         recovery::etcd_is_brought_back_from_the_member_that_is_left,
     ),
+    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
+    ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
+    ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
+    ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
+    ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
     (
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
-    ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
-    ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
-    ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
+    ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
 ];
 
 /// What takes long, and is run when it is asked for (`make e2e-long`).
