@@ -57,8 +57,7 @@ pub async fn disarm(hands: Hands<'_>, cluster_id: ClusterId, alarm: Alarm) -> Re
 /// Drops old revisions.
 pub async fn compact(hands: Hands<'_>, cluster_id: ClusterId, revision: u64) -> Result<(), Failure> {
     let client = any(hands, cluster_id).await?;
-    let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
-    hands.operator.memory.update(uid, |recall| recall.keyspace = None);
+    hands.remember(|recall| recall.keyspace = None);
     let revision = i64::try_from(revision).unwrap_or(i64::MAX);
     is(client.compact(revision, true).await, Refusal::Compacted)
 }
@@ -73,8 +72,7 @@ pub async fn defragment(
     let client = itself(hands, ordinal, cluster_id, member).await?;
     let done = client.defragment().await;
     // Also one that went on beyond the limit.
-    let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
-    hands.operator.memory.update(uid, |recall| {
+    hands.remember(|recall| {
         recall.defragmented(member, clock::instant());
         recall.failed = recall.failed.take().filter(|_| done.is_err());
     });

@@ -196,8 +196,7 @@ pub async fn remove(
     ask_for(hands, guard, ordinal, Change::Remove(member)).await?;
     let kind = hands.record.operation.map(|operation| operation.kind);
     if kind != Some(OperationKind::ScaleIn) {
-        let uid = hands.cluster.metadata.uid.as_deref().unwrap_or_default();
-        hands.operator.memory.update(uid, |recall| recall.replaced(clock::instant()));
+        hands.remember(|recall| recall.replaced(clock::instant()));
     }
     Ok(())
 }
