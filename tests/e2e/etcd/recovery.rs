@@ -149,10 +149,7 @@ fn annotate(namespace: &Namespace<'_>, request: &str) -> crate::kubectl::Call {
 
 /// The uids of the objects of the cluster, by name.
 fn uids(namespace: &Namespace<'_>, resource: &str) -> BTreeMap<String, Value> {
-    let selector = format!("app.kubernetes.io/instance={NAME}");
-    let text = namespace.kubectl(&["get", resource, "--selector", &selector, "-o", "json"]).ok();
-    let list: Value = serde_json::from_str(&text).expect("JSON");
-    let items = list["items"].as_array().cloned().unwrap_or_default();
+    let items = namespace.list(resource, &format!("app.kubernetes.io/instance={NAME}"));
     let named = |item: &Value| {
         let metadata = &item["metadata"];
         (metadata["name"].as_str().expect("a name").to_owned(), metadata["uid"].clone())
@@ -162,8 +159,9 @@ fn uids(namespace: &Namespace<'_>, resource: &str) -> BTreeMap<String, Value> {
 
 /// The PersistentVolumes that outlive claims of that namespace.
 fn retained(bed: &Bed, namespace: &str) -> Vec<Value> {
-    let text = bed.kubectl(&["get", "persistentvolumes", "--selector", RETAINED, "-o", "json"]).ok();
-    let list: Value = serde_json::from_str(&text).expect("JSON");
-    let volumes = list["items"].as_array().cloned().unwrap_or_default();
-    volumes.into_iter().filter(|volume| volume["spec"]["claimRef"]["namespace"] == namespace).collect()
+    let is_kept = |volume: &Value| {
+        volume["metadata"]["labels"][RETAINED].is_string()
+            && volume["spec"]["claimRef"]["namespace"] == namespace
+    };
+    bed.list("persistentvolumes", "").into_iter().filter(is_kept).collect()
 }
