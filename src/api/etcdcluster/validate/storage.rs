@@ -10,11 +10,21 @@ const USUAL_QUOTA: u64 = 2 << 30;
 /// The largest quota that etcd advises, in bytes.
 const MOST_QUOTA: u64 = 8 << 30;
 
+/// What etcd allocates beforehand, in bytes: the file of its log that it writes, and the next one (etcd
+/// `server/storage/wal`, `SegmentSizeBytes`). A volume without room for them fills up, and the member ends.
+const LOG: u64 = 2 * 64_000_000;
+
 pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
     let storage = Path::spec().at("storage");
-    let size = spec.storage.as_ref().and_then(|storage| storage.size.as_ref());
+    let written = spec.storage.as_ref().and_then(|storage| storage.size.as_ref());
     let quota = spec.options.as_ref().and_then(|options| options.quota_backend_bytes.as_ref());
-    let size = size.and_then(|size| bytes(size, storage.at("size"), verdict));
+    let size = written.and_then(|size| bytes(size, storage.at("size"), verdict));
+    if let Some((written, size)) = written.zip(size)
+        && size < LOG
+    {
+        let detail = "must be at least 128M: etcd allocates two files of its log beforehand, 64 MB each";
+        verdict.deny(Fault::invalid(storage.at("size"), written.to_string(), detail));
+    }
     let quota_path = Path::spec().at("options").at("quotaBackendBytes");
     let asked = quota.and_then(|quota| bytes(quota, quota_path.clone(), verdict));
     if let (Some(written), Some(quota)) = (quota, asked) {

@@ -104,6 +104,8 @@ fn sizes_are_whole_bytes_with_room_for_the_quota() {
     judge_each(&[
         (json!({ "storage": { "size": 10_737_418_240_i64 } }), FINE, false),
         (json!({ "storage": { "size": "1Gi" } }), FINE, true),
+        (both("128M", "32Mi"), FINE, false),
+        (both("122Mi", "32Mi"), size, false),
         (json!({ "storage": { "size": "0" } }), size, false),
         (json!({ "storage": { "size": "-1Gi" } }), size, false),
         (json!({ "storage": { "size": "1500m" } }), size, false),

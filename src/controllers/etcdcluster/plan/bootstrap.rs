@@ -80,7 +80,7 @@ fn start(view: &View) -> Option<Effect> {
     if let Some(pod) = outdated.filter(|pod| !pod.is_deleting) {
         return Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED });
     }
-    if view.pod(SEED).is_some_and(fails_on_data) {
+    if view.pod(SEED).is_some_and(fails_on_data) || is_stillborn(view) {
         return wipe(view);
     }
     let wanted = view.entry_for(SEED, Purpose::Seed, template)?;
@@ -104,6 +104,14 @@ fn seed(view: &View, entry: ConfigEntry) -> Option<Effect> {
     }
 }
 
+/// Whether the seed serves and has never led. One that dies before the first entries of its log are written finds a log
+/// of nobody, and waits for a leader for ever.
+fn is_stillborn(view: &View) -> bool {
+    let is_seed = view.seen.entry(SEED).is_known_and(|entry| entry.purpose == Purpose::Seed);
+    let is_led = view.status(SEED).is_none_or(|status| status.leader.is_some());
+    is_seed && !is_led && view.seen.operation_age.is_past() && view.seen.health_age.is_past()
+}
+
 /// A seed whose data are beyond use, before anybody knew of its cluster: it begins anew.
 fn wipe(view: &View) -> Option<Effect> {
     let volume = view.seen.volume(SEED).found();
@@ -114,6 +122,11 @@ fn wipe(view: &View) -> Option<Effect> {
             membership: None,
             keeps_data: false,
         });
+    }
+    // The next pod would be told the same, and fail on it again. As a seed no other pod begins.
+    if view.seen.entry(SEED).is_known_and(|entry| entry.purpose == Purpose::Run) {
+        let config = view.seen.config.known()?;
+        return Some(Effect::WithdrawConfig { found: config.handle.clone(), ordinal: SEED });
     }
     let pod = view.pod(SEED).filter(|pod| !pod.is_deleting)?;
     Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED })

@@ -4,8 +4,8 @@ use super::world::{World, desired};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
-use crate::controllers::etcdcluster::observation::{Desired, Record, Version};
-use crate::controllers::etcdcluster::plan::{Plan, Refusal, Step};
+use crate::controllers::etcdcluster::observation::{Age, Desired, MemberStatus, Record, Version};
+use crate::controllers::etcdcluster::plan::{Plan, Refusal, Step, plan};
 
 const V3_6: Version = Version::new(6, 16);
 
@@ -322,6 +322,38 @@ fn a_seed_that_lost_its_volume_before_it_was_recorded_begins_anew() {
     world.etcd.clusters_formed = 0;
     assert!(is_settled(&world.run()));
     assert_eq!(world.voters(), 3);
+}
+
+#[test]
+fn a_seed_that_serves_and_never_leads_begins_anew_and_no_other_does() {
+    let mut world = World::new(1, V3_6);
+    while world.observe().statuses.is_empty() {
+        world.pass();
+        world.turn();
+    }
+    let mut seen = world.observe();
+    let mut lead = |leader| {
+        for status in seen.statuses.values_mut() {
+            *status = status.clone().map(|status| MemberStatus { leader, ..status });
+        }
+        seen.operation_age = Age::Fresh;
+        let early = plan(&world.desired, &seen);
+        seen.operation_age = Age::PastDeadline;
+        (early.effects, plan(&world.desired, &seen).effects)
+    };
+    let (early, late) = lead(None);
+    assert_eq!(early, []);
+    assert!(matches!(late.as_slice(), [Effect::DeleteVolume { membership: None, .. }]), "{late:?}");
+    let (early, late) = lead(world.etcd.leader);
+    assert_eq!(early, late, "one that leads is recorded");
+    world.volumes.values_mut().for_each(|(volume, _)| volume.is_deleting = true);
+    let mut seen = world.observe();
+    seen.operation_age = Age::PastDeadline;
+    for status in seen.statuses.values_mut() {
+        *status = status.clone().map(|status| MemberStatus { leader: None, ..status });
+    }
+    let effects = plan(&world.desired, &seen).effects;
+    assert!(matches!(effects.as_slice(), [Effect::DeletePod { .. }]), "{effects:?}");
 }
 
 #[test]
