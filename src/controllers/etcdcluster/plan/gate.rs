@@ -23,6 +23,8 @@ pub enum Closed {
     AlarmsUnknown,
     /// A member's data differ from the others'.
     Corrupt,
+    /// What pods are told could not be found out.
+    ConfigUnknown,
     /// How strict the PodDisruptionBudget is could not be found out.
     BudgetUnknown,
     /// What a removed member left is still there.
@@ -47,6 +49,9 @@ pub fn check(view: &View) -> Result<(), Closed> {
         if !view.is_healthy(ordinal) {
             return Err(Closed::Down(ordinal));
         }
+    }
+    if view.seen.config.is_unknown() {
+        return Err(Closed::ConfigUnknown);
     }
     if let Some((ordinal, entry)) = view.seen.entries().find(|(_, entry)| entry.purpose.is_stopped()) {
         let is_kept = entry.purpose != Purpose::SetAside

@@ -126,7 +126,8 @@ fn members(view: &View) -> Vec<MemberSummary> {
 fn is_reached(view: &View, decision: &Decision) -> bool {
     let rests = decision.effects.is_empty() && decision.record == view.seen.record;
     let is_stopped = view.desired.replicas == 0;
-    let is_at_target = view.target().is_some_and(|target| target == view.template());
+    let has_all = u32::try_from(view.voter_count()) == Ok(view.desired.replicas);
+    let is_at_target = has_all && view.target().is_some_and(|target| target == view.template());
     let is_rest = rests && decision.record.operation.is_none() && decision.wake == Wake::Later;
     is_rest
         && view.desired.is_valid
