@@ -29,6 +29,20 @@ impl MembershipGuard {
     }
 }
 
+/// What has to be so, asked once more, for a pod to be deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OnlyIf {
+    /// The other voters of the list are a majority of it, and serve.
+    OthersServe {
+        /// The list that it is in.
+        membership: MembershipGuard,
+        /// The voter that they have to do without.
+        member: MemberId,
+    },
+    /// No majority answers.
+    QuorumLost,
+}
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Effect {
@@ -83,6 +97,8 @@ pub enum Effect {
         pod: Handle,
         /// Where it is.
         ordinal: Ordinal,
+        /// What has to be so right then; none: the pod serves nobody, or with so few voters it cannot be helped.
+        only_if: Option<OnlyIf>,
     },
     /// Keep the data of a volume beyond its claim.
     RetainVolume {

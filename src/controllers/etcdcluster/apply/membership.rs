@@ -13,6 +13,7 @@ use crate::controllers::etcdcluster::observation::{
     ClusterId, Fact, MemberId, Membership, OperationKind, Ordinal, PodPhase, Uid,
 };
 use crate::controllers::etcdcluster::observe::{etcd as asking, phase};
+use crate::controllers::etcdcluster::plan::quorum;
 use crate::controllers::etcdcluster::resources::names;
 use crate::etcd::{Client, Outcome, Refusal};
 use crate::runtime::clock;
@@ -211,21 +212,42 @@ async fn remove_by(
         return Err(Failure::refused("the member has another peer URL"));
     };
     if !found.is_learner {
-        is_spared(hands, membership, member).await?;
+        let left = membership.voters().count() - 1;
+        serve_without(hands, membership, member, quorum(left)).await?;
     }
     already(client.remove(member.0).await, Refusal::MemberNotFound)
 }
 
-/// Whether of the other voters a majority answers now and follows a leader.
-async fn is_spared(hands: Hands<'_>, membership: &Membership, member: MemberId) -> Result<(), Failure> {
-    let others: Vec<_> = membership.voters().filter(|voter| voter.id != member).collect();
-    let asked = others.iter().map(|voter| async move {
+/// Whether the others are a majority of the voters without that one.
+pub async fn others_serve(hands: Hands<'_>, guard: MembershipGuard, member: MemberId) -> Result<(), Failure> {
+    let (_, membership) = agreed(hands, guard, None).await?;
+    serve_without(hands, &membership, member, quorum(membership.voters().count())).await
+}
+
+/// Whether still nobody has a majority's word on who the members are.
+pub async fn quorum_is_lost(hands: Hands<'_>) -> Result<(), Failure> {
+    let clients = hands.seen().pods.elements().filter_map(|(ordinal, _)| hands.sight.reach.client(ordinal));
+    let answers = join_all(clients.map(Client::members)).await;
+    if answers.iter().any(Result::is_ok) {
+        return Err(Failure::refused("a majority answers again"));
+    }
+    Ok(())
+}
+
+/// Whether so many of the other voters answer now and follow a leader.
+async fn serve_without(
+    hands: Hands<'_>,
+    membership: &Membership,
+    member: MemberId,
+    needed: usize,
+) -> Result<(), Failure> {
+    let asked = membership.voters().filter(|voter| voter.id != member).map(|voter| async move {
         let client = hands.sight.reach.client(voter.ordinal?)?;
         let status = client.status().await.ok()?;
         (status.header.member_id == voter.id.0 && status.leader != 0).then_some(())
     });
     let answers = join_all(asked).await.into_iter().flatten().count();
-    if !others.is_empty() && answers > others.len() / 2 {
+    if answers >= needed {
         return Ok(());
     }
     Err(Failure::refused("the other voters cannot spare the member"))

@@ -142,7 +142,7 @@ impl<'a> Hands<'a> {
             }
             Effect::WithdrawConfig { found, ordinal } => config::withdraw(self, found, *ordinal).await,
             Effect::LabelPod { pod, ordinal, role } => pods::label(self, pod, *ordinal, *role).await,
-            Effect::DeletePod { pod, ordinal } => pods::delete(self, pod, *ordinal).await,
+            Effect::DeletePod { pod, ordinal, only_if } => pods::delete(self, pod, *ordinal, *only_if).await,
             Effect::RetainVolume { volume, ordinal } => volumes::retain(self, volume, *ordinal).await,
             Effect::DeleteVolume { volume, ordinal, membership, keeps_data } => {
                 volumes::delete(self, volume, *ordinal, membership.as_ref(), *keeps_data).await

@@ -3,7 +3,8 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
-use super::{Failure, Hands};
+use super::{Failure, Hands, membership};
+use crate::controllers::etcdcluster::effect::OnlyIf;
 use crate::controllers::etcdcluster::observation::{Handle, Ordinal, Role};
 use crate::controllers::etcdcluster::resources::names;
 
@@ -20,6 +21,18 @@ pub async fn label(
 }
 
 /// Deletes the pod, in the grace period that it has.
-pub async fn delete(hands: Hands<'_>, pod: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
+pub async fn delete(
+    hands: Hands<'_>,
+    pod: &Handle,
+    ordinal: Ordinal,
+    only_if: Option<OnlyIf>,
+) -> Result<(), Failure> {
+    match only_if {
+        Some(OnlyIf::OthersServe { membership, member }) => {
+            membership::others_serve(hands, membership, member).await?;
+        }
+        Some(OnlyIf::QuorumLost) => membership::quorum_is_lost(hands).await?,
+        None => {}
+    }
     hands.delete::<Pod>(&names::member(&hands.name(), ordinal), pod).await
 }

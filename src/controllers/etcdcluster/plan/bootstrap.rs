@@ -78,7 +78,7 @@ fn start(view: &View) -> Option<Effect> {
     }
     let outdated = view.pod(SEED).filter(|pod| pod.template != template && view.status(SEED).is_none());
     if let Some(pod) = outdated.filter(|pod| !pod.is_deleting) {
-        return Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED });
+        return Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED, only_if: None });
     }
     if view.pod(SEED).is_some_and(fails_on_data) || is_stillborn(view) {
         return wipe(view);
@@ -129,7 +129,7 @@ fn wipe(view: &View) -> Option<Effect> {
         return Some(Effect::WithdrawConfig { found: config.handle.clone(), ordinal: SEED });
     }
     let pod = view.pod(SEED).filter(|pod| !pod.is_deleting)?;
-    Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED })
+    Some(Effect::DeletePod { pod: pod.handle.clone(), ordinal: SEED, only_if: None })
 }
 
 /// The seed serves: from now on its data must be there.

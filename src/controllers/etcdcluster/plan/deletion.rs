@@ -28,7 +28,7 @@ pub fn leave(view: &View) -> Option<Decision> {
     if let Some((ordinal, pod)) = view.seen.pods.elements().find(|(_, pod)| pod.owner == Owner::Ours) {
         // Without its StatefulSet nobody else deletes it.
         let orphan = view.seen.stateful_set.is_absent() && !pod.is_deleting;
-        let delete = orphan.then(|| Effect::DeletePod { pod: pod.handle.clone(), ordinal });
+        let delete = orphan.then(|| Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None });
         return Decision::act(view, delete).or_else(wait);
     }
     if view.desired.deletes_volumes && !view.desired.is_in_memory {

@@ -141,7 +141,7 @@ fn clean(view: &View, ordinal: Ordinal, entry: &ConfigEntry, kept: u32) -> Optio
         return Some(Effect::DeleteVolume { volume: handle, ordinal, membership: view.guard(), keeps_data });
     }
     let holds = pod.filter(|pod| !pod.is_deleting && !matches!(pod.phase, PodPhase::Pending(_)))?;
-    Some(Effect::DeletePod { pod: holds.handle.clone(), ordinal })
+    Some(Effect::DeletePod { pod: holds.handle.clone(), ordinal, only_if: None })
 }
 
 /// Whether nothing is lost with the claim of a member that a recovery set aside.

@@ -28,6 +28,7 @@ pub use gate::Closed;
 pub use recovery::may_run;
 pub use summary::{Finding, MemberSummary, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
+pub use view::quorum;
 
 use super::effect::Effect;
 use super::observation::{Desired, Observation, Record};

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::decision::Decision;
 use super::view::{View, quorum};
-use crate::controllers::etcdcluster::effect::Effect;
+use crate::controllers::etcdcluster::effect::{Effect, OnlyIf};
 use crate::controllers::etcdcluster::observation::{
     ConfigEntry, Fact, Membership, Observation, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase,
     RecoveryRequest, StatefulSet, Template, Uid,
@@ -180,7 +180,8 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
-        let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal };
+        let only_if = Some(OnlyIf::QuorumLost);
+        let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal, only_if };
         return Fence::Incomplete(Vec::from_iter((!pod.is_deleting).then_some(delete)));
     }
     let answers = view.seen.answers().any(|(ordinal, _)| ordinal != survivor);
@@ -240,7 +241,7 @@ fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Pu
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
         Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(view, survivor) => {
-            let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: survivor };
+            let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: survivor, only_if: None };
             Anew::Incomplete(vec![delete])
         }
         Some(_) if view.member_count() == 1 && view.is_healthy(survivor) => Anew::Serves,

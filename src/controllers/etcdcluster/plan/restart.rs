@@ -71,5 +71,5 @@ fn terminal(view: &View) -> Option<Effect> {
         .pods
         .elements()
         .filter(|(_, pod)| matches!(pod.phase, PodPhase::Terminal(_)) && !pod.is_deleting);
-    ended.next().map(|(ordinal, pod)| Effect::DeletePod { pod: pod.handle.clone(), ordinal })
+    ended.next().map(|(ordinal, pod)| Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None })
 }

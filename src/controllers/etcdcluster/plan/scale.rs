@@ -46,11 +46,13 @@ pub fn grow(view: &View) -> Option<Decision> {
     let Some(pod) = view.pod(ordinal).filter(|pod| !pod.is_deleting) else {
         return decide(Phase::Preparing, None);
     };
-    if pod.template != set.template || fails_on_data(pod) {
-        let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal };
+    let volume = view.seen.volume(ordinal).found();
+    // A claim that goes is held by its pod.
+    let holds = !matches!(pod.phase, PodPhase::Pending(_)) && volume.is_some_and(|volume| volume.is_deleting);
+    if pod.template != set.template || fails_on_data(pod) || holds {
+        let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None };
         return decide(Phase::Preparing, Some(delete));
     }
-    let volume = view.seen.volume(ordinal).found();
     let empty = volume.filter(|volume| volume.owner == Owner::Ours && !volume.is_deleting);
     match (pod.phase, empty) {
         (PodPhase::Waiting, Some(volume)) => {

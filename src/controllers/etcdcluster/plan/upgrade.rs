@@ -10,9 +10,9 @@ mod step;
 pub use step::{Preparation, Refusal, Step, step};
 
 use super::decision::Decision;
-use super::view::View;
+use super::view::{View, quorum};
 use super::{gate, housekeeping, replace};
-use crate::controllers::etcdcluster::effect::Effect;
+use crate::controllers::etcdcluster::effect::{Effect, OnlyIf};
 use crate::controllers::etcdcluster::observation::{
     ConfigEntry, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template, Version,
 };
@@ -157,6 +157,13 @@ pub fn is_stalled(view: &View) -> bool {
         })
 }
 
+/// That the others are a majority without the voter that serves in a pod. Of one or two there is none to spare.
+fn others_serve(view: &View, ordinal: Ordinal) -> Option<OnlyIf> {
+    let member = view.member(ordinal).filter(|member| !member.is_learner && view.is_healthy(ordinal))?;
+    let membership = view.guard().filter(|_| view.voter_count() > quorum(view.voter_count()))?;
+    Some(OnlyIf::OthersServe { membership, member: member.id })
+}
+
 /// Makes a pod anew, its entry first.
 fn remake(
     view: &View,
@@ -170,7 +177,7 @@ fn remake(
         return None;
     }
     let effect = if entry.template == target {
-        Effect::DeletePod { pod: pod.handle.clone(), ordinal }
+        Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: others_serve(view, ordinal) }
     } else {
         view.write_entry(ordinal, ConfigEntry { template: target, ..entry.clone() })?
     };

@@ -35,7 +35,7 @@ impl World {
                 process.pod.role = *role;
                 process.pod.handle.resource_version = version;
             }
-            Effect::DeletePod { pod, ordinal } => {
+            Effect::DeletePod { pod, ordinal, .. } => {
                 let process = self.pods.get_mut(ordinal).unwrap();
                 assert_eq!(pod, &process.pod.handle);
                 process.pod.is_deleting = true;
