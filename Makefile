@@ -113,6 +113,10 @@ e2e-long: ## The same with what takes long
 bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
 	cargo bench --bench transitions -- $(COUNT)
 
+.PHONY: model
+model: ## The plan of EtcdCluster explored further: five members, at random, some minutes for each
+	cargo test --release --test model -- --include-ignored --nocapture --test-threads=1
+
 .PHONY: test-pure
 test-pure: ## The pure tests alone
 	cargo test --lib

@@ -1,0 +1,242 @@
+//! Parts of all that can happen, each small enough to be looked at whole.
+
+use gatehouse::controllers::etcdcluster::observation::{
+    MemberId, Ordinal, RecoveryPhase, RecoveryRequest, Version,
+};
+
+use crate::explore::{Reach, Slice};
+use crate::faults::Hand;
+use crate::world::{Action, Edit, Faults, Operator, World};
+
+const NEWEST: Version = Version::new(6, 16);
+
+const THREE_VOTE: Reach = ("three vote", |_, world| world.voters().count() == 3);
+const TWO_VOTE: Reach = ("two vote", |_, world| world.voters().count() == 2);
+const ONE_VOTES: Reach =
+    ("one votes", |_, world| world.voters().count() == 1 && world.etcd.members.len() == 1);
+const WRITTEN: Reach = ("a write is acknowledged", |_, world| world.etcd.acknowledged > 0);
+const NO_QUORUM: Reach =
+    ("the quorum is lost", |_, world| !world.etcd.members.is_empty() && !world.has_quorum());
+const RECOVERED: Reach = ("a recovery is done", |_, world| {
+    world.objects.record.recovery.as_ref().is_some_and(|recovery| recovery.phase == RecoveryPhase::Done)
+});
+const CANCELLED: Reach = ("a recovery is cancelled", |_, world| {
+    world.objects.record.recovery.as_ref().is_some_and(|recovery| recovery.phase == RecoveryPhase::Cancelled)
+});
+const CRASHED: Reach =
+    ("an operator has crashed", |slice, world| world.faults.crashes < slice.start.faults.crashes);
+const UNHEARD: Reach =
+    ("an answer was lost", |slice, world| world.faults.lost_answers < slice.start.faults.lost_answers);
+const ALL_ROLLED: Reach = ("all run the next version", |slice, world| {
+    let before = slice.start.desired.template;
+    world.objects.pods.len() == 3 && world.objects.pods.values().all(|place| place.pod.template != before)
+});
+
+const STOPPED: Reach =
+    ("no pod is left", |slice, world| world.objects.pods.is_empty() && !slice.start.objects.pods.is_empty());
+const LET_GO: Reach = ("it is let go", |_, world| world.desired.is_deleting && !world.objects.has_finalizer);
+
+/// What each change of the members does.
+const ADDS: &[&str] = &[
+    "write-record",
+    "apply-stateful-set",
+    "write-config",
+    "apply-budget",
+    "member-add",
+    "member-promote",
+    "label-pod",
+];
+const REMOVES: &[&str] = &[
+    "write-record",
+    "apply-stateful-set",
+    "withdraw-config",
+    "apply-budget",
+    "member-remove",
+    "delete-volume",
+];
+
+/// The first member is made, while its volume may be lost.
+pub fn bootstrap() -> Slice {
+    let mut start = World::new(1, NEWEST);
+    start.faults =
+        Faults { crashes: 1, lost_answers: 1, losses: 1, kills: 1, writes: 1, ..Faults::default() };
+    let does = &["apply-services", "apply-stateful-set", "write-config", "write-record", "delete-pod"];
+    Slice::new("A bootstrap", start, &[ONE_VOTES, WRITTEN, CRASHED, UNHEARD], does)
+}
+
+/// One becomes three.
+pub fn growth() -> Slice {
+    let mut start = World::settled(1, NEWEST);
+    start.edits = vec![Edit::Replicas(3)];
+    start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, writes: 1, ..Faults::default() };
+    Slice::new("B growth", start, &[THREE_VOTE, WRITTEN, CRASHED, UNHEARD], ADDS)
+}
+
+/// Three become one, and a person thinks better of it.
+pub fn shrinking() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.edits = vec![Edit::Replicas(1), Edit::Replicas(3)];
+    start.faults = Faults { crashes: 1, lost_answers: 1, writes: 1, elections: 1, ..Faults::default() };
+    Slice::new("C shrinking", start, &[ONE_VOTES, TWO_VOTE, WRITTEN, CRASHED, UNHEARD], REMOVES)
+}
+
+/// One of three loses its volume.
+pub fn loss() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.is_prompt = true;
+    start.faults =
+        Faults { crashes: 1, lost_answers: 1, losses: 1, kills: 1, writes: 1, ..Faults::default() };
+    Slice::new(
+        "D one volume lost",
+        start,
+        &[TWO_VOTE, WRITTEN, CRASHED, UNHEARD],
+        &["member-remove", "member-add"],
+    )
+}
+
+/// Three are brought to another version.
+pub fn upgrade() -> Slice {
+    let mut start = World::settled(3, Version::new(5, 33));
+    start.edits = vec![Edit::Version(NEWEST)];
+    start.is_prompt = true;
+    start.faults = Faults { crashes: 1, lost_answers: 1, elections: 1, kills: 1, ..Faults::default() };
+    Slice::new("E upgrade", start, &[ALL_ROLLED, CRASHED, UNHEARD], &["delete-pod", "move-leader"])
+}
+
+/// The quorum is lost, and a person asks for a recovery.
+pub fn recovery() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
+    start.edits = vec![Edit::Recover(Some(request))];
+    start.is_prompt = true;
+    start.faults = Faults { crashes: 1, losses: 2, writes: 1, ..Faults::default() };
+    let does = &["write-config", "delete-pod", "delete-volume", "retain-volume", "member-add"];
+    Slice::new("F recovery", start, &[NO_QUORUM, RECOVERED, CANCELLED, CRASHED], does)
+}
+
+/// A quorum is lost that may come back by itself, while a recovery is under way: one member has no data any more, and
+/// one is being started.
+pub fn comeback() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.faults = Faults { losses: 1, kills: 1, ..Faults::default() };
+    for action in [Action::Kill(Ordinal(0)), Action::Elect(MemberId(2)), Action::Lose(Ordinal(1))] {
+        start = start.after(&action, Hand::sound()).expect("it can be");
+    }
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
+    start.edits = vec![Edit::Recover(Some(request))];
+    start.is_prompt = true;
+    start.faults = Faults { crashes: 1, kills: 1, ..Faults::default() };
+    Slice::new("K comeback", start, &[RECOVERED, CANCELLED, CRASHED], &["write-config", "delete-pod"])
+}
+
+/// A pass cannot read something, while members come and go.
+pub fn blindness() -> Slice {
+    let mut start = World::settled(2, NEWEST);
+    start.edits = vec![Edit::Replicas(3)];
+    start.is_prompt = true;
+    start.faults = Faults { blind: 2, kills: 1, losses: 1, ..Faults::default() };
+    Slice::new("G something unread", start, &[THREE_VOTE], ADDS)
+}
+
+/// Two operators, each of which takes itself for the only one, and a volume that is left of a growth which was given up:
+/// one may be about to delete it while the other one makes a member on it.
+pub fn two_operators() -> Slice {
+    let mut start = World::settled(1, NEWEST);
+    start.operators.push(Operator::default());
+    start.leave_volume(Ordinal(1));
+    start.edits = vec![Edit::Replicas(2)];
+    start.is_prompt = true;
+    start.faults = Faults { kills: 1, ..Faults::default() };
+    Slice::new("H two operators", start, &[TWO_VOTE], ADDS)
+}
+
+/// Two operators, while a person thinks better of it twice: too large to be looked at whole, and found through quickly.
+pub fn second_thoughts() -> Slice {
+    let mut start = World::settled(1, NEWEST);
+    start.operators.push(Operator::default());
+    start.edits = [2, 1, 2].map(Edit::Replicas).to_vec();
+    start.is_prompt = true;
+    Slice::new("second thoughts", start, &[], &[])
+}
+
+/// Members are restarted, stopped and started again, and work rests meanwhile.
+pub fn stopping() -> Slice {
+    let mut start = World::settled(2, NEWEST);
+    start.edits =
+        vec![Edit::Revision, Edit::Pause(true), Edit::Pause(false), Edit::Replicas(0), Edit::Replicas(2)];
+    start.is_prompt = true;
+    start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, elections: 1, ..Faults::default() };
+    Slice::new(
+        "I stopping",
+        start,
+        &[STOPPED, TWO_VOTE, CRASHED, UNHEARD],
+        &["delete-pod", "apply-stateful-set"],
+    )
+}
+
+/// A cluster is deleted with its volumes while it grows.
+pub fn deletion() -> Slice {
+    let mut start = World::new(1, NEWEST);
+    start.desired.deletes_volumes = true;
+    let mut start = start.settle();
+    start.edits = vec![Edit::Replicas(2), Edit::Delete];
+    start.is_prompt = true;
+    start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, losses: 1, ..Faults::default() };
+    Slice::new(
+        "J deletion",
+        start,
+        &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD],
+        &["delete-volume", "remove-finalizer"],
+    )
+}
+
+/// The same with five members, and more that goes wrong.
+pub mod large {
+    use super::*;
+
+    const MUCH: Faults = Faults {
+        crashes: 3,
+        lost_answers: 3,
+        blind: 2,
+        kills: 3,
+        evictions: 2,
+        losses: 0,
+        elections: 3,
+        writes: 2,
+    };
+
+    pub fn growth() -> Slice {
+        let mut start = World::settled(1, NEWEST);
+        start.edits = [3, 5, 2].map(Edit::Replicas).to_vec();
+        start.faults = Faults { kills: 2, ..MUCH };
+        Slice::new("large growth", start, &[], &[])
+    }
+
+    pub fn shrinking() -> Slice {
+        let mut start = World::settled(5, NEWEST);
+        start.edits = [3, 1, 5].map(Edit::Replicas).to_vec();
+        start.faults = MUCH;
+        Slice::new("large shrinking", start, &[], &[])
+    }
+
+    pub fn loss() -> Slice {
+        let mut start = World::settled(5, NEWEST);
+        start.faults = Faults { losses: 2, ..MUCH };
+        Slice::new("large loss", start, &[], &[])
+    }
+
+    pub fn upgrade() -> Slice {
+        let mut start = World::settled(5, Version::new(5, 33));
+        start.edits = vec![Edit::Version(NEWEST), Edit::Replicas(3), Edit::Revision];
+        start.faults = MUCH;
+        Slice::new("large upgrade", start, &[], &[])
+    }
+
+    pub fn recovery() -> Slice {
+        let mut start = World::settled(5, NEWEST);
+        let request = |token: &str| RecoveryRequest { token: token.to_owned(), survivor: None };
+        start.edits = ["one", "two"].map(|token| Edit::Recover(Some(request(token)))).to_vec();
+        start.faults = Faults { losses: 3, kills: 4, ..MUCH };
+        Slice::new("large recovery", start, &[], &[])
+    }
+}

@@ -1,0 +1,375 @@
+//! The world around the plan: the API server's objects, the StatefulSet's controller, kubelets, guards, volumes, and
+//! etcd's members. Small values that can be compared and hashed, and no randomness: a choice is an action.
+//!
+//! Guarantees: what the operator sees and does goes through the production types and the production `plan`; only what
+//! lies around it is modelled.
+//! Assumes of etcd: an entry of the log is committed where a majority of the voters of before has it; a change of the
+//! members is such an entry, and brings a voter that takes it all entries before; etcd refuses to add or remove a voter
+//! where that costs the connected majority (`mayAddMember`, `mayRemoveMember`), and to promote a learner that lags.
+//! Does not say: anything of DNS, TLS, probes, full disks, how long things take, or what an entry holds.
+
+mod apply;
+mod etcd;
+mod kubernetes;
+mod look;
+mod version;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
+
+use gatehouse::controllers::etcdcluster::effect::Effect;
+use gatehouse::controllers::etcdcluster::observation::{
+    Age, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
+    Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
+};
+use gatehouse::controllers::etcdcluster::plan::quorum;
+
+use crate::faults::Hand;
+use crate::rules::Rule;
+use version::{identity, seen, seen_pod};
+
+/// All there is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    /// What is asked for.
+    pub desired: Desired,
+    /// The most members that were asked for so far.
+    pub most_asked: u32,
+    /// What is asked for later on, in this order.
+    pub edits: Vec<Edit>,
+    /// What may go wrong yet.
+    pub faults: Faults,
+    pub objects: Objects,
+    pub etcd: Etcd,
+    pub operators: Vec<Operator>,
+    /// What has begun so lately that a deadline lies ahead.
+    pub fresh: Fresh,
+    /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else happens.
+    pub is_prompt: bool,
+    /// The first rule that was broken.
+    pub broken: Option<Rule>,
+    /// The one rule that is looked at, where it is not all of them.
+    pub only: Option<Rule>,
+}
+
+/// What a person asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Edit {
+    Replicas(u32),
+    Version(Version),
+    /// Another template of the same version.
+    Revision,
+    Pause(bool),
+    Delete,
+    Recover(Option<RecoveryRequest>),
+}
+
+/// How often each thing may go wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Faults {
+    /// An operator forgets what it was about to do.
+    pub crashes: u8,
+    /// What was done is not heard of.
+    pub lost_answers: u8,
+    /// A pass cannot read something.
+    pub blind: u8,
+    /// An etcd process dies, and comes back with its data.
+    pub kills: u8,
+    /// A pod goes, and the StatefulSet makes another one.
+    pub evictions: u8,
+    /// A volume goes with all that is on it.
+    pub losses: u8,
+    /// Leadership moves by itself.
+    pub elections: u8,
+    /// A client's write is acknowledged.
+    pub writes: u8,
+}
+
+/// What the API server has.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Objects {
+    pub record: Record,
+    pub has_finalizer: bool,
+    pub has_services: bool,
+    pub set: Option<StatefulSet>,
+    pub config: Option<BTreeMap<Ordinal, ConfigEntry>>,
+    pub budget: Option<u32>,
+    pub pods: BTreeMap<Ordinal, Place>,
+    pub volumes: BTreeMap<Ordinal, Disk>,
+}
+
+/// A pod, and what its guard knows.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub pod: Pod,
+    /// The entry as the kubelet has shown it last.
+    pub told: Option<ConfigEntry>,
+    /// The entry by which the guard let etcd start. It stays for the life of the pod.
+    pub pass: Option<ConfigEntry>,
+    /// Whether etcd was let make a cluster of the data in this pod.
+    pub has_forced: bool,
+}
+
+/// A volume, and what is on it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Disk {
+    pub volume: Volume,
+    pub data: Option<Data>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Data {
+    pub cluster: ClusterId,
+    pub member: MemberId,
+    /// The last entry of the log that it has, as its rank among all that matter.
+    pub index: u64,
+}
+
+/// Etcd as a whole: what a majority has agreed on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Etcd {
+    pub members: Vec<Member>,
+    pub leader: Option<MemberId>,
+    pub version: Minor,
+    /// Clusters that seeds have formed. The last one is the one that there is.
+    pub clusters_formed: u64,
+    /// Whether a member was let make a cluster of its data.
+    pub has_forced: bool,
+    /// The last entry of the log.
+    pub index: u64,
+    /// The last entry whose write was acknowledged.
+    pub acknowledged: u64,
+}
+
+/// A process that works the object.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Operator {
+    /// What is left to do of its pass.
+    pub rest: Vec<Effect>,
+}
+
+/// What has begun so lately that a deadline lies ahead.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "four clocks, each of which runs by itself")]
+pub struct Fresh {
+    pub operation: bool,
+    pub health: bool,
+    pub quorum_loss: bool,
+    pub replacement: bool,
+}
+
+/// One thing that happens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// An operator looks and plans.
+    Pass(usize),
+    /// The same, and something could not be read.
+    Blind(usize, Unread),
+    /// It does the next thing.
+    Step(usize),
+    /// It does it, and does not hear that it is done.
+    Unheard(usize),
+    /// It forgets the rest.
+    Crash(usize),
+    /// What is being deleted is gone, what the StatefulSet wants is made, and kubelets and guards go on.
+    Node(Ordinal, Kubelet),
+    /// A member takes what it lacks of the log.
+    CatchUp(MemberId),
+    /// A voter comes to lead.
+    Elect(MemberId),
+    Kill(Ordinal),
+    Evict(Ordinal),
+    Lose(Ordinal),
+    /// A client's write, acknowledged by one of the smallest majorities, by number.
+    Write(usize),
+    Edit,
+    /// All deadlines pass.
+    Tick,
+}
+
+/// What a pass could not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unread {
+    Pods,
+    Volumes,
+    Config,
+    Members,
+    Status(Ordinal),
+}
+
+/// What becomes of a pod and its volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kubelet {
+    /// A pod that is being deleted, or not wanted, ends.
+    End,
+    /// A claim that is being deleted and that nobody uses goes.
+    Release,
+    /// The StatefulSet's controller makes the pod, and its claim.
+    Make,
+    /// The kubelet shows the entry as it is now.
+    Show,
+    /// The guard lets etcd start, or says why not.
+    Start,
+}
+
+impl World {
+    /// A world in which nothing has been made.
+    pub fn new(replicas: u32, version: Version) -> Self {
+        Self {
+            desired: desired(replicas, version),
+            most_asked: replicas,
+            edits: Vec::new(),
+            faults: Faults::default(),
+            objects: Objects::default(),
+            etcd: Etcd::default(),
+            operators: vec![Operator::default()],
+            fresh: Fresh::default(),
+            is_prompt: false,
+            broken: None,
+            only: None,
+        }
+    }
+
+    /// The same once all is as asked for.
+    pub fn settled(replicas: u32, version: Version) -> Self {
+        Self::new(replicas, version).settle()
+    }
+
+    /// Goes on until all is as asked for.
+    pub fn settle(mut self) -> Self {
+        self.calm_down();
+        let wanted = usize::try_from(self.desired.replicas).expect("few");
+        assert_eq!(self.voters().count(), wanted, "{self:#?}");
+        self
+    }
+
+    /// What follows; nothing where the action changes nothing or cannot be.
+    pub fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
+        let mut next = self.clone();
+        next.act(action, hand)?;
+        if self.is_prompt {
+            next.hurry();
+        }
+        next.watch(self);
+        next.forget();
+        (next != *self).then_some(next)
+    }
+
+    fn act(&mut self, action: &Action, hand: Hand) -> Option<()> {
+        match action {
+            Action::Pass(operator) => self.pass(*operator, None, hand),
+            Action::Blind(operator, unread) => {
+                self.faults.blind = self.faults.blind.checked_sub(1)?;
+                self.pass(*operator, Some(*unread), hand)
+            }
+            Action::Step(operator) => {
+                if !self.step(*operator, hand)? {
+                    self.operators[*operator].rest.clear();
+                }
+                Some(())
+            }
+            Action::Unheard(operator) => {
+                self.faults.lost_answers = self.faults.lost_answers.checked_sub(1)?;
+                self.step(*operator, hand)?.then_some(())?;
+                self.operators[*operator].rest.clear();
+                Some(())
+            }
+            Action::Crash(operator) => {
+                self.faults.crashes = self.faults.crashes.checked_sub(1)?;
+                let rest = &mut self.operators[*operator].rest;
+                (!rest.is_empty()).then(|| rest.clear())
+            }
+            Action::Node(ordinal, kubelet) => self.kubelet(*ordinal, *kubelet),
+            Action::CatchUp(member) => self.catch_up(*member),
+            Action::Elect(member) => {
+                if self.leads() {
+                    self.faults.elections = self.faults.elections.checked_sub(1)?;
+                }
+                self.elect(*member)
+            }
+            Action::Kill(ordinal) => {
+                self.faults.kills = self.faults.kills.checked_sub(1)?;
+                self.kill(*ordinal)
+            }
+            Action::Evict(ordinal) => {
+                self.faults.evictions = self.faults.evictions.checked_sub(1)?;
+                self.evict(*ordinal)
+            }
+            Action::Lose(ordinal) => {
+                self.faults.losses = self.faults.losses.checked_sub(1)?;
+                self.lose(*ordinal)
+            }
+            Action::Write(majority) => {
+                self.faults.writes = self.faults.writes.checked_sub(1)?;
+                let majority = self.majorities().into_iter().nth(*majority)?;
+                self.commit(&majority);
+                self.etcd.acknowledged = self.etcd.index;
+                Some(())
+            }
+            Action::Edit => {
+                let edit = (!self.edits.is_empty()).then(|| self.edits.remove(0))?;
+                self.ask_for(edit);
+                Some(())
+            }
+            Action::Tick => self.tick(),
+        }
+    }
+
+    fn ask_for(&mut self, edit: Edit) {
+        match edit {
+            Edit::Replicas(replicas) => {
+                self.desired.replicas = replicas;
+                self.most_asked = self.most_asked.max(replicas);
+            }
+            Edit::Version(version) => self.desired.template.version = version,
+            Edit::Revision => self.desired.template.revision += 1,
+            Edit::Pause(is_paused) => self.desired.is_paused = is_paused,
+            Edit::Delete => self.desired.is_deleting = true,
+            Edit::Recover(request) => self.desired.recovery = request,
+        }
+    }
+
+    /// What begins anew with a change.
+    fn watch(&mut self, before: &Self) {
+        let operation = |world: &Self| -> Option<Operation> { world.objects.record.operation };
+        self.fresh.operation |= operation(self).is_some() && operation(self) != operation(before);
+        self.fresh.health |= self.up() != before.up();
+        self.fresh.quorum_loss |= before.has_quorum() && !self.has_quorum();
+        // What is fresh about nothing is not looked at.
+        self.fresh.operation &= operation(self).is_some();
+        self.fresh.quorum_loss &= !self.has_quorum();
+    }
+
+    fn tick(&mut self) -> Option<()> {
+        let slow = |place: &Place| place.pod.startup_age == Age::Fresh && place.pod.phase != PodPhase::Up;
+        let any_slow = self.objects.pods.values().any(slow);
+        if self.fresh == Fresh::default() && !any_slow {
+            return None;
+        }
+        self.fresh = Fresh::default();
+        for place in self.objects.pods.values_mut().filter(|place| slow(place)) {
+            place.pod.startup_age = Age::PastDeadline;
+        }
+        Some(())
+    }
+}
+
+fn desired(replicas: u32, version: Version) -> Desired {
+    Desired {
+        is_valid: true,
+        is_deleting: false,
+        is_protected: false,
+        is_paused: false,
+        replicas,
+        template: Template { version, revision: 1 },
+        volume_size: 1 << 30,
+        is_in_memory: false,
+        deletes_volumes: false,
+        authenticates: false,
+        restores: false,
+        allows_downgrade: false,
+        backs_up_before_upgrade: false,
+        defragments_at: None,
+        recovery: None,
+    }
+}

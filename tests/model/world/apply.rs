@@ -1,0 +1,195 @@
+//! Carrying effects out, under the guards that they carry: what `apply` asks again right before, and what the API
+//! server and etcd refuse.
+
+use gatehouse::controllers::etcdcluster::effect::{MembershipGuard, OnlyIf};
+use gatehouse::controllers::etcdcluster::observation::{Fact, Membership, OperationKind};
+
+use super::*;
+use crate::faults::Hand;
+
+impl World {
+    /// Does the next thing of an operator's pass. Whether it was done; nothing where there is none.
+    pub fn step(&mut self, operator: usize, hand: Hand) -> Option<bool> {
+        let rest = &mut self.operators[operator].rest;
+        if rest.is_empty() {
+            return None;
+        }
+        let effect = rest.remove(0);
+        let before = self.clone();
+        let is_done = hand.apply(self, &effect).unwrap_or_else(|| self.apply(&effect, hand));
+        if is_done {
+            self.judge_effect(&before, &effect);
+        }
+        Some(is_done)
+    }
+
+    /// Whether it was done; false: refused.
+    pub fn apply(&mut self, effect: &Effect, hand: Hand) -> bool {
+        match effect {
+            Effect::WriteRecord { before, record } => {
+                // Conditional on the object's version, which each edit changes too; that is left out.
+                let is_same = *before == self.objects.record;
+                if is_same {
+                    self.objects.record = record.clone();
+                }
+                is_same
+            }
+            Effect::ApplyServices => {
+                self.objects.has_services = true;
+                true
+            }
+            Effect::AddFinalizer => {
+                self.objects.has_finalizer = true;
+                true
+            }
+            Effect::RemoveFinalizer => {
+                self.objects.has_finalizer = false;
+                true
+            }
+            Effect::ApplyStatefulSet { found, replicas, template, .. } => {
+                let live = self.objects.set.as_ref().map(|set| seen(&set.handle, set));
+                let (handle, owner) = (identity("set"), Owner::Ours);
+                let (replicas, template) = (*replicas, *template);
+                let set = StatefulSet { handle, owner, replicas, template, has_our_guard: true };
+                (*found == live).then(|| self.objects.set = Some(set)).is_some()
+            }
+            Effect::ApplyBudget { found, min_available } => {
+                let live = self.objects.budget.map(|budget| seen(&identity("budget"), &budget));
+                (*found == live).then(|| self.objects.budget = Some(*min_available)).is_some()
+            }
+            Effect::WriteConfig { found, entries, .. } => {
+                let live = self.objects.config.as_ref().map(|config| seen(&identity("config"), config));
+                let is_same = *found == live;
+                if is_same {
+                    self.objects.config.get_or_insert_default().extend(entries.clone());
+                }
+                is_same
+            }
+            Effect::WithdrawConfig { found, ordinal } => {
+                let live = self.objects.config.as_ref().map(|config| seen(&identity("config"), config));
+                let is_same = Some(found) == live.as_ref();
+                if let Some(config) = self.objects.config.as_mut().filter(|_| is_same) {
+                    config.remove(ordinal);
+                }
+                is_same
+            }
+            other => self.apply_to_pods(other, hand),
+        }
+    }
+
+    fn apply_to_pods(&mut self, effect: &Effect, hand: Hand) -> bool {
+        match effect {
+            Effect::LabelPod { pod, ordinal, role } => {
+                let live = self.objects.pods.get_mut(ordinal).filter(|place| is_same(pod, &place.pod));
+                live.is_some_and(|place| {
+                    place.pod.role = *role;
+                    true
+                })
+            }
+            Effect::DeletePod { pod, ordinal, only_if } => {
+                if !only_if.is_none_or(|only_if| self.is_so(only_if, hand)) {
+                    return false;
+                }
+                let Some(place) = self.objects.pods.get_mut(ordinal) else { return true };
+                let is_same = is_same(pod, &place.pod);
+                if is_same {
+                    place.pod.is_deleting = true;
+                    place.pod.phase = PodPhase::Starting;
+                }
+                is_same
+            }
+            Effect::RetainVolume { volume, ordinal } => self.volume(volume, *ordinal).is_some_and(|found| {
+                std::mem::replace(&mut found.is_retained, Fact::Known(true)) != Fact::Unknown
+            }),
+            Effect::ResizeVolume { volume, ordinal, size } => self
+                .volume(volume, *ordinal)
+                .is_some_and(|found| std::mem::replace(&mut found.size, *size) > 0),
+            Effect::DeleteVolume { volume, ordinal, membership, keeps_data } => {
+                let agrees = match membership {
+                    Some(guard) => self.agrees(guard, hand),
+                    None => self.objects.record.cluster_id.is_none() || self.desired.is_deleting,
+                };
+                let may_go = |found: &Volume| !keeps_data || found.is_retained != Fact::Known(false);
+                match self.volume(volume, *ordinal).filter(|found| agrees && may_go(found)) {
+                    Some(found) => {
+                        found.is_deleting = true;
+                        true
+                    }
+                    None => !self.objects.volumes.contains_key(ordinal),
+                }
+            }
+            other => self.ask_etcd(other, hand),
+        }
+    }
+
+    fn ask_etcd(&mut self, effect: &Effect, hand: Hand) -> bool {
+        match effect {
+            Effect::MemberAdd { membership, ordinal, pod, volume } => {
+                let waits = self.objects.pods.get(ordinal).is_some_and(|place| {
+                    place.pod.handle.uid == *pod
+                        && !place.pod.is_deleting
+                        && place.pod.phase == PodPhase::Waiting
+                });
+                let is_claimed = self
+                    .objects
+                    .volumes
+                    .get(ordinal)
+                    .is_some_and(|disk| disk.volume.handle.uid == *volume && !disk.volume.is_deleting);
+                let is_free = self.etcd.members.iter().all(|member| member.ordinal != Some(*ordinal));
+                waits && is_claimed && is_free && self.agrees(membership, hand) && self.add(*ordinal, true)
+            }
+            Effect::MemberPromote { membership, member, .. } => {
+                self.agrees(membership, hand) && self.promote(*member)
+            }
+            Effect::MemberRemove { membership, member, ordinal } => {
+                let is_there = self.member(*member).is_some_and(|found| found.ordinal == Some(*ordinal));
+                let is_done = is_there && self.agrees(membership, hand) && self.remove(*member);
+                let operation = self.objects.record.operation;
+                if is_done && operation.is_none_or(|operation| operation.kind != OperationKind::ScaleIn) {
+                    self.fresh.replacement = true;
+                }
+                is_done
+            }
+            Effect::MoveLeader { membership, from, to } => {
+                let votes = self.member(*to).is_some_and(|to| !to.is_learner && self.runs(to));
+                let leads = self.leads() && self.etcd.leader == Some(*from);
+                if !(votes && leads && self.agrees(membership, hand)) {
+                    return false;
+                }
+                // Etcd brings it up to date first.
+                let _up_to_date = self.catch_up(*to);
+                self.etcd.leader = Some(*to);
+                true
+            }
+            // Of what is cared for beside: it is done, and changes nothing that is modelled.
+            _ => true,
+        }
+    }
+
+    /// Whether etcd's list, asked once more, is the one that a change was decided on.
+    fn agrees(&self, guard: &MembershipGuard, hand: Hand) -> bool {
+        let live = Membership { cluster_id: self.cluster(), members: self.etcd.members.clone() };
+        self.leads() && (hand.ignores_guards() || *guard == MembershipGuard::of(&live))
+    }
+
+    fn is_so(&self, only_if: OnlyIf, hand: Hand) -> bool {
+        match only_if {
+            _ if hand.looks_once() => true,
+            OnlyIf::OthersServe { membership, member } => {
+                let others = self.voters().filter(|voter| voter.id != member && self.runs(voter)).count();
+                self.agrees(&membership, hand) && others >= quorum(self.voters().count())
+            }
+            OnlyIf::QuorumLost => !self.leads(),
+        }
+    }
+
+    /// The volume, where it is as it was seen.
+    fn volume(&mut self, found: &Handle, ordinal: Ordinal) -> Option<&mut Volume> {
+        let volume = &mut self.objects.volumes.get_mut(&ordinal)?.volume;
+        (*found == seen(&volume.handle, volume)).then_some(volume)
+    }
+}
+
+fn is_same(found: &Handle, pod: &Pod) -> bool {
+    *found == seen_pod(pod)
+}

@@ -1,0 +1,229 @@
+//! The StatefulSet's controller, kubelets, and the guard in each pod.
+
+use gatehouse::controllers::etcdcluster::observation::Fact;
+
+use super::*;
+
+impl World {
+    pub fn kubelet(&mut self, ordinal: Ordinal, does: Kubelet) -> Option<()> {
+        match does {
+            Kubelet::End => self.end(ordinal),
+            Kubelet::Release => self.release(ordinal),
+            Kubelet::Make => self.make(ordinal),
+            Kubelet::Show => self.show(ordinal),
+            Kubelet::Start => self.start(ordinal),
+        }
+    }
+
+    /// All that needs nobody's decision.
+    pub fn hurry(&mut self) {
+        let all = [Kubelet::End, Kubelet::Release, Kubelet::Make, Kubelet::Show];
+        while self
+            .ordinals()
+            .into_iter()
+            .any(|ordinal| all.into_iter().any(|does| self.kubelet(ordinal, does).is_some()))
+        {}
+    }
+
+    fn is_wanted(&self, ordinal: Ordinal) -> bool {
+        self.objects.set.as_ref().is_some_and(|set| ordinal.0 < set.replicas)
+    }
+
+    fn end(&mut self, ordinal: Ordinal) -> Option<()> {
+        let place = self.objects.pods.get(&ordinal)?;
+        if place.pod.is_deleting || !self.is_wanted(ordinal) {
+            self.objects.pods.remove(&ordinal);
+            return Some(());
+        }
+        None
+    }
+
+    fn release(&mut self, ordinal: Ordinal) -> Option<()> {
+        let disk = self.objects.volumes.get(&ordinal)?;
+        let goes = disk.volume.is_deleting && !self.objects.pods.contains_key(&ordinal);
+        goes.then(|| {
+            self.objects.volumes.remove(&ordinal);
+        })
+    }
+
+    fn make(&mut self, ordinal: Ordinal) -> Option<()> {
+        let is_free = !self.objects.pods.contains_key(&ordinal)
+            && !self.objects.volumes.get(&ordinal).is_some_and(|disk| disk.volume.is_deleting);
+        if !is_free || !self.is_wanted(ordinal) {
+            return None;
+        }
+        let template = self.objects.set.as_ref()?.template;
+        if !self.objects.volumes.contains_key(&ordinal) {
+            self.leave_volume(ordinal);
+        }
+        let pod = Pod {
+            handle: self.next_identity("p"),
+            owner: Owner::Ours,
+            template,
+            phase: PodPhase::Waiting,
+            is_deleting: false,
+            startup_age: Age::Fresh,
+            role: None,
+        };
+        let told = self.entry(ordinal).cloned();
+        self.objects.pods.insert(ordinal, Place { pod, told, pass: None, has_forced: false });
+        Some(())
+    }
+
+    /// An empty volume.
+    pub fn leave_volume(&mut self, ordinal: Ordinal) {
+        let volume = Volume {
+            handle: self.next_identity("v"),
+            owner: Owner::Ours,
+            size: 1 << 30,
+            is_expandable: Fact::Known(true),
+            is_deleting: false,
+            is_retained: Fact::Known(false),
+        };
+        self.objects.volumes.insert(ordinal, Disk { volume, data: None });
+    }
+
+    fn entry(&self, ordinal: Ordinal) -> Option<&ConfigEntry> {
+        self.objects.config.as_ref()?.get(&ordinal)
+    }
+
+    fn show(&mut self, ordinal: Ordinal) -> Option<()> {
+        let entry = self.entry(ordinal).cloned();
+        let place = self.objects.pods.get_mut(&ordinal)?;
+        let is_news = place.pod.phase == PodPhase::Waiting && place.told != entry;
+        is_news.then(|| place.told = entry)
+    }
+
+    /// The guard, at the pod's start or once more before etcd's.
+    fn start(&mut self, ordinal: Ordinal) -> Option<()> {
+        let place = self.objects.pods.get(&ordinal).filter(|place| !place.pod.is_deleting)?;
+        let may_start = matches!(place.pod.phase, PodPhase::Waiting | PodPhase::Starting);
+        let told = place.pass.clone().or_else(|| place.told.clone()).filter(|_| may_start)?;
+        if told.template != place.pod.template || (told.purpose.is_stopped() && place.pass.is_none()) {
+            return None;
+        }
+        let phase = self.judge(ordinal, &told)?;
+        let place = self.objects.pods.get_mut(&ordinal)?;
+        place.pod.phase = phase;
+        place.pass = Some(told);
+        if phase == PodPhase::Up {
+            place.pod.startup_age = Age::Fresh;
+            self.agree_on_version();
+        }
+        Some(())
+    }
+
+    /// What the guard makes of the volume, and etcd of its data; nothing while the guard waits.
+    fn judge(&mut self, ordinal: Ordinal, told: &ConfigEntry) -> Option<PodPhase> {
+        let place = &self.objects.pods[&ordinal];
+        let disk = self.objects.volumes.get(&ordinal)?;
+        let begins = told.pod.as_ref() == Some(&place.pod.handle.uid);
+        let is_its_own = disk.volume.handle.uid == told.volume;
+        Some(match (told.purpose, disk.data) {
+            (Purpose::Seed | Purpose::Join, None) | (Purpose::Force, Some(_)) if !begins => return None,
+            (Purpose::Seed, None) if is_its_own => {
+                self.form(ordinal);
+                PodPhase::Up
+            }
+            (Purpose::Join, None) if is_its_own => {
+                let member = told.member?;
+                let data = Data { cluster: self.cluster(), member, index: 0 };
+                self.objects.volumes.get_mut(&ordinal)?.data = Some(data);
+                if self.member(member).is_some() { PodPhase::Up } else { PodPhase::Failing(Cause::Removed) }
+            }
+            (_, None) => PodPhase::Failing(Cause::DataLost),
+            (_, Some(data)) if told.member.is_some_and(|told| told != data.member) => {
+                PodPhase::Failing(Cause::DataForeign)
+            }
+            (Purpose::Force, Some(data)) if !place.has_forced => {
+                self.force(ordinal, data);
+                PodPhase::Up
+            }
+            (_, Some(data)) if self.member(data.member).is_some() => PodPhase::Up,
+            (_, Some(_)) => {
+                if self.etcd.has_forced {
+                    // It knows nothing of the cluster that was made without it, and serves beside it.
+                    self.breaks(Rule::RemovedMemberRuns);
+                }
+                PodPhase::Failing(Cause::Removed)
+            }
+        })
+    }
+
+    /// Makes a cluster of one member's data.
+    fn force(&mut self, ordinal: Ordinal, data: Data) {
+        let others = self.voters().filter(|voter| voter.id != data.member);
+        if others.filter(|voter| self.runs(voter)).count() > 0 {
+            self.breaks(Rule::ForcedBesideOthers);
+        }
+        if self.etcd.members.len() == 1 && self.etcd.has_forced {
+            self.breaks(Rule::ForcedTwice);
+        }
+        self.etcd.members.retain(|member| member.id == data.member);
+        for member in &mut self.etcd.members {
+            member.is_learner = false;
+        }
+        self.etcd.leader = Some(data.member);
+        self.etcd.has_forced = true;
+        // What it never had is what the documentation says is lost.
+        self.etcd.index = data.index;
+        self.etcd.acknowledged = self.etcd.acknowledged.min(data.index);
+        if let Some(place) = self.objects.pods.get_mut(&ordinal) {
+            place.has_forced = true;
+        }
+    }
+
+    /// The process ends, and the kubelet starts the container again.
+    pub fn kill(&mut self, ordinal: Ordinal) -> Option<()> {
+        let place = self.objects.pods.get_mut(&ordinal).filter(|place| place.pod.phase == PodPhase::Up)?;
+        place.pod.phase = PodPhase::Starting;
+        Some(())
+    }
+
+    /// The pod is to go, and the StatefulSet makes another one.
+    pub fn evict(&mut self, ordinal: Ordinal) -> Option<()> {
+        let place = self.objects.pods.get_mut(&ordinal).filter(|place| !place.pod.is_deleting)?;
+        place.pod.is_deleting = true;
+        place.pod.phase = PodPhase::Starting;
+        Some(())
+    }
+
+    /// A volume is gone with its claim; its pod has nothing to run on.
+    pub fn lose(&mut self, ordinal: Ordinal) -> Option<()> {
+        self.objects.volumes.remove(&ordinal)?;
+        self.objects.pods.remove(&ordinal);
+        Some(())
+    }
+
+    /// The smallest identity of that sort that nothing speaks of.
+    fn next_identity(&self, sort: &str) -> Handle {
+        let told = self.objects.config.iter().flat_map(BTreeMap::values);
+        let shown = self.objects.pods.values().flat_map(|place| place.told.iter().chain(&place.pass));
+        let entries = told.chain(shown).flat_map(|entry| entry.pod.iter().chain([&entry.volume]));
+        let pods = self.objects.pods.values().map(|place| &place.pod.handle.uid);
+        let disks = self.objects.volumes.values().map(|disk| &disk.volume.handle.uid);
+        let recovery = self.objects.record.recovery.iter().filter_map(|recovery| recovery.pod.as_ref());
+        let meant = self.operators.iter().flat_map(|operator| &operator.rest).flat_map(meant);
+        let spoken: BTreeSet<_> =
+            entries.chain(pods).chain(disks).chain(recovery).map(|uid| uid.0.clone()).chain(meant).collect();
+        let free = (1..u32::MAX).map(|number| format!("{sort}{number}")).find(|uid| !spoken.contains(uid));
+        identity(&free.expect("a number"))
+    }
+}
+
+/// The identities that an effect which is under way speaks of.
+fn meant(effect: &Effect) -> Vec<String> {
+    match effect {
+        Effect::LabelPod { pod: handle, .. }
+        | Effect::DeletePod { pod: handle, .. }
+        | Effect::RetainVolume { volume: handle, .. }
+        | Effect::ResizeVolume { volume: handle, .. }
+        | Effect::DeleteVolume { volume: handle, .. } => vec![handle.uid.0.clone()],
+        Effect::MemberAdd { pod, volume, .. } => vec![pod.0.clone(), volume.0.clone()],
+        Effect::WriteConfig { entries, .. } => entries
+            .values()
+            .flat_map(|entry| entry.pod.iter().chain([&entry.volume]).map(|uid| uid.0.clone()))
+            .collect(),
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,138 @@
+//! What a pass reads, and what it plans.
+
+use gatehouse::controllers::etcdcluster::observation::{
+    Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
+};
+use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
+
+use super::*;
+use crate::faults::Hand;
+
+/// How much of the log a rank stands for: a member that lacks one lacks more than a tenth.
+fn entries(rank: u64) -> u64 {
+    1 << (4 * rank)
+}
+
+impl World {
+    /// What a pass reads now, all at once.
+    pub fn observe(&self, unread: Option<Unread>) -> Observation {
+        let quorum = self.leads() && unread != Some(Unread::Members);
+        let list = Membership { cluster_id: self.cluster(), members: self.etcd.members.clone() };
+        let agreed = |known: bool| if known { Fact::Known(list.clone()) } else { Fact::Unknown };
+        let age = |is_fresh| if is_fresh { Age::Fresh } else { Age::PastDeadline };
+        let statuses = self.statuses(unread);
+        Observation {
+            record: self.objects.record.clone(),
+            operation_age: age(self.fresh.operation),
+            health_age: age(self.fresh.health),
+            quorum_loss_age: age(self.fresh.quorum_loss || self.has_quorum()),
+            replacement_age: age(self.fresh.replacement),
+            services: Fact::Known(if self.objects.has_services { Found::Current } else { Found::Outdated }),
+            certificates: Certificates::Valid,
+            stateful_set: self.objects.set.clone().map_or(Fact::Absent, |mut set| {
+                set.handle = seen(&set.handle, &set);
+                Fact::Known(set)
+            }),
+            config: match &self.objects.config {
+                _ if unread == Some(Unread::Config) => Fact::Unknown,
+                Some(entries) => Fact::Known(Config {
+                    handle: seen(&identity("config"), entries),
+                    owner: Owner::Ours,
+                    entries: entries.clone(),
+                }),
+                None => Fact::Absent,
+            },
+            budget: self.objects.budget.map_or(Fact::Absent, |min_available| {
+                let handle = seen(&identity("budget"), &min_available);
+                Fact::Known(Budget { handle, owner: Owner::Ours, min_available })
+            }),
+            pods: if unread == Some(Unread::Pods) { Fact::Unknown } else { Fact::Known(self.pods()) },
+            volumes: if unread == Some(Unread::Volumes) {
+                Fact::Unknown
+            } else {
+                Fact::Known(self.volumes())
+            },
+            membership: agreed(quorum),
+            last_membership: agreed(!statuses.is_empty()),
+            statuses,
+            alarms: if quorum { Fact::Known(Vec::new()) } else { Fact::Unknown },
+            keyspace: Fact::Unknown,
+            cluster_version: if quorum { Fact::Known(self.etcd.version) } else { Fact::Unknown },
+            auth: Fact::Known(false),
+            audit: Fact::Unknown,
+            backup: Fact::Absent,
+            has_finalizer: self.objects.has_finalizer,
+        }
+    }
+
+    fn pods(&self) -> BTreeMap<Ordinal, Pod> {
+        let pods = self
+            .objects
+            .pods
+            .iter()
+            .map(|(ordinal, Place { pod, .. })| (*ordinal, Pod { handle: seen_pod(pod), ..pod.clone() }));
+        pods.collect()
+    }
+
+    fn volumes(&self) -> BTreeMap<Ordinal, Volume> {
+        let volumes = self.objects.volumes.iter().map(|(ordinal, Disk { volume, .. })| {
+            (*ordinal, Volume { handle: seen(&volume.handle, volume), ..volume.clone() })
+        });
+        volumes.collect()
+    }
+
+    fn statuses(&self, unread: Option<Unread>) -> BTreeMap<Ordinal, Fact<MemberStatus>> {
+        let running = self.objects.pods.iter().filter(|(_, place)| place.pod.phase == PodPhase::Up);
+        let asked = running.filter_map(|(ordinal, place)| {
+            if unread == Some(Unread::Status(*ordinal)) {
+                return Some((*ordinal, Fact::Unknown));
+            }
+            let data = self.objects.volumes.get(ordinal)?.data?;
+            let version = place.pod.template.version;
+            let storage = Fact::Known(self.etcd.version.min(version.minor));
+            let status = MemberStatus {
+                cluster_id: data.cluster,
+                member_id: data.member,
+                version,
+                leader: self.etcd.leader.filter(|_| self.leads()),
+                is_learner: self.member(data.member).is_some_and(|member| member.is_learner),
+                has_errors: false,
+                raft_index: entries(data.index),
+                raft_applied_index: entries(data.index),
+                db_size: 1 << 20,
+                db_size_in_use: 1 << 20,
+                quota: 1 << 31,
+                storage_version: if version.minor >= 6 { storage } else { Fact::Absent },
+                downgrade_target: Fact::Absent,
+                has_saved_snapshot: Fact::Known(true),
+                defragmented: Age::PastDeadline,
+            };
+            Some((*ordinal, Fact::Known(status)))
+        });
+        asked.collect()
+    }
+
+    /// What the operator plans now.
+    pub fn planned(&self, unread: Option<Unread>, hand: Hand) -> (Observation, Plan) {
+        let seen = self.observe(unread);
+        let mut believed = seen.clone();
+        hand.look(&mut believed);
+        let mut plan = plan(&hand.desired(&self.desired), &believed);
+        hand.plan(self, &believed, &mut plan);
+        (seen, plan)
+    }
+
+    /// An operator looks, and means to do what it planned.
+    pub fn pass(&mut self, operator: usize, unread: Option<Unread>, hand: Hand) -> Option<()> {
+        if !self.operators[operator].rest.is_empty() {
+            return None;
+        }
+        let (seen, plan) = self.planned(unread, hand);
+        self.judge_plan(&seen, &plan);
+        if plan.effects.is_empty() && self.broken.is_none() {
+            return None;
+        }
+        self.operators[operator].rest = plan.effects;
+        Some(())
+    }
+}

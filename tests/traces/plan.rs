@@ -1,0 +1,52 @@
+//! What once went wrong in the plan, and no longer does: ways that the exploration found, shortened.
+
+use gatehouse::controllers::etcdcluster::observation::{MemberId, Ordinal};
+
+use crate::explore::Slice;
+use crate::slices;
+use crate::world::Action::{self, Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
+use crate::world::Kubelet::{Make, Show, Start};
+use crate::world::Unread;
+
+#[track_caller]
+fn holds(slice: &Slice, way: &[Action]) {
+    assert_eq!(slice.walk(way), Ok(None));
+}
+
+/// The volume goes once its data are told to be there, and before the cluster is recorded. The next pod was told the
+/// same, and so for ever: its volume was deleted, and the entry stayed.
+#[test]
+fn a_seed_whose_volume_goes_once_it_is_told_to_be_there_begins_anew() {
+    let seed = Ordinal(0);
+    let prepare = [Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Node(seed, Make)];
+    let start = [Pass(0), Step(0), Node(seed, Show), Node(seed, Start), Pass(0), Lose(seed)];
+    holds(&slices::bootstrap(), &[&prepare[..], &start].concat());
+}
+
+/// Two of two members vote, three are asked for, and the ConfigMap cannot be read. That was called as asked for.
+#[test]
+fn a_cluster_that_is_to_grow_is_not_called_settled_while_the_config_map_is_unread() {
+    let slice = slices::blindness();
+    holds(&slice, &[Edit]);
+    assert_eq!(slice.walk(&[Edit, Blind(0, Unread::Config)]), Err("it cannot be gone"), "nothing is done");
+}
+
+/// Another operator deletes a claim that was left, while a pod waits on it that this one made a member's place of. The
+/// claim cannot go while the pod is there, no member was made on a claim that goes, and nobody deleted the pod.
+#[test]
+fn a_pod_that_waits_on_a_claim_which_goes_is_made_anew() {
+    let grow = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Pass(1), Step(1), Pass(1), Step(1)];
+    let think_better = [Edit, Pass(1), Step(1), Pass(1), Edit];
+    holds(&slices::second_thoughts(), &[&grow[..], &think_better].concat());
+}
+
+/// The quorum comes back between the look at which a pod was to be stopped for a recovery, and its deletion: that would
+/// have cost the quorum again.
+#[test]
+fn a_recovery_that_is_under_way_stops_no_pod_of_a_quorum_that_is_back() {
+    let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Step(0), Node(Ordinal(0), Start), Pass(0)];
+    let slice = slices::comeback();
+    holds(&slice, &[&fence[..], &[Elect(MemberId(1))]].concat());
+    // What was planned is refused, and the rest of the pass is forgotten.
+    holds(&slice, &[&fence[..], &[Elect(MemberId(1)), Step(0)]].concat());
+}
