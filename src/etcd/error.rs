@@ -190,6 +190,8 @@ refusals! {
     RoleEmpty = "role name is empty",
     /// ErrAuthFailed: user or password are wrong.
     AuthFailed = "authentication failed, invalid user ID or password",
+    /// ErrNoPasswordUser of its store of users: the user never has a password.
+    NoPasswordUser = "authentication failed, password was given for no password user",
     /// ErrPermissionNotGiven: there is no permission in the request.
     PermissionNotGiven = "permission not given",
     /// ErrPermissionDenied: the caller may not do this.

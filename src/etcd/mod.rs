@@ -30,7 +30,7 @@ mod maintenance;
 mod snapshot;
 mod tls;
 
-pub use auth::{AuthStatus, Permission, PermissionKind};
+pub use auth::{AuthStatus, Password, Permission, PermissionKind};
 pub use client::{Answers, Client, InvalidEndpoint, Limits, Rpc};
 pub use cluster::{Added, Member, Members};
 pub use error::{Doubt, Error, Outcome, Reason, Refusal};

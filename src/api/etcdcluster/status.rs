@@ -12,7 +12,7 @@ pub mod condition {
     pub const QUORUM_LOST: &str = "QuorumLost";
     /// The last backup that was due has been verified.
     pub const BACKUP_READY: &str = "BackupReady";
-    /// Every certificate is there and valid.
+    /// Every certificate is there and valid, and root has the password that it is to have.
     pub const CERTIFICATES_READY: &str = "CertificatesReady";
     /// The spec passes the gate's own rules.
     pub const SPEC_VALID: &str = "SpecValid";
@@ -28,7 +28,7 @@ pub mod condition {
 pub mod reason {
     /// Available: a linearizable read passed.
     pub const QUORUM_SERVES: &str = "QuorumServes";
-    /// Available: no member answers, so that nothing can be told.
+    /// Available, CertificatesReady: no member answers, so that nothing can be told.
     pub const UNREACHABLE: &str = "Unreachable";
     /// Available, Progressing: the cluster is stopped, its data are kept.
     pub const STOPPED: &str = "Stopped";
@@ -100,6 +100,10 @@ pub mod reason {
     pub const CERTIFICATE_INVALID: &str = "CertificateInvalid";
     /// CertificatesReady: a certificate has expired or soon will.
     pub const CERTIFICATE_EXPIRING: &str = "CertificateExpiring";
+    /// CertificatesReady: root is about to get another password.
+    pub const ROOT_PASSWORD_OUTDATED: &str = "RootPasswordOutdated";
+    /// CertificatesReady: root cannot be given the password that it is to have.
+    pub const ROOT_PASSWORD_UNSET: &str = "RootPasswordUnset";
 
     /// SpecValid: the gate's rules hold.
     pub const VALID: &str = "Valid";

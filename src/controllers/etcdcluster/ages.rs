@@ -15,6 +15,7 @@ use super::observation::{
     Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
 };
 use super::observe::kubernetes::age;
+use super::password::Proven;
 
 /// How long all members have to be as they are before something is changed.
 const HEALTH: Duration = Duration::from_secs(5);
@@ -59,6 +60,8 @@ pub struct Recall {
     pub told: Option<String>,
     /// What failed, as it was told last.
     pub failed: Option<String>,
+    /// What etcd said of root's password.
+    pub password: Option<Proven>,
     /// When the members' data were compared, and what that told.
     pub audit: Course,
     /// What is counted for the metrics page.

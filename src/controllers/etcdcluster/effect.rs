@@ -216,6 +216,15 @@ pub enum Effect {
     AuthEnable {
         /// The cluster that must answer.
         cluster_id: ClusterId,
+        /// The Secret with root's password; none: root has none.
+        secret: Option<Handle>,
+    },
+    /// Give root another password.
+    SetRootPassword {
+        /// The cluster that must answer.
+        cluster_id: ClusterId,
+        /// The Secret that has it.
+        secret: Handle,
     },
     /// Take a backup before an upgrade.
     StartBackup {
@@ -262,6 +271,7 @@ impl Effect {
             | Self::Compact { .. }
             | Self::DowngradeEnable { .. }
             | Self::AuthEnable { .. }
+            | Self::SetRootPassword { .. }
             | Self::RemoveFinalizer => true,
             Self::WriteRecord { .. }
             | Self::ApplyServices
@@ -305,6 +315,7 @@ impl Effect {
             Self::DowngradeEnable { .. } => points!("downgrade-enable"),
             Self::DowngradeCancel { .. } => points!("downgrade-cancel"),
             Self::AuthEnable { .. } => points!("auth-enable"),
+            Self::SetRootPassword { .. } => points!("set-root-password"),
             Self::StartBackup { .. } => points!("start-backup"),
             Self::AddFinalizer => points!("add-finalizer"),
             Self::RemoveFinalizer => points!("remove-finalizer"),

@@ -13,7 +13,8 @@
 //!
 //! Pure: what is asked for ([`desired`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
 //! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`numbers`]). Effects: what is read
-//! ([`observe`]), what members' data are compared by ([`audit`]), what is written ([`apply`]) and told ([`tell`]).
+//! ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by ([`audit`]),
+//! what is written ([`apply`]) and told ([`tell`]).
 
 mod ages;
 mod apply;
@@ -24,6 +25,7 @@ pub mod effect;
 mod numbers;
 pub mod observation;
 mod observe;
+mod password;
 pub mod plan;
 mod reach;
 pub mod resources;

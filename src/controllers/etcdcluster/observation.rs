@@ -9,6 +9,7 @@
 mod etcd;
 mod fact;
 mod kubernetes;
+mod password;
 mod record;
 
 pub use etcd::{
@@ -19,6 +20,7 @@ pub use kubernetes::{
     Budget, Cause, Config, ConfigEntry, Found, Handle, Ordinal, Owner, Pod, PodPhase, Purpose,
     ResourceVersion, Role, StatefulSet, Template, Uid, Volume,
 };
+pub use password::{RootPassword, Unreadable};
 pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhase, Target};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,6 +111,8 @@ pub struct Observation {
     pub cluster_version: Fact<Minor>,
     /// Whether etcd asks who is there.
     pub auth: Fact<bool>,
+    /// Whether root has the password that it is to have. Absent where none is asked for.
+    pub root_password: Fact<RootPassword>,
     /// Whether all voters were found to hold the same data when that was last compared.
     pub audit: Fact<Audit>,
     /// The backup that an upgrade waits for.

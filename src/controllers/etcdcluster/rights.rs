@@ -35,7 +35,7 @@ pub fn rules() -> Vec<Rule> {
             .shows(Shows::AsApply)
             .because("The first apply of a PodDisruptionBudget makes it."),
         Rule::new("", &["secrets"], &["get", "create", "patch"]).because(
-            "The certificates of an etcd cluster are kept in Secrets beside it, of which none is listed or watched.",
+            "The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.",
         ),
     ]
 }

@@ -1,4 +1,4 @@
-//! The care of the database, versions and authentication.
+//! The care of the database and of versions.
 //!
 //! Guarantees: whoever is asked has just answered as a member of the cluster that is meant.
 
@@ -23,11 +23,8 @@ const AT_A_TIME: usize = 64;
 /// How long one pass appends, at most.
 const APPENDING: Duration = Duration::from_secs(8);
 
-/// The user, and the role, that may do everything.
-const ROOT: &str = "root";
-
 /// A member of that cluster, the leader where it answers.
-async fn any(hands: Hands<'_>, cluster_id: ClusterId) -> Result<&Client, Failure> {
+pub async fn any(hands: Hands<'_>, cluster_id: ClusterId) -> Result<&Client, Failure> {
     let seen = hands.seen();
     for ordinal in asking::order(&seen.statuses) {
         let Some(status) = seen.status(ordinal).found() else { continue };
@@ -38,7 +35,8 @@ async fn any(hands: Hands<'_>, cluster_id: ClusterId) -> Result<&Client, Failure
     Err(Failure::refused("no member can be asked"))
 }
 
-fn is(answer: Result<(), etcd::Error>, fine: Refusal) -> Result<(), Failure> {
+/// That it is so already is fine.
+pub fn is(answer: Result<(), etcd::Error>, fine: Refusal) -> Result<(), Failure> {
     match answer {
         Err(error) if error.refusal() == Some(fine) => Ok(()),
         answer => Ok(answer?),
@@ -105,19 +103,4 @@ pub async fn allow_downgrade(hands: Hands<'_>, guard: MembershipGuard, target: M
 pub async fn cancel_downgrade(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
     let done = any(hands, cluster_id).await?.downgrade(Downgrade::Cancel, "").await;
     is(done.map(|_| ()), Refusal::NoDowngradeInProcess)
-}
-
-/// Makes root known to etcd, by its certificate alone, and lets etcd ask who is there.
-pub async fn authenticate(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
-    let auth = hands.cluster.spec.auth.as_ref();
-    if auth.is_some_and(|auth| auth.root_secret.is_some()) {
-        return Err(Failure::Unsupported(
-            "auth.rootSecret is not supported yet: without it root is known by its certificate alone",
-        ));
-    }
-    let client = any(hands, cluster_id).await?;
-    is(client.add_user(ROOT).await, Refusal::UserExists)?;
-    is(client.add_role(ROOT).await, Refusal::RoleExists)?;
-    client.grant_role(ROOT, ROOT).await?;
-    Ok(client.enable_auth().await?)
 }

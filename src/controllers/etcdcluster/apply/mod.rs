@@ -14,6 +14,7 @@ mod notes;
 mod objects;
 mod pods;
 mod record;
+mod users;
 mod volumes;
 
 use k8s_openapi::NamespaceResourceScope;
@@ -182,7 +183,12 @@ impl<'a> Hands<'a> {
                 maintenance::allow_downgrade(self, *membership, *target).await
             }
             Effect::DowngradeCancel { cluster_id } => maintenance::cancel_downgrade(self, *cluster_id).await,
-            Effect::AuthEnable { cluster_id } => maintenance::authenticate(self, *cluster_id).await,
+            Effect::AuthEnable { cluster_id, secret } => {
+                users::authenticate(self, *cluster_id, secret.as_ref()).await
+            }
+            Effect::SetRootPassword { cluster_id, secret } => {
+                users::set_password(self, *cluster_id, secret).await
+            }
             Effect::StartBackup { .. } => Err(Failure::Unsupported(
                 "no backup can be taken yet: set backup.beforeUpgrade to false to upgrade without one",
             )),

@@ -3,7 +3,7 @@
 use super::Hands;
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{MemberId, Ordinal, Recovery, RecoveryPhase};
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::resources::{names, secrets};
 use crate::controllers::step::Note;
 
 /// The event, where it is worth one.
@@ -62,6 +62,11 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
         }
         Effect::AuthEnable { .. } => {
             note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
+        }
+        Effect::SetRootPassword { .. } => {
+            let secret = secrets::root(hands.cluster).unwrap_or_default();
+            let text = format!("root has the password that is in secret {secret}");
+            note("RootPasswordSet", "SetRootPassword", text)
         }
         _ => None,
     }

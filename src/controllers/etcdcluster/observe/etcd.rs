@@ -40,8 +40,8 @@ pub struct Said {
     pub alarms: Fact<Vec<Alarm>>,
     /// The version that the members agreed on.
     pub cluster_version: Fact<Minor>,
-    /// Whether etcd asks who is there.
-    pub auth: Fact<bool>,
+    /// Whether etcd asks who is there, and the revision of its users.
+    pub auth: Fact<etcd::AuthStatus>,
 }
 
 /// Asks all members.
@@ -174,11 +174,11 @@ async fn alarms(client: &etcd::Client) -> Fact<Vec<Alarm>> {
     Fact::Known(read)
 }
 
-async fn auth(client: &etcd::Client, authenticates: bool) -> Fact<bool> {
+async fn auth(client: &etcd::Client, authenticates: bool) -> Fact<etcd::AuthStatus> {
     if !authenticates {
         return Fact::Absent;
     }
-    client.auth_status().await.map_or(Fact::Unknown, |status| Fact::Known(status.enabled))
+    client.auth_status().await.map_or(Fact::Unknown, Fact::Known)
 }
 
 /// The revisions of the key space, of one member. It hashes all keys for that, so it is asked only where it matters.

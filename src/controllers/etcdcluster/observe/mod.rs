@@ -35,7 +35,7 @@ use super::observation::{
 };
 use super::reach::{Keys, Reach};
 use super::resources::{names, services};
-use super::{FINALIZER, Operator, status};
+use super::{FINALIZER, Operator, password, status};
 use crate::api::Version;
 use crate::api::etcdcluster::EtcdClusterKind;
 use crate::api::etcdcluster::v1::EtcdCluster;
@@ -97,12 +97,13 @@ pub async fn look(
     let reader = Reader::new(operator.client.clone(), cluster);
     let record = cluster.status.as_ref().map(status::record).unwrap_or_default();
     let config = names::config(&reader.name);
-    let (set, config, budget, services, keys) = futures::join!(
+    let (set, config, budget, services, keys, offer) = futures::join!(
         reader.get::<StatefulSet>(&reader.name),
         reader.get::<ConfigMap>(&config),
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
         Keys::read(&operator.client, cluster),
+        password::read(&operator.client, cluster, desired),
     );
     let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
@@ -117,6 +118,8 @@ pub async fn look(
     let asked = etcd::ask(&reach, cluster, desired.authenticates);
     let (volumes, said) = futures::join!(reader.volumes(&places, desired, &config, &told), asked);
     let keyspace = keyspace(operator, &reader.uid, &said, &reach).await;
+    let told_by = (&said, &reach, record.cluster_id);
+    let root_password = password::look(operator, &reader.uid, offer, told_by).await;
     let finalizers = cluster.metadata.finalizers.iter().flatten();
     let observation = Observation {
         operation_age: Age::Fresh,
@@ -136,7 +139,8 @@ pub async fn look(
         alarms: said.alarms,
         keyspace,
         cluster_version: said.cluster_version,
-        auth: said.auth,
+        auth: said.auth.map(|status| status.enabled),
+        root_password,
         audit: Fact::Unknown,
         backup: Fact::Absent,
         has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),

@@ -4,7 +4,7 @@ use super::decision::Decision;
 use super::gate;
 use super::view::{View, quorum};
 use crate::controllers::etcdcluster::effect::Effect;
-use crate::controllers::etcdcluster::observation::{Fact, MemberStatus, Ordinal, Owner, Role};
+use crate::controllers::etcdcluster::observation::{Fact, MemberStatus, Ordinal, Owner, Role, RootPassword};
 
 /// Labels pods with what their members are: Service and PodDisruptionBudget select voters.
 pub fn label(view: &View) -> Option<Decision> {
@@ -23,15 +23,32 @@ pub fn label(view: &View) -> Option<Decision> {
     Decision::act(view, labels)
 }
 
-/// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then.
+/// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then. Root has the password
+/// that it is to have by then, and gets another one whenever that is another one.
 pub fn authenticate(view: &View) -> Option<Decision> {
-    let due = view.desired.authenticates && view.seen.auth.is_known_and(|enabled| !*enabled);
     let cluster_id = view.membership()?.cluster_id;
-    if due && view.leader().is_some() {
-        Decision::act(view, [Effect::AuthEnable { cluster_id }])
-    } else {
-        None
-    }
+    view.leader()?;
+    let is_on = *view.seen.auth.known().filter(|_| view.desired.authenticates)?;
+    let effect = match (is_on, &view.seen.root_password) {
+        (false, Fact::Absent) => Effect::AuthEnable { cluster_id, secret: None },
+        (false, Fact::Known(RootPassword::Outdated { secret })) => {
+            Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) }
+        }
+        (true, Fact::Known(RootPassword::Outdated { secret })) => {
+            Effect::SetRootPassword { cluster_id, secret: secret.clone() }
+        }
+        _ => return None,
+    };
+    Decision::act(view, [effect])
+}
+
+/// Whether etcd asks who is there where it is to, and root has the password that it is to have.
+pub fn is_guarded(view: &View) -> bool {
+    let has_password = match &view.seen.root_password {
+        Fact::Absent | Fact::Known(RootPassword::Current) => true,
+        Fact::Known(_) | Fact::Unknown => false,
+    };
+    !view.desired.authenticates || (view.seen.auth.is_known_and(|is_on| *is_on) && has_password)
 }
 
 /// Voters that evictions have to leave of so many. One or two would block every drain for ever: there a drain is let

@@ -10,11 +10,12 @@ use super::decision::{Decision, Wake};
 use super::gate::Closed;
 use super::upgrade::{Preparation, Refusal, Step};
 use super::view::View;
-use super::{gate, recovery, rest, upgrade};
+use super::{gate, housekeeping, recovery, rest, upgrade};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::observation::{
-    AlarmKind, Audit, Certificates, MemberId, Minor, OperationKind, Ordinal, Role, Version,
+    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, Role, RootPassword,
+    Version,
 };
 
 /// One condition, without its words for people.
@@ -134,7 +135,7 @@ fn is_reached(view: &View, decision: &Decision) -> bool {
         && !view.desired.is_paused
         && !rest::is_name_taken(view.seen)
         && !rest::is_mismatched(view.seen)
-        && (is_stopped || is_at_target)
+        && (is_stopped || (is_at_target && housekeeping::is_guarded(view)))
 }
 
 const fn finding(about: &'static str, state: State, reason: &'static str) -> Finding {
@@ -227,12 +228,27 @@ fn quorum_lost(view: &View) -> Finding {
 fn certificates(view: &View) -> Finding {
     let (state, reason) = match view.seen.certificates {
         Certificates::Disabled => (State::True, reason::TLS_DISABLED),
-        Certificates::Valid => (State::True, reason::CERTIFICATES_VALID),
+        Certificates::Valid => root_password(view),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
         Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
         Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),
     };
     finding(condition::CERTIFICATES_READY, state, reason)
+}
+
+/// What the password of root makes of certificates that are valid.
+fn root_password(view: &View) -> (State, &'static str) {
+    let has_served = view.cluster_id().is_some() && view.desired.replicas > 0;
+    match &view.seen.root_password {
+        Fact::Known(RootPassword::Outdated { .. }) => (State::False, reason::ROOT_PASSWORD_OUTDATED),
+        Fact::Known(RootPassword::Barred | RootPassword::Unreadable(_)) => {
+            (State::False, reason::ROOT_PASSWORD_UNSET)
+        }
+        Fact::Unknown if has_served => (State::Unknown, reason::UNREACHABLE),
+        Fact::Known(RootPassword::Current) | Fact::Absent | Fact::Unknown => {
+            (State::True, reason::CERTIFICATES_VALID)
+        }
+    }
 }
 
 /// A version that members may not be brought to is a fault of the spec, whoever let it in; so is whatever would drop the

@@ -79,6 +79,12 @@ pub fn of(cluster: &EtcdCluster) -> Option<Secrets> {
     })
 }
 
+/// The Secret with the password of etcd's user root, where the spec names one.
+#[must_use]
+pub fn root(cluster: &EtcdCluster) -> Option<&str> {
+    cluster.spec.auth.as_ref()?.root_secret.as_deref()
+}
+
 /// The Secret with the certificate authority that the operator keeps.
 #[must_use]
 pub fn authority(cluster: &str) -> String {

@@ -339,6 +339,11 @@ impl Facts<'_> {
     }
 
     fn certificates(&self, reason: &str) -> String {
+        if let reason::ROOT_PASSWORD_OUTDATED | reason::ROOT_PASSWORD_UNSET | reason::UNREACHABLE = reason {
+            let secret = secrets::root(self.cluster).unwrap_or_default();
+            let is_on = self.seen.auth.is_known_and(|is_on| *is_on);
+            return words::root_password(secret, &self.seen.root_password, is_on);
+        }
         let secrets = secrets::of(self.cluster).unwrap_or_default();
         let all: Vec<_> = secrets.mounts().into_iter().map(|(_, secret, _)| secret.to_owned()).collect();
         let all = words::listed(&[all, vec![secrets.client]].concat());

@@ -14,7 +14,7 @@ use crate::controllers::step::Note;
 
 /// Conditions and their reasons that somebody should look at. A member that is down is not among them, for each restart
 /// is one, and neither is a full database, whose alarm is told.
-const TOLD: [(&str, State, &[&str]); 2] = [
+const TOLD: [(&str, State, &[&str]); 3] = [
     (
         condition::DEGRADED,
         State::True,
@@ -28,6 +28,7 @@ const TOLD: [(&str, State, &[&str]); 2] = [
         ],
     ),
     (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),
+    (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
 ];
 
 /// What a message says of volumes that stay as they are, and no other message does.
@@ -45,7 +46,7 @@ pub fn of(
     let again = told.filter(|told| *told == reason::UPGRADE_STALLED);
     notes.retain(|note| again != Some(note.reason));
     notes.extend(over(previous, status, told));
-    let [(_, _, reasons), _] = TOLD;
+    let [(_, _, reasons), ..] = TOLD;
     *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
     notes.extend(volumes(previous, status));
     notes
@@ -80,7 +81,7 @@ fn over(
     status: &EtcdClusterStatus,
     told: &mut Option<&'static str>,
 ) -> Option<Note> {
-    let [(about, _, reasons), _] = TOLD;
+    let [(about, _, reasons), ..] = TOLD;
     let (_, _, text) = said(status, about).filter(|(_, why, _)| *why == reason::HEALTHY)?;
     let told = told.take();
     let was_told =

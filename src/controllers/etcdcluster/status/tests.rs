@@ -6,13 +6,14 @@ use super::*;
 use crate::api::condition::State;
 use crate::api::etcdcluster::recovery;
 use crate::api::etcdcluster::status::{condition, reason};
+use crate::api::etcdcluster::v1::Auth;
 use crate::api::field::{Fault, Path, Reason};
 use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found,
     Handle, Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner,
-    Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, StatefulSet, Target,
-    Template, Uid, Version, Volume,
+    Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, RootPassword, StatefulSet,
+    Target, Template, Uid, Unreadable, Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
@@ -118,6 +119,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
         keyspace: Fact::Unknown,
         cluster_version: Fact::Known(6),
         auth: Fact::Known(false),
+        root_password: Fact::Absent,
         audit: Fact::Unknown,
         backup: Fact::Absent,
         has_finalizer: true,
@@ -197,6 +199,57 @@ fn a_cluster_that_serves_says_so() {
         .map(|(about, said)| (about.to_owned(), said.to_owned()))
         .into()
     );
+}
+
+#[test]
+fn why_root_has_not_its_password_is_told_with_its_secret_and_without_the_password() {
+    let mut cluster = plain();
+    cluster.spec.auth = Some(Auth { enabled: Some(true), root_secret: Some("c-root".to_owned()) });
+    let mut seen = seen(&cluster);
+    seen.certificates = Certificates::Valid;
+    let off = |why: &str| {
+        format!(
+            "False RootPasswordUnset: secret c-root {why}: until it has a password for root, no client is let in"
+        )
+    };
+    let unset = |why| Fact::Known(RootPassword::Unreadable(why));
+    for (is_on, found, expected) in [
+        (false, unset(Unreadable::Missing), off("is missing")),
+        (false, unset(Unreadable::NoPassword), off("has no key password")),
+        (
+            true,
+            unset(Unreadable::Empty),
+            "False RootPasswordUnset: secret c-root has an empty password: until it has a password for root, root keeps \
+             the password that it has"
+                .to_owned(),
+        ),
+        (
+            true,
+            Fact::Known(RootPassword::Barred),
+            "False RootPasswordUnset: root cannot be given the password in secret c-root: it was made as a user that \
+             never has one"
+                .to_owned(),
+        ),
+        (
+            true,
+            Fact::Known(RootPassword::Outdated { secret: handle("secret", 0) }),
+            "False RootPasswordOutdated: root is about to be given the password in secret c-root".to_owned(),
+        ),
+        (
+            true,
+            Fact::Unknown,
+            "Unknown Unreachable: whether root has the password in secret c-root could not be found out".to_owned(),
+        ),
+        (
+            true,
+            Fact::Known(RootPassword::Current),
+            "True CertificatesValid: every certificate is there and valid".to_owned(),
+        ),
+    ] {
+        (seen.auth, seen.root_password) = (Fact::Known(is_on), found);
+        let status = status(&cluster, &EtcdClusterStatus::default(), &seen);
+        assert_eq!(said(&status)["CertificatesReady"], expected);
+    }
 }
 
 #[test]

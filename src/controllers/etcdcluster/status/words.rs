@@ -2,7 +2,7 @@
 
 use crate::api::etcdcluster::{ALLOW_DOWNGRADE, versions};
 use crate::controllers::etcdcluster::observation::{
-    Cause, Ordinal, PodPhase, Purpose, Recovery, RecoveryPhase, Version,
+    Cause, Fact, Ordinal, PodPhase, Purpose, Recovery, RecoveryPhase, RootPassword, Unreadable, Version,
 };
 use crate::controllers::etcdcluster::plan::{Closed, Preparation, Refusal};
 use crate::controllers::etcdcluster::resources::names;
@@ -46,6 +46,35 @@ const fn cause(cause: Cause) -> &'static str {
         Cause::DataCorrupt => "etcd cannot read its data",
         Cause::Removed => "etcd says that it has been removed",
         Cause::Other => "its containers end with an error",
+    }
+}
+
+/// Why root does not have the password in a Secret. `is_on`: whether etcd asks who is there.
+pub fn root_password(secret: &str, found: &Fact<RootPassword>, is_on: bool) -> String {
+    let password = format!("the password in secret {secret}");
+    let why = match found {
+        Fact::Known(RootPassword::Unreadable(why)) => format!("secret {secret} {}", unreadable(*why)),
+        Fact::Known(RootPassword::Barred) => {
+            return format!("root cannot be given {password}: it was made as a user that never has one");
+        }
+        Fact::Known(RootPassword::Outdated { .. }) => return format!("root is about to be given {password}"),
+        Fact::Known(RootPassword::Current) | Fact::Absent => return format!("root has {password}"),
+        Fact::Unknown => return format!("whether root has {password} could not be found out"),
+    };
+    let until = if is_on { "root keeps the password that it has" } else { "no client is let in" };
+    format!("{why}: until it has a password for root, {until}")
+}
+
+const fn unreadable(why: Unreadable) -> &'static str {
+    match why {
+        Unreadable::Missing => "is missing",
+        Unreadable::Unanswered => "could not be read",
+        Unreadable::OtherType => "is neither of type kubernetes.io/basic-auth nor Opaque",
+        Unreadable::OtherUser => "has another username than root",
+        Unreadable::NoPassword => "has no key password",
+        Unreadable::Empty => "has an empty password",
+        Unreadable::NotText => "has a password that is not UTF-8",
+        Unreadable::TooLong => "has a password of more than 72 bytes, which is all that etcd reads",
     }
 }
 

@@ -1,12 +1,13 @@
 //! One rule a test, on a cluster at rest of which one thing is changed.
 
-use super::world::World;
+use super::world::{CLUSTER, World};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
-    Age, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Member, MemberStatus, Observation,
-    Ordinal, Owner, Pod, PodPhase, Record, Uid, Version, Volume,
+    Age, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Handle, Member, MemberStatus,
+    Observation, Ordinal, Owner, Pod, PodPhase, Record, ResourceVersion, Role, RootPassword, Uid, Unreadable,
+    Version, Volume,
 };
 use crate::controllers::etcdcluster::plan::{Plan, plan};
 
@@ -306,11 +307,61 @@ fn clients_are_let_in_after_authentication_is_on() {
     let (mut desired, mut seen) = rested(1);
     desired.authenticates = true;
     pod(&mut seen, 0).role = None;
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::AuthEnable { .. }]));
+    let effects = planned(&desired, &seen).effects;
+    assert_eq!(effects, [Effect::AuthEnable { cluster_id: CLUSTER, secret: None }]);
     seen.auth = Fact::Unknown;
     assert_eq!(planned(&desired, &seen).effects, []);
     seen.auth = Fact::Known(true);
     assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::LabelPod { .. }]));
+}
+
+#[test]
+fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
+    let secret = Handle { uid: Uid("secret".to_owned()), resource_version: ResourceVersion("7".to_owned()) };
+    let outdated = RootPassword::Outdated { secret: secret.clone() };
+    let (mut desired, mut seen) = rested(1);
+    desired.authenticates = true;
+    pod(&mut seen, 0).role = None;
+    let cluster_id = CLUSTER;
+    // Nobody is let in while there is none.
+    for waits in [
+        Fact::Known(RootPassword::Unreadable(Unreadable::Missing)),
+        Fact::Known(RootPassword::Barred),
+        Fact::Unknown,
+    ] {
+        (seen.auth, seen.root_password) = (Fact::Known(false), waits);
+        let plan = planned(&desired, &seen);
+        assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], false));
+    }
+    seen.root_password = Fact::Known(outdated.clone());
+    let enable = Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) };
+    assert_eq!(planned(&desired, &seen).effects, [enable]);
+    // Another one.
+    pod(&mut seen, 0).role = Some(Role::Voter);
+    for (found, effects, (state, why)) in [
+        (RootPassword::Current, &[][..], (State::True, reason::CERTIFICATES_VALID)),
+        (
+            outdated,
+            &[Effect::SetRootPassword { cluster_id, secret }],
+            (State::False, reason::ROOT_PASSWORD_OUTDATED),
+        ),
+        (RootPassword::Barred, &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
+        (RootPassword::Unreadable(Unreadable::Empty), &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
+    ] {
+        (seen.auth, seen.root_password) = (Fact::Known(true), Fact::Known(found));
+        let plan = planned(&desired, &seen);
+        assert_eq!(plan.effects, effects);
+        assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (state, why));
+        assert_eq!(plan.summary.is_reached, state == State::True);
+    }
+    // Whether it has it is not known, while others are looked at: nothing is done, and nothing is said to be well.
+    seen.root_password = Fact::Unknown;
+    let plan = planned(&desired, &seen);
+    assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], false));
+    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::Unknown, reason::UNREACHABLE));
+    // It stays when it is not asked for any more.
+    seen.root_password = Fact::Absent;
+    assert_eq!(planned(&desired, &seen).effects, []);
 }
 
 #[test]

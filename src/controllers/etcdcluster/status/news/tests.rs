@@ -45,6 +45,20 @@ fn what_needs_attention_is_told_when_it_begins_and_when_it_is_over() {
 }
 
 #[test]
+fn that_root_cannot_get_its_password_is_told_and_that_it_gets_one_is_not() {
+    let says = |state, reason| says(condition::CERTIFICATES_READY, state, reason, "because");
+    let (valid, unset) =
+        (says("True", reason::CERTIFICATES_VALID), says("False", reason::ROOT_PASSWORD_UNSET));
+    let outdated = says("False", reason::ROOT_PASSWORD_OUTDATED);
+    assert_eq!(told(&valid, &unset), [(true, reason::ROOT_PASSWORD_UNSET)]);
+    for (previous, status) in
+        [(&unset, &unset), (&unset, &outdated), (&outdated, &valid), (&valid, &outdated)]
+    {
+        assert_eq!(told(previous, status), []);
+    }
+}
+
+#[test]
 fn what_comes_with_every_restart_is_not_told() {
     let (healthy, down) = (degraded(reason::HEALTHY), degraded(reason::MEMBER_DOWN));
     for (previous, status) in

@@ -1,0 +1,51 @@
+//! Etcd's users: root, by whose certificate we act, and its password.
+//!
+//! Guarantees: whoever is asked has just answered as a member of the cluster that is meant; a password comes from the
+//! Secret as it was seen, and from no other state of it.
+
+use k8s_openapi::api::core::v1::Secret;
+
+use super::maintenance::{any, is};
+use super::{Failure, Hands};
+use crate::controllers::etcdcluster::observation::{ClusterId, Handle};
+use crate::controllers::etcdcluster::observe::kubernetes::handle;
+use crate::controllers::etcdcluster::password::{ROOT, decision};
+use crate::controllers::etcdcluster::resources::secrets;
+use crate::etcd::{Password, Refusal};
+
+/// Makes root known to etcd, and lets etcd ask who is there.
+///
+/// Root may be there already, of a pass that ended here or of whoever turned authentication off, and may be a user that
+/// never has a password. Nobody is asked who it is yet, so it is made anew. It has a password that is none until it has
+/// that of the Secret, so that it may get one later: etcd gives none to a user that was made without.
+pub async fn authenticate(
+    hands: Hands<'_>,
+    cluster_id: ClusterId,
+    secret: Option<&Handle>,
+) -> Result<(), Failure> {
+    let password = match secret {
+        Some(seen) => offered(hands, seen).await?,
+        None => Password::default(),
+    };
+    let client = any(hands, cluster_id).await?;
+    is(client.delete_user(ROOT).await, Refusal::UserNotFound)?;
+    client.add_user_for_a_password(ROOT).await?;
+    client.change_password(ROOT, &password).await?;
+    is(client.add_role(ROOT).await, Refusal::RoleExists)?;
+    client.grant_role(ROOT, ROOT).await?;
+    Ok(client.enable_auth().await?)
+}
+
+/// Gives root the password of the Secret. That it has it already is fine.
+pub async fn set_password(hands: Hands<'_>, cluster_id: ClusterId, secret: &Handle) -> Result<(), Failure> {
+    let password = offered(hands, secret).await?;
+    Ok(any(hands, cluster_id).await?.change_password(ROOT, &password).await?)
+}
+
+/// The password in the Secret, where that is as it was seen.
+async fn offered(hands: Hands<'_>, seen: &Handle) -> Result<Password, Failure> {
+    let name = secrets::root(hands.cluster).unwrap_or_default();
+    let changed = || Failure::refused(format!("secret {name} has changed"));
+    let secret = hands.read::<Secret>(name).await?.filter(|secret| handle(&secret.metadata) == *seen);
+    decision::password(&secret.ok_or_else(changed)?).map_err(|_| changed())
+}

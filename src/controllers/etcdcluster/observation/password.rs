@@ -1,0 +1,41 @@
+//! The password that etcd's user root is to have. Never: the password, or anything made of it.
+
+use super::Handle;
+
+/// How the password that a Secret has for root compares with the one that root has.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RootPassword {
+    /// Etcd takes it.
+    Current,
+    /// Etcd does not take it, or asks nobody who is there yet.
+    Outdated {
+        /// The Secret that has it.
+        secret: Handle,
+    },
+    /// Root was made as a user that never has a password: etcd drops the one that it is given, and lets nobody delete
+    /// root while it asks who is there.
+    Barred,
+    /// The Secret has none.
+    Unreadable(Unreadable),
+}
+
+/// Why a Secret has no password for root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unreadable {
+    /// There is no such Secret.
+    Missing,
+    /// It could not be read.
+    Unanswered,
+    /// It is of a type that is none of passwords.
+    OtherType,
+    /// Its `username` is somebody else's.
+    OtherUser,
+    /// It has no key `password`.
+    NoPassword,
+    /// Nothing is in it.
+    Empty,
+    /// It is no text.
+    NotText,
+    /// It has more bytes than etcd reads.
+    TooLong,
+}
