@@ -1,6 +1,11 @@
 //! Who may do what, by certificate.
 
-use gatehouse::etcd::{Client, Doubt, Outcome, Permission, PermissionKind, Range, Reason, Refusal, Tls};
+use std::fs;
+use std::process::{Command, Stdio};
+
+use gatehouse::etcd::{
+    Client, Doubt, Outcome, Password, Permission, PermissionKind, Range, Reason, Refusal, Tls,
+};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
 use crate::support::{eventually, is_unreachable, limits, refused, tls};
@@ -57,6 +62,93 @@ pub async fn root_by_certificate_may_all_and_a_stranger_nothing(version: EtcdVer
     );
     root.disable_auth().await.unwrap();
     stranger.put(b"a", b"3").await.unwrap();
+}
+
+/// What `etcdctl get a` says to whoever shows the certificate of a user that etcd does not know, and has a password of
+/// root.
+fn got(bed: &EtcdBed, version: EtcdVersion, password: &str) -> Result<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let stranger = bed.client_certificate("stranger").unwrap().unwrap();
+    let files = [("cacert", stranger.authority), ("cert", stranger.certificate), ("key", stranger.key)];
+    let files = files.map(|(name, pem)| {
+        let path = folder.path().join(name);
+        fs::write(&path, pem).unwrap();
+        format!("--{name}={}", path.display())
+    });
+    let output = Command::new(version.tool("etcdctl").unwrap())
+        .args(files)
+        .arg(format!("--endpoints={}", bed.client_url(0)))
+        .args(["--user=root", "--password", password, "get", "a", "--print-value-only"])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+pub async fn root_has_a_password_beside_its_certificate_which_changes(version: EtcdVersion) {
+    let (bed, root) = bed(version).await;
+    let password = |text: &str| Password::new(text.to_owned());
+    let (first, second) = (password("first one"), password("second\n"));
+    root.put(b"a", b"1").await.unwrap();
+    assert_eq!(refused(root.authenticate("root", &first).await), Refusal::AuthNotEnabled);
+    root.add_user_for_a_password("root").await.unwrap();
+    root.change_password("root", &Password::default()).await.unwrap();
+    root.add_role("root").await.unwrap();
+    root.grant_role("root", "root").await.unwrap();
+    root.enable_auth().await.unwrap();
+
+    // None fits, and the certificate does.
+    for none in [Password::default(), first.clone()] {
+        assert_eq!(refused(root.authenticate("root", &none).await), Refusal::AuthFailed);
+    }
+    root.members().await.unwrap();
+    let before = root.auth_status().await.unwrap().revision;
+    root.change_password("root", &first).await.unwrap();
+    let after = root.auth_status().await.unwrap().revision;
+    assert!(after > before, "a change of a user is a revision: {before}, {after}");
+    root.authenticate("root", &first).await.unwrap();
+    assert_eq!(refused(root.authenticate("root", &second).await), Refusal::AuthFailed);
+    assert_eq!(root.auth_status().await.unwrap().revision, after, "to ask is none");
+    assert_eq!(got(&bed, version, "first one"), Ok("1".to_owned()));
+
+    root.change_password("root", &second).await.unwrap();
+    root.authenticate("root", &second).await.unwrap();
+    for other in [&first, &password("second"), &Password::default()] {
+        assert_eq!(refused(root.authenticate("root", other).await), Refusal::AuthFailed);
+    }
+    assert_eq!(got(&bed, version, "second\n"), Ok("1".to_owned()));
+    let error = got(&bed, version, "first one").unwrap_err();
+    assert!(error.contains(Refusal::AuthFailed.words()), "{error}");
+    root.put(b"a", b"2").await.unwrap();
+    root.members().await.unwrap();
+    assert_eq!(refused(root.delete_user("root").await), Refusal::InvalidAuthManagement);
+
+    let logs = bed.logs();
+    assert!(!logs.contains("first one") && !logs.contains("second\\n"), "etcd shows a password: {logs}");
+    // What etcd reads is all that it takes.
+    root.change_password("root", &password(&"a".repeat(72))).await.unwrap();
+    root.authenticate("root", &password(&"a".repeat(72))).await.unwrap();
+}
+
+pub async fn a_user_that_was_made_without_a_password_never_gets_one(version: EtcdVersion) {
+    let (_bed, root) = bed(version).await;
+    let password = Password::new("first one".to_owned());
+    root.add_user("root").await.unwrap();
+    root.add_role("root").await.unwrap();
+    root.grant_role("root", "root").await.unwrap();
+    root.enable_auth().await.unwrap();
+    root.change_password("root", &password).await.unwrap();
+    assert_eq!(refused(root.authenticate("root", &password).await), Refusal::NoPasswordUser);
+    // The way out, while nobody is asked who it is.
+    root.disable_auth().await.unwrap();
+    root.delete_user("root").await.unwrap();
+    assert_eq!(refused(root.delete_user("root").await), Refusal::UserNotFound);
+    root.add_user_for_a_password("root").await.unwrap();
+    root.change_password("root", &password).await.unwrap();
+    root.grant_role("root", "root").await.unwrap();
+    root.enable_auth().await.unwrap();
+    root.authenticate("root", &password).await.unwrap();
 }
 
 pub async fn who_shows_no_certificate_or_trusts_another_authority_is_not_served(version: EtcdVersion) {

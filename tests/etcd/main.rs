@@ -78,6 +78,8 @@ fn on_every_version() -> Vec<Test> {
     ];
     let auth = tests![auth:
         root_by_certificate_may_all_and_a_stranger_nothing,
+        root_has_a_password_beside_its_certificate_which_changes,
+        a_user_that_was_made_without_a_password_never_gets_one,
         who_shows_no_certificate_or_trusts_another_authority_is_not_served,
     ];
     let failures = tests![failures:

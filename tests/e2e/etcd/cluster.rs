@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gatehouse::etcd::{Client, Limits, Members, Tls};
+use gatehouse::etcd::{Client, Limits, Members, Password, Tls};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -44,13 +44,26 @@ pub struct Etcd<'a> {
 impl<'a> Etcd<'a> {
     /// Makes one. Its `tls.mode` is Automatic or Disabled.
     pub fn new(namespace: &'a Namespace<'a>, tls: &str, version: &str, replicas: usize) -> Self {
+        Self::asking(namespace, tls, version, replicas, &json!({}))
+    }
+
+    /// The same with more fields of its spec.
+    pub fn asking(
+        namespace: &'a Namespace<'a>,
+        tls: &str,
+        version: &str,
+        replicas: usize,
+        more: &Value,
+    ) -> Self {
+        let mut spec = json!({
+            "replicas": replicas, "version": version, "tls": {"mode": tls},
+            "storage": {"size": "1Gi", "reclaimPolicy": "Delete"},
+            "options": {"heartbeatInterval": "100ms", "electionTimeout": "1s"},
+        });
+        let more = more.as_object().expect("fields").clone();
+        spec.as_object_mut().expect("fields").extend(more);
         namespace.apply(&json!({
-            "apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": NAME},
-            "spec": {
-                "replicas": replicas, "version": version, "tls": {"mode": tls},
-                "storage": {"size": "1Gi", "reclaimPolicy": "Delete"},
-                "options": {"heartbeatInterval": "100ms", "electionTimeout": "1s"},
-            },
+            "apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": NAME}, "spec": spec,
         }));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         Self {
@@ -258,6 +271,14 @@ impl<'a> Etcd<'a> {
         let voters = self.voters();
         let ask = |voter: &Client| self.runtime.block_on(voter.remembered_members()).ok();
         voters.iter().find_map(ask).expect("a member answers").members.len()
+    }
+
+    /// Whether that is the password of root, and if not, what etcd says.
+    pub fn takes(&self, password: &str) -> Result<(), String> {
+        let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
+        let password = Password::new(password.to_owned());
+        let asked = self.runtime.block_on(voter.authenticate("root", &password));
+        asked.map_err(|error| error.to_string())
     }
 
     /// What a key holds.

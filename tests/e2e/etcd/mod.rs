@@ -9,6 +9,7 @@ mod kill;
 mod load;
 mod mortal;
 mod recovery;
+mod users;
 
 use std::time::Instant;
 
@@ -36,6 +37,7 @@ pub const TESTS: &[Test] = &[
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
+    ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
 ];
 

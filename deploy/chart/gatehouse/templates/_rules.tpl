@@ -152,7 +152,7 @@
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [create]
-# - The certificates of an etcd cluster are kept in Secrets beside it, of which none is listed or watched.
+# - The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, patch]

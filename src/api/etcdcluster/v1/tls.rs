@@ -88,9 +88,8 @@ pub struct Auth {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 
-    /// Secret of type `kubernetes.io/basic-auth` or `Opaque` whose key `password`, up to 72 bytes, is the password
-    /// of etcd's user root, beside its client certificate; a key `username` has to be root. A change of it is
-    /// followed. Absent: root has no password and is known by its client certificate alone; one that it got stays.
+    /// Secret whose key `password`, up to 72 bytes, is the password of etcd's user root. Absent: root has none and
+    /// is known by its client certificate alone; taken out, the password that root has stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub root_secret: Option<String>,
