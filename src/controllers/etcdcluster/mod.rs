@@ -153,7 +153,8 @@ impl Controlled for Operator {
         let ends = Ends::default();
         let standing = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
         let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
-        let mut sight = observe::look(self, cluster, &desired, standing.state, now).await; // effect
+        let look = observe::look(self, cluster, &desired, standing.state, now);
+        let mut sight = Box::pin(look).await; // effect
         let previous = cluster.status.clone().unwrap_or_default();
         let says_different =
             status::says_corrupt(&previous) && !sight.observation.has_alarm(AlarmKind::Corrupt);

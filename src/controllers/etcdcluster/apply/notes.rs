@@ -63,13 +63,13 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
         Effect::AuthEnable { .. } => {
             note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
         }
-        Effect::SetRootPassword { .. } => {
-            let secret = secrets::root(hands.cluster).unwrap_or_default();
-            let text = format!("root has the password that is in secret {secret}");
-            note("RootPasswordSet", "SetRootPassword", text)
-        }
+        Effect::SetRootPassword { .. } => note("RootPasswordSet", "SetRootPassword", password_set(hands)),
         _ => None,
     }
+}
+
+fn password_set(hands: &Hands<'_>) -> String {
+    format!("root has the password that is in secret {}", secrets::root(hands.cluster).unwrap_or_default())
 }
 
 /// The event of an effect that was not carried out, where nobody would hear of it otherwise.
