@@ -59,6 +59,7 @@ impl World {
             keyspace: Fact::Unknown,
             cluster_version: if quorum { Fact::Known(self.etcd.version) } else { Fact::Unknown },
             auth: Fact::Known(false),
+            root_password: Fact::Absent,
             audit: Fact::Unknown,
             backup: Fact::Absent,
             has_finalizer: self.objects.has_finalizer,
