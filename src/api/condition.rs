@@ -8,12 +8,13 @@
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde::Serialize;
 
 /// Most bytes of a message that the API server's own condition type takes.
 const LONGEST_MESSAGE: usize = 32_768;
 
 /// Whether a condition holds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub enum State {
     /// It holds.
     True,

@@ -1,5 +1,7 @@
 //! The words of an EtcdCluster's status: condition types, their reasons, operations and roles.
 
+use serde::{Deserialize, Serialize};
+
 /// Types of conditions. All are true where all is well, but Degraded, QuorumLost and Paused.
 pub mod condition {
     /// A quorum serves: a linearizable read passed. Unknown where that cannot be told.
@@ -119,7 +121,7 @@ pub mod reason {
 }
 
 /// A change that takes more than one pass, as `status.operation.type` names it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Operation {
     /// The first member is being made.
     Bootstrap,

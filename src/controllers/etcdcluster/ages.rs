@@ -68,6 +68,8 @@ pub struct Recall {
     pub tally: Tally,
     /// Why the cluster was told to be degraded, while it is.
     pub degraded: Option<&'static str>,
+    /// What the last pass that was traced stood on.
+    pub traced: Option<u64>,
     /// The alarms that have been told of; none: none have been looked at.
     pub alarms: Option<Vec<Alarm>>,
 }

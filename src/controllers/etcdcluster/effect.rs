@@ -7,13 +7,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::observation::{
     Alarm, ClusterId, ConfigEntry, Handle, MemberId, Membership, Minor, Ordinal, Record, Role, Template, Uid,
     Version,
 };
 
 /// The list of members that a change of it was decided on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MembershipGuard {
     /// The cluster that must answer.
     pub cluster_id: ClusterId,
@@ -30,7 +32,7 @@ impl MembershipGuard {
 }
 
 /// What has to be so, asked once more, for a pod to be deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum OnlyIf {
     /// The other voters of the list are a majority of it, and serve.
     OthersServe {
@@ -44,7 +46,7 @@ pub enum OnlyIf {
 }
 
 /// One thing to do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Effect {
     /// Write into the status what is remembered. Conditional on the EtcdCluster as it was read.
     WriteRecord {
@@ -287,6 +289,12 @@ impl Effect {
             | Self::StartBackup { .. }
             | Self::AddFinalizer => false,
         }
+    }
+
+    /// What it is called: in logs, in numbers, and in the names of its points.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.points().before.trim_end_matches(".before")
     }
 
     /// The points at which whoever carries it out may be stopped.

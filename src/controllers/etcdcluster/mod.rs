@@ -14,7 +14,7 @@
 //! Pure: what is asked for ([`desired`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
 //! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`numbers`]). Effects: what is read
 //! ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by ([`audit`]),
-//! what is written ([`apply`]) and told ([`tell`]).
+//! what is written ([`apply`]) and told ([`tell`], [`trace`]).
 
 mod ages;
 mod apply;
@@ -32,6 +32,7 @@ pub mod resources;
 pub mod rights;
 pub mod status;
 mod tell;
+pub mod trace;
 mod unreadable;
 
 use std::collections::HashSet;
@@ -69,6 +70,7 @@ use observation::AlarmKind;
 use observe::Sight;
 use plan::{Plan, Wake};
 use resources::names;
+use trace::Trace;
 
 /// The field manager of everything that is written.
 pub const MANAGER: &str = "gatehouse-etcdcluster";
@@ -107,6 +109,7 @@ pub struct Operator {
     board: Arc<Board<Line>>,
     /// Held while the members of a cluster compare their data.
     comparing: Mutex<()>,
+    trace: Trace,
 }
 
 impl Controlled for Operator {
@@ -129,6 +132,7 @@ impl Controlled for Operator {
             guard_image: settings.guard_image.clone(),
             board: numbers.etcdclusters.add(),
             comparing: Mutex::new(()),
+            trace: Trace::default(),
         };
         (operator, stream::select_all(triggers).boxed())
     }
@@ -173,6 +177,7 @@ impl Controlled for Operator {
             sight: &sight,
             record: &plan.record,
             status: &status,
+            told: self.tell_plan(cluster, &desired, &sight.observation, &plan), // effect
         };
         self.tell_of_certificates(hands, &standing).await; // effect
         self.show(hands, &plan, &ends.take(), now); // effect

@@ -25,8 +25,10 @@ pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhas
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 /// What the spec asks for, as far as the plan has to know.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
 pub struct Desired {
     /// Whether the judge of the gate passes the spec. If not, nothing but restarts is planned.
@@ -62,7 +64,7 @@ pub struct Desired {
 }
 
 /// A person's request to bring a cluster without a quorum back from one member.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecoveryRequest {
     /// What tells this request from another. It is consumed once.
     pub token: String,
@@ -71,7 +73,7 @@ pub struct RecoveryRequest {
 }
 
 /// Everything that one pass has read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
     /// What earlier passes wrote into the status.
     pub record: Record,
@@ -122,7 +124,7 @@ pub struct Observation {
 }
 
 /// Certificates that pods mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Certificates {
     /// Plain HTTP.
     Disabled,
@@ -145,7 +147,7 @@ impl Certificates {
 }
 
 /// What comparing HashKV of all voters told.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Audit {
     /// Same revision, same hash.
     Equal,
@@ -160,7 +162,7 @@ pub enum Audit {
 }
 
 /// The backup that an upgrade waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Backup {
     /// A verified one is recent enough.
     Recent,

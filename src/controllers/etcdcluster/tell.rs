@@ -7,12 +7,35 @@ use kube::ResourceExt as _;
 
 use super::apply::Hands;
 use super::certificates::Standing;
+use super::observation::{Desired, Observation};
 use super::plan::Plan;
+use super::trace::{self, Pass, Told};
 use super::{Operator, numbers, status, uid};
-use crate::api::etcdcluster::v1::EtcdClusterStatus;
+use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::controllers::named;
 use crate::controllers::step::Note;
 
 impl Operator {
+    /// Tells what a pass has seen and plans, to whoever listens.
+    pub fn tell_plan(
+        &self,
+        cluster: &EtcdCluster,
+        desired: &Desired,
+        seen: &Observation,
+        plan: &Plan,
+    ) -> Told<'_> {
+        if !trace::is_on() {
+            return self.trace.nothing();
+        }
+        let facts = trace::digest(desired, seen);
+        let before = self.memory.update(uid(cluster), |recall| recall.traced.replace(facts));
+        if plan.effects.is_empty() && before == Some(facts) {
+            return self.trace.nothing();
+        }
+        let pass = Pass { object: &named(cluster), uid: uid(cluster), desired, seen, plan };
+        self.trace.pass(&pass)
+    }
+
     /// Tells once what there is to say of the certificates.
     pub async fn tell_of_certificates(&self, hands: Hands<'_>, standing: &Standing) {
         let warning = standing.is_problem;

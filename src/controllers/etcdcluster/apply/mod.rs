@@ -28,6 +28,7 @@ use super::ages::Recall;
 use super::effect::{Effect, Points};
 use super::observation::{Desired, Handle, Observation, Record};
 use super::observe::Sight;
+use super::trace::Told;
 use super::{MANAGER, Operator};
 use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::controllers::manifest::{Manifest, Place};
@@ -53,6 +54,8 @@ pub struct Hands<'a> {
     pub record: &'a Record,
     /// What the status is to say.
     pub status: &'a EtcdClusterStatus,
+    /// The pass, where it is told.
+    pub told: Told<'a>,
 }
 
 /// What became of a plan's effects.
@@ -99,8 +102,10 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
         fail_point::reached(points.before);
         let done = hands.carry_out(effect).await.and_then(|()| answered(points));
         let object = hands.cluster.name_any();
-        let name = points.before.trim_end_matches(".before");
-        hands.count(name, &done);
+        let name = effect.name();
+        let outcome = outcome(&done);
+        hands.remember(|recall| recall.tally.count(name, outcome));
+        hands.told.effect(name, outcome);
         match done {
             Ok(()) => {
                 info!(controller = "etcdcluster", object, effect = name, "carried out");
@@ -125,6 +130,17 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
 fn answered(points: Points) -> Result<(), Failure> {
     fail_point::reached(points.after);
     if fail_point::loses(points.after) { Err(Failure::refused("its answer was lost")) } else { Ok(()) }
+}
+
+/// What came of an effect, in a word.
+fn outcome(done: &Result<(), Failure>) -> &'static str {
+    match done {
+        Ok(()) => "done",
+        Err(Failure::Unsupported(_)) => "unsupported",
+        Err(Failure::Api(error)) if error.class() != Class::Conflict => "failed",
+        Err(Failure::Etcd(_)) => "failed",
+        Err(Failure::Refused(_) | Failure::Api(_)) => "refused",
+    }
 }
 
 impl<'a> Hands<'a> {
@@ -269,18 +285,6 @@ impl<'a> Hands<'a> {
     async fn perform(self, step: &Step) -> Result<(), Failure> {
         let regarding = self.cluster.object_ref(&());
         self.operator.interpreter.perform(step, &regarding).await.map(|_| ()).map_err(Failure::Api)
-    }
-
-    /// Counts an effect by what came of it.
-    fn count(self, effect: &'static str, done: &Result<(), Failure>) {
-        let outcome = match done {
-            Ok(()) => "done",
-            Err(Failure::Unsupported(_)) => "unsupported",
-            Err(Failure::Api(error)) if error.class() != Class::Conflict => "failed",
-            Err(Failure::Etcd(_)) => "failed",
-            Err(Failure::Refused(_) | Failure::Api(_)) => "refused",
-        };
-        self.remember(|recall| recall.tally.count(effect, outcome));
     }
 
     /// Tells of a failure that is worth an event, once until it is another one.

@@ -4,21 +4,23 @@ use std::collections::hash_map::DefaultHasher;
 use std::fmt;
 use std::hash::{Hash as _, Hasher as _};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Age, Fact, Ordinal};
 
 /// Identity of an etcd cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ClusterId(pub u64);
 
 /// Identity of a member. A member that lost its data comes back with another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MemberId(pub u64);
 
 /// A minor of etcd 3: 6 stands for 3.6.
 pub type Minor = u64;
 
 /// A version of etcd 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Version {
     /// The minor.
     pub minor: Minor,
@@ -41,7 +43,7 @@ impl fmt::Display for Version {
 }
 
 /// Etcd's list of its members.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Membership {
     /// The cluster that answered.
     pub cluster_id: ClusterId,
@@ -82,7 +84,7 @@ impl Membership {
 }
 
 /// A member as the list has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Member {
     /// Its identity.
     pub id: MemberId,
@@ -95,7 +97,7 @@ pub struct Member {
 }
 
 /// What a member answered to Status.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct MemberStatus {
     /// The cluster that it belongs to.
     pub cluster_id: ClusterId,
@@ -130,7 +132,7 @@ pub struct MemberStatus {
 }
 
 /// An alarm that is armed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Alarm {
     /// The member that raised it; 0: nobody could tell which.
     pub member: MemberId,
@@ -139,7 +141,7 @@ pub struct Alarm {
 }
 
 /// What an alarm is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum AlarmKind {
     /// The database has reached its quota.
     NoSpace,
@@ -162,7 +164,7 @@ impl AlarmKind {
 }
 
 /// Revisions of the key space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Keyspace {
     /// The newest.
     pub revision: u64,

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Ordinal;
 
 /// Something that was looked for. That it could not be found out is not that it is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Fact<T> {
     /// It is there.
     Known(T),
@@ -93,7 +95,7 @@ impl<T> Fact<BTreeMap<Ordinal, T>> {
 }
 
 /// Time, as far as a plan has to know: whether it is up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Age {
     /// The deadline lies ahead.
     Fresh,

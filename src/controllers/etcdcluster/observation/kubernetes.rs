@@ -2,23 +2,25 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Age, Fact, MemberId, Version};
 pub use crate::member::entry::Purpose;
 
 /// The number at the end of a pod's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ordinal(pub u32);
 
 /// Identity of an object.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Uid(pub String);
 
 /// Version of an object, compared for equality alone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ResourceVersion(pub String);
 
 /// An object as it was seen: what a write to it is conditional on.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Handle {
     /// Which object.
     pub uid: Uid,
@@ -27,7 +29,7 @@ pub struct Handle {
 }
 
 /// Whose an object is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Owner {
     /// Made for this EtcdCluster, of this uid.
     Ours,
@@ -36,7 +38,7 @@ pub enum Owner {
 }
 
 /// How objects that hinge on no member were found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Found {
     /// As they should be.
     Current,
@@ -47,7 +49,7 @@ pub enum Found {
 }
 
 /// What a pod is made from: etcd's version, and everything else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Template {
     /// Version of etcd.
     pub version: Version,
@@ -56,7 +58,7 @@ pub struct Template {
 }
 
 /// The StatefulSet.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StatefulSet {
     /// As it was seen.
     pub handle: Handle,
@@ -71,7 +73,7 @@ pub struct StatefulSet {
 }
 
 /// A pod.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Pod {
     /// As it was seen.
     pub handle: Handle,
@@ -90,7 +92,7 @@ pub struct Pod {
 }
 
 /// How far a pod has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum PodPhase {
     /// It does not run yet: no node, no volume, no image.
     Pending(Option<Cause>),
@@ -107,7 +109,7 @@ pub enum PodPhase {
 }
 
 /// Why a pod does not come up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
     /// No node takes it.
     Unschedulable,
@@ -145,7 +147,7 @@ impl Cause {
 }
 
 /// What a member is to clients and disruptions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Role {
     /// It votes and serves clients.
     Voter,
@@ -154,7 +156,7 @@ pub enum Role {
 }
 
 /// The volume of a member.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Volume {
     /// As it was seen.
     pub handle: Handle,
@@ -172,7 +174,7 @@ pub struct Volume {
 }
 
 /// The ConfigMap.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Config {
     /// As it was seen.
     pub handle: Handle,
@@ -184,7 +186,7 @@ pub struct Config {
 
 /// What the pod at an ordinal is told. Its guard starts etcd only where the entry is made for the pod's template and
 /// the volume is as the purpose says; the copy that it takes stays the same for the life of the pod.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ConfigEntry {
     /// How etcd is started.
     pub purpose: Purpose,
@@ -224,7 +226,7 @@ impl ConfigEntry {
 }
 
 /// The PodDisruptionBudget.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Budget {
     /// As it was seen.
     pub handle: Handle,

@@ -1,9 +1,11 @@
 //! The password that etcd's user root is to have. Never: the password, or anything made of it.
 
+use serde::{Deserialize, Serialize};
+
 use super::Handle;
 
 /// How the password that a Secret has for root compares with the one that root has.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RootPassword {
     /// Etcd takes it.
     Current,
@@ -20,7 +22,7 @@ pub enum RootPassword {
 }
 
 /// Why a Secret has no password for root.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Unreadable {
     /// There is no such Secret.
     Missing,

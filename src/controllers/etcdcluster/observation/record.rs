@@ -1,10 +1,12 @@
 //! What the status remembers from one pass to the next: facts that nothing else tells, and intents.
 
+use serde::{Deserialize, Serialize};
+
 use super::{ClusterId, Ordinal, Uid, Version};
 pub use crate::api::etcdcluster::status::Operation as OperationKind;
 
 /// What the status remembers. It is written before what it announces.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Record {
     /// The cluster. Once recorded it never changes, and no member is ever started as a seed again.
     pub cluster_id: Option<ClusterId>,
@@ -15,7 +17,7 @@ pub struct Record {
 }
 
 /// A change that takes more than one pass.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Operation {
     /// What is done.
     pub kind: OperationKind,
@@ -26,7 +28,7 @@ pub struct Operation {
 }
 
 /// What an operation leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Target {
     /// A member.
     Member(Ordinal),
@@ -37,7 +39,7 @@ pub enum Target {
 }
 
 /// How far an operation has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// What the change needs is being made.
     Preparing,
@@ -60,7 +62,7 @@ pub enum Phase {
 }
 
 /// A recovery from a lost quorum.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Recovery {
     /// The request that asked for it.
     pub token: String,
@@ -75,7 +77,7 @@ pub struct Recovery {
 }
 
 /// How far a recovery has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum RecoveryPhase {
     /// All other members are stopped and their volumes kept.
     Fencing,

@@ -1,5 +1,7 @@
 //! What a concern decides, before it becomes a plan. Pure.
 
+use serde::Serialize;
+
 use super::view::View;
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{
@@ -7,7 +9,7 @@ use crate::controllers::etcdcluster::observation::{
 };
 
 /// When to look again, at the latest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Wake {
     /// Something moves: after a few seconds.
     Soon,

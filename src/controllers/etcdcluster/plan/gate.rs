@@ -1,11 +1,13 @@
 //! The gate before every change that is not a repair: all is well, and has been for a while. Pure.
 
+use serde::Serialize;
+
 use super::finish;
 use super::view::View;
 use crate::controllers::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal, Purpose};
 
 /// What keeps the gate closed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Closed {
     /// Who the members are could not be found out.
     MembersUnknown,

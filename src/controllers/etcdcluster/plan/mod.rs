@@ -30,13 +30,15 @@ pub use summary::{Finding, MemberSummary, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
 pub use view::quorum;
 
+use serde::Serialize;
+
 use super::effect::Effect;
 use super::observation::{Desired, Observation, Record};
 use decision::Decision;
 use view::View;
 
 /// What to do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Plan {
     /// What to do, in this order. Where one fails the rest is left to the next pass.
     pub effects: Vec<Effect>,

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 use super::decision::{Decision, Wake};
 use super::gate::Closed;
 use super::upgrade::{Preparation, Refusal, Step};
@@ -19,7 +21,7 @@ use crate::controllers::etcdcluster::observation::{
 };
 
 /// One condition, without its words for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Finding {
     /// The condition's type.
     pub about: &'static str,
@@ -32,7 +34,7 @@ pub struct Finding {
 }
 
 /// One member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct MemberSummary {
     /// Where it is.
     pub ordinal: Ordinal,
@@ -51,7 +53,7 @@ pub struct MemberSummary {
 }
 
 /// What the status says.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Summary {
     /// The conditions.
     pub findings: Vec<Finding>,

@@ -35,6 +35,18 @@ fn a_cluster_grows_from_one_to_five_and_shrinks_back_to_one() {
 }
 
 #[test]
+fn facts_that_are_told_and_read_again_give_the_same_plan() {
+    let mut world = World::new(3, V3_6);
+    for _ in 0..100 {
+        let told = serde_json::to_string(&(&world.desired, world.observe())).unwrap();
+        let (desired, seen) = serde_json::from_str(&told).unwrap();
+        assert_eq!(plan(&desired, &seen), world.pass());
+        world.turn();
+    }
+    assert_eq!(world.voters(), 3);
+}
+
+#[test]
 fn a_stopped_cluster_comes_back_with_the_same_members() {
     let mut world = World::settled(3, V3_6);
     let (ids, changes) = (world.ids(), world.membership_changes());

@@ -3,6 +3,8 @@
 //!
 //! Sources: etcd's upgrade and downgrade guides; `versions::MINORS` for the least patches.
 
+use serde::Serialize;
+
 use super::{is_stuck, outdated};
 use crate::api::etcdcluster::versions;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Ordinal, Version};
@@ -12,7 +14,7 @@ use crate::controllers::etcdcluster::plan::view::{View, quorum};
 const FIRST_WITHOUT_V2: Minor = 7;
 
 /// What the rules say of the version that is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Step {
     /// Members may be brought to it.
     Go(Version),
@@ -36,7 +38,7 @@ impl Step {
 }
 
 /// What comes before the first member.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Preparation {
     /// A verified backup.
     Backup,
@@ -51,7 +53,7 @@ pub enum Preparation {
 }
 
 /// Why members may not be brought to a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum Refusal {
     /// This release does not know its minor.
     Unsupported,

@@ -1,0 +1,132 @@
+//! What a pass saw, planned and did, as lines of the log by which it can be planned again.
+//!
+//! Guarantees: a pass is told before its first effect, so that one in which the process ends is told too, and each effect
+//! when it is known what came of it; lines are numbered without a gap, so that what is missing was lost on the way; a
+//! pass that does nothing and stands on the same facts as the one before is left out; while nobody listens, nothing is
+//! put into words.
+//! Never: tells a secret. [`Desired`] and [`Observation`] have no place for one.
+
+use std::collections::hash_map::{DefaultHasher, RandomState};
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::sync::{Mutex, PoisonError};
+
+use serde::Serialize;
+use tracing::{Level, enabled, trace, warn};
+
+use super::observation::{Desired, Observation};
+use super::plan::Plan;
+
+/// The target under which passes are logged, at level trace.
+pub const TARGET: &str = "gatehouse::passes";
+
+/// Whether anybody listens.
+pub fn is_on() -> bool {
+    enabled!(target: TARGET, Level::TRACE)
+}
+
+/// What tells the facts of one pass from those of another, within one process.
+pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (desired, seen).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// A pass, up to its first effect.
+#[derive(Debug, Serialize)]
+pub struct Pass<'a> {
+    /// Namespace and name of the EtcdCluster.
+    pub object: &'a str,
+    /// Its uid.
+    pub uid: &'a str,
+    /// What it asks for.
+    pub desired: &'a Desired,
+    /// What was read.
+    pub seen: &'a Observation,
+    /// What is to be done.
+    pub plan: &'a Plan,
+}
+
+/// What came of an effect.
+#[derive(Debug, Serialize)]
+struct Effect {
+    /// The line of its pass.
+    pass: u64,
+    name: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+enum Event<'a> {
+    Pass(&'a Pass<'a>),
+    Effect(Effect),
+}
+
+#[derive(Debug, Serialize)]
+struct Line<'a> {
+    /// What tells the lines of one operator from those of another.
+    run: &'a str,
+    /// The so-many-th, from 0.
+    number: u64,
+    event: Event<'a>,
+}
+
+/// The lines of one operator.
+#[derive(Debug)]
+pub struct Trace {
+    run: String,
+    /// The next line's number. Held while a line is written: they come in order.
+    next: Mutex<u64>,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        // A process has keys of its own, and each of these hashers too.
+        let run = RandomState::new().hash_one(TARGET);
+        Self { run: format!("{run:016x}"), next: Mutex::new(0) }
+    }
+}
+
+impl Trace {
+    /// A pass that is not told.
+    pub const fn nothing(&self) -> Told<'_> {
+        Told { trace: self, pass: None }
+    }
+
+    /// Tells a pass.
+    pub fn pass(&self, pass: &Pass<'_>) -> Told<'_> {
+        Told { trace: self, pass: self.write(Event::Pass(pass)) }
+    }
+
+    /// Writes a line; its number.
+    fn write(&self, event: Event<'_>) -> Option<u64> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = *next;
+        match serde_json::to_string(&Line { run: &self.run, number, event }) {
+            Ok(line) => {
+                trace!(target: TARGET, line);
+                *next = number.saturating_add(1);
+                Some(number)
+            }
+            Err(error) => {
+                warn!(%error, "a pass cannot be told");
+                None
+            }
+        }
+    }
+}
+
+/// A pass that was told, or not.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    trace: &'a Trace,
+    pass: Option<u64>,
+}
+
+impl Told<'_> {
+    /// Tells what came of one of its effects.
+    pub fn effect(self, name: &'static str, outcome: &'static str) {
+        if let Some(pass) = self.pass {
+            self.trace.write(Event::Effect(Effect { pass, name, outcome }));
+        }
+    }
+}
