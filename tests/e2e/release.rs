@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::cluster::Bed;
+use crate::etcd::told;
 use crate::kubectl::Call;
 use crate::{root, tools};
 
@@ -30,10 +31,10 @@ impl Way {
     pub fn deploy(self, bed: &Bed) {
         match self {
             Self::Chart => {
-                helm(
-                    bed,
-                    &["install", "gatehouse", &chart(), "--create-namespace", "--wait", "--timeout=2m"],
-                );
+                // A comma would begin another value.
+                let filter = format!("log.filter={}", told::FILTER.replace(',', "\\,"));
+                let install = ["install", "gatehouse", &chart(), "--create-namespace", "--wait"];
+                helm(bed, &[&install[..], &["--timeout=2m", "--set-string", &filter]].concat());
             }
             Self::Kustomize => {
                 let base = root().join("deploy/base");

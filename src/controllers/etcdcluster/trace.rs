@@ -20,11 +20,13 @@ use super::plan::Plan;
 pub const TARGET: &str = "gatehouse::passes";
 
 /// Whether anybody listens.
+#[must_use]
 pub fn is_on() -> bool {
     enabled!(target: TARGET, Level::TRACE)
 }
 
 /// What tells the facts of one pass from those of another, within one process.
+#[must_use]
 pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
     let mut hasher = DefaultHasher::new();
     (desired, seen).hash(&mut hasher);

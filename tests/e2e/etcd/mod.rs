@@ -8,7 +8,10 @@ mod history;
 mod kill;
 mod load;
 mod mortal;
+#[path = "../../passes/mod.rs"]
+mod passes;
 mod recovery;
+pub mod told;
 mod users;
 
 use std::time::Instant;
@@ -49,6 +52,12 @@ pub const LONG: &[Test] = &[
     ),
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
 ];
+
+/// After all others.
+pub const LAST: Test = (
+    "etcd_is_worked_as_its_passes_plan_when_they_are_planned_again",
+    told::etcd_is_worked_as_its_passes_plan_when_they_are_planned_again,
+);
 
 const NEWEST: &str = "3.6.16";
 

@@ -12,6 +12,7 @@ use std::thread::JoinHandle;
 
 use gatehouse::cli::operate::message::{Said, Told};
 
+use super::told::FILTER;
 use crate::cluster::{Bed, Namespace};
 
 /// What becomes of an operator that comes to a point for the first time.
@@ -111,6 +112,7 @@ impl Shared {
             .args(["operate", "--namespace", &self.namespace, "--watch-namespaces", &self.namespace])
             .args(["--lease", &format!("mortal-{life}")])
             .env("KUBECONFIG", &self.kubeconfig)
+            .env("GATEHOUSE_LOG", FILTER)
             .env("GATEHOUSE_FAIL_POINTS", format!("{word}:{}", self.points(number).display()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -42,7 +42,8 @@ pub(crate) fn command(
 }
 
 /// It runs on any kernel that has control groups at all, beside swap and on a full disk, and it never throws
-/// images away, since there is no registry to get them back from.
+/// images away, since there is no registry to get them back from; and it keeps logs whole, since
+/// tests read them.
 fn configuration(settings: &Settings<'_>, resolver: &Path) -> serde_json::Value {
     let node = settings.block.node();
     json!({
@@ -72,6 +73,7 @@ fn configuration(settings: &Settings<'_>, resolver: &Path) -> serde_json::Value 
         },
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
+        "containerLogMaxSize": "1Gi",
         "serializeImagePulls": false,
         "nodeStatusUpdateFrequency": "5s",
         "oomScoreAdj": 0,

@@ -1,0 +1,276 @@
+//! Passes that operators told while they worked real clusters, planned again; and what is wrong on purpose, found.
+//!
+//! `tests/traces/` has what they told: `NAME.ndjson`, as `kubectl logs` prints it or as lines of passes alone. A plan
+//! that has changed shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` writes the plans anew. Read that
+//! before it is committed.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it expects by unwrapping"
+)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gatehouse::controllers::etcdcluster::effect::Effect;
+use gatehouse::controllers::etcdcluster::observation::{
+    ClusterId, Desired, Fact, Observation, Phase, Record, Recovery, RecoveryPhase,
+};
+use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
+use gatehouse::controllers::etcdcluster::trace::TARGET;
+use serde_json::json;
+
+use passes::again::{check, written};
+use passes::log::{Event, Line, Log, Pass};
+use passes::rules::{self, Rule};
+
+#[path = "passes/mod.rs"]
+mod passes;
+
+/// A cluster that is made, gets a second member, loses it again and goes.
+const WHOLE: &str = "two-members-and-back";
+
+fn file(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces").join(format!("{name}.ndjson"))
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn told() -> Log {
+    Log::read([text(&file(WHOLE)).as_str()])
+}
+
+fn traces() -> Vec<PathBuf> {
+    let entries = fs::read_dir(file(WHOLE).parent().unwrap()).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "ndjson")).collect()
+}
+
+#[test]
+fn passes_that_were_told_are_planned_as_they_were() {
+    for path in traces() {
+        let mut log = Log::read([text(&path).as_str()]);
+        if std::env::var_os("UPDATE_EXPECTED").is_some() {
+            plan_anew(&mut log);
+            fs::write(&path, lines(&log)).unwrap();
+        }
+        let report = check(&log);
+        println!("{}: {report}", path.display());
+        let said: Vec<_> = report.violations.iter().map(ToString::to_string).collect();
+        assert!(report.passes > 0 && said.is_empty(), "{}: {report}: {said:#?}", path.display());
+    }
+}
+
+fn plan_anew(log: &mut Log) {
+    for pass in log.lines.iter_mut().filter_map(|line| pass_of(line)) {
+        pass.plan = written(&plan(&pass.desired, &pass.seen));
+    }
+}
+
+/// Lines of passes alone.
+fn lines(log: &Log) -> String {
+    log.lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
+}
+
+fn pass_of(line: &mut Line) -> Option<&mut Pass> {
+    match &mut line.event {
+        Event::Pass(pass) => Some(pass),
+        Event::Effect(_) => None,
+    }
+}
+
+/// Plants a fault.
+type Plant<What> = fn(&mut What);
+
+fn found(log: &Log) -> Vec<Rule> {
+    check(log).violations.into_iter().map(|violation| violation.rule).collect()
+}
+
+/// The last pass that has read which cluster it is.
+fn last_recorded(log: &mut Log) -> &mut Pass {
+    let mut passes = log.lines.iter_mut().filter_map(pass_of);
+    passes.rfind(|pass| pass.seen.record.cluster_id.is_some()).unwrap()
+}
+
+#[test]
+fn what_is_wrong_with_a_log_is_found() {
+    let wrong: [(Rule, Plant<Log>); 7] = [
+        (Rule::Unread, |log| log.unread.push("{}".to_owned())),
+        (Rule::Lost, |log| drop(log.lines.remove(1))),
+        (Rule::Doubled, |log| log.lines.push(log.lines[0].clone())),
+        (Rule::PlannedOtherwise, |log| last_recorded(log).plan["wake"] = json!("Never")),
+        (Rule::NotPlanned, |log| {
+            let effect = log.lines.iter_mut().find_map(|line| match &mut line.event {
+                Event::Effect(effect) => Some(effect),
+                Event::Pass(_) => None,
+            });
+            effect.unwrap().name = "member-remove".to_owned();
+        }),
+        (Rule::OtherCluster, |log| last_recorded(log).seen.record.cluster_id = Some(ClusterId(1))),
+        (Rule::RecoveredTwice, |log| {
+            let mut passes = log.lines.iter_mut().filter_map(pass_of);
+            recovers(passes.next().unwrap(), RecoveryPhase::Done);
+            recovers(passes.next().unwrap(), RecoveryPhase::Fencing);
+        }),
+    ];
+    for (rule, plant) in wrong {
+        let mut log = told();
+        plant(&mut log);
+        assert!(found(&log).contains(&rule), "{rule:?}: {:?}", found(&log));
+    }
+}
+
+fn recovers(pass: &mut Pass, phase: RecoveryPhase) {
+    let recovery = Recovery { token: "main-0".to_owned(), survivor: None, raft_index: 1, phase, pod: None };
+    pass.seen.record = Record { recovery: Some(recovery), ..pass.seen.record.clone() };
+}
+
+/// A pass that was told, with facts that are changed, and what is planned then.
+fn pass_with(change: impl Fn(&mut Desired, &mut Observation) -> bool) -> Pass {
+    let log = told();
+    let passes = log.lines.into_iter().filter_map(|line| match line.event {
+        Event::Pass(pass) => Some(*pass),
+        Event::Effect(_) => None,
+    });
+    let mut changed = passes.filter_map(|mut pass| change(&mut pass.desired, &mut pass.seen).then_some(pass));
+    let mut pass = changed.next().expect("a pass with such facts was told");
+    pass.plan = written(&plan(&pass.desired, &pass.seen));
+    pass
+}
+
+#[test]
+fn what_is_carried_out_after_a_refusal_is_found() {
+    let pass = pass_with(|_, seen| {
+        let votes = seen.membership.is_known_and(|list| list.voters().count() == 2);
+        if let Fact::Known(pods) = &mut seen.pods {
+            for pod in pods.values_mut() {
+                pod.role = None;
+            }
+        }
+        votes
+    });
+    for (outcome, rules) in [("done", vec![]), ("refused", vec![Rule::NotPlanned])] {
+        let mut lines = vec![json!({"run": "a", "number": 0, "event": {"Pass": pass}}).to_string()];
+        for (number, outcome) in [(1, outcome), (2, "done")] {
+            let effect = json!({"pass": 0, "name": "label-pod", "outcome": outcome});
+            lines.push(json!({"run": "a", "number": number, "event": {"Effect": effect}}).to_string());
+        }
+        assert_eq!(found(&Log::read(lines.iter().map(String::as_str))), rules);
+    }
+}
+
+/// A pass with an effect that was told, and its plan.
+fn with_effect(is_it: Which) -> (Desired, Observation, Plan) {
+    let pass = pass_with(|desired, seen| plan(desired, seen).effects.iter().any(is_it));
+    let plan = plan(&pass.desired, &pass.seen);
+    (pass.desired, pass.seen, plan)
+}
+
+const fn adds(effect: &Effect) -> bool {
+    matches!(effect, Effect::MemberAdd { .. })
+}
+
+const fn removes(effect: &Effect) -> bool {
+    matches!(effect, Effect::MemberRemove { .. })
+}
+
+const fn deletes(effect: &Effect) -> bool {
+    matches!(effect, Effect::DeleteVolume { membership: Some(_), .. })
+}
+
+const fn labels(effect: &Effect) -> bool {
+    matches!(effect, Effect::LabelPod { .. })
+}
+
+/// Where a fault is planted: in the first pass with such an effect.
+type Which = fn(&Effect) -> bool;
+type Facts = (Desired, Observation, Plan);
+
+#[test]
+fn what_is_wrong_with_a_plan_is_found() {
+    let wrong: [(Rule, Which, Plant<Facts>); 9] = [
+        (Rule::TwoAtOnce, adds, |(_, _, plan)| plan.effects.push(plan.effects[0].clone())),
+        (Rule::Unguarded, labels, |(_, seen, _)| seen.pods = Fact::Unknown),
+        (Rule::ChangedUnknown, adds, |(_, seen, _)| seen.membership = Fact::Unknown),
+        (Rule::WorkedWhilePaused, adds, |(desired, _, _)| desired.is_paused = true),
+        (Rule::LeaderRemoved, removes, |(_, seen, plan)| {
+            for status in seen.statuses.values_mut() {
+                if let (Fact::Known(status), [Effect::MemberRemove { member, .. }]) =
+                    (status, &plan.effects[..])
+                {
+                    status.leader = Some(*member);
+                }
+            }
+            seen.record.operation.as_mut().unwrap().phase = Phase::Removing;
+        }),
+        (Rule::QuorumRemoved, removes, |(_, seen, _)| {
+            seen.statuses.values_mut().for_each(|status| *status = Fact::Unknown);
+        }),
+        (Rule::MembersVolume, deletes, |(_, _, plan)| {
+            if let Effect::DeleteVolume { membership, .. } = &mut plan.effects[0] {
+                *membership = None;
+            }
+        }),
+        (Rule::AvailableUnseen, labels, |(_, seen, _)| seen.membership = Fact::Unknown),
+        (Rule::TwoLearners, adds, |(_, seen, _)| {
+            if let Fact::Known(list) = &mut seen.membership {
+                list.members[0].is_learner = true;
+                list.members.push(list.members[0]);
+            }
+        }),
+    ];
+    for (rule, effect, plant) in wrong {
+        let mut facts = with_effect(effect);
+        assert_eq!(rules::broken(&facts.0, &facts.1, &facts.2), []);
+        plant(&mut facts);
+        let found = rules::broken(&facts.0, &facts.1, &facts.2);
+        assert!(found.contains(&rule), "{rule:?}: {found:?}");
+    }
+}
+
+#[test]
+fn a_spec_that_is_called_reached_too_early_is_found() {
+    let pass = pass_with(|desired, seen| plan(desired, seen).summary.is_reached);
+    let plan = plan(&pass.desired, &pass.seen);
+    assert_eq!(rules::broken(&pass.desired, &pass.seen, &plan), []);
+    let more = Desired { replicas: pass.desired.replicas + 1, ..pass.desired };
+    assert_eq!(rules::broken(&more, &pass.seen, &plan), [Rule::ReachedTooEarly]);
+}
+
+/// As a container runtime keeps it: each write with its time and stream, the long ones in parts.
+#[test]
+fn the_log_that_a_node_keeps_is_read_as_what_was_told() {
+    let told = told();
+    let kept: String = told
+        .lines
+        .iter()
+        .enumerate()
+        .flat_map(|(at, line)| {
+            let line = serde_json::to_string(line).unwrap();
+            let time = format!("2026-11-22T08:00:{at:09}Z");
+            let said =
+                json!({"timestamp": time, "level": "TRACE", "line": line, "target": TARGET}).to_string();
+            let (one, other) = said.split_at(said.len() / 2);
+            [("stderr P", one), ("stdout F", "{}"), ("stderr F", other)]
+                .map(|(tag, part)| format!("{time} {tag} {part}\n"))
+        })
+        .collect();
+    // Files are read in any order.
+    let middle = kept.match_indices("stderr P").nth(told.lines.len() / 2).unwrap().0;
+    let (one, other) = kept.split_at(kept[..middle].rfind('\n').unwrap() + 1);
+    let read = Log::read([other, one]);
+    assert_eq!(lines(&read), lines(&told));
+    assert_eq!(read.broken, 0);
+}
+
+#[test]
+fn a_line_that_broke_is_missed_by_its_number_and_forgiven() {
+    let text = lines(&told());
+    let (first, rest) = text.split_once('\n').unwrap();
+    let broken = format!("{}{rest}", &first[..first.len() / 2]);
+    let report = check(&Log::read([broken.as_str()]));
+    assert_eq!((report.lost, report.violations.len()), (2, 0), "{report}: {:?}", report.violations);
+}
