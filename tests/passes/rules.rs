@@ -2,7 +2,7 @@
 
 use gatehouse::api::condition::State;
 use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::effect::{Effect, MembershipGuard};
+use gatehouse::controllers::etcdcluster::effect::{Effect, MembershipGuard, OnlyIf};
 use gatehouse::controllers::etcdcluster::observation::{
     ClusterId, Desired, Fact, Handle, MemberId, Membership, Observation, Ordinal, Owner, Phase, PodPhase,
 };
@@ -99,8 +99,14 @@ fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
         Effect::ApplyBudget { found, .. } => {
             is_found(seen.budget.as_ref().map(|budget| &budget.handle), found.as_ref())
         }
-        Effect::LabelPod { pod: handle, ordinal, .. } | Effect::DeletePod { pod: handle, ordinal, .. } => {
-            pod(*ordinal, handle)
+        Effect::LabelPod { pod: handle, ordinal, .. } => pod(*ordinal, handle),
+        Effect::DeletePod { pod: handle, ordinal, only_if } => {
+            let is_spared = match only_if {
+                Some(OnlyIf::OthersServe { member, .. }) => is(*ordinal, *member) && votes(*member),
+                Some(OnlyIf::QuorumLost) => list(seen).is_none(),
+                None => true,
+            };
+            pod(*ordinal, handle) && is_spared
         }
         Effect::RetainVolume { volume: handle, ordinal, .. }
         | Effect::DeleteVolume { volume: handle, ordinal, .. }
@@ -121,6 +127,7 @@ fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
         | Effect::AppendEntries { cluster_id, .. }
         | Effect::DowngradeCancel { cluster_id, .. }
         | Effect::AuthEnable { cluster_id, .. }
+        | Effect::SetRootPassword { cluster_id, .. }
         | Effect::StartBackup { cluster_id, .. } => cluster(*cluster_id),
         Effect::DowngradeEnable { .. } => list(seen).is_some(),
         Effect::AddFinalizer => !seen.has_finalizer,
