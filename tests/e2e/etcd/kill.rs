@@ -6,8 +6,8 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::cluster::Etcd;
-use super::gone_with_its_object;
 use super::mortal::{Fate, Mortal};
+use super::{NEWEST, gone_with_its_object};
 use crate::cluster::{Bed, Namespace};
 use crate::kubectl::eventually;
 use crate::release::Way;
@@ -31,6 +31,58 @@ const SHRINK: [&str; 6] = [
     "member-remove",
     "delete-volume",
 ];
+
+/// What the life of a small cluster is made of, from its first object to its last.
+const LIFE: [&str; 17] = [
+    "add-finalizer",
+    "apply-services",
+    "apply-stateful-set",
+    "write-record",
+    "write-config",
+    "label-pod",
+    "apply-budget",
+    "member-add",
+    "member-promote",
+    "append-entries",
+    "delete-pod",
+    "move-leader",
+    "resize-volume",
+    "member-remove",
+    "delete-volume",
+    "withdraw-config",
+    "remove-finalizer",
+];
+
+/// A cluster is made, grown, upgraded, given more room, shrunk and deleted by an operator that dies before and after the
+/// first effect of each kind.
+pub fn etcd_outlives_an_operator_that_dies_at_each_kind_of_effect(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let _aside = bed.stand_aside();
+    let namespace = bed.namespace("etcd-dying");
+    let operator = Mortal::start(bed, &namespace);
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 1);
+    etcd.until_settled(1);
+    etcd.write();
+    let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
+    let begun = Instant::now();
+    etcd.scale(2);
+    etcd.change(&json!({"version": "3.7.3"}));
+    etcd.until_runs("3.7.3");
+    etcd.until_settled(2);
+    etcd.change(&json!({"storage": {"size": "2Gi"}}));
+    etcd.scale(1);
+    etcd.goes_on(100);
+    trial.is_tidy();
+    assert_eq!(etcd.seen().len(), 2, "no member is added twice");
+    let report = etcd.expect_kept(1000);
+    gone_with_its_object(bed, &namespace);
+    let (taken, count) = (begun.elapsed(), operator.met().len());
+    bed.say(format!(
+        "{}: etcd: a life in {taken:.1?}: the operator died {count} times: {report}",
+        way.name()
+    ));
+    trial.met_all("lived", &LIFE, &["before", "after"]);
+}
 
 /// One after the other: each change with an operator that dies at each of its points, then with one that loses each
 /// answer.
@@ -79,10 +131,15 @@ impl Trial<'_> {
         change();
         self.etcd.goes_on(100);
         self.is_tidy();
-        let met = self.operator.met();
-        let (taken, count) = (begun.elapsed(), met.len());
+        let (taken, count) = (begun.elapsed(), self.operator.met().len());
         self.bed.say(format!("{}: etcd: {what} in {taken:.1?}: {fate:?} {count} times", self.way.name()));
         let moments: &[&str] = if fate == Fate::Dies { &["before", "after"] } else { &["after"] };
+        self.met_all(what, points, moments);
+    }
+
+    /// It came to each of these.
+    fn met_all(&self, what: &str, points: &[&str], moments: &[&str]) {
+        let met = self.operator.met();
         let all =
             points.iter().flat_map(|point| moments.iter().map(move |moment| format!("{point}.{moment}")));
         let missed: Vec<_> = all.filter(|point| !met.contains(point)).collect();

@@ -53,6 +53,12 @@ pub const LONG: &[Test] = &[
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
 ];
 
+/// With an operator of its own, while those that are deployed stand still.
+pub const ALONE: Test = (
+    "etcd_outlives_an_operator_that_dies_at_each_kind_of_effect",
+    kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
+);
+
 /// After all others.
 pub const LAST: Test = (
     "etcd_is_worked_as_its_passes_plan_when_they_are_planned_again",
