@@ -10,10 +10,12 @@
 //! - [`install`]: what the cluster is told about this gate, and that it stays so.
 //! - [`controllers`]: the operator: what works on the objects that were let in.
 //! - [`etcd`]: a client of etcd, for one member.
+//! - [`backup`]: what takes a backup of etcd into a folder.
 //! - [`member`]: what runs in the pod of a member of etcd.
 //! - [`rights`]: what it may do in a cluster, from which the manifests are printed. Pure.
 
 pub mod api;
+pub mod backup;
 pub mod certs;
 pub mod cli;
 pub mod controllers;

@@ -13,6 +13,7 @@
 
 mod audit;
 mod auth;
+mod backup;
 mod configuration;
 mod data;
 mod failures;
@@ -96,7 +97,14 @@ fn on_every_version() -> Vec<Test> {
         voters_that_hold_the_same_are_found_equal_at_any_revision,
         a_member_whose_file_was_altered_is_named_by_the_others,
     ];
-    [&members[..], &maintenance, &audit, &data, &auth, &failures, &configuration].concat()
+    let backup = tests![backup:
+        a_backup_is_taken_of_a_follower_and_can_be_restored,
+        backups_that_nothing_asks_to_keep_go_and_those_of_others_stay,
+        what_an_attempt_has_left_is_no_backup_and_goes,
+        no_backup_is_taken_of_another_cluster_or_of_nobody,
+        a_backup_over_tls_shows_the_clients_certificate,
+    ];
+    [&members[..], &maintenance, &backup, &audit, &data, &auth, &failures, &configuration].concat()
 }
 
 fn pure() -> Vec<(&'static str, fn())> {

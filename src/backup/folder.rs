@@ -1,0 +1,240 @@
+//! The folder with the backups of a cluster.
+//!
+//! Guarantees: each step is on the disk before the next one begins, so that whatever happens in between leaves a whole
+//! backup, or files that the next attempt knows for its own leftovers: their names carry the uid of the EtcdCluster.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use aws_lc_rs::digest::{Context, Digest, SHA256};
+
+use super::Error;
+use super::manifest::{MANIFEST, Manifest, SNAPSHOT};
+
+/// How the name of an unfinished file ends.
+const PART: &str = ".part";
+/// The file that is locked.
+const LOCK: &str = "gatehouse.lock";
+/// Between two attempts to lock it.
+const POLL: Duration = Duration::from_millis(500);
+/// A backup holds all that etcd knows: it is for the owner and the group of the volume.
+const FILE: u32 = 0o640;
+/// The same of the folder.
+const FOLDER: u32 = 0o750;
+/// Bytes that are read back at a time.
+const STEP: usize = 1 << 20;
+
+/// The folder with the backups of a cluster.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    uid: String,
+    /// Nobody else works here while it is there; none where the file system knows no locks.
+    lock: Option<File>,
+}
+
+impl Folder {
+    /// The folder for the EtcdCluster of that uid; made where it is not there, and waited for while somebody else takes
+    /// a backup into it.
+    pub async fn open(path: &Path, uid: &str) -> Result<Self, Error> {
+        let made = DirBuilder::new().recursive(true).mode(FOLDER).create(path);
+        made.map_err(Error::file("create", path))?;
+        let mut folder = Self { path: path.to_owned(), uid: uid.to_owned(), lock: None };
+        let at = path.join(LOCK);
+        let options = OpenOptions::new().create(true).write(true).truncate(false).mode(FILE).open(&at);
+        let file = options.map_err(Error::file("open", &at))?;
+        let mut is_told = false;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        tracing::info!(folder = %path.display(), "another backup is being taken into it");
+                    }
+                    tokio::time::sleep(POLL).await;
+                }
+                Err(TryLockError::Error(error)) => {
+                    tracing::warn!(folder = %path.display(), %error, "it is used without a lock");
+                    return Ok(folder);
+                }
+            }
+        }
+        folder.lock = Some(file);
+        Ok(folder)
+    }
+
+    /// Deletes what earlier attempts of the same EtcdCluster have left. Without a lock nothing is: it may be what
+    /// another one is at.
+    pub fn tidy(&self) -> Result<(), Error> {
+        if self.lock.is_none() {
+            return Ok(());
+        }
+        let (data, manifest) = (self.part(SNAPSHOT), self.part(MANIFEST));
+        let files = self.files()?;
+        for name in &files {
+            if let Some(stem) = name.strip_suffix(&manifest) {
+                // What it tells of is no backup: its manifest never came to its place, or was about to leave it.
+                if !files.contains(&format!("{stem}{MANIFEST}")) {
+                    self.delete(&format!("{stem}{SNAPSHOT}"))?;
+                }
+            } else if !name.ends_with(&data) {
+                continue;
+            }
+            tracing::info!(file = name, "deleting what an earlier attempt has left");
+            self.delete(name)?;
+        }
+        self.settle()
+    }
+
+    /// A file for a snapshot that is to be called after `stem`.
+    pub fn begin(&self, stem: &str) -> Result<Writer, Error> {
+        for end in [SNAPSHOT, MANIFEST] {
+            let path = self.path.join(format!("{stem}{end}"));
+            if path.try_exists().map_err(Error::file("look for", &path))? {
+                return Err(Error::Exists(path));
+            }
+        }
+        let path = self.path.join(format!("{stem}{}", self.part(SNAPSHOT)));
+        let file = OpenOptions::new().create(true).truncate(true).write(true).mode(FILE).open(&path);
+        let file = file.map_err(Error::file("create", &path))?;
+        Ok(Writer { file, path, hash: Context::new(&SHA256), size: 0 })
+    }
+
+    /// Gives a verified snapshot its name, and then its manifest.
+    pub fn finish(&self, part: &Written, stem: &str, manifest: &Manifest) -> Result<(), Error> {
+        let text = serde_json::to_vec_pretty(manifest).map_err(Error::Manifest)?;
+        let unfinished = self.path.join(format!("{stem}{}", self.part(MANIFEST)));
+        let written = OpenOptions::new().create(true).truncate(true).write(true).mode(FILE).open(&unfinished);
+        let written = written.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
+        written.map_err(Error::file("write", &unfinished))?;
+        // From here on a snapshot without a manifest is known for ours.
+        self.settle()?;
+        self.rename(&part.path, &format!("{stem}{SNAPSHOT}"))?;
+        self.settle()?;
+        self.rename(&unfinished, &format!("{stem}{MANIFEST}"))?;
+        self.settle()
+    }
+
+    /// The backups of this EtcdCluster: those with a manifest, and with the file that it tells of.
+    pub fn backups(&self) -> Result<Vec<Manifest>, Error> {
+        let mut backups = Vec::new();
+        for name in self.files()? {
+            let Some(stem) = name.strip_suffix(MANIFEST) else { continue };
+            let text =
+                fs::read(self.path.join(&name)).map_err(Error::file("read", &self.path.join(&name)))?;
+            let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { continue };
+            let is_ours = manifest.cluster.uid == self.uid && manifest.name == format!("{stem}{SNAPSHOT}");
+            let size = fs::metadata(self.path.join(&manifest.name)).map(|file| file.len());
+            if is_ours && size.is_ok_and(|size| size == manifest.size) {
+                backups.push(manifest);
+            }
+        }
+        Ok(backups)
+    }
+
+    /// Deletes a backup: its manifest leaves its place first, so that what is left is no backup, and known for ours.
+    pub fn remove(&self, backup: &Manifest) -> Result<(), Error> {
+        let Some(stem) = backup.name.strip_suffix(SNAPSHOT) else { return Ok(()) };
+        let left = format!("{stem}{}", self.part(MANIFEST));
+        self.rename(&self.path.join(format!("{stem}{MANIFEST}")), &left)?;
+        self.settle()?;
+        self.delete(&backup.name)?;
+        self.delete(&left)
+    }
+
+    /// How the name of our unfinished files ends.
+    fn part(&self, end: &str) -> String {
+        format!("{end}.{}{PART}", self.uid)
+    }
+
+    fn files(&self) -> Result<Vec<String>, Error> {
+        let read = || -> io::Result<Vec<_>> {
+            let entries = fs::read_dir(&self.path)?.collect::<io::Result<Vec<_>>>()?;
+            Ok(entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        };
+        read().map_err(Error::file("list", &self.path))
+    }
+
+    fn rename(&self, from: &Path, to: &str) -> Result<(), Error> {
+        fs::rename(from, self.path.join(to)).map_err(Error::file("rename", from))
+    }
+
+    fn delete(&self, name: &str) -> Result<(), Error> {
+        let path = self.path.join(name);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            done => done.map_err(Error::file("delete", &path)),
+        }
+    }
+
+    /// Waits until the names are on the disk.
+    fn settle(&self) -> Result<(), Error> {
+        File::open(&self.path).and_then(|folder| folder.sync_all()).map_err(Error::file("sync", &self.path))
+    }
+}
+
+/// A snapshot that is being written.
+pub struct Writer {
+    file: File,
+    path: PathBuf,
+    hash: Context,
+    size: u64,
+}
+
+/// A snapshot that was written, and read back the same.
+#[derive(Debug)]
+pub struct Written {
+    path: PathBuf,
+    /// SHA-256 of the whole.
+    pub sha256: Digest,
+    /// Bytes of the whole.
+    pub size: u64,
+}
+
+impl Writer {
+    /// Adds a piece.
+    pub fn write(&mut self, piece: &[u8]) -> Result<(), Error> {
+        self.hash.update(piece);
+        self.size += piece.len() as u64;
+        self.file.write_all(piece).map_err(Error::file("write", &self.path))
+    }
+
+    /// Gives up what was written.
+    pub fn discard(self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::warn!(file = %self.path.display(), %error, "left to the next attempt");
+        }
+    }
+
+    /// Has it on the disk, and reads it back.
+    pub fn verified(self) -> Result<Written, Error> {
+        let Self { file, path, hash, size } = self;
+        file.sync_all().map_err(Error::file("sync", &path))?;
+        drop(file);
+        let sha256 = hash.finish();
+        let (found, read) = read_back(&path).map_err(Error::file("read", &path))?;
+        if read != size {
+            return Err(Error::Altered { path, why: "its size differs" });
+        }
+        if found.as_ref() != sha256.as_ref() {
+            return Err(Error::Altered { path, why: "its sha256 differs" });
+        }
+        Ok(Written { path, sha256, size })
+    }
+}
+
+/// Hash and size of what a file has.
+fn read_back(path: &Path) -> io::Result<(Digest, u64)> {
+    let mut file = File::open(path)?;
+    let (mut hash, mut size, mut piece) = (Context::new(&SHA256), 0, vec![0; STEP]);
+    loop {
+        let count = file.read(&mut piece)?;
+        let Some(read) = piece.get(..count).filter(|read| !read.is_empty()) else { break };
+        hash.update(read);
+        size += read.len() as u64;
+    }
+    Ok((hash.finish(), size))
+}

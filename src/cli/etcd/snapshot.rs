@@ -1,0 +1,123 @@
+//! `gatehouse etcd snapshot`: what the Jobs of an EtcdCluster run to take a backup.
+//!
+//! Guarantees: what became of it is one line of JSON on standard output and in the termination message, and the exit
+//! code: 0 where there is another backup that was verified, and only then.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::super::{FAILED, Failure, OK, USAGE, duration, output};
+use super::leave_message;
+use crate::backup::decision::Retention;
+use crate::backup::manifest::{Owner, Report};
+use crate::backup::{self, Request, take};
+use crate::etcd::Tls;
+use crate::runtime::signals::Signals;
+use crate::runtime::supervisor::chain;
+
+/// 128 and the number of SIGTERM.
+const TERMINATED: u8 = 143;
+
+/// What `gatehouse etcd snapshot` can be told.
+#[derive(Args, Debug)]
+pub struct Options {
+    /// URL of a member for clients; once for each member.
+    #[arg(long = "endpoint", value_name = "URL", required = true)]
+    endpoints: Vec<String>,
+    /// Folder with ca.crt, tls.crt and tls.key. Absent: plain HTTP.
+    #[arg(long, value_name = "FOLDER")]
+    tls: Option<PathBuf>,
+    /// Folder that the backup goes to. It is made where it is not there.
+    #[arg(long, value_name = "FOLDER")]
+    destination: PathBuf,
+    /// Namespace of the EtcdCluster.
+    #[arg(long, value_name = "NAME")]
+    namespace: String,
+    /// Name of the EtcdCluster.
+    #[arg(long, value_name = "NAME")]
+    name: String,
+    /// Uid of the EtcdCluster: whose backups are counted, and deleted.
+    #[arg(long, value_name = "UID")]
+    cluster: String,
+    /// Identity of the etcd cluster, in hexadecimal. No backup is taken of another one.
+    #[arg(long, value_name = "ID", value_parser = identity)]
+    cluster_id: u64,
+    /// How many verified backups are kept, at least. Without this and --max-age: all.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    keep_last: Option<u32>,
+    /// Up to which age backups are kept, at least, such as 720h.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    max_age: Option<Duration>,
+    /// What a kubelet reads when the container has ended.
+    #[arg(long, value_name = "FILE", default_value = "/dev/termination-log")]
+    termination_log: PathBuf,
+}
+
+/// Takes a backup.
+///
+/// # Errors
+/// There is no runtime for it. All else is told by the report and the code.
+pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (report, code) = runtime.block_on(taken(options))?;
+    let line = report.line();
+    leave_message(&options.termination_log, &line);
+    output::print(&format!("{line}\n"))?;
+    if let Report::Failed { message } = report {
+        output::error(message);
+    }
+    Ok(ExitCode::from(code))
+}
+
+async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
+    let mut signals = Signals::listen()?;
+    let tls = match options.tls.as_deref().map(tls).transpose() {
+        Ok(tls) => tls,
+        Err(message) => return Ok((Report::Failed { message }, USAGE)),
+    };
+    let request = Request {
+        endpoints: options.endpoints.clone(),
+        tls,
+        folder: options.destination.clone(),
+        owner: Owner {
+            namespace: options.namespace.clone(),
+            name: options.name.clone(),
+            uid: options.cluster.clone(),
+        },
+        cluster_id: options.cluster_id,
+        retention: Retention {
+            keep_last: options.keep_last.and_then(|count| usize::try_from(count).ok()),
+            max_age: options.max_age,
+        },
+    };
+    tokio::select! {
+        taken = take(&request) => Ok(match taken {
+            Ok(success) => (Report::Succeeded(success), OK),
+            Err(error) => {
+                let code = if matches!(error, backup::Error::Endpoint(_)) { USAGE } else { FAILED };
+                (Report::Failed { message: chain(&error) }, code)
+            }
+        }),
+        signal = signals.next() => {
+            Ok((Report::Failed { message: format!("it was told to end by {signal}") }, TERMINATED))
+        }
+    }
+}
+
+/// What a Secret of type kubernetes.io/tls has, mounted.
+fn tls(folder: &Path) -> Result<Tls, String> {
+    let read = |name: &str| {
+        let path = folder.join(name);
+        std::fs::read(&path).map_err(|error| format!("failed to read {}: {error}", path.display()))
+    };
+    let (authority, certificate, key) = (read("ca.crt")?, read("tls.crt")?, read("tls.key")?);
+    Tls::from_pem(&authority, Some((&certificate, &key)))
+        .map_err(|error| format!("{}: {}", folder.display(), chain(&error)))
+}
+
+fn identity(text: &str) -> Result<u64, String> {
+    u64::from_str_radix(text, 16).map_err(|_| "expected an identity in hexadecimal".to_owned())
+}

@@ -1,0 +1,235 @@
+//! `gatehouse etcd snapshot`, by the built binary: what it leaves in a folder, and what it does not touch there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use gatehouse::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
+use gatehouse::etcd::Client;
+use tempfile::TempDir;
+use testbed::{EtcdBed, EtcdState, EtcdVersion};
+
+use crate::support::{Cluster, eventually, limits, tls};
+
+/// The EtcdCluster that it is told to be for.
+const UID: &str = "7c0a1d2e-0000-4000-8000-000000000001";
+
+/// A folder for backups, and another one for whatever is made of them.
+struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn backups(&self) -> PathBuf {
+        self.folder.path().join("shop/main")
+    }
+
+    /// Runs it with these members, and whatever else is to be said.
+    fn run(&self, members: &[String], cluster_id: u64, more: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
+        command.args(["etcd", "snapshot", "--namespace=shop", "--name=main"]);
+        command.arg(format!("--cluster={UID}")).arg(format!("--cluster-id={cluster_id:x}"));
+        command.arg("--destination").arg(self.backups());
+        command.arg("--termination-log").arg(self.message());
+        command.args(members.iter().map(|url| format!("--endpoint={url}"))).args(more);
+        command.output().unwrap()
+    }
+
+    fn message(&self) -> PathBuf {
+        self.folder.path().join("termination-log")
+    }
+
+    /// What it says, which is the same to whoever runs it and to a kubelet, and what its exit code says.
+    fn report(&self, done: &Output) -> Report {
+        let said = String::from_utf8(done.stdout.clone()).unwrap();
+        let left = fs::read_to_string(self.message()).unwrap();
+        assert_eq!(said.trim_end(), left, "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(left.len() <= LONGEST_REPORT);
+        let report = Report::read(&left).unwrap();
+        assert_eq!(done.status.success(), matches!(report, Report::Succeeded(_)), "{left}");
+        report
+    }
+
+    fn succeeds(&self, done: &Output) -> Success {
+        match self.report(done) {
+            Report::Succeeded(success) => success,
+            Report::Failed { message } => panic!("{message}"),
+        }
+    }
+
+    fn fails(&self, done: &Output, code: i32) -> String {
+        assert_eq!(done.status.code(), Some(code));
+        match self.report(done) {
+            Report::Failed { message } => message,
+            Report::Succeeded(success) => panic!("{success:?}"),
+        }
+    }
+
+    /// The names of the files that are there, but for the one that is locked.
+    fn files(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.backups()).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| name != "gatehouse.lock");
+        names.sort();
+        names
+    }
+
+    /// The names of the files that a backup is made of.
+    fn names(backup: &Manifest) -> [String; 2] {
+        let stem = backup.name.strip_suffix(".db").unwrap();
+        [backup.name.clone(), format!("{stem}.json")]
+    }
+}
+
+/// Makes a data folder of a backup, by etcd's own tool.
+fn restored(version: EtcdVersion, snapshot: &Path, data: &Path) {
+    let mut restore = Command::new(version.tool("etcdutl").unwrap());
+    let done = restore.args(["snapshot", "restore", "--data-dir"]).arg(data).arg(snapshot).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn urls(bed: &EtcdBed, members: impl IntoIterator<Item = usize>) -> Vec<String> {
+    members.into_iter().map(|member| bed.client_url(member)).collect()
+}
+
+pub async fn a_backup_is_taken_of_a_follower_and_can_be_restored(version: EtcdVersion) {
+    let mut cluster = Cluster::of(version, 3).await;
+    let leader = cluster.leader(&[0, 1, 2]).await;
+    for key in 0..20_u8 {
+        cluster.client(0).put(&[key + 1], &vec![key; 50_000]).await.unwrap();
+    }
+    let status = cluster.status(leader).await;
+    let place = Place::new();
+    let done = place.run(&urls(&cluster.bed, 0..3), status.header.cluster_id, &[]);
+    let success = place.succeeds(&done);
+    let manifest = &success.manifest;
+    assert_eq!(place.files(), Place::names(manifest));
+    assert_ne!(manifest.endpoint, cluster.bed.client_url(leader));
+    assert_eq!((manifest.version.as_str(), success.removed), (version.release(), 0));
+    assert!(manifest.revision >= 20 && manifest.revision <= status.header.revision + 1, "{manifest:?}");
+    let beside = fs::read(place.backups().join(&Place::names(manifest)[1])).unwrap();
+    assert_eq!(serde_json::from_slice::<Manifest>(&beside).unwrap(), *manifest);
+    let file = place.backups().join(&manifest.name);
+    let summed = Command::new("sha256sum").arg(&file).output().unwrap();
+    assert!(String::from_utf8(summed.stdout).unwrap().starts_with(&manifest.sha256));
+    assert_eq!(fs::metadata(&file).unwrap().len(), manifest.size);
+    restored(version, &file, &place.folder.path().join("data"));
+
+    // Without a quorum no member follows a leader.
+    cluster.bed.kill(leader);
+    cluster.bed.kill((leader + 1) % 3);
+    let left = (leader + 2) % 3;
+    let without = || async {
+        let status = cluster.client(left).status().await.ok()?;
+        (status.leader == 0).then_some(())
+    };
+    cluster.eventually("loss of the leader", without).await;
+    let done = place.run(&urls(&cluster.bed, 0..3), status.header.cluster_id, &[]);
+    let said = place.fails(&done, 1);
+    assert!(said.starts_with("no member that votes and follows a leader answers"), "{said}");
+    assert_eq!(place.files(), Place::names(manifest));
+}
+
+pub async fn backups_that_nothing_asks_to_keep_go_and_those_of_others_stay(version: EtcdVersion) {
+    let cluster = Cluster::of(version, 1).await;
+    let id = cluster.status(0).await.header.cluster_id;
+    let place = Place::new();
+    let members = urls(&cluster.bed, [0]);
+    let first = place.succeeds(&place.run(&members, id, &[])).manifest;
+    // Somebody else's: another uid, a file of a person, a leftover of another EtcdCluster.
+    let other = Manifest { name: "2020-01-01T00-00-00.000Z-r1.db".to_owned(), ..first.clone() };
+    let other = Manifest {
+        cluster: gatehouse::backup::manifest::Owner { uid: "another".into(), ..other.cluster.clone() },
+        ..other
+    };
+    fs::copy(place.backups().join(&first.name), place.backups().join(&other.name)).unwrap();
+    let text = serde_json::to_vec(&other).unwrap();
+    fs::write(place.backups().join("2020-01-01T00-00-00.000Z-r1.json"), text).unwrap();
+    let foreign = ["2020-01-02T00-00-00.000Z-r1.db.another.part", "notes.json", "shop.db"];
+    for name in foreign {
+        fs::write(place.backups().join(name), "mine").unwrap();
+    }
+    let mut all = vec![first];
+    for key in 1..4_u8 {
+        cluster.client(0).put(&[key], b"value").await.unwrap();
+        all.push(place.succeeds(&place.run(&members, id, &["--keep-last=3"])).manifest);
+    }
+    let mut wanted: Vec<_> = all[1..].iter().flat_map(Place::names).collect();
+    wanted.extend(Place::names(&other));
+    wanted.extend(foreign.map(str::to_owned));
+    wanted.sort();
+    assert_eq!(place.files(), wanted);
+    // Whatever their age, the one that was just verified stays.
+    let last = place.succeeds(&place.run(&members, id, &["--max-age=1ns"]));
+    assert_eq!(last.removed, 3);
+    assert_eq!(place.files().len(), 2 + 2 + foreign.len());
+}
+
+pub async fn what_an_attempt_has_left_is_no_backup_and_goes(version: EtcdVersion) {
+    let cluster = Cluster::of(version, 1).await;
+    let id = cluster.status(0).await.header.cluster_id;
+    let place = Place::new();
+    let members = urls(&cluster.bed, [0]);
+    let first = place.succeeds(&place.run(&members, id, &[])).manifest;
+    let (torn, nameless) = ("2021-01-01T00-00-00.000Z-r1", "2021-01-02T00-00-00.000Z-r1");
+    // It ended while a snapshot came; and between the names of a snapshot and of its manifest.
+    for name in
+        [format!("{torn}.db.{UID}.part"), format!("{nameless}.db"), format!("{nameless}.json.{UID}.part")]
+    {
+        fs::write(place.backups().join(name), "half").unwrap();
+    }
+    // Retention ended between a manifest and its snapshot.
+    let second = place.succeeds(&place.run(&members, id, &["--keep-last=9"])).manifest;
+    let [snapshot, manifest] = Place::names(&first);
+    let left = format!("{manifest}.{UID}.part");
+    fs::rename(place.backups().join(&manifest), place.backups().join(&left)).unwrap();
+    let done = place.succeeds(&place.run(&members, id, &["--keep-last=9"]));
+    assert_eq!(done.removed, 0);
+    let files = place.files();
+    assert!(!files.contains(&snapshot) && !files.contains(&left), "{files:?}");
+    let mut wanted: Vec<_> = [&second, &done.manifest].into_iter().flat_map(Place::names).collect();
+    wanted.sort();
+    assert_eq!(files, wanted);
+}
+
+pub async fn no_backup_is_taken_of_another_cluster_or_of_nobody(version: EtcdVersion) {
+    let mut cluster = Cluster::of(version, 1).await;
+    let id = cluster.status(0).await.header.cluster_id;
+    let place = Place::new();
+    let members = urls(&cluster.bed, [0]);
+    let said = place.fails(&place.run(&members, 7, &[]), 1);
+    assert_eq!(said, format!("{} is of etcd cluster {id:x}, and not of 7", members[0]));
+    assert!(!place.backups().exists());
+    let kept = place.succeeds(&place.run(&members, id, &[])).manifest;
+    cluster.bed.kill(0);
+    let said = place.fails(&place.run(&members, id, &["--keep-last=1", "--max-age=1ns"]), 1);
+    assert!(said.starts_with("no member answers: ") && said.contains(&members[0]), "{said}");
+    assert_eq!(place.files(), Place::names(&kept));
+    let said = place.fails(&place.run(&["https://127.0.0.1:1".to_owned()], id, &[]), 2);
+    assert!(said.contains("without TLS it begins with http"), "{said}");
+}
+
+pub async fn a_backup_over_tls_shows_the_clients_certificate(version: EtcdVersion) {
+    let mut bed = EtcdBed::new(true).unwrap();
+    bed.start(0, version, (EtcdState::New, &[0]), &[]).unwrap();
+    let root = Client::new(&bed.client_url(0), Some(&tls(&bed, "root")), limits()).unwrap();
+    let members = eventually("member that serves", async || root.members().await.ok(), || bed.logs()).await;
+    let (id, place) = (members.header.cluster_id, Place::new());
+    let folder = place.folder.path().join("tls");
+    fs::create_dir(&folder).unwrap();
+    let pem = bed.client_certificate("root").unwrap().unwrap();
+    for (name, text) in [("ca.crt", &pem.authority), ("tls.crt", &pem.certificate)] {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let shown = format!("--tls={}", folder.display());
+    let said = place.fails(&place.run(&urls(&bed, [0]), id, &[&shown]), 2);
+    assert!(said.starts_with(&format!("failed to read {}", folder.join("tls.key").display())), "{said}");
+    fs::write(folder.join("tls.key"), &pem.key).unwrap();
+    let manifest = place.succeeds(&place.run(&urls(&bed, [0]), id, &[&shown])).manifest;
+    restored(version, &place.backups().join(&manifest.name), &place.folder.path().join("data"));
+}
