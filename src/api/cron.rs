@@ -5,6 +5,8 @@
 //! the first drifts with each restart of whoever counts, the second is a mistake.
 //! Never: reads a clock; what depends on time and zone is left to the caller.
 
+mod past;
+
 /// The pattern of a field whose numbers or names match the one given.
 macro_rules! field {
     ($value:literal) => {

@@ -68,7 +68,7 @@ pub mod reason {
     pub const CORRUPT: &str = "Corrupt";
     /// Degraded: a member belongs to another etcd cluster. No change is made until a person has looked.
     pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
-    /// Degraded: an object of a name that the cluster needs is somebody else's.
+    /// Degraded, BackupReady: an object of a name that the cluster needs is somebody else's.
     pub const NAME_TAKEN: &str = "NameTaken";
     /// Degraded: a learner does not catch up.
     pub const LEARNER_STUCK: &str = "LearnerStuck";
@@ -81,14 +81,16 @@ pub mod reason {
 
     /// BackupReady: the last backup that was due is verified.
     pub const BACKUP_VERIFIED: &str = "BackupVerified";
-    /// BackupReady: no backups are asked for.
+    /// BackupReady: no scheduled backups are asked for, and none has been taken.
     pub const NO_BACKUPS: &str = "NoBackups";
-    /// BackupReady: none has been due yet.
+    /// BackupReady: none has been verified yet.
     pub const NO_BACKUP_YET: &str = "NoBackupYet";
-    /// BackupReady: a backup is overdue.
+    /// BackupReady: two backups in a row are overdue.
     pub const BACKUP_OVERDUE: &str = "BackupOverdue";
     /// BackupReady: the last backup failed.
     pub const BACKUP_FAILED: &str = "BackupFailed";
+    /// BackupReady: this release cannot write to the destination.
+    pub const DESTINATION_UNSUPPORTED: &str = "DestinationUnsupported";
     /// BackupReady: scheduled backups rest.
     pub const BACKUP_SUSPENDED: &str = "BackupSuspended";
 

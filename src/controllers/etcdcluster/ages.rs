@@ -54,6 +54,8 @@ pub struct Recall {
     pub keyspace: Option<(Instant, Keyspace)>,
     /// What was said last of its certificates.
     pub certificates: Option<String>,
+    /// Whether no backups are asked for, and nothing was found that takes them.
+    pub has_no_backups: bool,
     /// Passes in a row that had nothing to do.
     pub idle: u32,
     /// What could not be done, as it was told last.

@@ -228,6 +228,8 @@ pub enum Effect {
         /// The Secret that has it.
         secret: Handle,
     },
+    /// Make what takes backups, put it right, or take it away where none is asked for any more.
+    ApplyBackupSchedule,
     /// Take a backup before an upgrade.
     StartBackup {
         /// The cluster that must answer.
@@ -286,6 +288,7 @@ impl Effect {
             | Self::Defragment { .. }
             | Self::AppendEntries { .. }
             | Self::DowngradeCancel { .. }
+            | Self::ApplyBackupSchedule
             | Self::StartBackup { .. }
             | Self::AddFinalizer => false,
         }
@@ -324,6 +327,7 @@ impl Effect {
             Self::DowngradeCancel { .. } => points!("downgrade-cancel"),
             Self::AuthEnable { .. } => points!("auth-enable"),
             Self::SetRootPassword { .. } => points!("set-root-password"),
+            Self::ApplyBackupSchedule => points!("apply-backup-schedule"),
             Self::StartBackup { .. } => points!("start-backup"),
             Self::AddFinalizer => points!("add-finalizer"),
             Self::RemoveFinalizer => points!("remove-finalizer"),

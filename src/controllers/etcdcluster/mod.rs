@@ -168,7 +168,8 @@ impl Controlled for Operator {
         };
         self.memory.update(uid(cluster), look);
         let plan = plan::plan(&desired, &sight.observation); // pure
-        let said = status::Said { previous: &previous, certificates: standing.words.as_deref(), now };
+        let certificates = standing.words.as_deref();
+        let said = status::Said { previous: &previous, certificates, backups: &sight.backups, now };
         let status = status::of(cluster, said, &sight.observation, &plan); // pure
         let hands = Hands {
             operator: self,

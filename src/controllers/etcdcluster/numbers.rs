@@ -42,6 +42,7 @@ const LAST_READ: &str = "last_read_timestamp_seconds";
 const CERTIFICATES: &str = "certificate_expiry_timestamp_seconds";
 const DATA_EQUAL: &str = "data_equal";
 const AUDITED: &str = "audit_timestamp_seconds";
+const BACKED_UP: &str = "backup_timestamp_seconds";
 
 /// What is shown of an EtcdCluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,6 +67,7 @@ impl board::Line for Line {
         gauge(CERTIFICATES, "When the certificate in a Secret ends, in seconds since 1970"),
         gauge(DATA_EQUAL, "1 where the voters' data were the same when they were last compared, 0 where not"),
         gauge(AUDITED, "When the voters' data were last compared, in seconds since 1970"),
+        gauge(BACKED_UP, "When a backup was last verified, in seconds since 1970"),
     ];
 
     fn samples(&self, metric: &str) -> Vec<Sample> {
@@ -140,6 +142,9 @@ pub fn of(facts: &Facts) -> Line {
     plain(LAST_READ, tally.last_read.map(Timestamp::as_second));
     plain(DATA_EQUAL, seen.audit.known().map(|audit| (*audit == Audit::Equal).into()));
     plain(AUDITED, facts.audited.map(Timestamp::as_second));
+    let backed_up =
+        facts.status.backup.as_ref().and_then(|backup| backup.last_success.as_ref()?.time.as_ref());
+    plain(BACKED_UP, backed_up.map(|time| time.0.as_second()));
     rows.extend(labelled(facts));
     rows.extend(members(plan));
     rows.extend(databases(facts.name, seen));

@@ -117,6 +117,8 @@ pub struct Observation {
     pub root_password: Fact<RootPassword>,
     /// Whether all voters were found to hold the same data when that was last compared.
     pub audit: Fact<Audit>,
+    /// What takes backups, or that there is none where none is asked for. Never absent.
+    pub backup_schedule: Fact<Found>,
     /// The backup that an upgrade waits for.
     pub backup: Fact<Backup>,
     /// Whether the object still has our finalizer.

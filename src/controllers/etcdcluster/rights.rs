@@ -34,6 +34,13 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("policy", &["poddisruptionbudgets"], &["create"])
             .shows(Shows::AsApply)
             .because("The first apply of a PodDisruptionBudget makes it."),
+        Rule::new("batch", &["cronjobs"], &["get", "patch", "delete"])
+            .because("Backups of an etcd cluster are taken by a CronJob, which goes when none are asked for."),
+        Rule::new("batch", &["cronjobs"], &["create"])
+            .shows(Shows::AsApply)
+            .because("The first apply of a CronJob makes it."),
+        Rule::new("batch", &["jobs"], &["list", "create"])
+            .because("What became of backups is told by Jobs; one is taken before an upgrade."),
         Rule::new("", &["secrets"], &["get", "create", "patch"]).because(
             "The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.",
         ),

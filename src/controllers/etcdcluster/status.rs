@@ -3,6 +3,7 @@
 //! Guarantees: something is said on every path, also when etcd does not answer; what was known and cannot be found out
 //! any more stays as it was, beside a condition that says so; between two passes that see the same nothing is written.
 
+mod backups;
 mod conditions;
 mod news;
 mod record;
@@ -16,6 +17,7 @@ use jiff::Timestamp;
 use kube::ResourceExt as _;
 
 use super::observation::{Observation, Record};
+use super::observe::backups::Backups;
 use super::plan::{MemberSummary, Plan};
 use super::resources::names;
 use crate::api::etcdcluster::status::Role as RoleWord;
@@ -35,6 +37,8 @@ pub struct Said<'a> {
     pub previous: &'a EtcdClusterStatus,
     /// What people ought to know of the certificates.
     pub certificates: Option<&'a str>,
+    /// What became of backups.
+    pub backups: &'a Backups,
     /// The time.
     pub now: Timestamp,
 }
@@ -47,12 +51,13 @@ pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan
     let summary = &plan.summary;
     let generation = cluster.metadata.generation;
     let remembered = remember(cluster, previous, &plan.record, now);
+    let backup = backups::remembered(previous.backup.as_ref(), said.backups);
     let count = |count: usize| i32::try_from(count).ok();
     let version = summary.version.map(|version| version.to_string());
     let agreed = summary.cluster_version.map(|minor| format!("3.{minor}"));
     let status = EtcdClusterStatus {
         observed_generation: if summary.is_reached { generation } else { previous.observed_generation },
-        conditions: Some(conditions::of(cluster, said, seen, plan)),
+        conditions: Some(conditions::of(cluster, said, seen, plan, backup.as_ref())),
         version: version.or_else(|| previous.version.clone()),
         cluster_version: agreed.or_else(|| previous.cluster_version.clone()),
         leader: summary.leader.map(|ordinal| names::member(&name, ordinal)),
@@ -60,6 +65,7 @@ pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan
         ready_replicas: count(summary.ready_replicas),
         selector: Some(names::selector_text(cluster)),
         members: Some(members(&name, previous, seen, plan)),
+        backup,
         endpoints: endpoints(cluster, plan).or_else(|| previous.endpoints.clone()),
         ..remembered
     };

@@ -1,5 +1,6 @@
 //! EtcdClusters of real members, while clients write to them and what they are told is checked.
 
+mod backup;
 mod certificates;
 mod cluster;
 mod downgrade;
@@ -34,6 +35,10 @@ pub const TESTS: &[Test] = &[
     ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
     ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
     ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
+    (
+        "etcd_is_backed_up_when_asked_and_before_an_upgrade",
+        backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
+    ),
     ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
     ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
     (

@@ -6,6 +6,7 @@
 //! been done, for its answer was lost, is left to the next pass too: nothing is sent twice.
 //! Never: decides anything.
 
+mod backups;
 mod config;
 mod finalizer;
 mod maintenance;
@@ -167,6 +168,8 @@ impl<'a> Hands<'a> {
             Effect::ResizeVolume { volume, ordinal, size } => {
                 volumes::resize(self, volume, *ordinal, *size).await
             }
+            Effect::ApplyBackupSchedule => backups::schedule(self).await,
+            Effect::StartBackup { cluster_id, version } => backups::start(self, *cluster_id, *version).await,
             Effect::AddFinalizer => finalizer::add(self).await,
             Effect::RemoveFinalizer => finalizer::remove(self).await,
             etcd => self.ask_etcd(etcd).await,
@@ -205,9 +208,6 @@ impl<'a> Hands<'a> {
             Effect::SetRootPassword { cluster_id, secret } => {
                 users::set_password(self, *cluster_id, secret).await
             }
-            Effect::StartBackup { .. } => Err(Failure::Unsupported(
-                "no backup can be taken yet: set backup.beforeUpgrade to false to upgrade without one",
-            )),
             _ => Err(Failure::refused("not an effect on etcd")),
         }
     }

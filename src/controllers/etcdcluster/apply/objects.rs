@@ -82,11 +82,13 @@ where
     Ok(live)
 }
 
-fn is_ours(hands: Hands<'_>, metadata: &ObjectMeta) -> bool {
+/// Whether an object is controlled by the cluster.
+pub fn is_ours(hands: Hands<'_>, metadata: &ObjectMeta) -> bool {
     hands.cluster.uid().is_some_and(|uid| owner(metadata, &uid) == Owner::Ours)
 }
 
-async fn apply(hands: Hands<'_>, manifest: Manifest, found: Option<&Handle>) -> Result<(), Failure> {
+/// Applies a manifest over what was found, or where there must be nothing.
+pub async fn apply(hands: Hands<'_>, manifest: Manifest, found: Option<&Handle>) -> Result<(), Failure> {
     let mut manifest = manifest;
     if let Some(found) = found {
         manifest = manifest.only_for(&found.uid.0);

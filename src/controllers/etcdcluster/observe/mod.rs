@@ -5,7 +5,9 @@
 //! object of one of our names is found by its name, whatever its labels are; a read that fails is
 //! [`Fact::Unknown`], never absent.
 
+pub mod backups;
 pub mod etcd;
+mod jobs;
 pub mod kubernetes;
 mod metrics;
 pub mod phase;
@@ -28,6 +30,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+use self::backups::Backups;
 use self::etcd::Said;
 use super::observation::{
     self as seen, Age, AlarmKind, Certificates, Config, Desired, Fact, Found, Observation, Ordinal, PodPhase,
@@ -54,6 +57,8 @@ const KEYSPACE_AGE: Duration = Duration::from_mins(1);
 pub struct Sight {
     /// What was read.
     pub observation: Observation,
+    /// What became of backups.
+    pub backups: Backups,
     /// The members.
     pub reach: Reach,
 }
@@ -97,11 +102,12 @@ pub async fn look(
     let reader = Reader::new(operator.client.clone(), cluster);
     let record = cluster.status.as_ref().map(status::record).unwrap_or_default();
     let config = names::config(&reader.name);
-    let (set, config, budget, services, keys, offer) = futures::join!(
+    let (set, config, budget, services, backups, keys, offer) = futures::join!(
         reader.get::<StatefulSet>(&reader.name),
         reader.get::<ConfigMap>(&config),
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
+        reader.backups(operator, cluster, desired),
         Keys::read(&operator.client, cluster),
         password::read(&operator.client, cluster, desired),
     );
@@ -142,11 +148,12 @@ pub async fn look(
         auth: said.auth.map(|status| status.enabled),
         root_password,
         audit: Fact::Unknown,
-        backup: Fact::Absent,
+        backup_schedule: backups.schedule,
+        backup: backups.awaited,
         has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
         record,
     };
-    Sight { observation, reach }
+    Sight { observation, backups: backups.told, reach }
 }
 
 /// Pods whose etcd answered run it, whatever the kubelet has told of them yet.

@@ -4,7 +4,9 @@ use super::decision::Decision;
 use super::gate;
 use super::view::{View, quorum};
 use crate::controllers::etcdcluster::effect::Effect;
-use crate::controllers::etcdcluster::observation::{Fact, MemberStatus, Ordinal, Owner, Role, RootPassword};
+use crate::controllers::etcdcluster::observation::{
+    Fact, Found, MemberStatus, Ordinal, Owner, Role, RootPassword,
+};
 
 /// Labels pods with what their members are: Service and PodDisruptionBudget select voters.
 pub fn label(view: &View) -> Option<Decision> {
@@ -21,6 +23,12 @@ pub fn label(view: &View) -> Option<Decision> {
         })
     });
     Decision::act(view, labels)
+}
+
+/// Has backups taken as the spec says. What takes them and is somebody else's is left alone, and holds nothing up.
+pub fn schedule_backups(view: &View) -> Option<Effect> {
+    let is_outdated = view.seen.backup_schedule.is_known_and(|found| *found == Found::Outdated);
+    is_outdated.then_some(Effect::ApplyBackupSchedule)
 }
 
 /// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then. Root has the password

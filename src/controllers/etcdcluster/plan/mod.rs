@@ -119,6 +119,8 @@ fn decide(view: &View) -> Decision {
         .or_else(|| scale::grow(view))
         .or_else(|| scale::shrink(view))
         .or_else(|| housekeeping::keep(view))
+        // Last, so that one that the API server does not take holds nothing up.
+        .or_else(|| Decision::act(view, housekeeping::schedule_backups(view)))
         .unwrap_or_else(|| if gate::is_open(view) { Decision::rest(view) } else { Decision::wait(view) })
 }
 

@@ -1,8 +1,8 @@
 //! Where work rests: what must not be touched, and what cannot be touched now. Pure.
 
-use super::alarms;
 use super::decision::{Decision, Wake};
 use super::view::View;
+use super::{alarms, housekeeping};
 use crate::controllers::etcdcluster::observation::{Fact, Found, Observation, Ordinal, Owner};
 
 /// Work rests because the spec says so.
@@ -40,7 +40,8 @@ pub fn stopped(view: &View) -> Option<Decision> {
         return None;
     }
     let stop = view.stateful_set().and_then(|set| view.apply_stateful_set(0, set.template));
-    Decision::act(view, stop).or_else(|| Some(Decision::rest(view)))
+    Decision::act(view, stop.or_else(|| housekeeping::schedule_backups(view)))
+        .or_else(|| Some(Decision::rest(view)))
 }
 
 /// A member answers as one of another etcd cluster: a person has to look.

@@ -1,5 +1,6 @@
 //! What an EtcdCluster is made into. Pure: each builder takes the object and gives what is applied, and cannot fail.
 
+pub mod backup;
 pub mod budget;
 pub mod certificates;
 pub mod config;

@@ -94,6 +94,18 @@ pub fn client(cluster: &str) -> String {
     format!("{cluster}-client")
 }
 
+/// The CronJob that takes backups.
+#[must_use]
+pub fn backup(cluster: &str) -> String {
+    format!("{cluster}-backup")
+}
+
+/// The Job that takes one before an upgrade to `version`: one for each.
+#[must_use]
+pub fn backup_before(cluster: &str, version: Version) -> String {
+    format!("{}-{}", backup(cluster), version.to_string().replace('.', "-"))
+}
+
 /// The key of a member's entry in the ConfigMap.
 #[must_use]
 pub fn entry_key(cluster: &str, ordinal: Ordinal) -> String {

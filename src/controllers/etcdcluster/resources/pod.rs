@@ -45,7 +45,7 @@ const CONFIG: &str = "/etc/gatehouse/config";
 const WORK: &str = "/gatehouse-run";
 
 /// Where the program is in our own image.
-const PROGRAM: &str = "/gatehouse";
+pub const PROGRAM: &str = "/gatehouse";
 
 /// The volume of [`CONFIG`].
 const CONFIG_VOLUME: &str = "config";
@@ -76,16 +76,11 @@ pub fn template(cluster: &EtcdCluster, template: &Template, guard_image: &str) -
 }
 
 fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: PodTemplate) -> PodSpec {
-    let image = cluster.spec.image.clone().unwrap_or_default();
-    let secrets = image.pull_secrets.map(|secrets| {
-        let named = secrets.into_iter().map(|secret| LocalObjectReference { name: secret.name });
-        named.collect()
-    });
     PodSpec {
         init_containers: Some(vec![guard(cluster, template, guard_image, &overlay)]),
         containers: vec![member(cluster, template, &overlay)],
         volumes: Some(volumes(cluster)),
-        image_pull_secrets: secrets,
+        image_pull_secrets: pull_secrets(cluster),
         automount_service_account_token: Some(false),
         // Etcd takes the variables of a Service by the name of etcd for its own, and warns.
         enable_service_links: Some(false),
@@ -105,6 +100,12 @@ fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: P
         security_context: Some(overlay.security_context.unwrap_or_else(unprivileged_pod)),
         ..PodSpec::default()
     }
+}
+
+/// What images are pulled with, etcd's and our own.
+pub fn pull_secrets(cluster: &EtcdCluster) -> Option<Vec<LocalObjectReference>> {
+    let secrets = cluster.spec.image.as_ref()?.pull_secrets.as_ref()?;
+    Some(secrets.iter().map(|secret| LocalObjectReference { name: secret.name.clone() }).collect())
 }
 
 /// Lets etcd start once the operator says so, on the volume that it says. It has the resources of etcd: it costs
@@ -242,7 +243,8 @@ fn counted(cluster: &EtcdCluster, constraint: TopologySpreadConstraint) -> Topol
     }
 }
 
-fn unprivileged_pod() -> PodSecurityContext {
+/// Of pods, unless the spec says otherwise.
+pub fn unprivileged_pod() -> PodSecurityContext {
     PodSecurityContext {
         run_as_non_root: Some(true),
         run_as_user: Some(USER),
@@ -255,8 +257,8 @@ fn unprivileged_pod() -> PodSecurityContext {
     }
 }
 
-/// Of both containers, for each writes what the other reads.
-fn container_security(overlay: &PodTemplate) -> SecurityContext {
+/// Of both containers of a member, for each writes what the other reads; and of all others.
+pub fn container_security(overlay: &PodTemplate) -> SecurityContext {
     overlay.container_security_context.clone().unwrap_or_else(|| SecurityContext {
         allow_privilege_escalation: Some(false),
         privileged: Some(false),
@@ -280,7 +282,8 @@ fn downward(name: &str, path: &str) -> EnvVar {
     }
 }
 
-fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
+/// Mounts a volume.
+pub fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
     VolumeMount {
         name: name.to_owned(),
         mount_path: path.to_owned(),

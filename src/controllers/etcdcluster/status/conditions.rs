@@ -6,27 +6,33 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::ResourceExt as _;
 
 use super::news::STAYS;
-use super::{Said, words};
+use super::{Said, backups, words};
 use crate::api::condition::{self, State, Statement};
 use crate::api::etcdcluster::recovery::{self, Survivor};
 use crate::api::etcdcluster::status::{condition as about, reason};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::api::etcdcluster::v1::{BackupStatus, EtcdCluster};
 use crate::api::field::Fault;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
     AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, Target,
 };
-use crate::controllers::etcdcluster::plan::{Finding, Plan, Step, may_run};
+use crate::controllers::etcdcluster::plan::{Finding, Plan, Preparation, Step, may_run};
 use crate::controllers::etcdcluster::resources::{names, secrets};
 
 /// The conditions, those of others too, with what was found written into them.
-pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan) -> Vec<Condition> {
+pub fn of(
+    cluster: &EtcdCluster,
+    said: Said<'_>,
+    seen: &Observation,
+    plan: &Plan,
+    backup: Option<&BackupStatus>,
+) -> Vec<Condition> {
     let generation = cluster.metadata.generation;
     let mut conditions = said.previous.conditions.clone().unwrap_or_default();
     let facts = Facts { cluster, name: &cluster.name_any(), seen, plan, certificates: said.certificates };
     let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
-    let backups = backups(cluster, &conditions);
-    for statement in found.chain(backups) {
+    let backups = backups::statement(cluster, seen, backup, said.backups.since, said.now);
+    for statement in found.chain([backups]) {
         condition::set(&mut conditions, statement, generation, said.now);
     }
     let place = |one: &Condition| about::ALL.iter().position(|about| *about == one.type_);
@@ -42,27 +48,6 @@ pub fn unreadable(faults: &[Fault]) -> Statement {
     let at = if paths.is_empty() { String::new() } else { format!(" at {}", words::listed(&paths)) };
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
     Statement { about: about::SPEC_VALID, state: State::False, reason: reason::INVALID, message }
-}
-
-/// Backups, as far as the spec alone tells of them; the rest is said by whoever sees them taken.
-fn backups(cluster: &EtcdCluster, said: &[Condition]) -> Option<Statement> {
-    let of = |state, reason, message: &str| {
-        Some(Statement { about: about::BACKUP_READY, state, reason, message: message.to_owned() })
-    };
-    let backup = cluster.spec.backup.as_ref().filter(|backup| backup.schedule.is_some());
-    let Some(backup) = backup else {
-        return of(State::True, reason::NO_BACKUPS, "no scheduled backups are asked for");
-    };
-    if backup.suspend == Some(true) {
-        return of(State::False, reason::BACKUP_SUSPENDED, "scheduled backups rest because the spec says so");
-    }
-    let mut said = said.iter().filter(|one| one.type_ == about::BACKUP_READY);
-    let is_of_backups =
-        |one: &Condition| ![reason::NO_BACKUPS, reason::BACKUP_SUSPENDED].contains(&&*one.reason);
-    if said.any(is_of_backups) {
-        return None;
-    }
-    of(State::Unknown, reason::NO_BACKUP_YET, "no backup has been due yet")
 }
 
 /// What messages are made of.
@@ -182,6 +167,9 @@ impl Facts<'_> {
     fn waits(&self, target: Option<Target>) -> Option<String> {
         match (target, self.plan.summary.step) {
             (Some(Target::Member(ordinal)), _) => self.hindrance(ordinal).map(str::to_owned),
+            (Some(Target::Version(version)), Step::Prepare(Preparation::Backup)) => {
+                Some(backups::before_upgrade(self.name, version, self.seen))
+            }
             (Some(Target::Version(_)), Step::Prepare(preparation)) => Some(words::preparation(preparation)),
             _ => self.plan.summary.closed.map(|closed| words::closed(self.name, closed)),
         }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use super::backups;
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::api::etcdcluster::v1::EtcdClusterStatus;
@@ -31,6 +32,13 @@ const TOLD: [(&str, State, &[&str]); 3] = [
     (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
 ];
 
+/// The same of backups.
+const BACKUPS: (&str, State, &[&str]) = (
+    condition::BACKUP_READY,
+    State::False,
+    &[reason::BACKUP_OVERDUE, reason::DESTINATION_UNSUPPORTED, reason::NAME_TAKEN],
+);
+
 /// What a message says of volumes that stay as they are, and no other message does.
 pub const STAYS: &str = "lets no volume grow";
 
@@ -49,6 +57,8 @@ pub fn of(
     let [(_, _, reasons), ..] = TOLD;
     *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
     notes.extend(volumes(previous, status));
+    notes.extend(begun(previous, status, BACKUPS));
+    notes.extend(backups::news(previous, status));
     notes
 }
 

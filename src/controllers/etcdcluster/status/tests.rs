@@ -18,6 +18,8 @@ use crate::controllers::etcdcluster::observation::{
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
 
+const NO_BACKUPS: &Backups = &Backups { success: None, failure: None, since: None };
+
 const CLUSTER: ClusterId = ClusterId(0xc1);
 
 pub fn second(second: i64) -> Timestamp {
@@ -121,6 +123,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
         auth: Fact::Known(false),
         root_password: Fact::Absent,
         audit: Fact::Unknown,
+        backup_schedule: Fact::Known(Found::Current),
         backup: Fact::Absent,
         has_finalizer: true,
     }
@@ -139,7 +142,7 @@ fn without_the_last(of: &EtcdCluster, phase: PodPhase) -> Observation {
 }
 
 fn after(previous: &EtcdClusterStatus, now: i64) -> Said<'_> {
-    Said { previous, certificates: None, now: second(now) }
+    Said { previous, certificates: None, backups: NO_BACKUPS, now: second(now) }
 }
 
 pub fn status(cluster: &EtcdCluster, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {
@@ -575,24 +578,4 @@ fn messages_are_for_people() {
             "{message}"
         );
     }
-}
-
-#[test]
-fn what_others_say_of_backups_stays() {
-    let claim = json!({"persistentVolumeClaim": {"claimName": "b"}});
-    let with = |backup: Value, previous: &EtcdClusterStatus| {
-        let cluster = cluster(&json!({"tls": {"mode": "Disabled"}, "version": "3.6.16", "backup": backup}));
-        status(&cluster, previous, &seen(&cluster))
-    };
-    let scheduled = json!({"schedule": "@daily", "destination": claim});
-    let first = with(scheduled.clone(), &EtcdClusterStatus::default());
-    assert!(said(&first)["BackupReady"].starts_with("Unknown NoBackupYet"));
-    let mut taken = first.clone();
-    for condition in taken.conditions.iter_mut().flatten().filter(|one| one.type_ == "BackupReady") {
-        (condition.status, condition.reason) = ("True".to_owned(), reason::BACKUP_VERIFIED.to_owned());
-    }
-    assert!(said(&with(scheduled.clone(), &taken))["BackupReady"].starts_with("True BackupVerified"));
-    let mut resting = scheduled;
-    resting["suspend"] = json!(true);
-    assert!(said(&with(resting, &taken))["BackupReady"].starts_with("False BackupSuspended"));
 }

@@ -379,6 +379,29 @@ fn an_upgrade_waits_for_its_backup() {
 }
 
 #[test]
+fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
+    let (mut desired, mut seen) = rested(3);
+    for (found, is_applied) in [
+        (Fact::Known(Found::Outdated), true),
+        (Fact::Known(Found::Current), false),
+        (Fact::Known(Found::Foreign), false),
+        (Fact::Unknown, false),
+    ] {
+        seen.backup_schedule = found;
+        let effects = planned(&desired, &seen).effects;
+        assert_eq!(effects == [Effect::ApplyBackupSchedule], is_applied, "{found:?}: {effects:?}");
+        assert_eq!(effects.is_empty(), !is_applied);
+    }
+    seen.backup_schedule = Fact::Known(Found::Outdated);
+    desired.replicas = 5;
+    assert!(!planned(&desired, &seen).effects.contains(&Effect::ApplyBackupSchedule));
+    desired.replicas = 0;
+    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+    seen.stateful_set = Fact::Absent;
+    assert_eq!(planned(&desired, &seen).effects, [Effect::ApplyBackupSchedule]);
+}
+
+#[test]
 fn a_volume_grows_where_its_class_lets_it() {
     for (expandable, grows) in
         [(Fact::Known(true), true), (Fact::Known(false), false), (Fact::Unknown, false)]

@@ -1,0 +1,53 @@
+//! What takes backups.
+//!
+//! Guarantees: a CronJob that is somebody else's is neither changed nor deleted; a Job of a name is made once, however
+//! often that is tried.
+
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use kube::ResourceExt as _;
+use kube::api::PostParams;
+
+use super::objects::{apply, is_ours};
+use super::{Failure, Hands};
+use crate::controllers::etcdcluster::MANAGER;
+use crate::controllers::etcdcluster::observation::{ClusterId, Version};
+use crate::controllers::etcdcluster::observe::kubernetes::handle;
+use crate::controllers::etcdcluster::resources::backup::{self, Place};
+use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::step::Step;
+use crate::runtime::call::call;
+
+/// Makes the CronJob, puts it right, or deletes it.
+pub async fn schedule(hands: Hands<'_>) -> Result<(), Failure> {
+    let name = names::backup(&hands.name());
+    let place = hands.place::<CronJob>(&name);
+    let found: Option<CronJob> = hands.read(&name).await?;
+    if found.as_ref().is_some_and(|found| !is_ours(hands, &found.metadata)) {
+        return Err(Failure::refused(format!("{place} is somebody else's")));
+    }
+    let seen = found.as_ref().map(|found| handle(&found.metadata));
+    match (backup::cron_job(hands.cluster, &hands.operator.guard_image), seen) {
+        (Some(manifest), seen) => apply(hands, manifest, seen.as_ref()).await,
+        (None, Some(seen)) => hands.perform(&Step::Delete { place, uid: seen.uid.0 }).await,
+        (None, None) => Ok(()),
+    }
+}
+
+/// Begins the backup before an upgrade. That it was begun already is fine.
+pub async fn start(hands: Hands<'_>, cluster_id: ClusterId, version: Version) -> Result<(), Failure> {
+    if hands.seen().record.cluster_id != Some(cluster_id) {
+        return Err(Failure::refused("another cluster is recorded"));
+    }
+    if let Place::Store(_) = backup::place(hands.cluster) {
+        return Err(Failure::Unsupported(
+            "backups go to PersistentVolumeClaims alone yet: set backup.beforeUpgrade to false to upgrade without one",
+        ));
+    }
+    let job = backup::job(hands.cluster, version, &hands.operator.guard_image);
+    let job = job.ok_or_else(|| Failure::refused("the members are not known yet"))?;
+    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
+    match call(hands.api::<Job>().create(&params, &job)).await {
+        Ok(_) => Ok(()),
+        Err(source) => Err(hands.failed::<Job>("create", &job.name_any(), source)),
+    }
+}

@@ -1,0 +1,163 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::backup::manifest::{Manifest as Told, Owner as Whose, Success};
+use crate::controllers::etcdcluster::resources::backup;
+use crate::controllers::etcdcluster::resources::tests::{GUARD, cluster};
+
+const UID: &str = "u-1";
+
+fn second(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// A Job of the cluster `c`, as it ended.
+fn job(name: &str, owner: (&str, &str, &str), status: &Value) -> Job {
+    let (kind, owner, uid) = owner;
+    let reference = json!({"apiVersion": "v1", "kind": kind, "name": owner, "uid": uid, "controller": true});
+    let metadata = json!({"name": name, "ownerReferences": [reference]});
+    serde_json::from_value(json!({"metadata": metadata, "status": status})).unwrap()
+}
+
+const CLUSTER: (&str, &str, &str) = ("EtcdCluster", "c", UID);
+const CRON_JOB: (&str, &str, &str) = ("CronJob", "c-backup", "u-2");
+
+fn complete(at: i64) -> Value {
+    let condition = json!({"type": "Complete", "status": "True", "lastTransitionTime": second(at + 1)});
+    json!({"completionTime": second(at), "conditions": [condition]})
+}
+
+fn failed(at: i64) -> Value {
+    json!({"conditions": [{
+        "type": "Failed", "status": "True", "lastTransitionTime": second(at),
+        "reason": "DeadlineExceeded", "message": "Job was active longer than specified deadline",
+    }]})
+}
+
+fn pod(job: &str, at: i64, message: &str) -> Pod {
+    let ended = json!({"exitCode": 1, "finishedAt": second(at), "message": message});
+    serde_json::from_value(json!({
+        "metadata": {"name": format!("{job}-{at}"), "labels": {JOB: job}},
+        "status": {"containerStatuses": [{
+            "name": "backup", "image": "", "imageID": "", "ready": false, "restartCount": 0,
+            "state": {"terminated": ended},
+        }]},
+    }))
+    .unwrap()
+}
+
+fn success(revision: i64) -> String {
+    let manifest = Told {
+        name: format!("r{revision}.db"),
+        time: second(1),
+        cluster: Whose { namespace: "shop".into(), name: "c".into(), uid: UID.into() },
+        cluster_id: "c1".into(),
+        endpoint: "http://c-0".into(),
+        version: "3.6.16".into(),
+        revision,
+        sha256: "ab".into(),
+        size: 512,
+    };
+    Report::Succeeded(Success { manifest, removed: 0, not_removed: None }).line()
+}
+
+fn awaited_of(jobs: &[Job]) -> Fact<Backup> {
+    awaited(&Fact::Known(jobs.to_vec()), "c-backup-3-7-3", UID)
+}
+
+#[test]
+fn an_upgrade_waits_for_the_job_of_its_own_version_alone() {
+    let name = "c-backup-3-7-3";
+    assert_eq!(awaited_of(&[]), Fact::Absent);
+    assert_eq!(awaited_of(&[job(name, CLUSTER, &json!({}))]), Fact::Known(Backup::Running));
+    assert_eq!(awaited_of(&[job(name, CLUSTER, &failed(5))]), Fact::Known(Backup::Failed));
+    assert_eq!(awaited_of(&[job(name, CLUSTER, &complete(5))]), Fact::Known(Backup::Recent));
+    let others = ["c-backup-3-7-2", "c-backup-29384756", "now"].map(|name| job(name, CLUSTER, &complete(5)));
+    assert_eq!(awaited_of(&others), Fact::Absent);
+    assert_eq!(awaited(&Fact::Unknown, name, UID), Fact::Unknown);
+}
+
+#[test]
+fn a_job_that_is_another_ones_or_on_its_way_out_is_no_backup_and_none_is_begun() {
+    let name = "c-backup-3-7-3";
+    for owner in [("EtcdCluster", "c", "before"), ("Deployment", "x", "y")] {
+        assert_eq!(awaited_of(&[job(name, owner, &complete(5))]), Fact::Known(Backup::Failed));
+    }
+    let mut leaving = job(name, CLUSTER, &complete(5));
+    leaving.metadata.deletion_timestamp = Some(Time(second(9)));
+    assert_eq!(awaited_of(&[leaving]), Fact::Known(Backup::Failed));
+}
+
+#[test]
+fn the_last_success_and_the_last_failure_are_told_with_what_their_pods_said() {
+    let jobs = [
+        job("one", CRON_JOB, &complete(10)),
+        job("two", CRON_JOB, &complete(20)),
+        job("three", CLUSTER, &failed(15)),
+        job("four", CRON_JOB, &json!({"active": 1})),
+        job("stray", ("Deployment", "x", "y"), &complete(99)),
+    ];
+    let failure = Report::Failed { message: "no member answers".to_owned() }.line();
+    let pods = [
+        pod("one", 10, &success(1)),
+        pod("two", 20, &success(2)),
+        pod("three", 13, "panicked"),
+        pod("three", 14, &failure),
+    ];
+    let (success, failure) = told(&jobs, &pods, ("c", UID));
+    let success = success.unwrap();
+    assert_eq!((success.time, success.name.as_deref()), (Some(Time(second(20))), Some("r2.db")));
+    assert_eq!((success.revision, success.size, success.hash.as_deref()), (Some(2), Some(512), Some("ab")));
+    let failure = failure.unwrap();
+    assert_eq!(failure.time, Some(Time(second(15))));
+    assert_eq!(failure.message.as_deref(), Some("Job three: no member answers"));
+}
+
+#[test]
+fn a_job_without_pods_tells_what_is_known_of_itself() {
+    let jobs = [job("one", CRON_JOB, &complete(10)), job("two", CRON_JOB, &failed(20))];
+    let (success, failure) = told(&jobs, &[], ("c", UID));
+    assert_eq!(success, Some(BackupSuccess { time: Some(Time(second(10))), ..BackupSuccess::default() }));
+    let why = "Job two: DeadlineExceeded: Job was active longer than specified deadline";
+    assert_eq!(failure.unwrap().message.as_deref(), Some(why));
+}
+
+#[test]
+fn a_job_that_ended_later_than_what_is_said_is_news() {
+    let at = |second| BackupStatus {
+        last_success: Some(BackupSuccess { time: Some(Time(second)), ..BackupSuccess::default() }),
+        last_failure: None,
+    };
+    let done = job("one", CRON_JOB, &complete(10));
+    assert!(is_news(&done, None) && is_news(&done, Some(&at(second(9)))));
+    assert!(!is_news(&done, Some(&at(second(10)))));
+    assert!(is_news(&job("two", CRON_JOB, &failed(5)), Some(&at(second(10)))));
+    assert!(!is_news(&job("three", CRON_JOB, &json!({})), None));
+}
+
+#[test]
+fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
+    let mut asked =
+        cluster(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": "b"}}}}));
+    asked.status =
+        serde_json::from_value(json!({"clusterID": "c1", "endpoints": ["http://c-0:2379"]})).unwrap();
+    let wanted = backup::cron_job(&asked, GUARD).unwrap();
+    let found = |manifest: &Manifest| -> CronJob { serde_json::from_value(manifest.object.clone()).unwrap() };
+    let ours = found(&wanted);
+    let mut foreign = ours.clone();
+    foreign.metadata.owner_references = None;
+    let outdated = found(&backup::cron_job(&asked, "another:1").unwrap());
+    let of = |wanted, found| schedule(wanted, &found, UID);
+    for (wanted, there, state) in [
+        (Some(&wanted), Fact::Absent, Found::Outdated),
+        (Some(&wanted), Fact::Known(ours.clone()), Found::Current),
+        (Some(&wanted), Fact::Known(outdated), Found::Outdated),
+        (Some(&wanted), Fact::Known(foreign.clone()), Found::Foreign),
+        (None, Fact::Absent, Found::Current),
+        (None, Fact::Known(ours), Found::Outdated),
+        (None, Fact::Known(foreign), Found::Current),
+    ] {
+        assert_eq!(of(wanted, there), Fact::Known(state));
+    }
+    assert_eq!(of(None, Fact::Unknown), Fact::Unknown);
+}

@@ -1,0 +1,78 @@
+//! Reading what takes backups, and what became of them.
+//!
+//! Never: looks for a CronJob again in the same process that none is asked for and that was seen not to be there.
+
+use std::fmt::Debug;
+
+use futures::join;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Resource;
+use kube::api::ListParams;
+use serde::de::DeserializeOwned;
+use tracing::warn;
+
+use super::Reader;
+use super::backups::{self, Backups};
+use crate::api::etcdcluster::v1::EtcdCluster;
+use crate::controllers::etcdcluster::Operator;
+use crate::controllers::etcdcluster::observation::{Backup, Desired, Fact, Found};
+use crate::controllers::etcdcluster::resources::backup::{self, Place};
+use crate::controllers::etcdcluster::resources::names;
+use crate::runtime::call::call;
+
+/// What was read of backups.
+pub struct Read {
+    /// How what takes them was found.
+    pub schedule: Fact<Found>,
+    /// The one that an upgrade waits for.
+    pub awaited: Fact<Backup>,
+    /// What became of them.
+    pub told: Backups,
+}
+
+impl Reader {
+    /// What takes backups, and what became of them.
+    pub async fn backups(&self, operator: &Operator, cluster: &EtcdCluster, desired: &Desired) -> Read {
+        let is_asked = matches!(backup::place(cluster), Place::Claim(_));
+        if !is_asked && operator.memory.of(&self.uid).has_no_backups {
+            let (schedule, told) = (Fact::Known(Found::Current), Backups::default());
+            return Read { schedule, awaited: Fact::Absent, told };
+        }
+        let selector = backup::selector_text(cluster);
+        let (name, version) = (names::backup(&self.name), desired.template.version);
+        let (found, jobs) = join!(self.get::<CronJob>(&name), self.labelled::<Job>(&selector));
+        operator.memory.update(&self.uid, |recall| recall.has_no_backups = !is_asked && found.is_absent());
+        let wanted = backup::cron_job(cluster, &operator.guard_image);
+        let since = found.known().and_then(|found| found.metadata.creation_timestamp.as_ref());
+        let mut told = Backups { since: since.map(|time| time.0), ..Backups::default() };
+        let said = cluster.status.as_ref().and_then(|status| status.backup.as_ref());
+        if let Fact::Known(jobs) = &jobs
+            && jobs.iter().any(|job| backups::is_news(job, said))
+            && let Fact::Known(pods) = self.labelled::<Pod>(&selector).await
+        {
+            (told.success, told.failure) = backups::told(jobs, &pods, (&self.name, &self.uid));
+        }
+        Read {
+            schedule: backups::schedule(wanted.as_ref(), &found, &self.uid),
+            awaited: backups::awaited(&jobs, &names::backup_before(&self.name, version), &self.uid),
+            told,
+        }
+    }
+
+    /// The objects of those labels.
+    async fn labelled<K>(&self, selector: &str) -> Fact<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        match call(self.api::<K>().list(&ListParams::default().labels(selector))).await {
+            Ok(listed) => Fact::Known(listed.items),
+            Err(error) => {
+                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
+                Fact::Unknown
+            }
+        }
+    }
+}

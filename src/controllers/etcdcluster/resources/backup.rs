@@ -1,0 +1,335 @@
+//! What takes backups: a CronJob, and a Job before an upgrade, which run the same.
+//!
+//! Guarantees: `kubectl create job --from=cronjob/<name>-backup` takes one at any time, with a schedule or without; the
+//! pod has no token of the API server, and no right that it does not need.
+//! Assumes: the cluster is recorded, and its members are known. Before that there is nothing to take a backup of.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec};
+use k8s_openapi::api::core::v1::{
+    Container, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, SecretVolumeSource, Volume,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::ResourceExt as _;
+
+use super::{metadata, names, pod, secrets};
+use crate::api::etcdcluster::default::TIME_ZONE;
+use crate::api::etcdcluster::v1::{
+    Backup, EtcdCluster, PersistentVolumeClaimDestination as Claim, PullPolicy,
+};
+use crate::controllers::etcdcluster::observation::Version;
+use crate::controllers::manifest::{Manifest, pairs};
+
+/// The container that takes a backup, and the volume that it goes to.
+pub const BACKUP: &str = "backup";
+
+/// Where that volume is mounted.
+const DESTINATION: &str = "/backup";
+
+/// The volume with the client's certificate.
+const CLIENT_TLS: &str = "client-tls";
+
+/// Where that is mounted.
+const CLIENT_TLS_PATH: &str = "/etc/gatehouse/tls/client";
+
+/// The schedule of a CronJob that has none: it rests.
+const NEVER: &str = "@yearly";
+
+/// Seconds by which a backup may begin too late; after that it is a missed one.
+const STARTING_DEADLINE: i64 = 3600;
+
+/// Seconds that a Job may take.
+const DEADLINE: i64 = 3600;
+
+/// How often a Job tries again.
+const RETRIES: i32 = 3;
+
+/// Jobs that succeeded, and that failed, and are left to be looked at.
+const HISTORY: i32 = 3;
+
+/// Seconds after which a Job before an upgrade is deleted once it has ended. As long its backup is a recent one, or
+/// nothing is tried again.
+const RECENT: i32 = 1800;
+
+/// Where the backups of a cluster go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place<'a> {
+    /// Nowhere: none are asked for.
+    Nowhere,
+    /// To a volume in the cluster's namespace.
+    Claim(&'a Claim),
+    /// To a store that this release does not know how to write to, by the name of its field.
+    Store(&'static str),
+}
+
+/// Where the backups of a cluster go.
+#[must_use]
+pub fn place(cluster: &EtcdCluster) -> Place<'_> {
+    let backup = cluster.spec.backup.as_ref();
+    let Some(destination) = backup.and_then(|backup| backup.destination.as_ref()) else {
+        return Place::Nowhere;
+    };
+    let stores = [("s3", destination.s3.is_some()), ("gcs", destination.gcs.is_some())];
+    match (&destination.persistent_volume_claim, stores.into_iter().find(|(_, is_given)| *is_given)) {
+        (Some(claim), _) => Place::Claim(claim),
+        (None, Some((store, _))) => Place::Store(store),
+        (None, None) if destination.azure.is_some() => Place::Store("azure"),
+        (None, None) => Place::Nowhere,
+    }
+}
+
+/// Labels of what takes backups: no Service and no PodDisruptionBudget counts it among the members.
+#[must_use]
+pub fn labels(cluster: &EtcdCluster) -> BTreeMap<String, String> {
+    let mut labels = names::labels(cluster);
+    labels.extend(pairs([(names::COMPONENT, BACKUP)]));
+    labels
+}
+
+/// The selector of it, as text.
+#[must_use]
+pub fn selector_text(cluster: &EtcdCluster) -> String {
+    labels(cluster).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
+/// The CronJob; none where there is to be none. Without a schedule, and of a stopped cluster, it rests.
+#[must_use]
+pub fn cron_job(cluster: &EtcdCluster, image: &str) -> Option<Manifest> {
+    let backup = cluster.spec.backup.as_ref()?;
+    let job = job_spec(cluster, backup, image)?;
+    let rests = backup.suspend == Some(true) || backup.schedule.is_none() || cluster.spec.replicas == Some(0);
+    let cron_job = CronJob {
+        metadata: of_backups(cluster, names::backup(&cluster.name_any())),
+        spec: Some(CronJobSpec {
+            schedule: backup.schedule.clone().unwrap_or_else(|| NEVER.to_owned()),
+            time_zone: Some(backup.time_zone.clone().unwrap_or_else(|| TIME_ZONE.to_owned())),
+            suspend: Some(rests),
+            concurrency_policy: Some("Forbid".to_owned()),
+            starting_deadline_seconds: Some(STARTING_DEADLINE),
+            successful_jobs_history_limit: Some(HISTORY),
+            failed_jobs_history_limit: Some(HISTORY),
+            job_template: JobTemplateSpec { metadata: Some(labelled(cluster)), spec: Some(job) },
+        }),
+        status: None,
+    };
+    Some(Manifest::of(&cron_job).stamped())
+}
+
+/// The Job before an upgrade to `version`; none where a backup cannot be taken.
+#[must_use]
+pub fn job(cluster: &EtcdCluster, version: Version, image: &str) -> Option<Job> {
+    let spec = job_spec(cluster, cluster.spec.backup.as_ref()?, image)?;
+    Some(Job {
+        metadata: of_backups(cluster, names::backup_before(&cluster.name_any(), version)),
+        spec: Some(JobSpec { ttl_seconds_after_finished: Some(RECENT), ..spec }),
+        status: None,
+    })
+}
+
+fn of_backups(cluster: &EtcdCluster, name: String) -> ObjectMeta {
+    ObjectMeta { labels: Some(labels(cluster)), ..metadata(cluster, name) }
+}
+
+fn labelled(cluster: &EtcdCluster) -> ObjectMeta {
+    ObjectMeta { labels: Some(labels(cluster)), ..ObjectMeta::default() }
+}
+
+fn job_spec(cluster: &EtcdCluster, backup: &Backup, image: &str) -> Option<JobSpec> {
+    let Place::Claim(claim) = place(cluster) else { return None };
+    let arguments = arguments(cluster, backup, claim)?;
+    Some(JobSpec {
+        backoff_limit: Some(RETRIES),
+        active_deadline_seconds: Some(DEADLINE),
+        template: PodTemplateSpec {
+            metadata: Some(labelled(cluster)),
+            spec: Some(pod_spec(cluster, claim, arguments, image)),
+        },
+        ..JobSpec::default()
+    })
+}
+
+fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image: &str) -> PodSpec {
+    let overlay = cluster.spec.pod_template.clone().unwrap_or_default();
+    let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
+    let source = PersistentVolumeClaimVolumeSource { claim_name: claim.claim_name.clone(), read_only: None };
+    let mut volumes = vec![Volume { persistent_volume_claim: Some(source), ..of(BACKUP) }];
+    let mut mounts = vec![pod::mount(BACKUP, DESTINATION, false)];
+    if let Some(secrets) = secrets::of(cluster) {
+        let source =
+            SecretVolumeSource { secret_name: Some(secrets.client), ..SecretVolumeSource::default() };
+        volumes.push(Volume { secret: Some(source), ..of(CLIENT_TLS) });
+        mounts.push(pod::mount(CLIENT_TLS, CLIENT_TLS_PATH, true));
+    }
+    let container = Container {
+        name: BACKUP.to_owned(),
+        image: Some(image.to_owned()),
+        image_pull_policy: Some(PullPolicy::IfNotPresent.as_str().to_owned()),
+        command: Some(vec![pod::PROGRAM.to_owned(), "etcd".to_owned(), "snapshot".to_owned()]),
+        args: Some(arguments),
+        security_context: Some(pod::container_security(&overlay)),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        volume_mounts: Some(mounts),
+        ..Container::default()
+    };
+    PodSpec {
+        containers: vec![container],
+        volumes: Some(volumes),
+        image_pull_secrets: pod::pull_secrets(cluster),
+        // Each attempt leaves a pod of its own, with what it had to say.
+        restart_policy: Some("Never".to_owned()),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        security_context: Some(overlay.security_context.unwrap_or_else(pod::unprivileged_pod)),
+        tolerations: overlay.tolerations,
+        node_selector: overlay.node_selector,
+        service_account_name: overlay.service_account_name,
+        ..PodSpec::default()
+    }
+}
+
+/// What `gatehouse etcd snapshot` is told; none while the cluster is not recorded, or its members are not known.
+fn arguments(cluster: &EtcdCluster, backup: &Backup, claim: &Claim) -> Option<Vec<String>> {
+    let status = cluster.status.as_ref()?;
+    let endpoints = status.endpoints.as_ref().filter(|endpoints| !endpoints.is_empty())?;
+    let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
+    let path = claim.path.clone().unwrap_or_else(|| format!("{namespace}/{name}"));
+    let mut arguments = vec![
+        format!("--namespace={namespace}"),
+        format!("--name={name}"),
+        format!("--cluster={}", cluster.uid().unwrap_or_default()),
+        format!("--cluster-id={}", status.cluster_id.as_ref()?),
+        format!("--destination={DESTINATION}/{path}"),
+    ];
+    arguments.extend(endpoints.iter().map(|endpoint| format!("--endpoint={endpoint}")));
+    if names::has_tls(cluster) {
+        arguments.push(format!("--tls={CLIENT_TLS_PATH}"));
+    }
+    let retention = backup.retention.clone().unwrap_or_default();
+    arguments.extend(retention.keep_last.map(|count| format!("--keep-last={count}")));
+    arguments.extend(retention.max_age.map(|age| format!("--max-age={age}")));
+    Some(arguments)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::tests::{GUARD, cluster};
+    use super::*;
+    use crate::api::etcdcluster::v1::EtcdClusterStatus;
+
+    fn recorded(spec: &Value) -> EtcdCluster {
+        let mut cluster = cluster(spec);
+        cluster.status = Some(EtcdClusterStatus {
+            cluster_id: Some("c1".to_owned()),
+            endpoints: Some(vec!["https://c-0.c.shop.svc:2379".to_owned()]),
+            ..EtcdClusterStatus::default()
+        });
+        cluster
+    }
+
+    fn claim() -> Value {
+        json!({"persistentVolumeClaim": {"claimName": "backups"}})
+    }
+
+    fn made(backup: &Value, more: &Value) -> Value {
+        let mut spec = json!({"backup": backup});
+        spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        cron_job(&recorded(&spec), GUARD).unwrap().object
+    }
+
+    #[test]
+    fn a_schedule_becomes_one_and_nothing_runs_beside_itself() {
+        let backup = json!({"schedule": "0 2 * * *", "timeZone": "Europe/Berlin", "destination": claim(),
+            "retention": {"keepLast": 5, "maxAge": "720h"}});
+        let made = made(&backup, &json!({}));
+        assert_eq!((&made["metadata"]["name"], &made["kind"]), (&json!("c-backup"), &json!("CronJob")));
+        assert_eq!(made["metadata"]["ownerReferences"][0]["uid"], "u-1");
+        let spec = &made["spec"];
+        assert_eq!(
+            (&spec["schedule"], &spec["timeZone"], &spec["suspend"], &spec["concurrencyPolicy"]),
+            (&json!("0 2 * * *"), &json!("Europe/Berlin"), &json!(false), &json!("Forbid"))
+        );
+        let pod = &spec["jobTemplate"]["spec"]["template"];
+        assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/component"], "backup");
+        let container = &pod["spec"]["containers"][0];
+        assert_eq!(container["command"], json!(["/gatehouse", "etcd", "snapshot"]));
+        assert_eq!(
+            container["args"],
+            json!([
+                "--namespace=shop",
+                "--name=c",
+                "--cluster=u-1",
+                "--cluster-id=c1",
+                "--destination=/backup/shop/c",
+                "--endpoint=https://c-0.c.shop.svc:2379",
+                "--tls=/etc/gatehouse/tls/client",
+                "--keep-last=5",
+                "--max-age=720h",
+            ])
+        );
+    }
+
+    #[test]
+    fn what_runs_has_no_token_no_privileges_and_the_clients_certificate_alone() {
+        let made = made(&json!({"destination": claim()}), &json!({}));
+        let pod = &made["spec"]["jobTemplate"]["spec"]["template"]["spec"];
+        assert_eq!(pod["automountServiceAccountToken"], false);
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+        let container = &pod["containers"][0];
+        assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+        assert_eq!(container["securityContext"]["capabilities"]["drop"], json!(["ALL"]));
+        assert_eq!(container["image"], GUARD);
+        assert_eq!(pod["volumes"][1]["secret"]["secretName"], "c-client-tls");
+        assert_eq!(pod["volumes"][0]["persistentVolumeClaim"]["claimName"], "backups");
+    }
+
+    #[test]
+    fn each_mode_of_tls_has_its_client() {
+        let volumes = |tls: Value| {
+            let made = made(&json!({"destination": claim()}), &json!({"tls": tls}));
+            made["spec"]["jobTemplate"]["spec"]["template"]["spec"]["volumes"].clone()
+        };
+        assert_eq!(volumes(json!({"mode": "Disabled"})).as_array().unwrap().len(), 1);
+        let named = volumes(json!({"mode": "Secrets", "secrets": {"client": "mine"}}));
+        assert_eq!(named[1]["secret"]["secretName"], "mine");
+    }
+
+    #[test]
+    fn without_a_schedule_suspended_and_stopped_it_rests_and_can_be_asked_all_the_same() {
+        let daily = json!({"schedule": "@daily", "destination": claim()});
+        assert_eq!(made(&daily, &json!({}))["spec"]["suspend"], false);
+        assert_eq!(made(&daily, &json!({"replicas": 0}))["spec"]["suspend"], true);
+        assert_eq!(made(&json!({"destination": claim()}), &json!({}))["spec"]["suspend"], true);
+        let suspended = json!({"schedule": "@daily", "suspend": true, "destination": claim()});
+        let suspended = made(&suspended, &json!({}));
+        assert_eq!(
+            (&suspended["spec"]["suspend"], &suspended["spec"]["schedule"]),
+            (&json!(true), &json!("@daily"))
+        );
+    }
+
+    #[test]
+    fn there_is_none_where_none_is_asked_for_or_can_be_taken() {
+        let s3 = json!({"s3": {"bucket": "abc"}});
+        for spec in [json!({}), json!({"backup": {}}), json!({"backup": {"destination": s3}})] {
+            assert_eq!(cron_job(&recorded(&spec), GUARD), None, "{spec}");
+        }
+        let asked = cluster(&json!({"backup": {"destination": claim()}}));
+        assert_eq!(cron_job(&asked, GUARD), None);
+        assert_eq!(place(&recorded(&json!({"backup": {"destination": s3}}))), Place::Store("s3"));
+    }
+
+    #[test]
+    fn a_job_before_an_upgrade_runs_the_same_under_a_name_of_its_own() {
+        let cluster = recorded(&json!({"backup": {"destination": claim()}}));
+        let job = job(&cluster, Version::new(7, 3), GUARD).unwrap();
+        assert_eq!(job.metadata.name.as_deref(), Some("c-backup-3-7-3"));
+        assert_eq!(job.metadata.owner_references.as_ref().unwrap()[0].uid, "u-1");
+        let cron_job = cron_job(&cluster, GUARD).unwrap().object;
+        let template = serde_json::to_value(&job.spec.as_ref().unwrap().template).unwrap();
+        assert_eq!(template, cron_job["spec"]["jobTemplate"]["spec"]["template"]);
+        assert!(job.spec.unwrap().ttl_seconds_after_finished.is_some());
+    }
+}

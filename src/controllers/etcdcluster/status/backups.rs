@@ -1,0 +1,161 @@
+//! What is said of backups: the last ones, whether they are as the spec asks, and what is told of them. Pure.
+//!
+//! Guarantees: what was recorded of a backup stays when the Job that took it is gone, until there is a later one.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt as _;
+
+use crate::api::condition::{State, Statement};
+use crate::api::cron::Schedule;
+use crate::api::etcdcluster::default::TIME_ZONE;
+use crate::api::etcdcluster::status::{condition, reason};
+use crate::api::etcdcluster::v1::{
+    Backup as Spec, BackupStatus, BackupSuccess, EtcdCluster, EtcdClusterStatus,
+};
+use crate::api::time_zone;
+use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Observation, Version};
+use crate::controllers::etcdcluster::observe::backups::Backups;
+use crate::controllers::etcdcluster::resources::backup::{Place, place};
+use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::step::Note;
+
+/// How long a backup that is due may take until it counts as missed: as long as its Job.
+const GRACE: SignedDuration = SignedDuration::from_hours(1);
+
+/// What the status remembers of backups.
+pub fn remembered(previous: Option<&BackupStatus>, told: &Backups) -> Option<BackupStatus> {
+    let before = previous.cloned().unwrap_or_default();
+    let status = BackupStatus {
+        last_success: later(before.last_success, told.success.clone(), |one| one.time.as_ref()),
+        last_failure: later(before.last_failure, told.failure.clone(), |one| one.time.as_ref()),
+    };
+    (status != BackupStatus::default()).then_some(status)
+}
+
+fn later<T>(before: Option<T>, now: Option<T>, time: impl Fn(&T) -> Option<&Time>) -> Option<T> {
+    let of = |one: &Option<T>| one.as_ref().and_then(|one| Some(time(one)?.0));
+    if of(&now) > of(&before) { now } else { before }
+}
+
+/// Whether backups are taken as the spec asks.
+pub fn statement(
+    cluster: &EtcdCluster,
+    seen: &Observation,
+    status: Option<&BackupStatus>,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> Statement {
+    let (state, reason, message) = said(cluster, seen, status, since, now);
+    Statement { about: condition::BACKUP_READY, state, reason, message }
+}
+
+fn said(
+    cluster: &EtcdCluster,
+    seen: &Observation,
+    status: Option<&BackupStatus>,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> (State, &'static str, String) {
+    let none = || (State::True, reason::NO_BACKUPS, "no scheduled backups are asked for".to_owned());
+    let Some(spec) = &cluster.spec.backup else { return none() };
+    match place(cluster) {
+        Place::Nowhere => return none(),
+        Place::Store(store) => {
+            let message = format!(
+                "no backup is taken: this release cannot write to {store}, a PersistentVolumeClaim is the only destination"
+            );
+            return (State::False, reason::DESTINATION_UNSUPPORTED, message);
+        }
+        Place::Claim(_) => {}
+    }
+    if seen.backup_schedule == Fact::Known(Found::Foreign) {
+        let name = names::backup(&cluster.name_any());
+        let message = format!("CronJob {name} exists and is not controlled by this object");
+        return (State::False, reason::NAME_TAKEN, message);
+    }
+    if let Some(why) = rests(cluster, spec) {
+        return (State::False, reason::BACKUP_SUSPENDED, why.to_owned());
+    }
+    let success = status.and_then(|status| status.last_success.as_ref());
+    let failure = status.and_then(|status| status.last_failure.as_ref());
+    let succeeded = success.and_then(|success| Some(success.time.as_ref()?.0));
+    if let Some(failure) = failure.filter(|one| one.time.as_ref().map(|time| time.0) > succeeded) {
+        let message = failure.message.as_deref().unwrap_or("the last backup failed");
+        return (State::False, reason::BACKUP_FAILED, format!("{message}; {}", last(succeeded)));
+    }
+    if is_overdue(spec, succeeded.or(since), now) {
+        let message =
+            format!("the last two backups that were due have not been verified; {}", last(succeeded));
+        return (State::False, reason::BACKUP_OVERDUE, message);
+    }
+    match success {
+        Some(success) => (State::True, reason::BACKUP_VERIFIED, verified(success)),
+        None if spec.schedule.is_none() => none(),
+        None => (State::Unknown, reason::NO_BACKUP_YET, "no backup has been verified yet".to_owned()),
+    }
+}
+
+/// Why scheduled backups rest.
+fn rests(cluster: &EtcdCluster, spec: &Spec) -> Option<&'static str> {
+    spec.schedule.as_ref()?;
+    if spec.suspend == Some(true) {
+        return Some("scheduled backups rest because the spec says so");
+    }
+    (cluster.spec.replicas == Some(0)).then_some("scheduled backups rest while the cluster is stopped")
+}
+
+/// Whether two backups in a row have been missed since the last one, or since they were asked for.
+fn is_overdue(spec: &Spec, since: Option<Timestamp>, now: Timestamp) -> bool {
+    let schedule = spec.schedule.as_deref().and_then(|text| Schedule::parse(text).ok());
+    let zone = time_zone::find(spec.time_zone.as_deref().unwrap_or(TIME_ZONE)).ok();
+    let (Some(schedule), Some(zone), Some(since)) = (schedule, zone, since) else { return false };
+    let Ok(until) = now.checked_sub(GRACE) else { return false };
+    schedule.past(&zone, until, 2).get(1).is_some_and(|before_last| since < *before_last)
+}
+
+fn last(succeeded: Option<Timestamp>) -> String {
+    match succeeded {
+        Some(time) => format!("the last verified one is of {}", time.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        None => "none has been verified yet".to_owned(),
+    }
+}
+
+fn verified(success: &BackupSuccess) -> String {
+    let name = success.name.as_deref().unwrap_or("the last backup");
+    let revision =
+        success.revision.map(|revision| format!(" and holds revision {revision}")).unwrap_or_default();
+    let time = success.time.as_ref().map(|time| format!(" at {}", time.0.strftime("%Y-%m-%dT%H:%M:%SZ")));
+    format!("{name} was verified{}{revision}", time.unwrap_or_default())
+}
+
+/// What an upgrade waits for that has a backup taken first.
+pub fn before_upgrade(cluster: &str, version: Version, seen: &Observation) -> String {
+    let job = names::backup_before(cluster, version);
+    let state = match seen.backup {
+        Fact::Known(Backup::Running) => format!(": Job {job} takes it"),
+        Fact::Known(Backup::Failed) => {
+            format!(": Job {job} has failed, and is made anew in half an hour, or when it is deleted")
+        }
+        Fact::Known(Backup::Recent) | Fact::Absent => String::new(),
+        Fact::Unknown => ": whether there is one could not be found out".to_owned(),
+    };
+    format!("a verified backup comes first{state}")
+}
+
+/// The events of what `status` says of backups and `previous` did not.
+pub fn news(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<Note> {
+    let of = |status: &EtcdClusterStatus| status.backup.clone().unwrap_or_default();
+    let (before, now) = (of(previous), of(status));
+    let note = |warning, reason, text| Note { warning, reason, action: "Backup", text };
+    let success = now.last_success.filter(|now| before.last_success.as_ref() != Some(now));
+    let failure = now.last_failure.filter(|now| before.last_failure.as_ref() != Some(now));
+    let success = success.map(|success| note(false, reason::BACKUP_VERIFIED, verified(&success)));
+    let failure = failure.map(|failure| {
+        note(true, reason::BACKUP_FAILED, failure.message.unwrap_or_else(|| "a backup failed".to_owned()))
+    });
+    success.into_iter().chain(failure).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,179 @@
+//! Backups to a volume: before an upgrade, when somebody asks, and what can be made of them.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Instant;
+
+use gatehouse::etcd::{Client, Limits, Range};
+use serde_json::{Value, json};
+use testbed::EtcdVersion;
+
+use super::cluster::{Etcd, NAME, condition};
+use super::gone_with_its_object;
+use crate::cluster::{Bed, Namespace};
+use crate::kubectl::eventually;
+use crate::release::Way;
+
+/// The claim that backups go to.
+const CLAIM: &str = "backups";
+
+/// The Job before the upgrade.
+const BEFORE: &str = "main-backup-3-6-16";
+
+pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-backup");
+    let etcd = Etcd::new(&namespace, "Automatic", "3.5.33", 1);
+    etcd.until_settled(1);
+    etcd.put("kept", "yes");
+    let backup = json!({
+        "destination": {"persistentVolumeClaim": {"claimName": CLAIM}}, "retention": {"keepLast": 1},
+    });
+    etcd.change(&json!({"version": "3.6.16", "backup": backup}));
+    let first = before_the_upgrade(&etcd, &namespace, bed, way);
+
+    let second = when_asked(&etcd, &namespace);
+    assert_ne!(first["name"], second["name"]);
+    let folder = folder(&namespace);
+    assert_eq!(manifests(&folder), 1, "{}", folder.display());
+    let name = second["name"].as_str().expect("a name");
+    restored(&folder.join(name), second["size"].as_u64().expect("a size"));
+
+    etcd.change(&json!({"backup": {"schedule": "0 2 * * *", "timeZone": "Europe/Berlin"}}));
+    let spec =
+        |namespace: &Namespace<'_>| Ok::<_, String>(namespace.get("cronjob/main-backup")?["spec"].clone());
+    etcd.until(|_| {
+        let spec = spec(&namespace)?;
+        let is_scheduled = spec["suspend"] == false && spec["schedule"] == "0 2 * * *";
+        if is_scheduled { Ok(()) } else { Err(format!("{spec}")) }
+    });
+    etcd.change(&json!({"backup": null}));
+    etcd.until(|_| match namespace.get("cronjob/main-backup") {
+        Ok(found) => Err(format!("it is there: {}", found["metadata"])),
+        Err(_) => Ok(()),
+    });
+    assert_eq!(etcd.object().expect("it is there")["status"]["backup"]["lastSuccess"], second);
+    assert_eq!(manifests(&folder), 1, "what was taken stays");
+    namespace.kubectl(&["delete", "persistentvolumeclaim", CLAIM, "--timeout=2m"]).ok();
+    gone_with_its_object(bed, &namespace);
+}
+
+/// The upgrade waits for its backup, which waits for its claim; what is said of it in the end.
+fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: Way) -> Value {
+    etcd.until(|_| {
+        let said = condition(&etcd.object()?, "Progressing");
+        let message = said["message"].as_str().unwrap_or_default();
+        let waits = said["reason"] == "Upgrading" && message.contains(&format!("Job {BEFORE} takes it"));
+        if waits { Ok(()) } else { Err(format!("{said}")) }
+    });
+    let image = |pod: &Value| pod["spec"]["containers"][0]["image"].as_str().unwrap_or_default().to_owned();
+    let images = || {
+        let pods = etcd.pods();
+        let of_members = pods.iter().filter(|pod| pod["metadata"]["name"] == format!("{NAME}-0"));
+        of_members.map(image).collect::<Vec<_>>()
+    };
+    assert!(images().iter().all(|image| image.ends_with(":v3.5.33")), "{:?}", images());
+    let begun = Instant::now();
+    namespace.apply(&json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }));
+    let is_complete = || {
+        let job = namespace.get(&format!("job/{BEFORE}"));
+        job.is_ok_and(|job| job["status"]["succeeded"] == 1)
+    };
+    etcd.until(|_| {
+        let upgraded = images().iter().any(|image| image.ends_with(":v3.6.16"));
+        assert!(!upgraded || is_complete(), "a member was upgraded before there was a backup");
+        if upgraded { Ok(()) } else { Err("the member runs what it ran".to_owned()) }
+    });
+    etcd.until_runs("3.6.16");
+    etcd.until_settled(1);
+    bed.say(format!("{}: etcd: backed up and upgraded after {:.1?}", way.name(), begun.elapsed()));
+    assert_eq!(etcd.read("kept").as_deref(), Some("yes"));
+    let object = etcd.object().expect("it is there");
+    let ready = condition(&object, "BackupReady");
+    assert_eq!((&ready["status"], &ready["reason"]), (&json!("True"), &json!("BackupVerified")), "{ready}");
+    object["status"]["backup"]["lastSuccess"].clone()
+}
+
+/// A backup as a person asks for it; what is said of it.
+fn when_asked(etcd: &Etcd<'_>, namespace: &Namespace<'_>) -> Value {
+    let before = etcd.object().expect("it is there")["status"]["backup"]["lastSuccess"].clone();
+    etcd.until(|_| namespace.get("cronjob/main-backup").map(|_| ()));
+    etcd.put("asked", "yes");
+    namespace.kubectl(&["create", "job", "now", "--from=cronjob/main-backup"]).ok();
+    let success = etcd.until(|_| {
+        let object = etcd.object()?;
+        let backup = &object["status"]["backup"];
+        let success = &backup["lastSuccess"];
+        if *success == before { Err(format!("{backup}")) } else { Ok(success.clone()) }
+    });
+    let events =
+        namespace.kubectl(&["get", "events", "--field-selector=reason=BackupVerified", "-o=name"]).ok();
+    assert!(events.lines().count() >= 2, "{events}");
+    success
+}
+
+/// The folder with the backups, on this machine.
+fn folder(namespace: &Namespace<'_>) -> PathBuf {
+    let claim = namespace.get(&format!("persistentvolumeclaim/{CLAIM}")).expect("it is there");
+    let volume = claim["spec"]["volumeName"].as_str().expect("a volume");
+    let volume: Value =
+        serde_json::from_str(&namespace.kubectl(&["get", "persistentvolume", volume, "--output=json"]).ok())
+            .expect("JSON");
+    let path = volume["spec"]["hostPath"]["path"].as_str().expect("a path");
+    Path::new(path).join(&namespace.name).join(NAME)
+}
+
+fn manifests(folder: &Path) -> usize {
+    let entries =
+        std::fs::read_dir(folder).expect("it is there").map(|entry| entry.expect("an entry").path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "json")).count()
+}
+
+/// An etcd that was made of a backup. Dropped, it is killed.
+struct Restored(Child);
+
+impl Drop for Restored {
+    fn drop(&mut self) {
+        let _killed = self.0.kill();
+        let _ended = self.0.wait();
+    }
+}
+
+/// A backup makes an etcd that holds what was written before it was asked for.
+fn restored(snapshot: &Path, size: u64) {
+    assert_eq!(std::fs::metadata(snapshot).expect("it is there").len(), size);
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    let tool = |name| EtcdVersion::V3_6.tool(name).expect("it is built");
+    let mut restore = Command::new(tool("etcdutl"));
+    let done = restore.args(["snapshot", "restore", "--data-dir"]).arg(&data).arg(snapshot).output();
+    let done = done.expect("it runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let [client, peer] = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    let [client, peer] =
+        [client, peer].map(|port| format!("http://{}", port.local_addr().expect("an address")));
+    let mut etcd = Command::new(tool("etcd"));
+    etcd.arg("--data-dir").arg(&data).args([
+        "--listen-client-urls",
+        &client,
+        "--advertise-client-urls",
+        &client,
+    ]);
+    etcd.args(["--listen-peer-urls", &peer]).stdout(Stdio::null()).stderr(Stdio::null());
+    let _etcd = Restored(etcd.spawn().expect("it starts"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let _inside = runtime.enter();
+    let client = Client::new(&client, None, Limits::default()).expect("a URL");
+    let read = |key: &str| {
+        let range = Range { key: key.as_bytes().to_vec(), ..Range::default() };
+        eventually(|| runtime.block_on(client.range(range.clone())).map_err(|error| error.to_string()))
+    };
+    for key in ["kept", "asked"] {
+        let found = read(key);
+        assert_eq!(found.key_values.first().map(|found| found.value.as_slice()), Some(&b"yes"[..]), "{key}");
+    }
+}
