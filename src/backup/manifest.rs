@@ -56,7 +56,7 @@ pub struct Manifest {
 #[serde(tag = "result")]
 pub enum Report {
     /// A backup was taken and verified.
-    Succeeded(Success),
+    Succeeded(Box<Success>),
     /// None was.
     Failed {
         /// Why.
@@ -96,7 +96,7 @@ impl Report {
             }
             Self::Succeeded(success) if success.not_removed.as_ref().is_some_and(|why| !why.is_empty()) => {
                 let not_removed = success.not_removed.as_deref().map(halved);
-                Self::Succeeded(Success { not_removed, ..success.clone() }).line()
+                Self::Succeeded(Box::new(Success { not_removed, ..(**success).clone() })).line()
             }
             _ => text,
         }
@@ -138,7 +138,9 @@ mod tests {
 
     #[test]
     fn a_report_is_one_line_that_reads_back() {
-        for report in [Report::Succeeded(success()), Report::Failed { message: "a \"b\"\nc".into() }] {
+        for report in
+            [Report::Succeeded(Box::new(success())), Report::Failed { message: "a \"b\"\nc".into() }]
+        {
             let line = report.line();
             assert!(!line.contains('\n'), "{line}");
             assert_eq!(Report::read(&format!("{line}\n")), Some(report));
@@ -150,7 +152,7 @@ mod tests {
     fn a_report_fits_a_termination_message_whatever_it_has_to_say() {
         let long = "\u{1}ä".repeat(3000);
         let told = Success { not_removed: Some(long.clone()), ..success() };
-        for report in [Report::Failed { message: long }, Report::Succeeded(told)] {
+        for report in [Report::Failed { message: long }, Report::Succeeded(Box::new(told))] {
             let line = report.line();
             assert!(line.len() <= LONGEST_REPORT && line.len() > LONGEST_REPORT / 3, "{}", line.len());
             assert!(Report::read(&line).is_some(), "{line}");

@@ -56,7 +56,7 @@ impl Place {
 
     fn succeeds(&self, done: &Output) -> Success {
         match self.report(done) {
-            Report::Succeeded(success) => success,
+            Report::Succeeded(success) => *success,
             Report::Failed { message } => panic!("{message}"),
         }
     }

@@ -95,7 +95,7 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
     };
     tokio::select! {
         taken = take(&request) => Ok(match taken {
-            Ok(success) => (Report::Succeeded(success), OK),
+            Ok(success) => (Report::Succeeded(Box::new(success)), OK),
             Err(error) => {
                 let code = if matches!(error, backup::Error::Endpoint(_)) { USAGE } else { FAILED };
                 (Report::Failed { message: chain(&error) }, code)

@@ -60,6 +60,14 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
         Effect::Compact { revision, .. } => {
             note("Compacted", "Compact", format!("revisions up to {revision} were dropped to make room"))
         }
+        Effect::StartBackup { version, .. } => {
+            let job = names::backup_before(&name, *version);
+            note(
+                "BackupStarted",
+                "Backup",
+                format!("Job {job} takes a backup before the upgrade to {version}"),
+            )
+        }
         Effect::AuthEnable { .. } => {
             note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
         }
@@ -74,9 +82,18 @@ fn password_set(hands: &Hands<'_>) -> String {
 
 /// The event of an effect that was not carried out, where nobody would hear of it otherwise.
 pub fn of_failure(effect: &Effect, name: &str, why: &str) -> Option<Note> {
-    let Effect::Defragment { ordinal, .. } = effect else { return None };
-    let text = format!("member {} was not defragmented: {why}", names::member(name, *ordinal));
-    Some(Note { warning: true, reason: "DefragmentationFailed", action: "Defragment", text })
+    let note = |reason, action, text| Some(Note { warning: true, reason, action, text });
+    match effect {
+        Effect::Defragment { ordinal, .. } => {
+            let text = format!("member {} was not defragmented: {why}", names::member(name, *ordinal));
+            note("DefragmentationFailed", "Defragment", text)
+        }
+        Effect::StartBackup { version, .. } => {
+            let text = format!("no backup was begun before the upgrade to {version}: {why}");
+            note("BackupNotStarted", "Backup", text)
+        }
+        _ => None,
+    }
 }
 
 /// How far a recovery from a lost quorum has come, where it has come to another phase.

@@ -103,6 +103,7 @@ fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: P
 }
 
 /// What images are pulled with, etcd's and our own.
+#[must_use]
 pub fn pull_secrets(cluster: &EtcdCluster) -> Option<Vec<LocalObjectReference>> {
     let secrets = cluster.spec.image.as_ref()?.pull_secrets.as_ref()?;
     Some(secrets.iter().map(|secret| LocalObjectReference { name: secret.name.clone() }).collect())
@@ -244,6 +245,7 @@ fn counted(cluster: &EtcdCluster, constraint: TopologySpreadConstraint) -> Topol
 }
 
 /// Of pods, unless the spec says otherwise.
+#[must_use]
 pub fn unprivileged_pod() -> PodSecurityContext {
     PodSecurityContext {
         run_as_non_root: Some(true),
@@ -258,6 +260,7 @@ pub fn unprivileged_pod() -> PodSecurityContext {
 }
 
 /// Of both containers of a member, for each writes what the other reads; and of all others.
+#[must_use]
 pub fn container_security(overlay: &PodTemplate) -> SecurityContext {
     overlay.container_security_context.clone().unwrap_or_else(|| SecurityContext {
         allow_privilege_escalation: Some(false),
@@ -283,6 +286,7 @@ fn downward(name: &str, path: &str) -> EnvVar {
 }
 
 /// Mounts a volume.
+#[must_use]
 pub fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
     VolumeMount {
         name: name.to_owned(),

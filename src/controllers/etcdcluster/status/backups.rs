@@ -81,8 +81,9 @@ fn said(
     let failure = status.and_then(|status| status.last_failure.as_ref());
     let succeeded = success.and_then(|success| Some(success.time.as_ref()?.0));
     if let Some(failure) = failure.filter(|one| one.time.as_ref().map(|time| time.0) > succeeded) {
-        let message = failure.message.as_deref().unwrap_or("the last backup failed");
-        return (State::False, reason::BACKUP_FAILED, format!("{message}; {}", last(succeeded)));
+        let why = failure.message.as_deref().unwrap_or("nobody knows why");
+        let message = format!("the last backup failed: {why}; {}", last(succeeded));
+        return (State::False, reason::BACKUP_FAILED, message);
     }
     if is_overdue(spec, succeeded.or(since), now) {
         let message =

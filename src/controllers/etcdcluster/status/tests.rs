@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::api::condition::State;

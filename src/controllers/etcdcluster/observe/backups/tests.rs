@@ -58,7 +58,7 @@ fn success(revision: i64) -> String {
         sha256: "ab".into(),
         size: 512,
     };
-    Report::Succeeded(Success { manifest, removed: 0, not_removed: None }).line()
+    Report::Succeeded(Box::new(Success { manifest, removed: 0, not_removed: None })).line()
 }
 
 fn awaited_of(jobs: &[Job]) -> Fact<Backup> {
@@ -147,17 +147,13 @@ fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
     let mut foreign = ours.clone();
     foreign.metadata.owner_references = None;
     let outdated = found(&backup::cron_job(&asked, "another:1").unwrap());
-    let of = |wanted, found| schedule(wanted, &found, UID);
-    for (wanted, there, state) in [
-        (Some(&wanted), Fact::Absent, Found::Outdated),
-        (Some(&wanted), Fact::Known(ours.clone()), Found::Current),
-        (Some(&wanted), Fact::Known(outdated), Found::Outdated),
-        (Some(&wanted), Fact::Known(foreign.clone()), Found::Foreign),
-        (None, Fact::Absent, Found::Current),
-        (None, Fact::Known(ours), Found::Outdated),
-        (None, Fact::Known(foreign), Found::Current),
-    ] {
-        assert_eq!(of(wanted, there), Fact::Known(state));
-    }
-    assert_eq!(of(None, Fact::Unknown), Fact::Unknown);
+    let of = |wanted, found: &CronJob| schedule(wanted, &Fact::Known(found.clone()), UID);
+    assert_eq!(schedule(Some(&wanted), &Fact::Absent, UID), Fact::Known(Found::Outdated));
+    assert_eq!(of(Some(&wanted), &ours), Fact::Known(Found::Current));
+    assert_eq!(of(Some(&wanted), &outdated), Fact::Known(Found::Outdated));
+    assert_eq!(of(Some(&wanted), &foreign), Fact::Known(Found::Foreign));
+    assert_eq!(schedule(None, &Fact::Absent, UID), Fact::Known(Found::Current));
+    assert_eq!(of(None, &ours), Fact::Known(Found::Outdated));
+    assert_eq!(of(None, &foreign), Fact::Known(Found::Current));
+    assert_eq!(schedule(None, &Fact::Unknown, UID), Fact::Unknown);
 }

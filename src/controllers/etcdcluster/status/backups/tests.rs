@@ -1,23 +1,23 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::etcdcluster::v1::BackupFailure;
 use crate::controllers::etcdcluster::resources::tests::cluster;
 use crate::controllers::etcdcluster::status::tests::{second, seen, status as said_of};
 
 const DAY: i64 = 86_400;
 
-fn success(at: i64) -> Option<BackupSuccess> {
-    Some(BackupSuccess {
+fn success(at: i64) -> BackupSuccess {
+    BackupSuccess {
         time: Some(Time(second(at))),
         name: Some("r7.db".to_owned()),
         revision: Some(7),
         ..BackupSuccess::default()
-    })
+    }
 }
 
-fn failure(at: i64) -> Option<crate::api::etcdcluster::v1::BackupFailure> {
-    let (time, message) = (Some(Time(second(at))), Some("Job j: no member answers".to_owned()));
-    Some(crate::api::etcdcluster::v1::BackupFailure { time, message })
+fn failure(at: i64) -> BackupFailure {
+    BackupFailure { time: Some(Time(second(at))), message: Some("Job j: no member answers".to_owned()) }
 }
 
 fn asked(backup: &Value) -> EtcdCluster {
@@ -37,12 +37,12 @@ fn said(cluster: &EtcdCluster, status: &BackupStatus, since: i64) -> (State, &'s
 
 #[test]
 fn what_was_recorded_stays_until_there_is_a_later_one() {
-    let before = BackupStatus { last_success: success(20), last_failure: failure(10) };
+    let before = BackupStatus { last_success: Some(success(20)), last_failure: Some(failure(10)) };
     let told = |success, failure| Backups { success, failure, since: None };
     assert_eq!(remembered(Some(&before), &told(None, None)), Some(before.clone()));
-    assert_eq!(remembered(Some(&before), &told(success(19), failure(9))), Some(before.clone()));
-    let after = remembered(Some(&before), &told(success(21), failure(11))).unwrap();
-    assert_eq!((after.last_success, after.last_failure), (success(21), failure(11)));
+    assert_eq!(remembered(Some(&before), &told(Some(success(19)), Some(failure(9)))), Some(before.clone()));
+    let after = remembered(Some(&before), &told(Some(success(21)), Some(failure(11)))).unwrap();
+    assert_eq!((after.last_success, after.last_failure), (Some(success(21)), Some(failure(11))));
     assert_eq!(remembered(None, &Backups::default()), None);
 }
 
@@ -52,12 +52,12 @@ fn the_last_backup_decides_and_two_that_were_missed() {
     let status = |success, failure| BackupStatus { last_success: success, last_failure: failure };
     for (last_success, last_failure, expected) in [
         (None, None, (State::Unknown, reason::NO_BACKUP_YET)),
-        (success(10 * DAY + 5), None, (State::True, reason::BACKUP_VERIFIED)),
-        (success(9 * DAY + 5), None, (State::True, reason::BACKUP_VERIFIED)),
-        (success(9 * DAY - 5), None, (State::False, reason::BACKUP_OVERDUE)),
-        (success(10 * DAY + 5), failure(10 * DAY + 4), (State::True, reason::BACKUP_VERIFIED)),
-        (success(10 * DAY + 5), failure(10 * DAY + 6), (State::False, reason::BACKUP_FAILED)),
-        (None, failure(10 * DAY + 6), (State::False, reason::BACKUP_FAILED)),
+        (Some(success(10 * DAY + 5)), None, (State::True, reason::BACKUP_VERIFIED)),
+        (Some(success(9 * DAY + 5)), None, (State::True, reason::BACKUP_VERIFIED)),
+        (Some(success(9 * DAY - 5)), None, (State::False, reason::BACKUP_OVERDUE)),
+        (Some(success(10 * DAY + 5)), Some(failure(10 * DAY + 4)), (State::True, reason::BACKUP_VERIFIED)),
+        (Some(success(10 * DAY + 5)), Some(failure(10 * DAY + 6)), (State::False, reason::BACKUP_FAILED)),
+        (None, Some(failure(10 * DAY + 6)), (State::False, reason::BACKUP_FAILED)),
     ] {
         let status = status(last_success, last_failure);
         assert_eq!(said(&daily, &status, 9 * DAY + 1), expected, "{status:?}");
@@ -70,7 +70,7 @@ fn the_last_backup_decides_and_two_that_were_missed() {
 fn a_backup_is_not_overdue_while_its_job_may_still_run() {
     let daily = asked(&json!({"schedule": "0 0 * * *"}));
     let of = |hour: i64| {
-        let status = BackupStatus { last_success: success(9 * DAY - 5), last_failure: None };
+        let status = BackupStatus { last_success: Some(success(9 * DAY - 5)), last_failure: None };
         let now = second(10 * DAY + hour * 3600);
         statement(&daily, &seen(&daily), Some(&status), None, now).reason
     };
@@ -103,15 +103,15 @@ fn without_a_schedule_nothing_is_overdue_and_what_was_taken_is_said() {
     let asked = asked(&json!({}));
     let of = |last_success, last_failure| said(&asked, &BackupStatus { last_success, last_failure }, 0);
     assert_eq!(of(None, None), (State::True, reason::NO_BACKUPS));
-    assert_eq!(of(success(1), None), (State::True, reason::BACKUP_VERIFIED));
-    assert_eq!(of(success(1), failure(2)), (State::False, reason::BACKUP_FAILED));
+    assert_eq!(of(Some(success(1)), None), (State::True, reason::BACKUP_VERIFIED));
+    assert_eq!(of(Some(success(1)), Some(failure(2))), (State::False, reason::BACKUP_FAILED));
 }
 
 #[test]
 fn each_backup_is_told_once() {
     let cluster = asked(&json!({"schedule": "@daily"}));
     let before = said_of(&cluster, &EtcdClusterStatus::default(), &seen(&cluster));
-    let backup = Some(BackupStatus { last_success: success(20), last_failure: failure(10) });
+    let backup = Some(BackupStatus { last_success: Some(success(20)), last_failure: Some(failure(10)) });
     let after = EtcdClusterStatus { backup, ..before.clone() };
     let told: Vec<_> = news(&before, &after).into_iter().map(|note| (note.warning, note.reason)).collect();
     assert_eq!(told, [(false, reason::BACKUP_VERIFIED), (true, reason::BACKUP_FAILED)]);
