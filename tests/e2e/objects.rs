@@ -10,10 +10,11 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 /// Where the API server has what lies in namespaces.
-const NAMESPACED: [(&str, &[&str]); 7] = [
+const NAMESPACED: [(&str, &[&str]); 8] = [
     ("api/v1", &["configmap", "event", "persistentvolumeclaim", "pod", "secret", "service"]),
     ("apis/apps/v1", &["deployment", "statefulset"]),
     ("apis/autoscaling/v2", &["horizontalpodautoscaler"]),
+    ("apis/batch/v1", &["cronjob", "job"]),
     ("apis/coordination.k8s.io/v1", &["lease"]),
     ("apis/gatehouse.dev/v1", &["etcdcluster", "tdset"]),
     ("apis/policy/v1", &["poddisruptionbudget"]),

@@ -11,12 +11,15 @@ use testbed::EtcdVersion;
 
 use super::cluster::{Etcd, NAME, condition};
 use super::gone_with_its_object;
-use crate::cluster::{Bed, Namespace};
+use crate::cluster::{BUSYBOX, Bed, Namespace};
 use crate::kubectl::eventually;
 use crate::release::Way;
 
 /// The claim that backups go to.
 const CLAIM: &str = "backups";
+
+/// The Pod that shows what is there.
+const READER: &str = "reader";
 
 /// The Job before the upgrade.
 const BEFORE: &str = "main-backup-3-6-16";
@@ -35,7 +38,7 @@ pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
 
     let second = when_asked(&etcd, &namespace);
     assert_ne!(first["name"], second["name"]);
-    let folder = folder(&namespace);
+    let folder = folder(bed, &namespace);
     assert_eq!(manifests(&folder), 1, "{}", folder.display());
     let name = second["name"].as_str().expect("a name");
     restored(&folder.join(name), second["size"].as_u64().expect("a size"));
@@ -55,6 +58,7 @@ pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
     });
     assert_eq!(etcd.object().expect("it is there")["status"]["backup"]["lastSuccess"], second);
     assert_eq!(manifests(&folder), 1, "what was taken stays");
+    namespace.kubectl(&["delete", "pod", READER]).ok();
     namespace.kubectl(&["delete", "persistentvolumeclaim", CLAIM, "--timeout=2m"]).ok();
     gone_with_its_object(bed, &namespace);
 }
@@ -110,21 +114,30 @@ fn when_asked(etcd: &Etcd<'_>, namespace: &Namespace<'_>) -> Value {
         let success = &backup["lastSuccess"];
         if *success == before { Err(format!("{backup}")) } else { Ok(success.clone()) }
     });
-    let events =
-        namespace.kubectl(&["get", "events", "--field-selector=reason=BackupVerified", "-o=name"]).ok();
-    assert!(events.lines().count() >= 2, "{events}");
+    eventually(|| {
+        let selector = "--field-selector=reason=BackupVerified";
+        let events = namespace.kubectl(&["get", "events", selector, "-o=name"]).run()?;
+        if events.lines().count() >= 2 { Ok(()) } else { Err(format!("told of: {events}")) }
+    });
     success
 }
 
-/// The folder with the backups, on this machine.
-fn folder(namespace: &Namespace<'_>) -> PathBuf {
-    let claim = namespace.get(&format!("persistentvolumeclaim/{CLAIM}")).expect("it is there");
-    let volume = claim["spec"]["volumeName"].as_str().expect("a volume");
-    let volume: Value =
-        serde_json::from_str(&namespace.kubectl(&["get", "persistentvolume", volume, "--output=json"]).ok())
-            .expect("JSON");
-    let path = volume["spec"]["hostPath"]["path"].as_str().expect("a path");
-    Path::new(path).join(&namespace.name).join(NAME)
+/// Where the backups are on this machine: in a Pod that has them mounted.
+fn folder(bed: &Bed, namespace: &Namespace<'_>) -> PathBuf {
+    namespace.apply(&json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": READER},
+        "spec": {
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{
+                "name": READER, "image": BUSYBOX, "command": ["sleep", "3600"],
+                "volumeMounts": [{"name": "backups", "mountPath": "/backups"}],
+            }],
+            "volumes": [{"name": "backups", "persistentVolumeClaim": {"claimName": CLAIM}}],
+        },
+    }));
+    namespace.kubectl(&["wait", "--for=condition=Ready", "pod", READER, "--timeout=2m"]).ok();
+    let processes = bed.processes(&namespace.name, READER, &["sleep"]);
+    PathBuf::from(format!("/proc/{}/root/backups", processes[0])).join(&namespace.name).join(NAME)
 }
 
 fn manifests(folder: &Path) -> usize {
