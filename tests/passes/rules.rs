@@ -130,6 +130,7 @@ fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
         | Effect::SetRootPassword { cluster_id, .. }
         | Effect::StartBackup { cluster_id, .. } => cluster(*cluster_id),
         Effect::DowngradeEnable { .. } => list(seen).is_some(),
+        Effect::ApplyBackupSchedule => !seen.backup_schedule.is_unknown(),
         Effect::AddFinalizer => !seen.has_finalizer,
         Effect::RemoveFinalizer => seen.has_finalizer,
     }

@@ -61,6 +61,7 @@ impl World {
             auth: Fact::Known(false),
             root_password: Fact::Absent,
             audit: Fact::Unknown,
+            backup_schedule: Fact::Known(Found::Current),
             backup: Fact::Absent,
             has_finalizer: self.objects.has_finalizer,
         }
