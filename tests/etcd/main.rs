@@ -15,12 +15,15 @@ mod audit;
 mod auth;
 mod backup;
 mod configuration;
+mod conformance;
 mod data;
 mod failures;
 #[path = "../history/mod.rs"]
 mod history;
 mod maintenance;
 mod members;
+#[path = "../membership/mod.rs"]
+mod membership;
 mod planted;
 mod support;
 
@@ -137,6 +140,13 @@ fn main() -> ExitCode {
             })
         })
         .collect();
+    for (name, run, is_ignored) in conformance::TESTS {
+        let trial = Trial::test(format!("conformance::{name}"), move || {
+            run();
+            Ok(())
+        });
+        trials.push(trial.with_ignored_flag(is_ignored));
+    }
     for version in EtcdVersion::ALL {
         for (name, run) in on_every_version() {
             let name = format!("v{}::{name}", version.minor());

@@ -5,8 +5,12 @@
 #![expect(clippy::expect_used, clippy::panic, reason = "a test says what it expects by panicking")]
 
 mod calm;
+mod conformance;
 mod explore;
 mod faults;
+#[path = "../membership/mod.rs"]
+mod membership;
+mod mistakes;
 mod rules;
 mod slices;
 #[path = "../traces/plan.rs"]

@@ -3,9 +3,7 @@
 //!
 //! Guarantees: what the operator sees and does goes through the production types and the production `plan`; only what
 //! lies around it is modelled.
-//! Assumes of etcd: an entry of the log is committed where a majority of the voters of before has it; a change of the
-//! members is such an entry, and brings a voter that takes it all entries before; etcd refuses to add or remove a voter
-//! where that costs the connected majority (`mayAddMember`, `mayRemoveMember`), and to promote a learner that lags.
+//! Assumes of etcd: what tests/membership says, which is held against real etcd.
 //! Does not say: anything of DNS, TLS, probes, full disks, how long things take, or what an entry holds.
 
 mod apply;

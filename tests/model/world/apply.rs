@@ -139,7 +139,9 @@ impl World {
                 waits && is_claimed && is_free && self.agrees(membership, hand) && self.add(*ordinal, true)
             }
             Effect::MemberPromote { membership, member, .. } => {
-                self.agrees(membership, hand) && self.promote(*member)
+                // It answers, and by its name: etcd itself promotes one that is down, once it had caught up.
+                let answers = self.member(*member).is_some_and(|found| found.is_started && self.runs(found));
+                answers && self.agrees(membership, hand) && self.promote(*member)
             }
             Effect::MemberRemove { membership, member, ordinal } => {
                 let is_there = self.member(*member).is_some_and(|found| found.ordinal == Some(*ordinal));
@@ -151,15 +153,7 @@ impl World {
                 is_done
             }
             Effect::MoveLeader { membership, from, to } => {
-                let votes = self.member(*to).is_some_and(|to| !to.is_learner && self.runs(to));
-                let leads = self.leads() && self.etcd.leader == Some(*from);
-                if !(votes && leads && self.agrees(membership, hand)) {
-                    return false;
-                }
-                // Etcd brings it up to date first.
-                let _up_to_date = self.catch_up(*to);
-                self.etcd.leader = Some(*to);
-                true
+                self.agrees(membership, hand) && self.move_leader(*from, *to)
             }
             // Of what is cared for beside: it is done, and changes nothing that is modelled.
             _ => true,

@@ -1,6 +1,7 @@
-//! Etcd's members, its log, and what etcd itself refuses.
+//! Etcd's members and their data, as pods and volumes have them. What etcd makes of a call is in tests/membership.
 
 use super::*;
+use crate::membership::{Answer, Call, Cluster, Replica, Window, quorum};
 
 impl World {
     /// The cluster that was formed last.
@@ -48,11 +49,6 @@ impl World {
         leader.is_some_and(|leader| !leader.is_learner && self.runs(leader)) && self.has_quorum()
     }
 
-    /// Whether entries can be committed.
-    pub fn commits(&self) -> bool {
-        self.leads()
-    }
-
     /// Whether clients find a member by the Service.
     pub fn is_served(&self) -> bool {
         let voters = self.voters().filter(|voter| self.runs(voter));
@@ -62,64 +58,66 @@ impl World {
 
     /// The smallest majorities of voters that run, with the leader in each.
     pub fn majorities(&self) -> Vec<BTreeSet<MemberId>> {
-        let Some(leader) = self.etcd.leader.filter(|_| self.commits()) else { return Vec::new() };
-        let others: Vec<_> = self
-            .voters()
-            .filter(|member| member.id != leader && self.runs(member))
-            .map(|member| member.id)
-            .collect();
-        let wanted = quorum(self.voters().count()) - 1;
-        let mut majorities = Vec::new();
-        for chosen in 0_u32..1 << others.len() {
-            if chosen.count_ones() as usize != wanted {
-                continue;
-            }
-            let members = others.iter().enumerate().filter(|(at, _)| chosen & (1 << at) != 0);
-            majorities.push(members.map(|(_, id)| *id).chain([leader]).collect());
-        }
-        majorities
+        self.agreed().majorities()
     }
 
     /// Appends an entry that these take, with all before it.
     pub fn commit(&mut self, members: &BTreeSet<MemberId>) {
-        self.etcd.index += 1;
-        let index = self.etcd.index;
-        for disk in self.objects.volumes.values_mut() {
-            if let Some(data) = disk.data.as_mut().filter(|data| members.contains(&data.member)) {
-                data.index = index;
-            }
-        }
+        let mut cluster = self.agreed();
+        cluster.commit(members);
+        self.take(cluster);
     }
 
-    /// Commits a change of the members by a majority of the voters of before: the leader and the first ones.
-    fn change(&mut self, change: impl FnOnce(&mut Vec<Member>)) -> bool {
-        let Some(majority) = self.majorities().into_iter().next() else { return false };
-        self.commit(&majority);
-        change(&mut self.etcd.members);
-        self.etcd.members.sort_unstable();
-        true
+    /// Etcd as the model of it has it, which is held against real members.
+    fn agreed(&self) -> Cluster {
+        let index = self.etcd.index;
+        let replicas = self.etcd.members.iter().filter_map(|member| {
+            let (data, runs) = (self.data(member)?, self.runs(member));
+            // Who lacks an entry lacks much here; and whoever asks has seen that the learner answers.
+            Some((member.id, Replica { index: data.index, runs, is_heard: runs && data.index == index }))
+        });
+        let replicas = replicas.collect();
+        Cluster { members: self.etcd.members.clone(), leader: self.etcd.leader, index, replicas }
+    }
+
+    fn take(&mut self, cluster: Cluster) {
+        let now = self.cluster();
+        for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
+            if let Some(replica) = cluster.replicas.get(&data.member).filter(|_| data.cluster == now) {
+                data.index = replica.index;
+            }
+        }
+        (self.etcd.members, self.etcd.leader, self.etcd.index) =
+            (cluster.members, cluster.leader, cluster.index);
+    }
+
+    /// Asks a member that has been connected for long enough, or not, to all that run. Whether it is done.
+    fn ask(&mut self, asked: MemberId, call: Call) -> bool {
+        let mut outcomes = self.agreed().outcomes(asked, call, Window::Past).into_iter();
+        let Some((answer, cluster)) = outcomes.next() else { return false };
+        self.take(cluster);
+        answer == Answer::Done
+    }
+
+    fn ask_leader(&mut self, call: Call) -> bool {
+        self.etcd.leader.is_some_and(|leader| self.leads() && self.ask(leader, call))
     }
 
     pub fn catch_up(&mut self, id: MemberId) -> Option<()> {
-        let member = *self.member(id).filter(|member| self.leads() && self.runs(member))?;
-        let index = self.etcd.index;
-        let data = self.objects.volumes.get_mut(&member.ordinal?)?.data.as_mut()?;
-        let lags = std::mem::replace(&mut data.index, index) < index;
-        let found = self.etcd.members.iter_mut().find(|found| found.id == id)?;
-        let is_news = !std::mem::replace(&mut found.is_started, true);
-        (lags || is_news).then_some(())
+        let mut cluster = self.agreed();
+        let before = (cluster.members.clone(), cluster.replicas.get(&id)?.index);
+        cluster.catch_up(id)?;
+        let after = (&cluster.members, cluster.replicas[&id].index);
+        let is_news = after != (&before.0, before.1);
+        self.take(cluster);
+        is_news.then_some(())
     }
 
     /// A voter leads for whom a majority would vote: it has all that they have.
     pub fn elect(&mut self, id: MemberId) -> Option<()> {
-        let member = self.member(id).filter(|member| !member.is_learner && self.runs(member))?;
-        let index = self.data(member)?.index;
-        let votes = self.voters().filter(|voter| self.runs(voter));
-        let votes = votes.filter(|voter| self.data(voter).is_some_and(|data| data.index <= index)).count();
-        if votes < quorum(self.voters().count()) || self.etcd.leader == Some(id) {
-            return None;
-        }
-        self.etcd.leader = Some(id);
+        let mut cluster = self.agreed();
+        cluster.elect(id)?;
+        self.take(cluster);
         self.agree_on_version();
         Some(())
     }
@@ -152,49 +150,28 @@ impl World {
         self.objects.volumes.get_mut(&ordinal).expect("its volume").data = Some(data);
     }
 
-    /// Adds a member, as etcd would: while all voters are connected, or enough of them for the next one.
+    /// Adds a member. Whether etcd did.
     pub fn add(&mut self, ordinal: Ordinal, is_learner: bool) -> bool {
-        if self.live_voters() < self.voters().count() {
-            return false;
-        }
         let id = self.next_member();
-        let member = Member { id, ordinal: Some(ordinal), is_learner, is_started: false };
-        self.change(|members| members.push(member))
+        self.ask_leader(Call::Add { id, ordinal, is_learner })
     }
 
-    /// Makes a learner a voter that has all but the last of the log.
+    /// Makes a learner a voter. Whether etcd did.
     pub fn promote(&mut self, id: MemberId) -> bool {
-        let index = self.etcd.index;
-        let is_ready = self.member(id).is_some_and(|member| {
-            member.is_learner
-                && self.runs(member)
-                && self.data(member).is_some_and(|data| data.index == index)
-        });
-        is_ready
-            && self.change(|members| {
-                members
-                    .iter_mut()
-                    .filter(|member| member.id == id)
-                    .for_each(|member| member.is_learner = false);
-            })
+        self.ask_leader(Call::Promote(id))
     }
 
-    /// Removes a member, where those that are left and run are a majority of what is left.
+    pub fn move_leader(&mut self, from: MemberId, to: MemberId) -> bool {
+        self.leads() && self.ask(from, Call::MoveLeader(to))
+    }
+
+    /// Removes a member. Whether etcd did, or had.
     pub fn remove(&mut self, id: MemberId) -> bool {
         let Some(member) = self.member(id).copied() else { return true };
-        let left = self.voters().filter(|voter| voter.id != id);
-        let (live, all) =
-            left.fold((0, 0), |(live, all), voter| (live + usize::from(self.runs(voter)), all + 1));
-        if !member.is_learner && (all == 0 || live < quorum(all)) {
-            return false;
-        }
-        let is_done = self.change(|members| members.retain(|member| member.id != id));
-        if is_done && self.etcd.leader == Some(id) {
-            self.etcd.leader = None;
-        }
-        if is_done && let Some(place) = member.ordinal.and_then(|at| self.objects.pods.get_mut(&at)) {
+        let is_done = self.ask_leader(Call::Remove(id));
+        if let Some(place) = member.ordinal.and_then(|at| self.objects.pods.get_mut(&at)) {
             // Its etcd learns of it, and ends.
-            if place.pod.phase == PodPhase::Up {
+            if is_done && place.pod.phase == PodPhase::Up {
                 place.pod.phase = PodPhase::Failing(Cause::Removed);
             }
         }

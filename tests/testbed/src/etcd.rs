@@ -278,6 +278,12 @@ impl EtcdBed {
         self.members.values_mut().filter_map(|member| member.process.as_mut()).try_for_each(Component::check)
     }
 
+    /// Whether a member runs: it was started, and has ended neither here nor by itself.
+    pub fn runs(&mut self, member: usize) -> bool {
+        let process = self.members.get_mut(&member).and_then(|member| member.process.as_mut());
+        process.is_some_and(|process| process.check().is_ok())
+    }
+
     /// The end of the logs of the members that run.
     #[must_use]
     pub fn logs(&self) -> String {

@@ -1,0 +1,121 @@
+//! The model of etcd, held against what real etcd did: sequences that were run on 3.5, 3.6 and 3.7 are kept under
+//! tests/traces/etcd, and each answer in them has to be one that the model allows.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use gatehouse::etcd::Refusal;
+
+use crate::membership::Cluster;
+use crate::membership::belief::Rules;
+use crate::membership::trace::{Step, Trace};
+use crate::mistakes::{Kind, Mistake};
+
+fn kept() -> Vec<(PathBuf, Trace)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/etcd");
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "ndjson")).collect();
+    paths.sort();
+    paths.into_iter().map(|path| (path.clone(), Trace::read(&path))).collect()
+}
+
+/// The first line that a model does not allow.
+fn refuted(traces: &[(PathBuf, Trace)], rules: &Rules) -> Option<String> {
+    traces.iter().find_map(|(path, trace)| {
+        let unexplained = trace.replay(rules).err()?;
+        Some(format!("{}: {unexplained}", path.file_name().unwrap().display()))
+    })
+}
+
+#[test]
+fn what_real_etcd_did_is_what_the_model_allows() {
+    let traces = kept();
+    let steps: usize = traces.iter().map(|(_, trace)| trace.lines.len()).sum();
+    println!("{} sequences, {steps} steps", traces.len());
+    for minor in ["3.5.", "3.6.", "3.7."] {
+        assert!(traces.iter().any(|(_, trace)| trace.release.starts_with(minor)), "none of {minor}");
+    }
+    assert_eq!(refuted(&traces, &Cluster::outcomes), None);
+    for (path, trace) in traces {
+        assert_eq!(trace.text(), std::fs::read_to_string(&path).unwrap(), "{} was altered", path.display());
+    }
+}
+
+/// A model that is never contradicted because nothing was asked shows nothing.
+#[test]
+fn every_kind_of_call_was_done_and_refused_for_each_reason() {
+    let mut seen = BTreeSet::new();
+    for line in kept().iter().flat_map(|(_, trace)| &trace.lines) {
+        let kind = match line.step {
+            Step::Add { .. } => "add",
+            Step::Promote { .. } => "promote",
+            Step::Remove { .. } => "remove",
+            Step::MoveLeader { .. } => "move",
+            Step::Write { .. } => "write",
+            Step::List { .. } => "list",
+            _ => continue,
+        };
+        seen.insert((kind, serde_json::to_value(line.answer).unwrap().as_str().unwrap().to_owned()));
+    }
+    let wanted = [
+        ("add", "Done"),
+        ("add", "Unhealthy"),
+        ("add", "PeerUrlExists"),
+        ("add", "TooManyLearners"),
+        ("add", "NotSupportedForLearner"),
+        ("promote", "Done"),
+        ("promote", "LearnerNotReady"),
+        ("promote", "MemberNotLearner"),
+        ("promote", "MemberNotFound"),
+        ("remove", "Done"),
+        ("remove", "Unhealthy"),
+        ("remove", "NotEnoughStartedMembers"),
+        ("remove", "MemberNotFound"),
+        ("move", "Done"),
+        ("move", "NotLeader"),
+        ("move", "BadLeaderTransferee"),
+        ("move", "Unsure"),
+        ("write", "Done"),
+        ("write", "NotSupportedForLearner"),
+        ("write", "Unsure"),
+        ("list", "Done"),
+        ("list", "Unsure"),
+    ];
+    let missing: Vec<_> =
+        wanted.into_iter().filter(|(kind, word)| !seen.contains(&(*kind, (*word).to_owned()))).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?}, but: {seen:?}");
+}
+
+#[test]
+fn wrong_models_are_refuted_by_what_real_etcd_did() {
+    let traces = kept();
+    let mistakes = [
+        // It lets a voter go that the quorum needs.
+        Mistake::Forgets(Kind::Remove, Refusal::Unhealthy),
+        Mistake::Forgets(Kind::Remove, Refusal::NotEnoughStartedMembers),
+        // It promotes a learner that has nothing yet.
+        Mistake::Forgets(Kind::Promote, Refusal::LearnerNotReady),
+        Mistake::Forgets(Kind::Add, Refusal::Unhealthy),
+        Mistake::Forgets(Kind::Add, Refusal::TooManyLearners),
+        Mistake::Forgets(Kind::Add, Refusal::PeerUrlExists),
+        Mistake::Forgets(Kind::MoveLeader, Refusal::BadLeaderTransferee),
+        Mistake::AddsOnlyIfAllRun,
+        Mistake::PromotesOnlyWhoRuns,
+        Mistake::RemovesOnlyIfOthersRun,
+        Mistake::AddsVoters,
+        Mistake::KeepsTheRemoved,
+        Mistake::AnyoneMovesTheLeader,
+        Mistake::HearsOfOthers,
+        Mistake::NeedsNoQuorum,
+    ];
+    let believed: Vec<_> = mistakes
+        .into_iter()
+        .filter(|mistake| {
+            let refuted = refuted(&traces, &mistake.rules());
+            println!("{mistake:?}: {}", refuted.as_deref().unwrap_or("nothing speaks against it"));
+            refuted.is_none()
+        })
+        .collect();
+    assert!(believed.is_empty(), "nothing speaks against {believed:?}");
+}

@@ -1,0 +1,113 @@
+//! Wrong models of etcd, each with one mistake, to see that what real etcd did speaks against it.
+
+use gatehouse::controllers::etcdcluster::observation::MemberId;
+use gatehouse::etcd::Refusal;
+
+use crate::membership::{Answer, Call, Cluster, Window};
+
+/// A mistake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// Something is done that is refused, for a reason that is not thought of.
+    Forgets(Kind, Refusal),
+    /// Nobody is added while any voter is down.
+    AddsOnlyIfAllRun,
+    /// A learner that is down is not promoted.
+    PromotesOnlyWhoRuns,
+    /// A voter is removed only while all others are up.
+    RemovesOnlyIfOthersRun,
+    /// A member that is added votes at once.
+    AddsVoters,
+    /// What is removed stays in the list.
+    KeepsTheRemoved,
+    /// Anybody hands over for whoever leads.
+    AnyoneMovesTheLeader,
+    /// Whoever comes to lead knows what was heard before.
+    HearsOfOthers,
+    /// A leader can be any voter that runs, without a majority.
+    NeedsNoQuorum,
+}
+
+/// A kind of call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Add,
+    Promote,
+    Remove,
+    MoveLeader,
+}
+
+impl Kind {
+    const fn of(call: Call) -> Option<Self> {
+        match call {
+            Call::Add { .. } => Some(Self::Add),
+            Call::Promote(_) => Some(Self::Promote),
+            Call::Remove(_) => Some(Self::Remove),
+            Call::MoveLeader(_) => Some(Self::MoveLeader),
+            Call::Write | Call::List => None,
+        }
+    }
+}
+
+type Outcomes = Vec<(Answer, Cluster)>;
+
+impl Mistake {
+    /// The wrong model.
+    pub fn rules(self) -> impl Fn(&Cluster, MemberId, Call, Window) -> Outcomes {
+        move |before, asked, call, window| {
+            let outcomes = before.outcomes(asked, call, window);
+            if self.holds(before, call) { self.twist(before, call, outcomes) } else { outcomes }
+        }
+    }
+
+    /// Whether it matters to this call now.
+    fn holds(self, before: &Cluster, call: Call) -> bool {
+        let is_down = |id| before.member(id).is_some_and(|member| member.is_started) && !before.runs(id);
+        match (self, call) {
+            (Self::Forgets(kind, _), _) => Some(kind) == Kind::of(call),
+            (Self::AddsOnlyIfAllRun, Call::Add { .. }) => before.live_voters() < before.voters().count(),
+            (Self::PromotesOnlyWhoRuns | Self::HearsOfOthers, Call::Promote(id)) => is_down(id),
+            (Self::RemovesOnlyIfOthersRun, Call::Remove(id)) => {
+                before.voters().any(|voter| voter.id != id && !before.runs(voter.id))
+            }
+            (Self::NeedsNoQuorum, Call::Write) => !before.has_quorum() && before.live_voters() > 0,
+            (Self::AddsVoters, Call::Add { .. })
+            | (Self::KeepsTheRemoved, Call::Remove(_))
+            | (Self::AnyoneMovesTheLeader, Call::MoveLeader(_)) => true,
+            _ => false,
+        }
+    }
+
+    fn twist(self, before: &Cluster, call: Call, outcomes: Outcomes) -> Outcomes {
+        let instead = |answer| vec![(answer, before.clone())];
+        let each = |twist: &dyn Fn(Answer, Cluster) -> (Answer, Cluster)| {
+            outcomes.iter().cloned().map(|(answer, next)| twist(answer, next)).collect()
+        };
+        match self {
+            Self::Forgets(_, refusal) => each(&|answer, mut next| {
+                if answer != Answer::Refused(refusal) {
+                    return (answer, next);
+                }
+                next.apply(call);
+                (Answer::Done, next)
+            }),
+            Self::AddsOnlyIfAllRun | Self::RemovesOnlyIfOthersRun => {
+                instead(Answer::Refused(Refusal::Unhealthy))
+            }
+            Self::PromotesOnlyWhoRuns => instead(Answer::Refused(Refusal::LearnerNotReady)),
+            Self::HearsOfOthers => each(&|_, mut next| {
+                next.apply(call);
+                (Answer::Done, next)
+            }),
+            Self::AddsVoters => each(&|answer, mut next| {
+                next.members
+                    .iter_mut()
+                    .filter(|member| !member.is_started)
+                    .for_each(|added| added.is_learner = false);
+                (answer, next)
+            }),
+            Self::KeepsTheRemoved => each(&|answer, _| (answer, before.clone())),
+            Self::AnyoneMovesTheLeader | Self::NeedsNoQuorum => instead(Answer::Done),
+        }
+    }
+}
