@@ -98,6 +98,11 @@ test: ## Everything that runs without a node: pure tests, real API servers of bo
 	@tools/build.sh all
 	cargo test --workspace
 
+.PHONY: conformance
+conformance: ## Many random changes of members on real etcd, held against the model and kept under tests/traces/etcd
+	@tools/build.sh all
+	CONFORMANCE_KEEP=tests/traces/etcd cargo test --test etcd -- --include-ignored --test-threads 1 conformance::
+
 .PHONY: e2e
 e2e: image ## gatehouse as users deploy it, in a cluster with a node, and that cluster's own tests; root on Linux
 	@tools/node-packages.sh

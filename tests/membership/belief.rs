@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use gatehouse::controllers::etcdcluster::observation::{Member, MemberId};
 
-use super::{Answer, Call, Cluster, Replica, Window};
+use super::{Answer, Call, Cluster, Outcomes, Replica, Window};
 
 /// What may be answered to a call, and what is so then: [`Cluster::outcomes`], or what somebody takes for it.
-pub type Rules = dyn Fn(&Cluster, MemberId, Call, Window) -> Vec<(Answer, Cluster)> + Sync;
+pub type Rules = dyn Fn(&Cluster, MemberId, Call, Window) -> Outcomes + Sync;
 
 /// All that a cluster may be.
 #[derive(Clone)]

@@ -87,6 +87,9 @@ pub enum Window {
     Within,
 }
 
+/// What may be answered, and what is so then. The usual one is first.
+pub type Outcomes = Vec<(Answer, Cluster)>;
+
 impl Cluster {
     pub fn voters(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| !member.is_learner)
@@ -175,7 +178,7 @@ impl Cluster {
     }
 
     /// What may be answered, and what is so then. The usual one is first.
-    pub fn outcomes(&self, asked: MemberId, call: Call, window: Window) -> Vec<(Answer, Self)> {
+    pub fn outcomes(&self, asked: MemberId, call: Call, window: Window) -> Outcomes {
         let same = |answer| (answer, self.clone());
         if !self.runs(asked) {
             return vec![same(Answer::Unreachable)];
@@ -198,7 +201,7 @@ impl Cluster {
     }
 
     /// What comes of an entry that is proposed.
-    fn proposed(&self, asked: MemberId, call: Call) -> Vec<(Answer, Self)> {
+    fn proposed(&self, asked: MemberId, call: Call) -> Outcomes {
         if let Call::MoveLeader(to) = call {
             return self.moved(to);
         }
@@ -209,22 +212,21 @@ impl Cluster {
         for majority in self.majorities() {
             let mut next = self.clone();
             next.commit(&majority);
-            match self.verdict(call) {
-                Some(refusal) => outcomes.push((Answer::Refused(refusal), next)),
-                None => {
-                    next.apply(call);
-                    outcomes.push((Answer::Done, next.clone()));
-                    // Who removes itself, or the one that led, may not be told that it is done.
-                    if call == Call::Remove(asked) || self.leader.is_some_and(|id| call == Call::Remove(id)) {
-                        outcomes.push((Answer::Unsure, next));
-                    }
-                }
+            if let Some(refusal) = self.verdict(call) {
+                outcomes.push((Answer::Refused(refusal), next));
+                continue;
+            }
+            next.apply(call);
+            outcomes.push((Answer::Done, next.clone()));
+            // Who removes itself, or the one that led, may not be told that it is done.
+            if call == Call::Remove(asked) || self.leader.is_some_and(|id| call == Call::Remove(id)) {
+                outcomes.push((Answer::Unsure, next));
             }
         }
         outcomes
     }
 
-    fn moved(&self, to: MemberId) -> Vec<(Answer, Self)> {
+    fn moved(&self, to: MemberId) -> Outcomes {
         if !self.runs(to) || !self.leads() {
             return vec![(Answer::Unsure, self.clone())];
         }

@@ -205,16 +205,16 @@ impl Trace {
 
     /// One line for what it is, and one for each step.
     pub fn text(&self) -> String {
-        let head = serde_json::to_string(self).unwrap();
-        let lines = self.lines.iter().map(|line| serde_json::to_string(line).unwrap());
+        let head = serde_json::to_string(self).expect("it can be written");
+        let lines = self.lines.iter().map(|line| serde_json::to_string(line).expect("it can be written"));
         std::iter::once(head).chain(lines).map(|line| line + "\n").collect()
     }
 
     pub fn read(path: &Path) -> Self {
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = std::fs::read_to_string(path).expect("a trace");
         let mut lines = text.lines();
-        let mut trace: Self = serde_json::from_str(lines.next().unwrap()).unwrap();
-        trace.lines = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        let mut trace: Self = serde_json::from_str(lines.next().unwrap_or_default()).expect("its head");
+        trace.lines = lines.map(|line| serde_json::from_str(line).expect("a step")).collect();
         trace
     }
 }

@@ -3,7 +3,7 @@
 use gatehouse::controllers::etcdcluster::observation::MemberId;
 use gatehouse::etcd::Refusal;
 
-use crate::membership::{Answer, Call, Cluster, Window};
+use crate::membership::{Answer, Call, Cluster, Outcomes, Window, quorum};
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +24,10 @@ pub enum Mistake {
     AnyoneMovesTheLeader,
     /// Whoever comes to lead knows what was heard before.
     HearsOfOthers,
-    /// A leader can be any voter that runs, without a majority.
+    /// Any voter that runs takes a write, without a majority.
     NeedsNoQuorum,
+    /// Who comes to vote is among those whose majority agrees on that.
+    AgreesWithTheNew,
 }
 
 /// A kind of call.
@@ -49,19 +51,23 @@ impl Kind {
     }
 }
 
-type Outcomes = Vec<(Answer, Cluster)>;
-
 impl Mistake {
     /// The wrong model.
     pub fn rules(self) -> impl Fn(&Cluster, MemberId, Call, Window) -> Outcomes {
         move |before, asked, call, window| {
             let outcomes = before.outcomes(asked, call, window);
-            if self.holds(before, call) { self.twist(before, call, outcomes) } else { outcomes }
+            if self.matters(before, asked, call) { self.twist(before, call, &outcomes) } else { outcomes }
         }
     }
 
     /// Whether it matters to this call now.
-    fn holds(self, before: &Cluster, call: Call) -> bool {
+    fn matters(self, before: &Cluster, asked: MemberId, call: Call) -> bool {
+        let is_answered = before.runs(asked) && before.voters().any(|voter| voter.id == asked);
+        let is_agreed_on = before.leads() || self == Self::NeedsNoQuorum;
+        is_answered && is_agreed_on && self.is_about(before, call)
+    }
+
+    fn is_about(self, before: &Cluster, call: Call) -> bool {
         let is_down = |id| before.member(id).is_some_and(|member| member.is_started) && !before.runs(id);
         match (self, call) {
             (Self::Forgets(kind, _), _) => Some(kind) == Kind::of(call),
@@ -69,6 +75,9 @@ impl Mistake {
             (Self::PromotesOnlyWhoRuns | Self::HearsOfOthers, Call::Promote(id)) => is_down(id),
             (Self::RemovesOnlyIfOthersRun, Call::Remove(id)) => {
                 before.voters().any(|voter| voter.id != id && !before.runs(voter.id))
+            }
+            (Self::AgreesWithTheNew, Call::Promote(id)) => {
+                is_down(id) && before.live_voters() < quorum(before.voters().count() + 1)
             }
             (Self::NeedsNoQuorum, Call::Write) => !before.has_quorum() && before.live_voters() > 0,
             (Self::AddsVoters, Call::Add { .. })
@@ -78,7 +87,7 @@ impl Mistake {
         }
     }
 
-    fn twist(self, before: &Cluster, call: Call, outcomes: Outcomes) -> Outcomes {
+    fn twist(self, before: &Cluster, call: Call, outcomes: &Outcomes) -> Outcomes {
         let instead = |answer| vec![(answer, before.clone())];
         let each = |twist: &dyn Fn(Answer, Cluster) -> (Answer, Cluster)| {
             outcomes.iter().cloned().map(|(answer, next)| twist(answer, next)).collect()
@@ -95,6 +104,10 @@ impl Mistake {
                 instead(Answer::Refused(Refusal::Unhealthy))
             }
             Self::PromotesOnlyWhoRuns => instead(Answer::Refused(Refusal::LearnerNotReady)),
+            Self::AgreesWithTheNew => each(&|answer, next| match answer {
+                Answer::Done => (Answer::Unsure, before.clone()),
+                other => (other, next),
+            }),
             Self::HearsOfOthers => each(&|_, mut next| {
                 next.apply(call);
                 (Answer::Done, next)

@@ -55,13 +55,13 @@ impl Run {
             let is_spare = seat.is_learner || spare > 0;
             match (seat.is_learner, is_up) {
                 (true, true) => {
-                    ways.extend([(14, Step::Promote { asked, id }), (2, Step::Remove { asked, id })])
+                    ways.extend([(14, Step::Promote { asked, id }), (2, Step::Remove { asked, id })]);
                 }
                 (true, false) => {
-                    ways.extend([(4, Step::Promote { asked, id }), (2, Step::Remove { asked, id })])
+                    ways.extend([(4, Step::Promote { asked, id }), (2, Step::Remove { asked, id })]);
                 }
                 (false, true) => {
-                    ways.extend([(3, Step::Remove { asked, id }), (1, Step::Promote { asked, id })])
+                    ways.extend([(3, Step::Remove { asked, id }), (1, Step::Promote { asked, id })]);
                 }
                 (false, false) => ways.push((if is_empty { 6 } else { 4 }, Step::Remove { asked, id })),
             }

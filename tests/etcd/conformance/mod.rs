@@ -1,6 +1,6 @@
 //! Whether real etcd answers changes of its members as the model says that it may, on random sequences.
 //!
-//! `CONFORMANCE_SEED` begins another series, `CONFORMANCE_SEQUENCES` says how many of each minor, and
+//! `CONFORMANCE_SEED` begins another series, `CONFORMANCE_SEQUENCES` says how many of each minor are many, and
 //! `CONFORMANCE_KEEP` a folder where each sequence that was explained is kept, to be held against the model alone.
 //! What was not explained is made shorter, and left in `target/conformance`.
 
@@ -11,16 +11,16 @@ mod scripts;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use choose::Dice;
-use futures::future::join_all;
+use futures::{StreamExt as _, future, stream};
 use run::{End, Run};
 use testbed::EtcdVersion;
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::time::Instant;
 
-use crate::membership::trace::{Step, Trace};
+use crate::membership::trace::{Line, Step, Trace};
 
 /// For how many seconds a sequence is made shorter.
 const SHRINKING: u64 = 120;
@@ -43,61 +43,58 @@ pub const TESTS: [(&str, fn(), bool); 3] = [
 
 /// A few of each minor.
 fn etcd_answers_as_the_model_allows() {
-    sequences(2, 10);
+    sequences(2);
 }
 
 /// Many.
 fn etcd_answers_as_the_model_allows_for_long() {
-    sequences(20, 10);
+    sequences(number("CONFORMANCE_SEQUENCES").unwrap_or(20));
+}
+
+fn sequences(each: u64) {
+    // Another one for each run.
+    let first = number("CONFORMANCE_SEED").unwrap_or_else(|| std::process::id().into());
+    println!("seeds {first} to {}", first + each - 1);
+    let seeds = (first..first + each).flat_map(|seed| EtcdVersion::ALL.map(|version| (version, seed)));
+    side_by_side(seeds.map(async |(version, seed)| (version, seed.to_string(), chosen(version, seed).await)));
 }
 
 /// What chance hardly comes upon.
 fn etcd_answers_as_the_model_allows_where_it_matters() {
-    let all: Vec<_> =
-        scripts::ALL.iter().flat_map(|script| EtcdVersion::ALL.map(|version| (version, script))).collect();
-    let mut failures = Vec::new();
-    let runtime = runtime();
-    for some in all.chunks(AT_ONCE) {
-        let ended = some.iter().map(|(version, (_, size, steps))| follow(*version, 0, *size, steps));
-        let ended = runtime.block_on(join_all(ended));
-        for ((version, (name, ..)), ended) in some.iter().zip(ended) {
-            match ended {
-                Ok(trace) => keep(*version, name, &trace),
-                Err((_, what)) => failures.push(format!("etcd {}, {name}: {what}", version.release())),
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    let scripts = scripts::ALL.iter().flat_map(|script| EtcdVersion::ALL.map(|version| (version, script)));
+    side_by_side(scripts.map(async |(version, (name, size, steps))| {
+        (version, (*name).to_owned(), follow(version, 0, *size, steps).await)
+    }));
 }
 
-fn runtime() -> Runtime {
-    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+/// Runs sequences, keeps what was explained, and makes shorter what was not.
+fn side_by_side(sequences: impl Iterator<Item = impl Future<Output = (EtcdVersion, String, Ended)>>) {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let failures: Vec<_> = runtime.block_on(async {
+        let sequences = sequences.map(async |sequence| {
+            let (version, name, ended) = sequence.await;
+            let release = version.release();
+            match ended {
+                Ok(trace) => {
+                    println!("etcd {release}, {name}: {} steps explained", trace.lines.len());
+                    keep(version, &name, &trace);
+                    None
+                }
+                Err((trace, what)) => {
+                    println!("etcd {release}, {name}: {}", what.lines().next().unwrap_or_default());
+                    let (trace, what) = shortened(version, &trace, what).await;
+                    write(Path::new("target/conformance"), version, &name, &trace);
+                    Some(format!("etcd {release}, {name}: {what}"))
+                }
+            }
+        });
+        stream::iter(sequences).buffer_unordered(AT_ONCE).filter_map(future::ready).collect().await
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|text| text.parse().unwrap())
-}
-
-fn sequences(each: u64, fewest: usize) {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-    let first = number("CONFORMANCE_SEED").unwrap_or_else(|| now.as_secs() % 1_000_000);
-    let each = number("CONFORMANCE_SEQUENCES").unwrap_or(each);
-    println!("seeds {first} to {}", first + each - 1);
-    let runtime = runtime();
-    let all: Vec<_> =
-        (first..first + each).flat_map(|seed| EtcdVersion::ALL.map(|version| (version, seed))).collect();
-    let mut failures = Vec::new();
-    for some in all.chunks(AT_ONCE) {
-        let ended =
-            runtime.block_on(join_all(some.iter().map(|(version, seed)| sequence(*version, *seed, fewest))));
-        for ((version, seed), ended) in some.iter().zip(ended) {
-            match ended {
-                Ok(trace) => keep(*version, &seed.to_string(), &trace),
-                Err((trace, what)) => failures.push(failed(*version, *seed, &trace, what, &runtime)),
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
 }
 
 fn keep(version: EtcdVersion, name: &str, trace: &Trace) {
@@ -113,48 +110,19 @@ fn write(folder: &Path, version: EtcdVersion, name: &str, trace: &Trace) -> Path
     path
 }
 
-fn failed(version: EtcdVersion, seed: u64, trace: &Trace, what: String, runtime: &Runtime) -> String {
-    let (trace, what) = runtime.block_on(shortened(version, trace, what));
-    write(Path::new("target/conformance"), version, &seed.to_string(), &trace);
-    format!("etcd {}, seed {seed}: {what}", version.release())
-}
-
-/// Chooses and takes steps.
-async fn sequence(version: EtcdVersion, seed: u64, fewest: usize) -> Ended {
-    let begun = Instant::now();
+/// Chooses steps and takes them.
+async fn chosen(version: EtcdVersion, seed: u64) -> Ended {
     let mut dice = Dice(seed);
     let size = u32::try_from(dice.below(4) + 1).unwrap_or(1);
-    let steps = fewest + dice.below(fewest + 1);
-    let mut run = match Run::of(version, seed, size).await {
-        Ok(run) => run,
-        Err(end) => panic!("{end:?}"),
-    };
+    let steps = 10 + dice.below(11);
+    let mut run = Run::of(version, seed, size).await.expect("members that have just begun");
     for _ in 0..steps {
         let step = run.choose(&mut dice);
-        let taken = run.take(step).await;
-        run.next += u64::from(matches!(step, Step::Add { .. }));
-        match taken {
-            Ok(()) => {}
-            Err(End::Disturbed) => {
-                println!(
-                    "etcd {}, seed {seed}: an election in between, the rest is left out",
-                    version.release()
-                );
-                break;
-            }
-            Err(End::Unexplained(what)) => {
-                // What led to it, with the step itself.
-                let mut trace = run.trace;
-                trace.lines.push(crate::membership::trace::Line { step, answer: None, seen: None });
-                return Err((trace, what));
-            }
+        if let Err(end) = run.take(step).await {
+            return run.ended(step, end);
         }
+        run.next += u64::from(matches!(step, Step::Add { .. }));
     }
-    let (release, lines) = (version.release(), run.trace.lines.len());
-    println!(
-        "etcd {release}, seed {seed}: {size} voters, {lines} steps explained in {:.0?}",
-        begun.elapsed()
-    );
     Ok(run.trace)
 }
 
@@ -162,13 +130,24 @@ async fn sequence(version: EtcdVersion, seed: u64, fewest: usize) -> Ended {
 async fn follow(version: EtcdVersion, seed: u64, size: u32, steps: &[Step]) -> Ended {
     let mut run = Run::of(version, seed, size).await.expect("members that have just begun");
     for step in steps {
-        match run.take(*step).await {
-            Ok(()) => {}
-            Err(End::Disturbed) => break,
-            Err(End::Unexplained(what)) => return Err((run.trace, what)),
+        if let Err(end) = run.take(*step).await {
+            return run.ended(*step, end);
         }
     }
     Ok(run.trace)
+}
+
+impl Run {
+    /// What there is of a sequence that went no further.
+    fn ended(mut self, step: Step, end: End) -> Ended {
+        match end {
+            End::Disturbed => Ok(self.trace),
+            End::Unexplained(what) => {
+                self.trace.lines.push(Line { step, answer: None, seen: None });
+                Err((self.trace, what))
+            }
+        }
+    }
 }
 
 /// Leaves steps out, one by one, while something is left unexplained and time is left.

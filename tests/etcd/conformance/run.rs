@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::membership::belief::Belief;
 use crate::membership::trace::{Line, Seat, Step, Trace, View};
-use crate::membership::{Answer, Call, Cluster as Model, Window};
+use crate::membership::{Answer, Call, Cluster as Model, Outcomes, Window};
 use crate::support::{self, Cluster};
 
 /// Members find room here.
@@ -25,7 +25,7 @@ const POLL: Duration = Duration::from_millis(50);
 const KEYS: (&str, &str) = ("key-", "key.");
 
 /// What real etcd is held against.
-pub const MODEL: fn(&Model, MemberId, Call, Window) -> Vec<(Answer, Model)> = Model::outcomes;
+pub const MODEL: fn(&Model, MemberId, Call, Window) -> Outcomes = Model::outcomes;
 
 /// A cluster that is asked, and what is known of it.
 pub struct Run {
@@ -205,12 +205,12 @@ impl Run {
                     self.known.insert(id, (added.member.id, place));
                     self.empty.insert(id);
                 }
-                answer(added)
+                answer(&added)
             }
-            Step::Promote { id, .. } => answer(client.promote(self.real(id)).await),
-            Step::Remove { id, .. } => answer(client.remove(self.real(id)).await),
-            Step::MoveLeader { to, .. } => answer(client.move_leader(self.real(to)).await),
-            Step::List { .. } => answer(client.members().await),
+            Step::Promote { id, .. } => answer(&client.promote(self.real(id)).await),
+            Step::Remove { id, .. } => answer(&client.remove(self.real(id)).await),
+            Step::MoveLeader { to, .. } => answer(&client.move_leader(self.real(to)).await),
+            Step::List { .. } => answer(&client.members().await),
             _ => {
                 self.written += 1;
                 let key = format!("{}{:04}", KEYS.0, self.written);
@@ -218,7 +218,7 @@ impl Run {
                 if put.is_ok() {
                     self.acknowledged.insert(key);
                 }
-                answer(put)
+                answer(&put)
             }
         }
     }
@@ -311,11 +311,11 @@ impl Run {
         self.known.iter().find(|(_, known)| known.0 == real).map(|(id, _)| *id)
     }
 
-    /// Whether no member that runs sees a leader.
+    /// Whether no voter that runs sees a leader. A learner goes on naming the one that it last heard of, for ever.
     async fn is_alone(&self) -> bool {
         for id in &self.running {
             let status = self.client(*id, support::short()).status().await;
-            if status.is_ok_and(|status| status.leader != 0) {
+            if status.is_ok_and(|status| status.leader != 0 && !status.is_learner) {
                 return false;
             }
         }
@@ -338,7 +338,7 @@ impl Run {
         }
         let list = answers.values().next()?.0.clone();
         for voter in list.iter().filter(|member| !member.is_learner) {
-            let Some(id) = self.number(voter.id) else { return None };
+            let id = self.number(voter.id)?;
             if !self.running.contains(&id) {
                 continue;
             }
@@ -398,7 +398,7 @@ fn has_quorum(belief: &Belief<'_>) -> Option<bool> {
     all.all(|other| other == first).then_some(first)
 }
 
-fn answer<T>(result: Result<T, Error>) -> Answer {
+fn answer<T>(result: &Result<T, Error>) -> Answer {
     match result.as_ref().map_err(Error::reason) {
         Ok(_) => Answer::Done,
         // The same, within the second in which the other was added.

@@ -63,9 +63,14 @@ impl World {
 
     /// Appends an entry that these take, with all before it.
     pub fn commit(&mut self, members: &BTreeSet<MemberId>) {
+        self.on_etcd(|cluster| cluster.commit(members));
+    }
+
+    fn on_etcd<T>(&mut self, change: impl FnOnce(&mut Cluster) -> T) -> T {
         let mut cluster = self.agreed();
-        cluster.commit(members);
+        let changed = change(&mut cluster);
         self.take(cluster);
+        changed
     }
 
     /// Etcd as the model of it has it, which is held against real members.
@@ -104,20 +109,16 @@ impl World {
     }
 
     pub fn catch_up(&mut self, id: MemberId) -> Option<()> {
-        let mut cluster = self.agreed();
-        let before = (cluster.members.clone(), cluster.replicas.get(&id)?.index);
-        cluster.catch_up(id)?;
-        let after = (&cluster.members, cluster.replicas[&id].index);
-        let is_news = after != (&before.0, before.1);
-        self.take(cluster);
-        is_news.then_some(())
+        let member = self.member(id).filter(|member| self.leads() && self.runs(member))?;
+        let lacks = !member.is_started || self.data(member)?.index < self.etcd.index;
+        lacks.then(|| self.on_etcd(|cluster| cluster.catch_up(id)))?
     }
 
-    /// A voter leads for whom a majority would vote: it has all that they have.
+    /// A voter comes to lead, where a majority votes for it.
     pub fn elect(&mut self, id: MemberId) -> Option<()> {
-        let mut cluster = self.agreed();
-        cluster.elect(id)?;
-        self.take(cluster);
+        let may_lead =
+            self.etcd.leader != Some(id) && self.member(id).is_some_and(|member| self.runs(member));
+        may_lead.then(|| self.on_etcd(|cluster| cluster.elect(id)))??;
         self.agree_on_version();
         Some(())
     }

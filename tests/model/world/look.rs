@@ -91,13 +91,15 @@ impl World {
             }
             let data = self.objects.volumes.get(ordinal)?.data?;
             let version = place.pod.template.version;
+            let is_learner = self.member(data.member).is_some_and(|member| member.is_learner);
             let storage = Fact::Known(self.etcd.version.min(version.minor));
             let status = MemberStatus {
                 cluster_id: data.cluster,
                 member_id: data.member,
                 version,
-                leader: self.etcd.leader.filter(|_| self.leads()),
-                is_learner: self.member(data.member).is_some_and(|member| member.is_learner),
+                // A learner goes on naming the one that it last heard of.
+                leader: self.etcd.leader.filter(|_| is_learner || self.leads()),
+                is_learner,
                 has_errors: false,
                 raft_index: entries(data.index),
                 raft_applied_index: entries(data.index),
