@@ -67,6 +67,7 @@ fn on_every_version() -> Vec<Test> {
         a_member_is_removed_once,
         the_leader_hands_over,
         a_member_that_is_cut_off_answers_of_what_it_remembers_alone,
+        a_learner_names_the_leader_that_it_last_heard_of,
     ];
     let maintenance = tests![maintenance:
         status_has_the_fields_of_its_version,

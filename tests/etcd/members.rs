@@ -123,6 +123,23 @@ pub async fn a_member_that_is_cut_off_answers_of_what_it_remembers_alone(version
     cluster.serves(0).await;
 }
 
+/// A voter that no longer hears of a majority says that nobody leads. A learner has no vote to ask for, and says nothing.
+pub async fn a_learner_names_the_leader_that_it_last_heard_of(version: EtcdVersion) {
+    let mut cluster = Cluster::of(version, 2).await;
+    let (client, peer_url) = (cluster.client(0), cluster.bed.peer_url(2));
+    cluster.once_healthy(async || client.add_learner(&peer_url).await).await;
+    cluster.join(2, &[0, 1, 2]);
+    let leader = cluster.leader(&[0, 1]).await;
+    let (voter, learner) = (cluster.client(leader), cluster.client(2));
+    let id = voter.status().await.unwrap().leader;
+    let named = async || learner.status().await.ok().filter(|status| status.leader == id);
+    cluster.eventually("a learner that follows", named).await;
+    cluster.bed.kill(1 - leader);
+    let alone = async || voter.status().await.ok().filter(|status| status.leader == 0);
+    cluster.eventually("a leader that steps down", alone).await;
+    assert_eq!(learner.status().await.unwrap().leader, id);
+}
+
 fn ids(members: &[gatehouse::etcd::Member]) -> BTreeSet<u64> {
     members.iter().map(|member| member.id).collect()
 }
