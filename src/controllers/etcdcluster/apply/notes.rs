@@ -54,9 +54,20 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
             let text = format!("claim {} is to have {size} bytes", names::claim(&name, *ordinal));
             note("VolumeResized", "ResizeVolume", text)
         }
-        Effect::Defragment { ordinal, .. } => {
-            note("MemberDefragmented", "Defragment", format!("member {} was defragmented", member(ordinal)))
-        }
+        other => of_care(other, hands),
+    }
+}
+
+/// The same of the care for what members hold.
+fn of_care(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
+    let name = hands.name();
+    let note = |reason, action, text| Some(Note { warning: false, reason, action, text });
+    match effect {
+        Effect::Defragment { ordinal, .. } => note(
+            "MemberDefragmented",
+            "Defragment",
+            format!("member {} was defragmented", names::member(&name, *ordinal)),
+        ),
         Effect::Compact { revision, .. } => {
             note("Compacted", "Compact", format!("revisions up to {revision} were dropped to make room"))
         }
