@@ -152,6 +152,18 @@
 - apiGroups: [policy]
   resources: [poddisruptionbudgets]
   verbs: [create]
+# - Backups of an etcd cluster are taken by a CronJob, which goes when none are asked for.
+- apiGroups: [batch]
+  resources: [cronjobs]
+  verbs: [get, patch, delete]
+# - The first apply of a CronJob makes it.
+- apiGroups: [batch]
+  resources: [cronjobs]
+  verbs: [create]
+# - What became of backups is told by Jobs; one is taken before an upgrade.
+- apiGroups: [batch]
+  resources: [jobs]
+  verbs: [list, create]
 # - The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.
 - apiGroups: [""]
   resources: [secrets]
