@@ -109,9 +109,9 @@ pub fn recovery() -> Slice {
     let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
     start.edits = vec![Edit::Recover(Some(request))];
     start.is_prompt = true;
-    start.faults = Faults { crashes: 1, losses: 2, writes: 1, ..Faults::default() };
+    start.faults = Faults { losses: 2, writes: 1, ..Faults::default() };
     let does = &["write-config", "delete-pod", "delete-volume", "retain-volume", "member-add"];
-    Slice::new("F recovery", start, &[NO_QUORUM, RECOVERED, CANCELLED, CRASHED], does)
+    Slice::new("F recovery", start, &[NO_QUORUM, RECOVERED, CANCELLED], does)
 }
 
 /// A quorum is lost that may come back by itself, while a recovery is under way: one member has no data any more, and
