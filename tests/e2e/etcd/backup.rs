@@ -59,7 +59,8 @@ pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
     assert_eq!(etcd.object().expect("it is there")["status"]["backup"]["lastSuccess"], second);
     assert_eq!(manifests(&folder), 1, "what was taken stays");
     namespace.kubectl(&["delete", "pod", READER]).ok();
-    namespace.kubectl(&["delete", "persistentvolumeclaim", CLAIM, "--timeout=2m"]).ok();
+    // It goes with the last Pod that has mounted it, of the Job before the upgrade, which goes with the object.
+    namespace.kubectl(&["delete", "persistentvolumeclaim", CLAIM, "--wait=false"]).ok();
     gone_with_its_object(bed, &namespace);
 }
 
