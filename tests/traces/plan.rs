@@ -5,7 +5,7 @@ use gatehouse::controllers::etcdcluster::observation::{MemberId, Ordinal};
 use crate::explore::Slice;
 use crate::slices;
 use crate::world::Action::{self, Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
-use crate::world::Kubelet::{Make, Show, Start};
+use crate::world::Kubelet::{End, Make, Show, Start};
 use crate::world::Unread;
 
 #[track_caller]
@@ -38,6 +38,19 @@ fn a_pod_that_waits_on_a_claim_which_goes_is_made_anew() {
     let grow = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Pass(1), Step(1), Pass(1), Step(1)];
     let think_better = [Edit, Pass(1), Step(1), Pass(1), Edit];
     holds(&slices::second_thoughts(), &[&grow[..], &think_better].concat());
+}
+
+/// A pod that was told late to wait begins once the survivor has made a cluster of its data: that one is the quorum by
+/// then, and the pod has to be stopped all the same.
+#[test]
+fn a_pod_that_begins_beside_the_survivor_is_stopped_although_that_is_a_quorum() {
+    let mut slice = slices::comeback();
+    slice.start.is_prompt = false;
+    let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Node(Ordinal(1), Make), Step(0), Pass(0), Step(0)];
+    let name =
+        [Node(Ordinal(0), End), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0)];
+    let begin = [Node(Ordinal(2), End), Node(Ordinal(2), Make), Pass(0), Node(Ordinal(1), Start)];
+    holds(&slice, &[&fence[..], &name, &begin].concat());
 }
 
 /// The quorum comes back between the look at which a pod was to be stopped for a recovery, and its deletion: that would

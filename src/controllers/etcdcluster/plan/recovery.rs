@@ -120,7 +120,7 @@ fn advance(view: &View, recovery: &Recovery) -> Decision {
         Anew::Before(pod) => Decision::recover(view, Recovery { pod: Some(pod), ..recovery.clone() }, None),
         Anew::Incomplete(effects) => stay(effects),
     };
-    match (recovery.phase, fence(view, survivor)) {
+    match (recovery.phase, fence(view, survivor, recovery)) {
         _ if !is_past_return(view, survivor, recovery)
             && (view.membership().is_some() || is_taken_back(view, recovery)) =>
         {
@@ -163,7 +163,7 @@ enum Fence {
     Incomplete(Vec<Effect>),
 }
 
-fn fence(view: &View, survivor: Ordinal) -> Fence {
+fn fence(view: &View, survivor: Ordinal, recovery: &Recovery) -> Fence {
     if !matches!(view.seen.config, Fact::Known(_)) || view.seen.pods.is_unknown() {
         return Fence::Incomplete(Vec::new());
     }
@@ -180,7 +180,8 @@ fn fence(view: &View, survivor: Ordinal) -> Fence {
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
-        let only_if = Some(OnlyIf::QuorumLost);
+        // Once the survivor was told to go on alone it may be the quorum that there is.
+        let only_if = (!is_past_return(view, survivor, recovery)).then_some(OnlyIf::QuorumLost);
         let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal, only_if };
         return Fence::Incomplete(Vec::from_iter((!pod.is_deleting).then_some(delete)));
     }
