@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use stateright::{Checker as _, HasDiscoveries, Model, Property, UniformChooser};
+use stateright::{Checker, CheckerBuilder, HasDiscoveries, Model, Property, UniformChooser};
 
 use crate::calm::Known;
 use crate::faults::Hand;
@@ -79,10 +79,20 @@ impl Slice {
 
     /// Looks at all of it.
     pub fn explore(self) -> Found {
+        self.search(CheckerBuilder::spawn_bfs)
+    }
+
+    /// Goes at random for a while: for what is too large to be looked at whole.
+    pub fn wander(self, seed: u64, time: Duration) -> Found {
+        self.search(|checker| checker.timeout(time).spawn_simulation(seed, UniformChooser))
+    }
+
+    fn search<Search: Checker<Self>>(self, spawn: impl FnOnce(CheckerBuilder<Self>) -> Search) -> Found {
         let begun = Instant::now();
         let again = Self::new("again", self.start.clone(), &[], &[]).with(self.hand);
         let (reaches, does) = (self.reaches, self.does);
-        let checker = self.checker().threads(2).finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+        let checker = self.checker().threads(2).finish_when(HasDiscoveries::AnyFailures);
+        let checker = spawn(checker).join();
         let states = checker.unique_state_count();
         let discovered = checker.discoveries();
         let planned = checker.model().planned.lock().expect("nobody panics with it").clone();
@@ -93,20 +103,6 @@ impl Slice {
         let end = broken.as_ref().and_then(|(_, way)| again.end(way));
         let calm = end.map(|end| end.way_of_calm(again.hand)).unwrap_or_default();
         Found { states, took: begun.elapsed(), broken, calm, missed, planned }
-    }
-
-    /// Goes at random for a while: for what is too large to be looked at whole.
-    pub fn wander(self, seed: u64, time: Duration) -> Found {
-        let begun = Instant::now();
-        let again = Self::new("again", self.start.clone(), &[], &[]).with(self.hand);
-        let checker = self.checker().threads(2).timeout(time).finish_when(HasDiscoveries::AnyFailures);
-        let checker = checker.spawn_simulation(seed, UniformChooser).join();
-        let planned = checker.model().planned.lock().expect("nobody panics with it").clone();
-        let broken = checker.discovery(HOLDS).map(|path| again.shortest(path.into_actions()));
-        let end = broken.as_ref().and_then(|(_, way)| again.end(way));
-        let calm = end.map(|end| end.way_of_calm(again.hand)).unwrap_or_default();
-        let states = checker.unique_state_count();
-        Found { states, took: begun.elapsed(), broken, calm, missed: Vec::new(), planned }
     }
 
     /// The rule that a way breaks.
