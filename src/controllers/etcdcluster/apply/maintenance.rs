@@ -36,10 +36,11 @@ pub async fn any(hands: Hands<'_>, cluster_id: ClusterId) -> Result<&Client, Fai
 }
 
 /// That it is so already is fine.
-pub fn is(answer: Result<(), etcd::Error>, fine: Refusal) -> Result<(), Failure> {
+pub fn is<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) -> Result<(), Failure> {
     match answer {
         Err(error) if error.refusal() == Some(fine) => Ok(()),
-        answer => Ok(answer?),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
     }
 }
 
@@ -94,13 +95,13 @@ pub async fn allow_downgrade(hands: Hands<'_>, guard: MembershipGuard, target: M
     let (client, _) = agreed(hands, guard, None).await?;
     let target = format!("3.{target}");
     let can = client.downgrade(Downgrade::Validate, &target).await;
-    is(can.map(|_| ()), Refusal::DowngradeInProcess)?;
+    is(can, Refusal::DowngradeInProcess)?;
     let done = client.downgrade(Downgrade::Enable, &target).await;
-    is(done.map(|_| ()), Refusal::DowngradeInProcess)
+    is(done, Refusal::DowngradeInProcess)
 }
 
 /// Takes that back.
 pub async fn cancel_downgrade(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
     let done = any(hands, cluster_id).await?.downgrade(Downgrade::Cancel, "").await;
-    is(done.map(|_| ()), Refusal::NoDowngradeInProcess)
+    is(done, Refusal::NoDowngradeInProcess)
 }

@@ -7,6 +7,7 @@
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
+use super::maintenance::is;
 use super::{Failure, Hands};
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{
@@ -184,7 +185,7 @@ pub async fn promote(
     if !found.is_some_and(|found| found.is_learner && found.is_started) {
         return Err(Failure::refused("the member is no learner that has started"));
     }
-    already(client.promote(member.0).await, Refusal::MemberNotLearner)
+    is(client.promote(member.0).await, Refusal::MemberNotLearner)
 }
 
 /// Removes a member.
@@ -215,7 +216,7 @@ async fn remove_by(
         let left = membership.voters().count() - 1;
         serve_without(hands, membership, member, quorum(left)).await?;
     }
-    already(client.remove(member.0).await, Refusal::MemberNotFound)
+    is(client.remove(member.0).await, Refusal::MemberNotFound)
 }
 
 /// Whether the others are a majority of the voters without that one.
@@ -271,13 +272,4 @@ pub async fn move_leader(
     }
     let client = itself(hands, leader, guard.cluster_id, from).await?;
     Ok(client.move_leader(to.0).await?)
-}
-
-/// That it is so already is fine.
-fn already<T>(answer: Result<T, crate::etcd::Error>, done: Refusal) -> Result<(), Failure> {
-    match answer {
-        Ok(_) => Ok(()),
-        Err(error) if error.refusal() == Some(done) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
 }
