@@ -32,13 +32,17 @@ pub fn schedule_backups(view: &View) -> Option<Effect> {
 }
 
 /// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then. Root has the password
-/// that it is to have by then, and gets another one whenever that is another one.
+/// that it is to have by then, and gets another one whenever that is another one. Where clients are in already, for
+/// somebody has turned it off or it was not asked for, a password that cannot be read is not waited for.
 pub fn authenticate(view: &View) -> Option<Decision> {
     let cluster_id = view.membership()?.cluster_id;
     view.leader()?;
     let is_on = *view.seen.auth.known().filter(|_| view.desired.authenticates)?;
     let effect = match (is_on, &view.seen.root_password) {
         (false, Fact::Absent) => Effect::AuthEnable { cluster_id, secret: None },
+        (false, Fact::Known(RootPassword::Unreadable(_))) if serves_clients(view) => {
+            Effect::AuthEnable { cluster_id, secret: None }
+        }
         (false, Fact::Known(RootPassword::Outdated { secret })) => {
             Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) }
         }
@@ -48,6 +52,12 @@ pub fn authenticate(view: &View) -> Option<Decision> {
         _ => return None,
     };
     Decision::act(view, [effect])
+}
+
+/// Whether the Service leads to any member.
+fn serves_clients(view: &View) -> bool {
+    let mut pods = view.seen.pods.elements();
+    pods.any(|(_, pod)| pod.owner == Owner::Ours && pod.role == Some(Role::Voter))
 }
 
 /// Whether etcd asks who is there where it is to, and root has the password that it is to have.

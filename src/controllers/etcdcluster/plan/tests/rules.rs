@@ -336,8 +336,13 @@ fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
     seen.root_password = Fact::Known(outdated.clone());
     let enable = Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) };
     assert_eq!(planned(&desired, &seen).effects, [enable]);
-    // Another one.
+    // Clients are in already: they are not let in unasked until somebody mends the Secret.
     pod(&mut seen, 0).role = Some(Role::Voter);
+    seen.root_password = Fact::Known(RootPassword::Unreadable(Unreadable::Missing));
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.effects, [Effect::AuthEnable { cluster_id, secret: None }]);
+    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::ROOT_PASSWORD_UNSET));
+    // Another one.
     for (found, effects, (state, why)) in [
         (RootPassword::Current, &[][..], (State::True, reason::CERTIFICATES_VALID)),
         (
