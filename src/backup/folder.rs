@@ -123,9 +123,15 @@ impl Folder {
         let mut backups = Vec::new();
         for name in self.files()? {
             let Some(stem) = name.strip_suffix(MANIFEST) else { continue };
-            let text =
-                fs::read(self.path.join(&name)).map_err(Error::file("read", &self.path.join(&name)))?;
-            let Ok(manifest) = serde_json::from_slice::<Manifest>(&text) else { continue };
+            let read = fs::read(self.path.join(&name)).map_err(serde_json::Error::io);
+            let manifest = match read.and_then(|text| serde_json::from_slice::<Manifest>(&text)) {
+                Ok(manifest) => manifest,
+                // Whatever it tells of is not counted, and not deleted.
+                Err(error) => {
+                    tracing::warn!(file = name, %error, "a manifest that cannot be read is left as it is");
+                    continue;
+                }
+            };
             let is_ours = manifest.cluster.uid == self.uid && manifest.name == format!("{stem}{SNAPSHOT}");
             let size = fs::metadata(self.path.join(&manifest.name)).map(|file| file.len());
             if is_ours && size.is_ok_and(|size| size == manifest.size) {

@@ -106,6 +106,12 @@ impl Manifest {
         self
     }
 
+    /// The hash in that annotation.
+    #[must_use]
+    pub fn stamp(&self) -> Option<&str> {
+        self.object.pointer("/metadata/annotations")?.get(APPLIED_HASH)?.as_str()
+    }
+
     /// For the object of that `uid` alone.
     #[must_use]
     pub fn only_for(mut self, uid: &str) -> Self {

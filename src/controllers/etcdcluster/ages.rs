@@ -2,7 +2,7 @@
 //!
 //! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
-//! anew, which only makes it wait.
+//! anew, which makes it wait; what was replaced and defragmented before it is not counted again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use super::numbers::Tally;
 use super::observation::{
     Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
 };
+use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
 use super::password::Proven;
 
@@ -56,6 +57,8 @@ pub struct Recall {
     pub certificates: Option<String>,
     /// Whether no backups are asked for, and nothing was found that takes them.
     pub has_no_backups: bool,
+    /// What was applied last as what takes them.
+    pub scheduled: Option<Scheduled>,
     /// Passes in a row that had nothing to do.
     pub idle: u32,
     /// What could not be done, as it was told last.

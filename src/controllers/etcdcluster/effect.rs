@@ -294,6 +294,12 @@ impl Effect {
         }
     }
 
+    /// Whether it is about backups alone. One that cannot be done holds nothing up that members need.
+    #[must_use]
+    pub const fn is_of_backups(&self) -> bool {
+        matches!(self, Self::ApplyBackupSchedule | Self::StartBackup { .. })
+    }
+
     /// What it is called: in logs, in numbers, and in the names of its points.
     #[must_use]
     pub fn name(&self) -> &'static str {

@@ -243,8 +243,10 @@ impl Operator {
             }
             return Outcome::Waiting(LATER);
         }
+        let is_refused = matches!(applied, Applied::Refused(_));
         match plan.wake {
             _ if is_done => Outcome::Waiting(AT_ONCE),
+            _ if is_refused && plan.effects.iter().all(Effect::is_of_backups) => Outcome::Waiting(LATER),
             Wake::Soon => Outcome::Waiting(patiently(idle)),
             Wake::Later => Outcome::Done(LATER),
         }

@@ -172,6 +172,8 @@ pub enum Backup {
     Running,
     /// The last one failed, and it is too early to try again.
     Failed,
+    /// What would take it is of somebody else, or of a cluster of this name that was there before.
+    Foreign,
 }
 
 impl Observation {

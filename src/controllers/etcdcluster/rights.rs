@@ -39,7 +39,7 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("batch", &["cronjobs"], &["create"])
             .shows(Shows::AsApply)
             .because("The first apply of a CronJob makes it."),
-        Rule::new("batch", &["jobs"], &["list", "create"])
+        Rule::new("batch", &["jobs"], &["get", "list", "create"])
             .because("What became of backups is told by Jobs; one is taken before an upgrade."),
         Rule::new("", &["secrets"], &["get", "create", "patch"]).because(
             "The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.",

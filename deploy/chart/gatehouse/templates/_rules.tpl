@@ -163,7 +163,7 @@
 # - What became of backups is told by Jobs; one is taken before an upgrade.
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [list, create]
+  verbs: [get, list, create]
 # - The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.
 - apiGroups: [""]
   resources: [secrets]

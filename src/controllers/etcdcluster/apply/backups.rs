@@ -11,6 +11,7 @@ use super::objects::{apply, is_ours};
 use super::{Failure, Hands};
 use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::{ClusterId, Version};
+use crate::controllers::etcdcluster::observe::backups::Scheduled;
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::backup::{self, Place};
 use crate::controllers::etcdcluster::resources::names;
@@ -27,7 +28,12 @@ pub async fn schedule(hands: Hands<'_>) -> Result<(), Failure> {
     }
     let seen = found.as_ref().map(|found| handle(&found.metadata));
     match (backup::cron_job(hands.cluster, &hands.operator.guard_image), seen) {
-        (Some(manifest), seen) => apply(hands, manifest, seen.as_ref()).await,
+        (Some(manifest), seen) => {
+            let stamp = manifest.stamp().unwrap_or_default().to_owned();
+            apply(hands, manifest, seen.as_ref()).await?;
+            hands.remember(|recall| recall.scheduled = Some(Scheduled { stamp, generation: None }));
+            Ok(())
+        }
         (None, Some(seen)) => hands.perform(&Step::Delete { place, uid: seen.uid.0 }).await,
         (None, None) => Ok(()),
     }

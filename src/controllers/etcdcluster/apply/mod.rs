@@ -115,7 +115,7 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
                 }
             }
             Err(Failure::Unsupported(why)) => return Ok(Applied::Unsupported(why)),
-            Err(Failure::Api(error)) if error.class() != Class::Conflict => return Err(error),
+            Err(Failure::Api(error)) if !is_refusal(effect, &error) => return Err(error),
             Err(refused) => {
                 let why = refused.to_string();
                 warn!(controller = "etcdcluster", object, effect = name, why, "not carried out");
@@ -125,6 +125,16 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
         }
     }
     Ok(Applied::Done)
+}
+
+/// Whether that is an answer like any other, and the pass has not failed by it: something has moved, or the API server
+/// does not take what has backups taken, of which a person has to hear.
+fn is_refusal(effect: &Effect, error: &Error) -> bool {
+    match error.class() {
+        Class::Conflict => true,
+        Class::Permanent => effect.is_of_backups(),
+        Class::Transient | Class::Unmapped => false,
+    }
 }
 
 /// What was done is done, and we hear of it.

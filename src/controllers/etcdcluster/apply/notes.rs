@@ -103,6 +103,10 @@ pub fn of_failure(effect: &Effect, name: &str, why: &str) -> Option<Note> {
             let text = format!("no backup was begun before the upgrade to {version}: {why}");
             note("BackupNotStarted", "Backup", text)
         }
+        Effect::ApplyBackupSchedule => {
+            let text = format!("CronJob {} is not as it should be: {why}", names::backup(name));
+            note("BackupNotScheduled", "Backup", text)
+        }
         _ => None,
     }
 }
@@ -154,6 +158,11 @@ mod tests {
         assert_eq!(
             (failed.reason, failed.text.as_str()),
             ("DefragmentationFailed", "member c-1 was not defragmented: no answer")
+        );
+        let refused = of_failure(&Effect::ApplyBackupSchedule, "c", "it is forbidden").unwrap();
+        assert_eq!(
+            (refused.reason, refused.text.as_str()),
+            ("BackupNotScheduled", "CronJob c-backup is not as it should be: it is forbidden")
         );
         assert_eq!(of_failure(&Effect::Compact { cluster_id, revision: 1 }, "c", "no answer"), None);
     }

@@ -1,7 +1,8 @@
 //! What became of backups, by the Jobs that take them and what their pods have said. Pure.
 //!
 //! Guarantees: a Job's own word is what counts: one that is complete has verified its backup. What its pod says is told
-//! beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at.
+//! beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by their uids: one
+//! of their names may be of a cluster that was there before.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobCondition};
@@ -11,8 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use super::kubernetes::owner;
 use crate::api::etcdcluster::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::backup::manifest::Report;
+use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Owner};
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::resources::backup::BACKUP;
 use crate::controllers::manifest::Manifest;
 
 /// The label of a Job's pods with the Job's name.
@@ -25,12 +27,35 @@ pub struct Backups {
     pub success: Option<BackupSuccess>,
     /// The last one that failed, of those.
     pub failure: Option<BackupFailure>,
-    /// Since when there is something that takes them.
+    /// Since when what takes them is as it is.
     pub since: Option<Timestamp>,
 }
 
+/// What was applied last as what takes backups.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scheduled {
+    /// [`Manifest::stamp`] of it.
+    pub stamp: String,
+    /// The generation of what the API server made of it; none: nobody has looked since.
+    pub generation: Option<i64>,
+}
+
+impl Scheduled {
+    /// Whether this is what was applied last and nobody has touched since. A webhook may have made something else of it:
+    /// to apply it again would bring that about again.
+    fn is_so_still(&mut self, wanted: &Manifest, found: &CronJob) -> bool {
+        self.generation = self.generation.or(found.metadata.generation);
+        wanted.stamp() == Some(&self.stamp) && self.generation == found.metadata.generation
+    }
+}
+
 /// How what takes backups was found, as against how it should be: none where none is asked for.
-pub fn schedule(wanted: Option<&Manifest>, found: &Fact<CronJob>, cluster: &str) -> Fact<Found> {
+pub fn schedule(
+    wanted: Option<&Manifest>,
+    found: &Fact<CronJob>,
+    cluster: &str,
+    applied: Option<&mut Scheduled>,
+) -> Fact<Found> {
     let state = match (wanted, found) {
         (_, Fact::Unknown) => return Fact::Unknown,
         (None, Fact::Absent) => Found::Current,
@@ -39,7 +64,10 @@ pub fn schedule(wanted: Option<&Manifest>, found: &Fact<CronJob>, cluster: &str)
             let is_ours = owner(&found.metadata, cluster) == Owner::Ours;
             match wanted {
                 Some(_) if !is_ours => Found::Foreign,
-                Some(wanted) if wanted.missing_from(found) => Found::Outdated,
+                Some(wanted) if wanted.missing_from(found) => {
+                    let is_so = applied.is_some_and(|applied| applied.is_so_still(wanted, found));
+                    if is_so { Found::Current } else { Found::Outdated }
+                }
                 None if is_ours => Found::Outdated,
                 Some(_) | None => Found::Current,
             }
@@ -48,18 +76,24 @@ pub fn schedule(wanted: Option<&Manifest>, found: &Fact<CronJob>, cluster: &str)
     Fact::Known(state)
 }
 
-/// The backup that an upgrade waits for, of the Job of that name.
-pub fn awaited(jobs: &Fact<Vec<Job>>, name: &str, cluster: &str) -> Fact<Backup> {
-    let Fact::Known(jobs) = jobs else { return Fact::Unknown };
-    let Some(job) = jobs.iter().find(|job| job.metadata.name.as_deref() == Some(name)) else {
-        return Fact::Absent;
-    };
-    let is_ours = owner(&job.metadata, cluster) == Owner::Ours && job.metadata.deletion_timestamp.is_none();
-    Fact::Known(match ended(job) {
-        Some((true, _)) if is_ours => Backup::Recent,
-        None if is_ours => Backup::Running,
-        _ => Backup::Failed,
+/// The backup that an upgrade waits for, by the Job that takes it.
+pub fn awaited(job: &Fact<Job>, cluster: &str) -> Fact<Backup> {
+    job.as_ref().map(|job| match ended(job) {
+        _ if owner(&job.metadata, cluster) != Owner::Ours => Backup::Foreign,
+        _ if job.metadata.deletion_timestamp.is_some() => Backup::Failed,
+        Some((true, _)) => Backup::Recent,
+        Some((false, _)) => Backup::Failed,
+        None => Backup::Running,
     })
+}
+
+/// Since when an object is as we have it: since we wrote to it last.
+pub fn written(metadata: &ObjectMeta) -> Option<Timestamp> {
+    let entries = metadata.managed_fields.iter().flatten();
+    let ours =
+        entries.filter(|entry| entry.manager.as_deref() == Some(MANAGER) && entry.subresource.is_none());
+    let last = ours.filter_map(|entry| entry.time.as_ref()).map(|time| time.0).max();
+    last.or_else(|| metadata.creation_timestamp.as_ref().map(|time| time.0))
 }
 
 /// Whether a Job has ended since that was said last, so that its pods have something to tell.
@@ -72,13 +106,13 @@ pub fn is_news(job: &Job, said: Option<&BackupStatus>) -> bool {
     })
 }
 
-/// What Jobs and their pods tell, of the cluster of that name and uid.
-pub fn told(
-    jobs: &[Job],
-    pods: &[Pod],
-    (name, uid): (&str, &str),
-) -> (Option<BackupSuccess>, Option<BackupFailure>) {
-    let ours = jobs.iter().filter(|job| is_of(&job.metadata, name, uid));
+/// What the Jobs of those owners, and their pods, tell.
+pub fn told(jobs: &[Job], pods: &[Pod], owners: &[&str]) -> (Option<BackupSuccess>, Option<BackupFailure>) {
+    let is_ours = |job: &&Job| {
+        let mut of = job.metadata.owner_references.iter().flatten();
+        of.any(|owner| owners.contains(&owner.uid.as_str()))
+    };
+    let ours = jobs.iter().filter(is_ours);
     let ended: Vec<_> = ours.filter_map(|job| Some((job, ended(job)?))).collect();
     let last = |wanted: bool| {
         let those = ended.iter().filter(|(_, (succeeded, _))| *succeeded == wanted);
@@ -111,13 +145,6 @@ pub fn told(
     (success, failure)
 }
 
-/// Whether an object was made for the cluster, or by its CronJob.
-fn is_of(metadata: &ObjectMeta, name: &str, uid: &str) -> bool {
-    let mut owners = metadata.owner_references.iter().flatten();
-    let is_cron_jobs = owners.any(|owner| owner.kind == "CronJob" && owner.name == names::backup(name));
-    is_cron_jobs || owner(metadata, uid) == Owner::Ours
-}
-
 /// Whether a Job has succeeded, and when it ended; none while it has not.
 fn ended(job: &Job) -> Option<(bool, Timestamp)> {
     let status = job.status.as_ref()?;
@@ -143,7 +170,8 @@ fn report(job: &Job, pods: &[Pod]) -> Option<Report> {
     let name = job.metadata.name.as_ref()?;
     let of_job = |pod: &&Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get(JOB)) == Some(name);
     let said = pods.iter().filter(of_job).filter_map(|pod| {
-        let container = pod.status.as_ref()?.container_statuses.as_ref()?.first()?;
+        let mut containers = pod.status.as_ref()?.container_statuses.iter().flatten();
+        let container = containers.find(|container| container.name == BACKUP)?;
         let ended = container.state.as_ref()?.terminated.as_ref()?;
         Some((ended.finished_at.as_ref().map(|time| time.0), ended.message.as_deref()?))
     });

@@ -41,24 +41,41 @@ impl Reader {
             return Read { schedule, awaited: Fact::Absent, told };
         }
         let selector = backup::selector_text(cluster);
-        let (name, version) = (names::backup(&self.name), desired.template.version);
-        let (found, jobs) = join!(self.get::<CronJob>(&name), self.labelled::<Job>(&selector));
-        operator.memory.update(&self.uid, |recall| recall.has_no_backups = !is_asked && found.is_absent());
+        let name = names::backup(&self.name);
+        let (found, jobs, awaited) = join!(
+            self.get::<CronJob>(&name),
+            self.labelled::<Job>(&selector),
+            self.awaited(cluster, desired)
+        );
         let wanted = backup::cron_job(cluster, &operator.guard_image);
-        let since = found.known().and_then(|found| found.metadata.creation_timestamp.as_ref());
-        let mut told = Backups { since: since.map(|time| time.0), ..Backups::default() };
+        let schedule = operator.memory.update(&self.uid, |recall| {
+            recall.has_no_backups = !is_asked && found.is_absent();
+            backups::schedule(wanted.as_ref(), &found, &self.uid, recall.scheduled.as_mut())
+        });
+        let since = found.known().and_then(|found| backups::written(&found.metadata));
+        let mut told = Backups { since, ..Backups::default() };
+        let cron_job = found.known().and_then(|found| found.metadata.uid.as_deref());
+        let owners: Vec<_> = cron_job.into_iter().chain([self.uid.as_str()]).collect();
         let said = cluster.status.as_ref().and_then(|status| status.backup.as_ref());
         if let Fact::Known(jobs) = &jobs
             && jobs.iter().any(|job| backups::is_news(job, said))
             && let Fact::Known(pods) = self.labelled::<Pod>(&selector).await
         {
-            (told.success, told.failure) = backups::told(jobs, &pods, (&self.name, &self.uid));
+            (told.success, told.failure) = backups::told(jobs, &pods, &owners);
         }
-        Read {
-            schedule: backups::schedule(wanted.as_ref(), &found, &self.uid),
-            awaited: backups::awaited(&jobs, &names::backup_before(&self.name, version), &self.uid),
-            told,
+        Read { schedule, awaited: backups::awaited(&awaited, &self.uid), told }
+    }
+
+    /// The Job that takes the backup before the upgrade that is asked for, by its name, whosever it is; none where no
+    /// upgrade may wait for one.
+    async fn awaited(&self, cluster: &EtcdCluster, desired: &Desired) -> Fact<Job> {
+        let wanted = desired.template.version;
+        let runs = cluster.status.as_ref().and_then(|status| status.version.as_deref());
+        let may_wait = desired.backs_up_before_upgrade && runs != Some(wanted.to_string().as_str());
+        if !may_wait {
+            return Fact::Absent;
         }
+        self.get(&names::backup_before(&self.name, wanted)).await
     }
 
     /// The objects of those labels.

@@ -52,7 +52,8 @@ pub struct Plan {
 
 impl Plan {
     /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That their
-    /// data were found to differ does not count: it is what is asked.
+    /// data were found to differ does not count: it is what is asked; nor does what has backups taken, which the API
+    /// server may refuse for ever.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let may_begin = match self.summary.closed {
@@ -60,7 +61,7 @@ impl Plan {
             // What is under way waits for this very answer.
             Some(closed) => closed == Closed::Different,
         };
-        self.effects.is_empty() && may_begin
+        self.effects.iter().all(|effect| matches!(effect, Effect::ApplyBackupSchedule)) && may_begin
     }
 }
 

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec};
 use k8s_openapi::api::core::v1::{
-    Container, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, SecretVolumeSource, Volume,
+    Container, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, ResourceRequirements,
+    SecretVolumeSource, Volume,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
@@ -131,8 +133,30 @@ fn of_backups(cluster: &EtcdCluster, name: String) -> ObjectMeta {
     ObjectMeta { labels: Some(labels(cluster)), ..metadata(cluster, name) }
 }
 
+/// Of the Jobs.
 fn labelled(cluster: &EtcdCluster) -> ObjectMeta {
     ObjectMeta { labels: Some(labels(cluster)), ..ObjectMeta::default() }
+}
+
+/// Of their pods, with what the spec has for those of members: a mesh or a policy may go by it.
+fn labelled_pod(cluster: &EtcdCluster) -> ObjectMeta {
+    let overlay = cluster.spec.pod_template.as_ref().and_then(|overlay| overlay.metadata.clone());
+    let given = overlay.unwrap_or_default();
+    let labels = given.labels.unwrap_or_default().into_iter().chain(self::labels(cluster)).collect();
+    ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
+}
+
+/// What it takes to pass a snapshot on piece by piece. Said at all, for a quota admits no pod that does not.
+fn resources() -> ResourceRequirements {
+    let of = |cpu: &str, memory: &str| {
+        let amounts = [("cpu", cpu), ("memory", memory)];
+        amounts.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).into()
+    };
+    ResourceRequirements {
+        requests: Some(of("10m", "64Mi")),
+        limits: Some(of("1", "512Mi")),
+        ..ResourceRequirements::default()
+    }
 }
 
 fn job_spec(cluster: &EtcdCluster, backup: &Backup, image: &str) -> Option<JobSpec> {
@@ -142,7 +166,7 @@ fn job_spec(cluster: &EtcdCluster, backup: &Backup, image: &str) -> Option<JobSp
         backoff_limit: Some(RETRIES),
         active_deadline_seconds: Some(DEADLINE),
         template: PodTemplateSpec {
-            metadata: Some(labelled(cluster)),
+            metadata: Some(labelled_pod(cluster)),
             spec: Some(pod_spec(cluster, claim, arguments, image)),
         },
         ..JobSpec::default()
@@ -167,6 +191,7 @@ fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image:
         image_pull_policy: Some(PullPolicy::IfNotPresent.as_str().to_owned()),
         command: Some(vec![pod::PROGRAM.to_owned(), "etcd".to_owned(), "snapshot".to_owned()]),
         args: Some(arguments),
+        resources: Some(resources()),
         security_context: Some(pod::container_security(&overlay)),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
@@ -283,6 +308,21 @@ mod tests {
         assert_eq!(container["image"], GUARD);
         assert_eq!(pod["volumes"][1]["secret"]["secretName"], "c-client-tls");
         assert_eq!(pod["volumes"][0]["persistentVolumeClaim"]["claimName"], "backups");
+    }
+
+    #[test]
+    fn a_quota_and_a_mesh_take_it_for_one_of_the_members_pods() {
+        let metadata = json!({"labels": {"team": "shop", "app.kubernetes.io/component": "x"},
+            "annotations": {"mesh": "off"}});
+        let made = made(&json!({"destination": claim()}), &json!({"podTemplate": {"metadata": metadata}}));
+        let pod = &made["spec"]["jobTemplate"]["spec"]["template"];
+        assert_eq!(pod["metadata"]["labels"]["team"], "shop");
+        assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/component"], "backup");
+        assert_eq!(pod["metadata"]["annotations"], json!({"mesh": "off"}));
+        let resources = &pod["spec"]["containers"][0]["resources"];
+        for amounts in ["requests", "limits"] {
+            assert!(resources[amounts]["cpu"].is_string() && resources[amounts]["memory"].is_string());
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn said(
         let message = format!("the last backup failed: {why}; {}", last(succeeded));
         return (State::False, reason::BACKUP_FAILED, message);
     }
-    if is_overdue(spec, succeeded.or(since), now) {
+    if is_overdue(spec, succeeded.max(since), now) {
         let message =
             format!("the last two backups that were due have not been verified; {}", last(succeeded));
         return (State::False, reason::BACKUP_OVERDUE, message);
@@ -106,7 +106,8 @@ fn rests(cluster: &EtcdCluster, spec: &Spec) -> Option<&'static str> {
     (cluster.spec.replicas == Some(0)).then_some("scheduled backups rest while the cluster is stopped")
 }
 
-/// Whether two backups in a row have been missed since the last one, or since they were asked for.
+/// Whether two backups in a row have been missed since the last one, and since they are asked for as they are now: what
+/// was suspended has missed none.
 fn is_overdue(spec: &Spec, since: Option<Timestamp>, now: Timestamp) -> bool {
     let schedule = spec.schedule.as_deref().and_then(|text| Schedule::parse(text).ok());
     let zone = time_zone::find(spec.time_zone.as_deref().unwrap_or(TIME_ZONE)).ok();
@@ -137,6 +138,11 @@ pub fn before_upgrade(cluster: &str, version: Version, seen: &Observation) -> St
         Fact::Known(Backup::Running) => format!(": Job {job} takes it"),
         Fact::Known(Backup::Failed) => {
             format!(": Job {job} has failed, and is made anew in half an hour, or when it is deleted")
+        }
+        Fact::Known(Backup::Foreign) => {
+            format!(
+                ": Job {job} exists and is not controlled by this object: none is taken until it is deleted"
+            )
         }
         Fact::Known(Backup::Recent) | Fact::Absent => String::new(),
         Fact::Unknown => ": whether there is one could not be found out".to_owned(),

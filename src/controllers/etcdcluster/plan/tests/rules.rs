@@ -375,7 +375,7 @@ fn an_upgrade_waits_for_its_backup() {
     (desired.backs_up_before_upgrade, desired.template.version) = (true, Version::new(6, 17));
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.effects.as_slice(), [Effect::StartBackup { .. }]));
-    for backup in [Backup::Running, Backup::Failed] {
+    for backup in [Backup::Running, Backup::Failed, Backup::Foreign] {
         seen.backup = Fact::Known(backup);
         assert_eq!(planned(&desired, &seen).effects, []);
     }
@@ -404,6 +404,17 @@ fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
     assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
     seen.stateful_set = Fact::Absent;
     assert_eq!(planned(&desired, &seen).effects, [Effect::ApplyBackupSchedule]);
+}
+
+#[test]
+fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
+    let (desired, mut seen) = rested(3);
+    seen.backup_schedule = Fact::Known(Found::Outdated);
+    let plan = planned(&desired, &seen);
+    assert!(plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
+    seen.backup_schedule = Fact::Unknown;
+    pod(&mut seen, 0).role = None;
+    assert!(!planned(&desired, &seen).is_at_rest());
 }
 
 #[test]

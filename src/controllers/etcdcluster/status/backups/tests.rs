@@ -51,7 +51,6 @@ fn the_last_backup_decides_and_two_that_were_missed() {
     let daily = asked(&json!({"schedule": "0 0 * * *"}));
     let status = |success, failure| BackupStatus { last_success: success, last_failure: failure };
     for (last_success, last_failure, expected) in [
-        (None, None, (State::Unknown, reason::NO_BACKUP_YET)),
         (Some(success(10 * DAY + 5)), None, (State::True, reason::BACKUP_VERIFIED)),
         (Some(success(9 * DAY + 5)), None, (State::True, reason::BACKUP_VERIFIED)),
         (Some(success(9 * DAY - 5)), None, (State::False, reason::BACKUP_OVERDUE)),
@@ -60,10 +59,14 @@ fn the_last_backup_decides_and_two_that_were_missed() {
         (None, Some(failure(10 * DAY + 6)), (State::False, reason::BACKUP_FAILED)),
     ] {
         let status = status(last_success, last_failure);
-        assert_eq!(said(&daily, &status, 9 * DAY + 1), expected, "{status:?}");
+        assert_eq!(said(&daily, &status, 8 * DAY), expected, "{status:?}");
     }
     let none = status(None, None);
+    assert_eq!(said(&daily, &none, 9 * DAY + 1), (State::Unknown, reason::NO_BACKUP_YET));
     assert_eq!(said(&daily, &none, 8 * DAY), (State::False, reason::BACKUP_OVERDUE));
+    // Until then it was suspended, say.
+    let old = status(Some(success(2 * DAY)), None);
+    assert_eq!(said(&daily, &old, 9 * DAY + 1), (State::True, reason::BACKUP_VERIFIED));
 }
 
 #[test]
