@@ -1,9 +1,11 @@
 //! Where work rests: what must not be touched, and what cannot be touched now. Pure.
 
+use std::collections::BTreeMap;
+
 use super::decision::{Decision, Wake};
 use super::view::View;
 use super::{alarms, housekeeping};
-use crate::controllers::etcdcluster::observation::{Fact, Found, Observation, Ordinal, Owner};
+use crate::controllers::etcdcluster::observation::{Fact, Found, Observation, Ordinal, Owner, Pod};
 
 /// Work rests because the spec says so.
 pub fn paused(view: &View) -> Option<Decision> {
@@ -34,14 +36,21 @@ pub fn taken_volume(seen: &Observation) -> Option<Ordinal> {
 
 /// No members are asked for: all pods stop, the data and what is known of the members stay.
 pub fn stopped(view: &View) -> Option<Decision> {
-    let is_asked = view.desired.is_valid && view.desired.replicas == 0;
-    // In memory there is no data to keep: such a stop is refused.
-    if !is_asked || (view.desired.is_in_memory && view.cluster_id().is_some()) {
+    if !is_asked_to_stop(view) {
         return None;
     }
     let stop = view.stateful_set().and_then(|set| view.apply_stateful_set(0, set.template));
-    Decision::act(view, stop.or_else(|| housekeeping::schedule_backups(view)))
-        .or_else(|| Some(Decision::rest(view)))
+    let is_gone = |pods: &BTreeMap<Ordinal, Pod>| !pods.values().any(|pod| pod.owner == Owner::Ours);
+    Decision::act(view, stop.or_else(|| housekeeping::schedule_backups(view))).or_else(|| {
+        let rests = view.seen.pods.is_known_and(is_gone);
+        Some(if rests { Decision::rest(view) } else { Decision::wait(view) })
+    })
+}
+
+/// Whether no members are asked for. In memory there is no data to keep: such a stop is refused.
+pub fn is_asked_to_stop(view: &View) -> bool {
+    let drops_data = view.desired.is_in_memory && view.cluster_id().is_some();
+    view.desired.is_valid && view.desired.replicas == 0 && !drops_data
 }
 
 /// A member answers as one of another etcd cluster: a person has to look.

@@ -128,7 +128,7 @@ fn members(view: &View) -> Vec<MemberSummary> {
 
 fn is_reached(view: &View, decision: &Decision) -> bool {
     let rests = decision.effects.is_empty() && decision.record == view.seen.record;
-    let is_stopped = view.desired.replicas == 0;
+    let is_stopped = rest::is_asked_to_stop(view);
     let has_all = u32::try_from(view.voter_count()) == Ok(view.desired.replicas);
     let is_at_target = has_all && view.target().is_some_and(|target| target == view.template());
     let is_rest = rests && decision.record.operation.is_none() && decision.wake == Wake::Later;
@@ -148,7 +148,7 @@ fn available(view: &View) -> Finding {
     let of = |state, reason| finding(condition::AVAILABLE, state, reason);
     if view.membership().is_some() {
         of(State::True, reason::QUORUM_SERVES)
-    } else if view.desired.replicas == 0 {
+    } else if rest::is_asked_to_stop(view) {
         of(State::False, reason::STOPPED)
     } else if view.cluster_id().is_none() {
         of(State::False, reason::BOOTSTRAPPING)
@@ -162,7 +162,7 @@ fn available(view: &View) -> Finding {
 fn progressing(view: &View, decision: &Decision) -> Finding {
     let of = |state, reason| finding(condition::PROGRESSING, state, reason);
     let Some(operation) = decision.record.operation else {
-        let reason = if view.desired.replicas == 0 { reason::STOPPED } else { reason::SETTLED };
+        let reason = if rest::is_asked_to_stop(view) { reason::STOPPED } else { reason::SETTLED };
         return of(State::False, reason);
     };
     let waits_for_snapshot = upgrade::step(view) == Step::Prepare(Preparation::Snapshots);
@@ -195,7 +195,7 @@ fn degraded(view: &View) -> Finding {
         Finding { ordinal: taken, ..of(reason::NAME_TAKEN) }
     } else if rest::is_mismatched(view.seen) {
         of(reason::CLUSTER_ID_MISMATCH)
-    } else if recovery::is_quorum_lost(view) {
+    } else if recovery::is_quorum_lost(view) && !rest::is_asked_to_stop(view) {
         of(reason::QUORUM_LOST)
     } else if view.seen.has_alarm(AlarmKind::Corrupt) || differs {
         of(reason::CORRUPT)
@@ -205,7 +205,7 @@ fn degraded(view: &View) -> Finding {
         Finding { ordinal, ..of(reason::UPGRADE_STALLED) }
     } else if learner.is_some() && view.seen.operation_age.is_past() {
         Finding { ordinal: learner, ..of(reason::LEARNER_STUCK) }
-    } else if ordinal.is_some() && view.desired.replicas > 0 {
+    } else if ordinal.is_some() && !rest::is_asked_to_stop(view) {
         Finding { ordinal, ..of(reason::MEMBER_DOWN) }
     } else {
         finding(condition::DEGRADED, State::False, reason::HEALTHY)
@@ -216,7 +216,7 @@ fn quorum_lost(view: &View) -> Finding {
     let of = |state, reason| finding(condition::QUORUM_LOST, state, reason);
     if view.membership().is_some() {
         of(State::False, reason::QUORUM_PRESENT)
-    } else if view.desired.replicas == 0 {
+    } else if rest::is_asked_to_stop(view) {
         of(State::False, reason::STOPPED)
     } else if view.cluster_id().is_none() {
         of(State::False, reason::BOOTSTRAPPING)

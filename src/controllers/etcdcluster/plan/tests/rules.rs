@@ -418,6 +418,26 @@ fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
 }
 
 #[test]
+fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_gone() {
+    let (mut desired, mut seen) = rested(3);
+    desired.replicas = 0;
+    let Fact::Known(set) = &mut seen.stateful_set else { panic!("there is one") };
+    set.replicas = 0;
+    seen.statuses.clear();
+    (seen.membership, seen.quorum_loss_age) = (Fact::Unknown, Age::PastDeadline);
+    for (pods, is_reached) in
+        [(seen.pods.clone(), false), (Fact::Unknown, false), (Fact::Known([].into()), true)]
+    {
+        seen.pods = pods;
+        let plan = planned(&desired, &seen);
+        assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], is_reached));
+        assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
+        assert_eq!(finding(&plan, condition::QUORUM_LOST), (State::False, reason::STOPPED));
+        assert_eq!(finding(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
+    }
+}
+
+#[test]
 fn a_volume_grows_where_its_class_lets_it() {
     for (expandable, grows) in
         [(Fact::Known(true), true), (Fact::Known(false), false), (Fact::Unknown, false)]
