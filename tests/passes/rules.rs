@@ -190,11 +190,11 @@ fn leaves_quorum(seen: &Observation, member: MemberId) -> bool {
     is_learner || serving(seen).filter(|other| *other != member).count() > left / 2
 }
 
-/// Whether no volume goes that a started member has its data on, while the cluster stays.
+/// Whether no volume goes that a started member has its data on, unless the cluster goes and they with it.
 fn spares_volumes(desired: &Desired, seen: &Observation, effect: &Effect) -> bool {
     let Effect::DeleteVolume { volume, ordinal, membership, .. } = effect else { return true };
     let is_ours = seen.volume(*ordinal).is_known_and(|one| one.owner == Owner::Ours);
-    let goes = desired.is_deleting || seen.record.cluster_id.is_none();
+    let goes = desired.is_deleting && desired.deletes_volumes || seen.record.cluster_id.is_none();
     // A member is told on which volume it lives. Of one that was removed another volume may be left at its ordinal.
     let lives = seen.entry(*ordinal).is_known_and(|entry| {
         let member = list(seen).and_then(|list| list.at(*ordinal));
