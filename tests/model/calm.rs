@@ -2,16 +2,16 @@
 //! is to do, then the operator, and time passes where nothing else is left. From every state that has to lead to rest.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Mutex;
 
 use gatehouse::api::condition::State;
 use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::observation::{Ordinal, PodPhase};
+use gatehouse::controllers::etcdcluster::observation::{Ordinal, PodPhase, Purpose};
+use gatehouse::controllers::etcdcluster::plan::Plan;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
-use crate::world::{Action, Kubelet, World};
+use crate::world::{Action, Kubelet, World, fingerprint};
 
 /// States from which rest is known to be reached.
 #[derive(Debug, Default)]
@@ -24,7 +24,8 @@ impl World {
         let places =
             self.ordinals().into_iter().flat_map(|ordinal| kubelet.map(|does| Action::Node(ordinal, does)));
         let members = self.etcd.members.iter();
-        let elected = members.clone().filter(|_| !self.leads()).map(|member| Action::Elect(member.id));
+        let is_led = self.leads();
+        let elected = members.clone().filter(|_| !is_led).map(|member| Action::Elect(member.id));
         places.chain(elected).chain(members.map(|member| Action::CatchUp(member.id))).collect()
     }
 
@@ -52,7 +53,7 @@ impl World {
         let mut world = self.clone();
         let mut passed = HashSet::new();
         let mut way = Vec::new();
-        while passed.insert(world.fingerprint()) && world.judge_state().is_none() {
+        while passed.insert(fingerprint(&world)) && world.judge_state().is_none() {
             let Some((action, next)) = world.calmer(hand) else { break };
             way.push(match action {
                 Action::Step(operator) => format!("{:?}", world.operators[operator].rest[0]),
@@ -80,7 +81,7 @@ impl World {
         let mut passed = HashSet::new();
         let mut world = self.clone();
         loop {
-            let print = world.fingerprint();
+            let print = fingerprint(&world);
             if known.0.lock().expect("nobody panics with it").contains(&print) {
                 break;
             }
@@ -101,27 +102,72 @@ impl World {
         None
     }
 
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish()
-    }
-
-    /// Whether, at rest, the spec is reached, or the status tells a person what is wrong.
+    /// Whether, at rest, what is asked for is so, or nothing more can be done and the status says why.
     fn rests_well(&self, hand: Hand) -> bool {
         let (_, plan) = self.planned(None, hand);
-        let said = |about: &str| {
-            plan.summary.findings.iter().any(|finding| finding.about == about && finding.state == State::True)
-        };
-        if self.desired.is_paused || said(condition::QUORUM_LOST) || said(condition::DEGRADED) {
-            return true;
-        }
         if self.desired.is_deleting {
-            let volumes_stay = !self.desired.deletes_volumes;
-            return !self.objects.has_finalizer
-                && self.objects.pods.is_empty()
-                && (volumes_stay || self.objects.volumes.is_empty());
+            return self.is_gone();
         }
+        if self.desired.is_paused {
+            return says(&plan, condition::PAUSED, State::True);
+        }
+        if self.desired.replicas == 0 {
+            return self.objects.pods.is_empty() && self.has_kept_data() && plan.summary.is_reached;
+        }
+        if !self.has_quorum() {
+            return self.is_beyond_help(&plan);
+        }
+        if says(&plan, condition::SPEC_VALID, State::False) {
+            return self.skips_minors() && self.all_run();
+        }
+        self.is_reached(&plan)
+    }
+
+    /// Whether nothing holds the object, and of what was made for it there is what the spec says.
+    fn is_gone(&self) -> bool {
+        let volumes = &self.objects.volumes;
+        let are_right = if self.desired.deletes_volumes { volumes.is_empty() } else { self.has_kept_data() };
+        !self.objects.has_finalizer && self.objects.pods.is_empty() && are_right
+    }
+
+    /// Whether every member's data are there. Nothing that stops or stays is explored together with volumes that get
+    /// lost.
+    fn has_kept_data(&self) -> bool {
+        let mut members = self.etcd.members.iter().filter(|member| member.is_started);
+        members.all(|member| self.data(member).is_some())
+    }
+
+    /// Whether whoever has data runs.
+    fn all_run(&self) -> bool {
+        self.etcd.members.iter().all(|member| self.data(member).is_none() || self.runs(member))
+    }
+
+    /// Whether the members may not be brought to what is asked for: a minor lies between.
+    fn skips_minors(&self) -> bool {
+        self.desired.template.version.minor > self.etcd.version + 1
+    }
+
+    /// Whether the status says that the quorum is lost, and what can be done without one is done: whoever has data runs
+    /// and no request to go on from one of them is open, or the one that was chosen to go on from has lost its own.
+    fn is_beyond_help(&self, plan: &Plan) -> bool {
+        let is_said =
+            [condition::QUORUM_LOST, condition::DEGRADED].map(|about| says(plan, about, State::True));
+        let recorded = self.objects.record.recovery.as_ref();
+        let is_done = if let Some(recovery) = recorded.filter(|recovery| recovery.phase.is_active()) {
+            recovery.survivor.is_some_and(|survivor| {
+                let mut members = self.voters().filter(|voter| voter.ordinal == Some(survivor));
+                !members.any(|member| self.data(member).is_some())
+            })
+        } else {
+            let asked = self.desired.recovery.as_ref().map(|request| &request.token);
+            let is_open = asked.is_some() && asked != recorded.map(|recovery| &recovery.token);
+            self.all_run() && !(is_open && self.live_voters() > 0)
+        };
+        is_said == [true; 2] && is_done
+    }
+
+    /// Whether all is as asked for, and the status says so.
+    fn is_reached(&self, plan: &Plan) -> bool {
         let replicas = usize::try_from(self.desired.replicas).unwrap_or(usize::MAX);
         let objects = &self.objects;
         let are_made = objects.pods.values().all(|place| {
@@ -129,12 +175,23 @@ impl World {
                 && place.pod.template == self.desired.template
                 && place.pod.role.is_some()
         });
-        let is_there = replicas == 0 && objects.pods.is_empty()
-            || self.voters().count() == replicas
-                && self.etcd.members.len() == replicas
-                && self.live_voters() == replicas
-                && objects.pods.len() == replicas
-                && objects.volumes.len() == replicas;
-        plan.summary.is_reached && is_there && are_made
+        let entries: Vec<_> = objects.config.iter().flat_map(|entries| entries.values()).collect();
+        let is_there = self.etcd.members.len() == replicas
+            && self.live_voters() == replicas
+            && objects.pods.len() == replicas
+            && objects.volumes.len() == replicas
+            && entries.len() == replicas
+            && entries.iter().all(|entry| entry.purpose == Purpose::Run)
+            && self.etcd.version == self.desired.template.version.minor;
+        let is_said = plan.summary.is_reached
+            && says(plan, condition::AVAILABLE, State::True)
+            && says(plan, condition::PROGRESSING, State::False)
+            && says(plan, condition::DEGRADED, State::False);
+        is_there && are_made && is_said
     }
+}
+
+/// Whether the status says that of a condition.
+pub fn says(plan: &Plan, about: &str, state: State) -> bool {
+    plan.summary.findings.iter().any(|finding| finding.about == about && finding.state == state)
 }

@@ -1,7 +1,7 @@
 //! Driving the exploration. stateright is used for nothing but the search: what is true of a state is said elsewhere.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+use std::fmt::{self, Display, Formatter};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use crate::world::{Action, Unread, World};
 /// A part of all that can happen, small enough to be looked at whole.
 #[derive(Debug)]
 pub struct Slice {
+    /// The function that makes it, below [`crate::slices`].
     pub name: &'static str,
     pub start: World,
     pub hand: Hand,
@@ -39,10 +40,21 @@ pub struct Found {
     pub broken: Option<(Rule, Vec<Action>)>,
     /// What happens in the calm after that.
     pub calm: Vec<String>,
+    /// The slice, by its function.
+    pub name: &'static str,
     /// What was not reached.
     pub missed: Vec<&'static str>,
     /// What was planned somewhere.
     pub planned: BTreeSet<&'static str>,
+}
+
+/// Why a way cannot be gone: the step of that number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Impassable {
+    /// It goes wrong, or is asked for, more often than in the slice as it is now.
+    Spent(usize, Action),
+    /// It changes nothing there, or cannot be.
+    Idle(usize, Action),
 }
 
 const HOLDS: &str = "the rules hold";
@@ -89,7 +101,7 @@ impl Slice {
 
     fn search<Search: Checker<Self>>(self, spawn: impl FnOnce(CheckerBuilder<Self>) -> Search) -> Found {
         let begun = Instant::now();
-        let again = Self::new("again", self.start.clone(), &[], &[]).with(self.hand);
+        let again = Self::new(self.name, self.start.clone(), &[], &[]).with(self.hand);
         let (reaches, does) = (self.reaches, self.does);
         let checker = self.checker().threads(2).finish_when(HasDiscoveries::AnyFailures);
         let checker = spawn(checker).join();
@@ -100,22 +112,27 @@ impl Slice {
         let undone = does.iter().copied().filter(|name| !planned.contains(name));
         let missed = unreached.chain(undone).collect();
         let broken = checker.discovery(HOLDS).map(|path| again.shortest(path.into_actions()));
-        let end = broken.as_ref().and_then(|(_, way)| again.end(way));
+        let end = broken.as_ref().and_then(|(_, way)| again.end(way).ok());
         let calm = end.map(|end| end.way_of_calm(again.hand)).unwrap_or_default();
-        Found { states, took: begun.elapsed(), broken, calm, missed, planned }
+        Found { states, took: begun.elapsed(), broken, calm, name: again.name, missed, planned }
     }
 
     /// The rule that a way breaks.
     ///
     /// # Errors
     /// It cannot be gone.
-    pub fn walk(&self, way: &[Action]) -> Result<Option<Rule>, &'static str> {
-        self.end(way).map(|end| self.verdict(&end)).ok_or("it cannot be gone")
+    pub fn walk(&self, way: &[Action]) -> Result<Option<Rule>, Impassable> {
+        self.end(way).map(|end| self.verdict(&end))
     }
 
-    /// The state that a way leads to; nothing where it cannot be gone.
-    fn end(&self, way: &[Action]) -> Option<World> {
-        way.iter().try_fold(self.start.clone(), |world, action| world.after(action, self.hand))
+    /// The state that a way leads to.
+    fn end(&self, way: &[Action]) -> Result<World, Impassable> {
+        way.iter().enumerate().try_fold(self.start.clone(), |world, (at, action)| {
+            world.after(action, self.hand).ok_or_else(|| {
+                let why = if world.is_spent(action) { Impassable::Spent } else { Impassable::Idle };
+                why(at, action.clone())
+            })
+        })
     }
 
     /// Leaves out what is not needed.
@@ -136,18 +153,40 @@ impl Slice {
 }
 
 impl Found {
-    /// A test that walks the same way.
+    /// A test for tests/traces/plan.rs that goes the same way, and what comes after that.
     pub fn as_test(&self) -> String {
         let Some((rule, way)) = &self.broken else { return String::new() };
-        let mut text = format!("breaks(Rule::{rule:?}, start, &[\n");
-        for action in way {
-            let _ = writeln!(text, "    {action:?},");
+        let way = lines(way.iter().map(|action| format!("        {action},")));
+        let calm = lines(self.calm.iter().map(|action| format!("//     {action}")));
+        format!(
+            "breaks {rule:?}\n
+/// What happens, and what came of it.
+#[test]
+fn what_it_means() {{
+    let way = [
+{way}    ];
+    holds(&slices::{}(), &way);
+}}
+
+// And then:
+{calm}",
+            self.name
+        )
+    }
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.fold(String::new(), |text, line| text + &line + "\n")
+}
+
+/// As it is written in a test.
+impl Display for Action {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Blind(operator, unread) => write!(f, "Action::Blind({operator}, Unread::{unread:?})"),
+            Self::Node(ordinal, does) => write!(f, "Action::Node({ordinal:?}, Kubelet::{does:?})"),
+            other => write!(f, "Action::{other:?}"),
         }
-        text.push_str("]);\nand then:\n");
-        for action in &self.calm {
-            let _ = writeln!(text, "    {action}");
-        }
-        text
     }
 }
 
@@ -217,4 +256,41 @@ impl Model for Slice {
         let reaches = self.reaches.iter().map(|(name, is_so)| Property::sometimes(name, *is_so));
         std::iter::once(holds).chain(reaches).collect()
     }
+}
+
+#[test]
+fn a_way_that_breaks_a_rule_is_printed_as_the_test_that_goes_it() {
+    use gatehouse::controllers::etcdcluster::observation::{MemberId, Ordinal};
+
+    use crate::world::Kubelet;
+
+    let way = vec![
+        Action::Blind(0, Unread::Status(Ordinal(1))),
+        Action::Node(Ordinal(2), Kubelet::Start),
+        Action::Elect(MemberId(3)),
+        Action::Tick,
+    ];
+    let found = Found {
+        name: "loss",
+        states: 1,
+        took: Duration::ZERO,
+        broken: Some((Rule::QuorumCost, way)),
+        calm: vec!["Pass(0)".to_owned()],
+        missed: Vec::new(),
+        planned: BTreeSet::new(),
+    };
+    let text = found.as_test();
+    let body = text.split_once("let way = [\n").map_or("", |(_, body)| body);
+    let (body, rest) = body.split_once("    ];\n").unwrap_or_default();
+    let lines: Vec<_> = body.lines().map(str::trim).collect();
+    assert_eq!(
+        lines,
+        [
+            "Action::Blind(0, Unread::Status(Ordinal(1))),",
+            "Action::Node(Ordinal(2), Kubelet::Start),",
+            "Action::Elect(MemberId(3)),",
+            "Action::Tick,",
+        ]
+    );
+    assert_eq!(rest, "    holds(&slices::loss(), &way);\n}\n\n// And then:\n//     Pass(0)\n");
 }

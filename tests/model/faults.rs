@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use gatehouse::api::condition::State;
 use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::effect::Effect;
+use gatehouse::controllers::etcdcluster::effect::{Effect, MembershipGuard};
 use gatehouse::controllers::etcdcluster::observation::{
-    ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, PodPhase, Purpose,
-    RecoveryPhase,
+    ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, Pod, PodPhase,
+    Purpose, RecoveryPhase, StatefulSet, Version,
 };
 use gatehouse::controllers::etcdcluster::plan::Plan;
 
@@ -18,6 +18,8 @@ use crate::world::World;
 pub enum Fault {
     /// It adds members as voters.
     AddsVoters,
+    /// It does so for the next one while the last one has not started.
+    AddsTwoAtOnce,
     /// It takes volumes that could not be read for gone.
     TakesUnknownVolumesForNone,
     /// It changes members by any member's word, without a majority's.
@@ -30,8 +32,18 @@ pub enum Fault {
     ForgetsTheCluster,
     /// It deletes the volume of a member that it is to remove.
     DeletesVolumesFirst,
+    /// It tells a pod to join as the member that it was, on an empty volume.
+    RejoinsEmpty,
+    /// It removes no member whose data are gone.
+    NeverReplaces,
     /// It takes the next pod down before the last one is back.
     RollsWithoutGate,
+    /// It takes all pods down in one pass.
+    RollsAllAtOnce,
+    /// It begins with the leader.
+    RollsTheLeaderFirst,
+    /// It takes members to run the minor before the one that is asked for.
+    SkipsMinors,
     /// It removes the leader without handing over.
     RemovesTheLeader,
     /// It does not wait for the others to stop before it forces a cluster.
@@ -40,16 +52,26 @@ pub enum Fault {
     IgnoresPause,
     /// It makes the StatefulSet smaller instead of removing a member.
     ShrinksTheSetFirst,
+    /// It does so at once down to as many as are asked for.
+    ShrinksTheSetAtOnce,
     /// It leaves what removed members left.
     LeavesLeftovers,
     /// It does not see members that were added and have not started.
     OverlooksTheUnstarted,
-    /// It forgets what it was about to do.
+    /// It never writes down which cluster it is, and goes by the one that answers.
     KeepsNoRecord,
     /// It has the next pod make a cluster of the data once more.
     ForcesAgain,
     /// It forgets that it recovers.
     ForgetsTheRecovery,
+    /// It goes on from the member that has least of the log.
+    GoesOnFromTheLeast,
+    /// It starts those again that a recovery has set aside.
+    RunsWhoIsSetAside,
+    /// It keeps an object that is deleted.
+    NeverLetsGo,
+    /// It deletes volumes with the object that are to stay.
+    TakesVolumesAlong,
     /// It calls a cluster available whose members it could not ask.
     CallsUnknownAvailable,
 }
@@ -76,12 +98,24 @@ impl Hand {
     /// What it takes the spec to ask for.
     pub fn desired(self, desired: &Desired) -> Desired {
         let is_paused = desired.is_paused && !self.has(Fault::IgnoresPause);
-        Desired { is_paused, ..desired.clone() }
+        let deletes_volumes = desired.deletes_volumes || self.has(Fault::TakesVolumesAlong);
+        Desired { is_paused, deletes_volumes, ..desired.clone() }
     }
 
     /// What it takes what it read for.
-    pub fn look(self, seen: &mut Observation) {
+    pub fn look(self, desired: &Desired, seen: &mut Observation) {
         match self.fault {
+            Some(Fault::KeepsNoRecord) if seen.record.cluster_id.is_none() => {
+                seen.record.cluster_id = seen.membership.known().map(|list| list.cluster_id);
+            }
+            Some(Fault::SkipsMinors) => takes_for_the_last_minor(desired, seen),
+            Some(Fault::GoesOnFromTheLeast) => {
+                for status in seen.statuses.values_mut() {
+                    if let Fact::Known(status) = status {
+                        status.raft_index = u64::MAX - status.raft_index;
+                    }
+                }
+            }
             Some(Fault::TakesUnknownVolumesForNone) if seen.volumes.is_unknown() => {
                 seen.volumes = Fact::Known(BTreeMap::new());
             }
@@ -111,27 +145,40 @@ impl Hand {
     /// What it makes of the plan.
     pub fn plan(self, world: &World, seen: &Observation, plan: &mut Plan) {
         let Some(fault) = self.fault else { return };
+        if let Some(next) = self.does_first(world, seen) {
+            plan.effects = vec![next];
+        }
+        let operation = plan.record.operation.map(|operation| operation.kind);
+        let rolls = matches!(operation, Some(OperationKind::Upgrade | OperationKind::Restart));
+        let outdated = seen.pods.elements().filter(|(_, pod)| {
+            !pod.is_deleting && pod.phase == PodPhase::Up && pod.template != world.desired.template
+        });
+        let mut outdated = outdated.map(|(ordinal, pod)| deletes(ordinal, pod));
         match fault {
-            Fault::ForcesAgain => plan.effects.extend(forces_again(seen)),
-            Fault::ForgetsTheCluster | Fault::ForgetsTheRecovery => {
+            Fault::ForgetsTheCluster | Fault::ForgetsTheRecovery | Fault::KeepsNoRecord => {
                 for effect in &mut plan.effects {
-                    if let Effect::WriteRecord { before, .. } = effect {
+                    if let Effect::WriteRecord { before, record } = effect {
                         *before = world.objects.record.clone();
+                        if fault == Fault::KeepsNoRecord {
+                            record.cluster_id = None;
+                        }
                     }
                 }
+                plan.effects
+                    .retain(|one| !matches!(one, Effect::WriteRecord { before, record } if before == record));
             }
-            Fault::KeepsNoRecord => plan.effects.retain(|one| !matches!(one, Effect::WriteRecord { .. })),
             Fault::LeavesLeftovers => plan.effects.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
-            Fault::RollsWithoutGate => {
-                let rolls = plan.record.operation.is_some_and(|operation| {
-                    matches!(operation.kind, OperationKind::Upgrade | OperationKind::Restart)
-                });
-                let next = seen.pods.elements().find(|(_, pod)| {
-                    !pod.is_deleting && pod.phase == PodPhase::Up && pod.template != world.desired.template
-                });
-                if let Some((ordinal, pod)) = next.filter(|_| rolls && plan.effects.is_empty()) {
-                    plan.effects.push(Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None });
-                }
+            Fault::NeverReplaces if operation == Some(OperationKind::Replace) => {
+                plan.effects.retain(|one| !matches!(one, Effect::MemberRemove { .. }));
+            }
+            Fault::NeverLetsGo => plan.effects.retain(|one| !matches!(one, Effect::RemoveFinalizer)),
+            Fault::RollsWithoutGate if rolls && plan.effects.is_empty() => {
+                plan.effects.extend(outdated.next());
+            }
+            Fault::RollsAllAtOnce
+                if rolls && plan.effects.iter().any(|one| matches!(one, Effect::DeletePod { .. })) =>
+            {
+                plan.effects = outdated.collect();
             }
             Fault::CallsUnknownAvailable => {
                 for finding in &mut plan.summary.findings {
@@ -140,9 +187,13 @@ impl Hand {
                     }
                 }
             }
-            Fault::DeletesVolumesFirst | Fault::RemovesTheLeader | Fault::ShrinksTheSetFirst => {
+            Fault::DeletesVolumesFirst
+            | Fault::RemovesTheLeader
+            | Fault::RollsTheLeaderFirst
+            | Fault::ShrinksTheSetFirst
+            | Fault::ShrinksTheSetAtOnce => {
                 for effect in &mut plan.effects {
-                    if let Some(other) = self.instead(seen, effect) {
+                    if let Some(other) = self.instead(&world.desired, seen, effect) {
                         *effect = other;
                     }
                 }
@@ -151,7 +202,18 @@ impl Hand {
         }
     }
 
-    fn instead(self, seen: &Observation, effect: &Effect) -> Option<Effect> {
+    /// What it does before anything else.
+    fn does_first(self, world: &World, seen: &Observation) -> Option<Effect> {
+        match self.fault? {
+            Fault::AddsTwoAtOnce => adds_another(world, seen),
+            Fault::RejoinsEmpty => rejoins(seen),
+            Fault::RunsWhoIsSetAside => runs_again(seen),
+            Fault::ForcesAgain => forces_again(seen),
+            _ => None,
+        }
+    }
+
+    fn instead(self, desired: &Desired, seen: &Observation, effect: &Effect) -> Option<Effect> {
         match effect {
             Effect::MemberRemove { membership, ordinal, .. } if self.has(Fault::DeletesVolumesFirst) => {
                 Some(Effect::DeleteVolume {
@@ -165,14 +227,19 @@ impl Hand {
                 let ordinal = ordinal_of(seen.membership.known()?, *from)?;
                 Some(Effect::MemberRemove { membership: *membership, member: *from, ordinal })
             }
-            Effect::MemberRemove { .. } if self.has(Fault::ShrinksTheSetFirst) => {
+            Effect::MemberRemove { .. } => {
                 let set = seen.stateful_set.known()?;
-                Some(Effect::ApplyStatefulSet {
-                    found: Some(set.handle.clone()),
-                    from: set.replicas,
-                    replicas: set.replicas - 1,
-                    template: set.template,
-                })
+                let replicas = match self.fault? {
+                    Fault::ShrinksTheSetFirst => set.replicas - 1,
+                    Fault::ShrinksTheSetAtOnce => desired.replicas,
+                    _ => return None,
+                };
+                Some(applies(set, replicas))
+            }
+            Effect::DeletePod { only_if: Some(_), .. } if self.has(Fault::RollsTheLeaderFirst) => {
+                let leader = seen.answers().find_map(|(_, status)| status.leader)?;
+                let ordinal = ordinal_of(seen.membership.known()?, leader)?;
+                Some(deletes(ordinal, seen.pod(ordinal).found()?))
             }
             _ => None,
         }
@@ -181,7 +248,9 @@ impl Hand {
     /// What it does otherwise; nothing where it does as it should.
     pub fn apply(self, world: &mut World, effect: &Effect) -> Option<bool> {
         match effect {
-            Effect::MemberAdd { ordinal, .. } if self.has(Fault::AddsVoters) => {
+            Effect::MemberAdd { ordinal, .. }
+                if self.has(Fault::AddsVoters) || self.has(Fault::AddsTwoAtOnce) =>
+            {
                 Some(world.add(*ordinal, false))
             }
             _ => None,
@@ -204,11 +273,81 @@ fn forces_again(seen: &Observation) -> Option<Effect> {
     let pod = seen.pod(survivor).found().filter(|pod| pod.phase == PodPhase::Waiting)?;
     let entry = seen.entry(survivor).found().filter(|entry| entry.purpose == Purpose::Run)?;
     let forced = ConfigEntry { purpose: Purpose::Force, pod: Some(pod.handle.uid.clone()), ..entry.clone() };
+    tells(seen, survivor, forced)
+}
+
+/// Takes members to run the minor before the one that is asked for, and to have agreed on it.
+fn takes_for_the_last_minor(desired: &Desired, seen: &mut Observation) {
+    let last = Version::new(desired.template.version.minor - 1, 99);
+    for status in seen.statuses.values_mut() {
+        if let Fact::Known(status) = status {
+            status.version = status.version.max(last);
+        }
+    }
+    if let Fact::Known(agreed) = &mut seen.cluster_version {
+        *agreed = (*agreed).max(last.minor);
+    }
+}
+
+/// Adds the next member while the last one has not started.
+fn adds_another(world: &World, seen: &Observation) -> Option<Effect> {
+    let list = seen.membership.known().filter(|list| list.members.iter().any(|member| !member.is_started))?;
+    let count = u32::try_from(list.members.len()).ok().filter(|count| *count < world.desired.replicas)?;
+    let (set, ordinal) = (seen.stateful_set.known()?, Ordinal(count));
+    if set.replicas <= count {
+        return Some(applies(set, count + 1));
+    }
+    let pod = seen.pod(ordinal).found().filter(|pod| pod.phase == PodPhase::Waiting)?;
+    Some(Effect::MemberAdd {
+        membership: MembershipGuard::of(list),
+        ordinal,
+        pod: pod.handle.uid.clone(),
+        volume: seen.volume(ordinal).found()?.handle.uid.clone(),
+    })
+}
+
+/// Tells a member whose volume is another one to join on that.
+fn rejoins(seen: &Observation) -> Option<Effect> {
+    let list = seen.membership.known()?;
+    list.voters().find_map(|voter| {
+        let ordinal = voter.ordinal?;
+        let (entry, pod) = (seen.entry(ordinal).found()?, seen.pod(ordinal).found()?);
+        let volume = seen.volume(ordinal).found().filter(|volume| volume.handle.uid != entry.volume)?;
+        match pod.phase {
+            PodPhase::Failing(_) => Some(deletes(ordinal, pod)),
+            PodPhase::Waiting => {
+                let (pod, volume) = (Some(pod.handle.uid.clone()), volume.handle.uid.clone());
+                let entry = ConfigEntry { purpose: Purpose::Join, pod, volume, ..entry.clone() };
+                tells(seen, ordinal, entry)
+            }
+            _ => None,
+        }
+    })
+}
+
+/// Starts one again that a recovery has set aside, with the data that it has.
+fn runs_again(seen: &Observation) -> Option<Effect> {
+    let recovery = seen.record.recovery.as_ref();
+    recovery.filter(|one| matches!(one.phase, RecoveryPhase::Clearing | RecoveryPhase::Done))?;
+    let (ordinal, entry) = seen.entries().find(|(_, entry)| entry.purpose == Purpose::SetAside)?;
+    tells(seen, ordinal, entry.turned(Purpose::Run))
+}
+
+fn tells(seen: &Observation, ordinal: Ordinal, entry: ConfigEntry) -> Option<Effect> {
     Some(Effect::WriteConfig {
         found: Some(seen.config.known()?.handle.clone()),
-        entries: BTreeMap::from([(survivor, forced)]),
-        initial_cluster: vec![survivor],
+        entries: BTreeMap::from([(ordinal, entry)]),
+        initial_cluster: vec![ordinal],
     })
+}
+
+fn deletes(ordinal: Ordinal, pod: &Pod) -> Effect {
+    Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None }
+}
+
+fn applies(set: &StatefulSet, replicas: u32) -> Effect {
+    let (found, from, template) = (Some(set.handle.clone()), set.replicas, set.template);
+    Effect::ApplyStatefulSet { found, from, replicas, template }
 }
 
 fn ordinal_of(list: &Membership, id: MemberId) -> Option<Ordinal> {

@@ -6,10 +6,12 @@ use gatehouse::api::condition::State;
 use gatehouse::api::etcdcluster::status::condition;
 use gatehouse::controllers::etcdcluster::effect::Effect;
 use gatehouse::controllers::etcdcluster::observation::{
-    Fact, Member, Observation, OperationKind, Phase, Purpose,
+    Fact, Member, Observation, Ordinal, Purpose, RecoveryPhase,
 };
-use gatehouse::controllers::etcdcluster::plan::{Plan, quorum};
+use gatehouse::controllers::etcdcluster::plan::Plan;
 
+use crate::calm::says;
+use crate::membership::quorum;
 use crate::world::World;
 
 /// A rule, by what is so where it is broken.
@@ -17,7 +19,7 @@ use crate::world::World;
 pub enum Rule {
     /// A majority of voters can form that lacks an acknowledged write.
     WriteLost,
-    /// What the operator did cost a quorum that there was.
+    /// What the operator did cost a quorum that there was. A pod that was told to go is lost for it.
     QuorumCost,
     /// There are two learners, or more members than one beyond the most that was ever asked for.
     TooManyMembers,
@@ -27,16 +29,20 @@ pub enum Rule {
     MembersVolume,
     /// A pod runs as a member that was removed.
     RemovedMemberRuns,
-    /// The leader is removed while another voter could have led.
+    /// The leader is removed while another voter could have led, and was not asked to.
     LeaderRemoved,
+    /// The leader is restarted for another template while a follower waits for the same.
+    LeaderRestartedFirst,
     /// A member is replaced whose data are there.
     SoundMemberReplaced,
     /// Who is a member is changed in a pass that did not know the members.
     ChangedUnknown,
     /// Members run more than two minors, or two that are not neighbours.
     MinorsApart,
-    /// The status says that all is well, and it is not.
+    /// The status says that all is well, or as it is asked for, and it is not.
     StatusLies,
+    /// A cluster is to be made of the data of one member while another one that answers has more.
+    PoorerSurvivor,
     /// A cluster that is paused is worked.
     WorkedWhilePaused,
     /// A cluster is made of one member's data while others run.
@@ -101,45 +107,115 @@ impl World {
     /// What holds of a plan and what it was made of.
     pub fn judge_plan(&mut self, seen: &Observation, plan: &Plan) {
         let irreversible = plan.effects.iter().filter(|effect| effect.is_irreversible()).count();
-        if irreversible > 1 {
-            self.breaks(Rule::TwoAtOnce);
-        }
-        if self.desired.is_paused && !plan.effects.is_empty() {
-            self.breaks(Rule::WorkedWhilePaused);
-        }
         let changes = |effect: &Effect| {
             matches!(
                 effect,
                 Effect::MemberAdd { .. } | Effect::MemberPromote { .. } | Effect::MemberRemove { .. }
             )
         };
-        // That it comes to lead before it is removed costs an election, and nobody can rule it out.
-        let leads = |effect: &Effect| matches!(effect, Effect::MemberRemove { member, .. } if self.etcd.leader == Some(*member));
-        let may_lead = self.leads() && self.live_voters() > 1;
-        let has_tried =
-            plan.record.operation.is_some_and(|operation| operation.phase == Phase::RemovingLeader);
-        if may_lead && !has_tried && plan.effects.iter().any(leads) {
-            self.breaks(Rule::LeaderRemoved);
+        let changes_unknown = seen.membership.is_unknown() && plan.effects.iter().any(changes);
+        let rules = [
+            (Rule::TwoAtOnce, irreversible > 1),
+            (Rule::WorkedWhilePaused, self.desired.is_paused && !plan.effects.is_empty()),
+            (Rule::ChangedUnknown, changes_unknown),
+            (Rule::QuorumCost, plan.effects.iter().any(|effect| self.stops_unasked(effect))),
+            (Rule::LeaderRemoved, plan.effects.iter().any(|effect| self.removes_the_leader(effect))),
+            (Rule::LeaderRestartedFirst, plan.effects.iter().any(|effect| self.restarts_the_leader(effect))),
+            (Rule::SoundMemberReplaced, plan.effects.iter().any(|effect| self.replaces_the_sound(effect))),
+            (Rule::PoorerSurvivor, self.goes_on_from_less(seen, plan)),
+            (Rule::StatusLies, self.is_lied_about(seen, plan)),
+        ];
+        for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
+            self.breaks(rule);
         }
-        if seen.membership.is_unknown() && plan.effects.iter().any(changes) {
-            self.breaks(Rule::ChangedUnknown);
+    }
+
+    fn stops_unasked(&self, effect: &Effect) -> bool {
+        let stops = matches!(effect, Effect::ApplyStatefulSet { from, replicas: 0, .. } if *from > 0);
+        stops && self.desired.replicas > 0 && !self.desired.is_deleting
+    }
+
+    /// That it comes to lead before it is removed costs an election, and nobody can rule it out.
+    fn removes_the_leader(&self, effect: &Effect) -> bool {
+        let Effect::MemberRemove { member, .. } = effect else { return false };
+        let others = self.voters().filter(|voter| voter.id != *member && self.runs(voter)).count();
+        self.leads() && self.etcd.leader == Some(*member) && others > 0 && !self.hand_over_failed
+    }
+
+    /// The same.
+    fn restarts_the_leader(&self, effect: &Effect) -> bool {
+        let Effect::DeletePod { ordinal, .. } = effect else { return false };
+        let template = self.objects.set.as_ref().map(|set| set.template);
+        let waits = |ordinal: Ordinal| {
+            let place = self.objects.pods.get(&ordinal).filter(|_| self.stays(ordinal));
+            place.is_some_and(|place| Some(place.pod.template) != template)
+        };
+        let leader = self.etcd.leader.and_then(|leader| self.member(leader)).filter(|_| self.leads());
+        let is_leaders = leader.is_some_and(|leader| leader.ordinal == Some(*ordinal));
+        let followers = self.voters().filter(|voter| voter.ordinal != Some(*ordinal) && self.runs(voter));
+        let mut followers = followers.filter_map(|voter| voter.ordinal);
+        is_leaders && waits(*ordinal) && followers.any(waits)
+    }
+
+    /// Whether a member whose data are there is removed although there are no more than are asked for.
+    fn replaces_the_sound(&self, effect: &Effect) -> bool {
+        let Effect::MemberRemove { member, .. } = effect else { return false };
+        let is_sound = self.member(*member).is_some_and(|member| self.data(member).is_some());
+        let members = u32::try_from(self.etcd.members.len()).unwrap_or(u32::MAX);
+        is_sound && members <= self.desired.replicas
+    }
+
+    /// Whether a survivor is chosen now, by nobody's name, that has less of the log than another voter that answers.
+    fn goes_on_from_less(&self, seen: &Observation, plan: &Plan) -> bool {
+        let chosen = plan.record.recovery.as_ref().filter(|recovery| {
+            recovery.phase == RecoveryPhase::Fencing && seen.record.recovery.as_ref() != Some(recovery)
+        });
+        let is_named = self.desired.recovery.as_ref().is_some_and(|request| request.survivor.is_some());
+        let Some(survivor) = chosen.and_then(|recovery| recovery.survivor).filter(|_| !is_named) else {
+            return false;
+        };
+        let answering = self.voters().filter(|voter| self.runs(voter));
+        let indices: Vec<_> =
+            answering.filter_map(|voter| Some((voter.ordinal?, self.data(voter)?.index))).collect();
+        let chosen = indices.iter().find(|(ordinal, _)| *ordinal == survivor).map_or(0, |(_, index)| *index);
+        indices.iter().any(|(_, index)| *index > chosen)
+    }
+
+    fn is_lied_about(&self, seen: &Observation, plan: &Plan) -> bool {
+        if says(plan, condition::AVAILABLE, State::True) && !matches!(seen.membership, Fact::Known(_)) {
+            return true;
         }
-        let available = plan.summary.findings.iter().find(|finding| finding.about == condition::AVAILABLE);
-        let says_available = available.is_some_and(|finding| finding.state == State::True);
-        let is_reached = plan.summary.is_reached && self.desired.replicas > 0;
-        let voters = u32::try_from(self.voters().count()).unwrap_or(u32::MAX);
-        if says_available && !matches!(seen.membership, Fact::Known(_))
-            || is_reached && (voters != self.desired.replicas || !self.has_quorum())
-        {
-            self.breaks(Rule::StatusLies);
+        let replicas = self.desired.replicas;
+        // Where nothing is under way yet, what is waited for or done first is told by other words.
+        let is_at_rest = plan.summary.closed.is_none() && plan.effects.is_empty();
+        let is_settled = says(plan, condition::PROGRESSING, State::False) && is_at_rest;
+        let is_refused = says(plan, condition::SPEC_VALID, State::False);
+        if replicas == 0 || self.desired.is_paused || self.desired.is_deleting || is_refused {
+            return false;
         }
+        (plan.summary.is_reached || is_settled) && !self.is_as_asked()
+    }
+
+    /// Whether as many vote and run as are asked for, all of what is asked for.
+    fn is_as_asked(&self) -> bool {
+        let voters = u32::try_from(self.live_voters()).unwrap_or(u32::MAX);
+        let are_current = self
+            .voters()
+            .filter_map(|voter| self.objects.pods.get(&voter.ordinal?))
+            .all(|place| place.pod.template == self.desired.template);
+        voters == self.desired.replicas && self.voters().count() == self.etcd.members.len() && are_current
     }
 
     /// What holds of an effect that was just carried out.
     pub fn judge_effect(&mut self, before: &Self, effect: &Effect) {
-        // One or two voters cannot be restarted without.
-        let cannot_be_helped = matches!(effect, Effect::DeletePod { .. }) && before.voters().count() < 3;
-        if before.leads() && !self.has_quorum() && !cannot_be_helped {
+        let cannot_be_helped = match effect {
+            // One or two voters cannot be restarted without.
+            Effect::DeletePod { .. } => before.voters().count() < 3,
+            // That is asked for, or was a moment ago.
+            Effect::ApplyStatefulSet { replicas, .. } => *replicas == 0,
+            _ => false,
+        };
+        if before.leads() && before.keeps_quorum() && !self.keeps_quorum() && !cannot_be_helped {
             self.breaks(Rule::QuorumCost);
         }
         match effect {
@@ -149,21 +225,11 @@ impl World {
                     self.breaks(Rule::TooManyMembers);
                 }
             }
-            Effect::MemberRemove { member, .. } => {
-                let replaces = before
-                    .objects
-                    .record
-                    .operation
-                    .is_some_and(|operation| operation.kind == OperationKind::Replace);
-                let is_sound = before.member(*member).is_some_and(|member| before.data(member).is_some());
-                if replaces && is_sound {
-                    self.breaks(Rule::SoundMemberReplaced);
-                }
-            }
             Effect::DeleteVolume { ordinal, .. } => {
                 let data = before.objects.volumes.get(ordinal).and_then(|disk| disk.data);
                 let is_members = data.is_some_and(|data| before.member(data.member).is_some());
-                if is_members && before.objects.record.cluster_id.is_some() && !before.desired.is_deleting {
+                let goes = before.desired.is_deleting && before.desired.deletes_volumes;
+                if is_members && before.objects.record.cluster_id.is_some() && !goes {
                     self.breaks(Rule::MembersVolume);
                 }
             }

@@ -31,7 +31,8 @@ const ALL_ROLLED: Reach = ("all run the next version", |slice, world| {
     let before = slice.start.desired.template;
     world.objects.pods.len() == 3 && world.objects.pods.values().all(|place| place.pod.template != before)
 });
-
+const TWICE_ROLLED: Reach =
+    ("all run the version after that", |_, world| world.objects.pods.len() == 3 && world.etcd.version == 7);
 const STOPPED: Reach =
     ("no pod is left", |slice, world| world.objects.pods.is_empty() && !slice.start.objects.pods.is_empty());
 const LET_GO: Reach = ("it is let go", |_, world| world.desired.is_deleting && !world.objects.has_finalizer);
@@ -61,7 +62,7 @@ pub fn bootstrap() -> Slice {
     start.faults =
         Faults { crashes: 1, lost_answers: 1, losses: 1, kills: 1, writes: 1, ..Faults::default() };
     let does = &["apply-services", "apply-stateful-set", "write-config", "write-record", "delete-pod"];
-    Slice::new("A bootstrap", start, &[ONE_VOTES, WRITTEN, CRASHED, UNHEARD], does)
+    Slice::new("bootstrap", start, &[ONE_VOTES, WRITTEN, CRASHED, UNHEARD], does)
 }
 
 /// One becomes three.
@@ -69,7 +70,7 @@ pub fn growth() -> Slice {
     let mut start = World::settled(1, NEWEST);
     start.edits = vec![Edit::Replicas(3)];
     start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, writes: 1, ..Faults::default() };
-    Slice::new("B growth", start, &[THREE_VOTE, WRITTEN, CRASHED, UNHEARD], ADDS)
+    Slice::new("growth", start, &[THREE_VOTE, WRITTEN, CRASHED, UNHEARD], ADDS)
 }
 
 /// Three become one, and a person thinks better of it.
@@ -77,7 +78,7 @@ pub fn shrinking() -> Slice {
     let mut start = World::settled(3, NEWEST);
     start.edits = vec![Edit::Replicas(1), Edit::Replicas(3)];
     start.faults = Faults { crashes: 1, lost_answers: 1, writes: 1, elections: 1, ..Faults::default() };
-    Slice::new("C shrinking", start, &[ONE_VOTES, TWO_VOTE, WRITTEN, CRASHED, UNHEARD], REMOVES)
+    Slice::new("shrinking", start, &[ONE_VOTES, TWO_VOTE, WRITTEN, CRASHED, UNHEARD], REMOVES)
 }
 
 /// One of three loses its volume.
@@ -86,47 +87,65 @@ pub fn loss() -> Slice {
     start.is_prompt = true;
     start.faults =
         Faults { crashes: 1, lost_answers: 1, losses: 1, kills: 1, writes: 1, ..Faults::default() };
-    Slice::new(
-        "D one volume lost",
-        start,
-        &[TWO_VOTE, WRITTEN, CRASHED, UNHEARD],
-        &["member-remove", "member-add"],
-    )
+    Slice::new("loss", start, &[TWO_VOTE, WRITTEN, CRASHED, UNHEARD], &["member-remove", "member-add"])
 }
 
-/// Three are brought to another version.
+/// Three are brought to the next version, and to the one after that, at any time.
 pub fn upgrade() -> Slice {
     let mut start = World::settled(3, Version::new(5, 33));
-    start.edits = vec![Edit::Version(NEWEST)];
+    start.edits = vec![Edit::Version(NEWEST), Edit::Version(Version::new(7, 3))];
     start.is_prompt = true;
-    start.faults = Faults { crashes: 1, lost_answers: 1, elections: 1, kills: 1, ..Faults::default() };
-    Slice::new("E upgrade", start, &[ALL_ROLLED, CRASHED, UNHEARD], &["delete-pod", "move-leader"])
+    start.faults = Faults { crashes: 1, elections: 1, kills: 1, ..Faults::default() };
+    Slice::new("upgrade", start, &[ALL_ROLLED, TWICE_ROLLED, CRASHED], &["delete-pod", "move-leader"])
 }
 
-/// The quorum is lost, and a person asks for a recovery.
+/// One volume is lost and another one may be, the quorum with it, and a person asks for a recovery.
 pub fn recovery() -> Slice {
     let mut start = World::settled(3, NEWEST);
+    start.faults = Faults { losses: 1, ..Faults::default() };
+    start = after(start, &[Action::Lose(Ordinal(1))]);
     let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
     start.edits = vec![Edit::Recover(Some(request))];
     start.is_prompt = true;
-    start.faults = Faults { losses: 2, writes: 1, ..Faults::default() };
+    start.faults = Faults { losses: 1, writes: 1, ..Faults::default() };
     let does = &["write-config", "delete-pod", "delete-volume", "retain-volume", "member-add"];
-    Slice::new("F recovery", start, &[NO_QUORUM, RECOVERED, CANCELLED], does)
+    Slice::new("recovery", start, &[NO_QUORUM, RECOVERED, CANCELLED], does)
+}
+
+/// Goes a way that leads to where a slice starts.
+fn after(start: World, way: &[Action]) -> World {
+    let step = |world: World, action: &Action| world.after(action, Hand::sound()).expect("it can be");
+    way.iter().fold(start, step)
 }
 
 /// A quorum is lost that may come back by itself, while a recovery is under way: one member has no data any more, and
-/// one is being started.
+/// one is being started. Of a write that was acknowledged the third one knows nothing.
 pub fn comeback() -> Slice {
     let mut start = World::settled(3, NEWEST);
-    start.faults = Faults { losses: 1, kills: 1, ..Faults::default() };
-    for action in [Action::Kill(Ordinal(0)), Action::Elect(MemberId(2)), Action::Lose(Ordinal(1))] {
-        start = start.after(&action, Hand::sound()).expect("it can be");
-    }
+    start.faults = Faults { losses: 1, kills: 1, writes: 1, ..Faults::default() };
+    let fail = [Action::Kill(Ordinal(0)), Action::Elect(MemberId(2)), Action::Lose(Ordinal(1))];
+    start = after(start, &[&[Action::Write(0)], &fail[..]].concat());
     let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
     start.edits = vec![Edit::Recover(Some(request))];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, kills: 1, ..Faults::default() };
-    Slice::new("K comeback", start, &[RECOVERED, CANCELLED, CRASHED], &["write-config", "delete-pod"])
+    Slice::new("comeback", start, &[RECOVERED, CANCELLED, CRASHED], &["write-config", "delete-pod"])
+}
+
+/// Two of five are left, of which one lacks a write that was acknowledged, and a recovery is asked for.
+pub fn survivors() -> Slice {
+    let mut start = World::settled(5, NEWEST);
+    start.faults = Faults { losses: 3, elections: 1, writes: 1, ..Faults::default() };
+    let lose = [2, 3, 4].map(|ordinal| Action::Lose(Ordinal(ordinal)));
+    start = after(start, &[&[Action::Elect(MemberId(5)), Action::Write(2)], &lose[..]].concat());
+    let index = |ordinal| start.objects.volumes[&Ordinal(ordinal)].data.map(|data| data.index);
+    assert!(index(0) < index(1), "{start:#?}");
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
+    start.edits = vec![Edit::Recover(Some(request))];
+    start.desired.replicas = 2;
+    start.is_prompt = true;
+    start.faults = Faults { kills: 1, ..Faults::default() };
+    Slice::new("survivors", start, &[NO_QUORUM, RECOVERED, TWO_VOTE], &["write-config", "retain-volume"])
 }
 
 /// A pass cannot read something, while members come and go.
@@ -135,7 +154,7 @@ pub fn blindness() -> Slice {
     start.edits = vec![Edit::Replicas(3)];
     start.is_prompt = true;
     start.faults = Faults { blind: 2, kills: 1, losses: 1, ..Faults::default() };
-    Slice::new("G something unread", start, &[THREE_VOTE], ADDS)
+    Slice::new("blindness", start, &[THREE_VOTE], ADDS)
 }
 
 /// Two operators, each of which takes itself for the only one, and a volume that is left of a growth which was given up:
@@ -147,7 +166,7 @@ pub fn two_operators() -> Slice {
     start.edits = vec![Edit::Replicas(2)];
     start.is_prompt = true;
     start.faults = Faults { kills: 1, ..Faults::default() };
-    Slice::new("H two operators", start, &[TWO_VOTE], ADDS)
+    Slice::new("two_operators", start, &[TWO_VOTE], ADDS)
 }
 
 /// Two operators, while a person thinks better of it twice: too large to be looked at whole, and found through quickly.
@@ -156,7 +175,7 @@ pub fn second_thoughts() -> Slice {
     start.operators.push(Operator::default());
     start.edits = [2, 1, 2].map(Edit::Replicas).to_vec();
     start.is_prompt = true;
-    Slice::new("second thoughts", start, &[], &[])
+    Slice::new("second_thoughts", start, &[], &[])
 }
 
 /// Members are restarted, stopped and started again, and work rests meanwhile.
@@ -167,7 +186,7 @@ pub fn stopping() -> Slice {
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, elections: 1, ..Faults::default() };
     Slice::new(
-        "I stopping",
+        "stopping",
         start,
         &[STOPPED, TWO_VOTE, CRASHED, UNHEARD],
         &["delete-pod", "apply-stateful-set"],
@@ -179,27 +198,52 @@ pub fn deletion() -> Slice {
     let mut start = World::new(1, NEWEST);
     start.desired.deletes_volumes = true;
     let mut start = start.settle();
-    start.edits = vec![Edit::Replicas(2), Edit::Delete];
+    start.edits = vec![Edit::Replicas(2), Edit::Delete { volumes: true }];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, losses: 1, ..Faults::default() };
     Slice::new(
-        "J deletion",
+        "deletion",
         start,
         &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD],
         &["delete-volume", "remove-finalizer"],
     )
 }
 
+/// A cluster that was to go with its volumes grows, and is deleted without them.
+pub fn deletion_that_keeps() -> Slice {
+    let mut start = World::new(1, NEWEST);
+    start.desired.deletes_volumes = true;
+    let mut start = start.settle();
+    start.edits = vec![Edit::Replicas(2), Edit::Delete { volumes: false }];
+    start.is_prompt = true;
+    start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, ..Faults::default() };
+    Slice::new(
+        "deletion_that_keeps",
+        start,
+        &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD],
+        &["remove-finalizer"],
+    )
+}
+
+/// Three become five: to find faults in, for growth is looked at from one member on.
+pub fn growth_to_five() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.edits = vec![Edit::Replicas(5)];
+    start.is_prompt = true;
+    Slice::new("growth_to_five", start, &[], &[])
+}
+
 /// The same with five members, and more that goes wrong.
 pub mod large {
     use super::*;
 
+    /// Nobody is evicted: until its pod has ended a member answers, and is counted on by what was decided before.
     const MUCH: Faults = Faults {
         crashes: 3,
         lost_answers: 3,
         blind: 2,
         kills: 3,
-        evictions: 2,
+        evictions: 0,
         losses: 0,
         elections: 3,
         writes: 2,
@@ -209,27 +253,27 @@ pub mod large {
         let mut start = World::settled(1, NEWEST);
         start.edits = [3, 5, 2].map(Edit::Replicas).to_vec();
         start.faults = Faults { kills: 2, ..MUCH };
-        Slice::new("large growth", start, &[], &[])
+        Slice::new("large::growth", start, &[], &[])
     }
 
     pub fn shrinking() -> Slice {
         let mut start = World::settled(5, NEWEST);
         start.edits = [3, 1, 5].map(Edit::Replicas).to_vec();
         start.faults = MUCH;
-        Slice::new("large shrinking", start, &[], &[])
+        Slice::new("large::shrinking", start, &[], &[])
     }
 
     pub fn loss() -> Slice {
         let mut start = World::settled(5, NEWEST);
         start.faults = Faults { losses: 2, ..MUCH };
-        Slice::new("large loss", start, &[], &[])
+        Slice::new("large::loss", start, &[], &[])
     }
 
     pub fn upgrade() -> Slice {
         let mut start = World::settled(5, Version::new(5, 33));
         start.edits = vec![Edit::Version(NEWEST), Edit::Replicas(3), Edit::Revision];
         start.faults = MUCH;
-        Slice::new("large upgrade", start, &[], &[])
+        Slice::new("large::upgrade", start, &[], &[])
     }
 
     pub fn recovery() -> Slice {
@@ -237,6 +281,6 @@ pub mod large {
         let request = |token: &str| RecoveryRequest { token: token.to_owned(), survivor: None };
         start.edits = ["one", "two"].map(|token| Edit::Recover(Some(request(token)))).to_vec();
         start.faults = Faults { losses: 3, kills: 4, ..MUCH };
-        Slice::new("large recovery", start, &[], &[])
+        Slice::new("large::recovery", start, &[], &[])
     }
 }

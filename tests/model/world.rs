@@ -18,12 +18,12 @@ use std::hash::Hash;
 use gatehouse::controllers::etcdcluster::effect::Effect;
 use gatehouse::controllers::etcdcluster::observation::{
     Age, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
-    Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
+    Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
 };
-use gatehouse::controllers::etcdcluster::plan::quorum;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
+pub use version::fingerprint;
 use version::{identity, seen, seen_pod};
 
 /// All there is.
@@ -42,6 +42,8 @@ pub struct World {
     pub operators: Vec<Operator>,
     /// What has begun so lately that a deadline lies ahead.
     pub fresh: Fresh,
+    /// Whether a leader was told to hand over and it came to nothing, or there was time enough for it, since it leads.
+    pub hand_over_failed: bool,
     /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else happens.
     pub is_prompt: bool,
     /// The first rule that was broken.
@@ -58,7 +60,10 @@ pub enum Edit {
     /// Another template of the same version.
     Revision,
     Pause(bool),
-    Delete,
+    /// That it goes, and the volumes with it, or without them.
+    Delete {
+        volumes: bool,
+    },
     Recover(Option<RecoveryRequest>),
 }
 
@@ -121,6 +126,8 @@ pub struct Data {
     pub member: MemberId,
     /// The last entry of the log that it has, as its rank among all that matter.
     pub index: u64,
+    /// Whether the cluster was made of another member's data, and these know nothing of it.
+    pub is_left_out: bool,
 }
 
 /// Etcd as a whole: what a majority has agreed on.
@@ -222,6 +229,7 @@ impl World {
             etcd: Etcd::default(),
             operators: vec![Operator::default()],
             fresh: Fresh::default(),
+            hand_over_failed: false,
             is_prompt: false,
             broken: None,
             only: None,
@@ -243,6 +251,9 @@ impl World {
 
     /// What follows; nothing where the action changes nothing or cannot be.
     pub fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
+        if !self.may(action) {
+            return None;
+        }
         let mut next = self.clone();
         next.act(action, hand)?;
         if self.is_prompt {
@@ -253,13 +264,41 @@ impl World {
         (next != *self).then_some(next)
     }
 
+    /// Whether an action may happen as often as this by now.
+    pub fn is_spent(&self, action: &Action) -> bool {
+        let mut faults = self.faults;
+        let is_spent = faults.of(action, self.leads()).is_some_and(|left| *left == 0);
+        is_spent || *action == Action::Edit && self.edits.is_empty()
+    }
+
+    /// Whether there is something for an action to act on, as far as that is seen at once.
+    fn may(&self, action: &Action) -> bool {
+        let is_up = |ordinal| {
+            self.objects.pods.get(ordinal).is_some_and(|place: &Place| place.pod.phase == PodPhase::Up)
+        };
+        let is_idle = |operator: &usize| self.operators[*operator].rest.is_empty();
+        let is_there = match action {
+            Action::Pass(operator) | Action::Blind(operator, _) => is_idle(operator),
+            Action::Step(operator) | Action::Unheard(operator) | Action::Crash(operator) => {
+                !is_idle(operator)
+            }
+            Action::Node(ordinal, does) => self.is_due(*ordinal, *does),
+            Action::CatchUp(member) => self.is_behind(*member),
+            Action::Kill(ordinal) => is_up(ordinal),
+            Action::Tick => self.has_deadlines(),
+            Action::Elect(_) | Action::Evict(_) | Action::Lose(_) | Action::Write(_) | Action::Edit => true,
+        };
+        is_there && !self.is_spent(action)
+    }
+
     fn act(&mut self, action: &Action, hand: Hand) -> Option<()> {
+        let leads = self.leads();
+        if let Some(left) = self.faults.of(action, leads) {
+            *left = left.checked_sub(1)?;
+        }
         match action {
             Action::Pass(operator) => self.pass(*operator, None, hand),
-            Action::Blind(operator, unread) => {
-                self.faults.blind = self.faults.blind.checked_sub(1)?;
-                self.pass(*operator, Some(*unread), hand)
-            }
+            Action::Blind(operator, unread) => self.pass(*operator, Some(*unread), hand),
             Action::Step(operator) => {
                 if !self.step(*operator, hand)? {
                     self.operators[*operator].rest.clear();
@@ -267,38 +306,21 @@ impl World {
                 Some(())
             }
             Action::Unheard(operator) => {
-                self.faults.lost_answers = self.faults.lost_answers.checked_sub(1)?;
                 self.step(*operator, hand)?.then_some(())?;
                 self.operators[*operator].rest.clear();
                 Some(())
             }
             Action::Crash(operator) => {
-                self.faults.crashes = self.faults.crashes.checked_sub(1)?;
-                let rest = &mut self.operators[*operator].rest;
-                (!rest.is_empty()).then(|| rest.clear())
+                self.operators[*operator].rest.clear();
+                Some(())
             }
             Action::Node(ordinal, kubelet) => self.kubelet(*ordinal, *kubelet),
             Action::CatchUp(member) => self.catch_up(*member),
-            Action::Elect(member) => {
-                if self.leads() {
-                    self.faults.elections = self.faults.elections.checked_sub(1)?;
-                }
-                self.elect(*member)
-            }
-            Action::Kill(ordinal) => {
-                self.faults.kills = self.faults.kills.checked_sub(1)?;
-                self.kill(*ordinal)
-            }
-            Action::Evict(ordinal) => {
-                self.faults.evictions = self.faults.evictions.checked_sub(1)?;
-                self.evict(*ordinal)
-            }
-            Action::Lose(ordinal) => {
-                self.faults.losses = self.faults.losses.checked_sub(1)?;
-                self.lose(*ordinal)
-            }
+            Action::Elect(member) => self.elect(*member),
+            Action::Kill(ordinal) => self.kill(*ordinal),
+            Action::Evict(ordinal) => self.evict(*ordinal),
+            Action::Lose(ordinal) => self.lose(*ordinal),
             Action::Write(majority) => {
-                self.faults.writes = self.faults.writes.checked_sub(1)?;
                 let majority = self.majorities().into_iter().nth(*majority)?;
                 self.commit(&majority);
                 self.etcd.acknowledged = self.etcd.index;
@@ -309,7 +331,10 @@ impl World {
                 self.ask_for(edit);
                 Some(())
             }
-            Action::Tick => self.tick(),
+            Action::Tick => {
+                self.tick();
+                Some(())
+            }
         }
     }
 
@@ -322,7 +347,10 @@ impl World {
             Edit::Version(version) => self.desired.template.version = version,
             Edit::Revision => self.desired.template.revision += 1,
             Edit::Pause(is_paused) => self.desired.is_paused = is_paused,
-            Edit::Delete => self.desired.is_deleting = true,
+            Edit::Delete { volumes } => {
+                self.desired.is_deleting = true;
+                self.desired.deletes_volumes = volumes;
+            }
             Edit::Recover(request) => self.desired.recovery = request,
         }
     }
@@ -336,19 +364,51 @@ impl World {
         // What is fresh about nothing is not looked at.
         self.fresh.operation &= operation(self).is_some();
         self.fresh.quorum_loss &= !self.has_quorum();
+        self.hand_over_failed &= self.etcd.leader == before.etcd.leader && operation(self).is_some();
     }
 
-    fn tick(&mut self) -> Option<()> {
-        let slow = |place: &Place| place.pod.startup_age == Age::Fresh && place.pod.phase != PodPhase::Up;
-        let any_slow = self.objects.pods.values().any(slow);
-        if self.fresh == Fresh::default() && !any_slow {
-            return None;
-        }
+    fn has_deadlines(&self) -> bool {
+        self.fresh != Fresh::default() || self.objects.pods.values().any(Place::is_slow)
+    }
+
+    fn tick(&mut self) {
+        let operation = self.objects.record.operation;
+        let is_over = operation.is_some_and(|operation| operation.phase == Phase::MovingLeader);
+        self.hand_over_failed |= is_over && self.fresh.operation;
         self.fresh = Fresh::default();
-        for place in self.objects.pods.values_mut().filter(|place| slow(place)) {
+        for place in self.objects.pods.values_mut().filter(|place| place.is_slow()) {
             place.pod.startup_age = Age::PastDeadline;
         }
-        Some(())
+    }
+}
+
+impl Place {
+    /// Whether a deadline lies ahead of its pod.
+    fn is_slow(&self) -> bool {
+        self.pod.startup_age == Age::Fresh && self.pod.phase != PodPhase::Up
+    }
+}
+
+impl Faults {
+    /// How often that may go wrong yet; nothing where it is nothing that goes wrong. That somebody comes to lead is one
+    /// only where somebody `leads`.
+    fn of(&mut self, action: &Action, leads: bool) -> Option<&mut u8> {
+        match action {
+            Action::Blind(..) => Some(&mut self.blind),
+            Action::Unheard(_) => Some(&mut self.lost_answers),
+            Action::Crash(_) => Some(&mut self.crashes),
+            Action::Elect(_) => leads.then_some(&mut self.elections),
+            Action::Kill(_) => Some(&mut self.kills),
+            Action::Evict(_) => Some(&mut self.evictions),
+            Action::Lose(_) => Some(&mut self.losses),
+            Action::Write(_) => Some(&mut self.writes),
+            Action::Pass(_)
+            | Action::Step(_)
+            | Action::Node(..)
+            | Action::CatchUp(_)
+            | Action::Edit
+            | Action::Tick => None,
+        }
     }
 }
 

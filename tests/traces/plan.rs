@@ -2,11 +2,11 @@
 
 use gatehouse::controllers::etcdcluster::observation::{MemberId, Ordinal};
 
-use crate::explore::Slice;
+use crate::explore::{Impassable, Slice};
 use crate::slices;
-use crate::world::Action::{self, Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
+use crate::world::Action::{Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
 use crate::world::Kubelet::{End, Make, Show, Start};
-use crate::world::Unread;
+use crate::world::{Action, Kubelet, Unread};
 
 #[track_caller]
 fn holds(slice: &Slice, way: &[Action]) {
@@ -28,7 +28,9 @@ fn a_seed_whose_volume_goes_once_it_is_told_to_be_there_begins_anew() {
 fn a_cluster_that_is_to_grow_is_not_called_settled_while_the_config_map_is_unread() {
     let slice = slices::blindness();
     holds(&slice, &[Edit]);
-    assert_eq!(slice.walk(&[Edit, Blind(0, Unread::Config)]), Err("it cannot be gone"), "nothing is done");
+    let blind = Blind(0, Unread::Config);
+    let nothing_is_done = Err(Impassable::Idle(1, blind.clone()));
+    assert_eq!(slice.walk(&[Edit, blind]), nothing_is_done);
 }
 
 /// Another operator deletes a claim that was left, while a pod waits on it that this one made a member's place of. The
@@ -62,4 +64,37 @@ fn a_recovery_that_is_under_way_stops_no_pod_of_a_quorum_that_is_back() {
     holds(&slice, &[&fence[..], &[Elect(MemberId(1))]].concat());
     // What was planned is refused, and the rest of the pass is forgotten.
     holds(&slice, &[&fence[..], &[Elect(MemberId(1)), Step(0)]].concat());
+}
+
+/// A request to recover comes while a member is being replaced, a majority answers again, and it comes to nothing. That
+/// a member is missing is not called settled once nothing else is left to do.
+#[test]
+fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
+    let way = [
+        Action::Node(Ordinal(0), Kubelet::Start),
+        Action::Elect(MemberId(1)),
+        Action::Pass(0),
+        Action::Step(0),
+        Action::Pass(0),
+        Action::Step(0),
+        Action::Pass(0),
+        Action::Step(0),
+        Action::Kill(Ordinal(2)),
+        Action::Edit,
+        Action::Tick,
+        Action::Pass(0),
+        Action::Node(Ordinal(2), Kubelet::Start),
+        Action::Tick,
+    ];
+    holds(&slices::comeback(), &way);
+}
+
+/// What a way cannot be gone for is told: that is another thing than a slice in which less goes wrong by now.
+#[test]
+fn a_way_that_cannot_be_gone_says_why() {
+    let slice = slices::bootstrap();
+    let spent = Action::Evict(Ordinal(0));
+    assert_eq!(slice.walk(std::slice::from_ref(&spent)), Err(Impassable::Spent(0, spent)));
+    let idle = Action::Step(0);
+    assert_eq!(slice.walk(std::slice::from_ref(&idle)), Err(Impassable::Idle(0, idle)));
 }

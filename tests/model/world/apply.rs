@@ -6,6 +6,7 @@ use gatehouse::controllers::etcdcluster::observation::{Fact, Membership, Operati
 
 use super::*;
 use crate::faults::Hand;
+use crate::membership::quorum;
 
 impl World {
     /// Does the next thing of an operator's pass. Whether it was done; nothing where there is none.
@@ -94,7 +95,6 @@ impl World {
                 let is_same = is_same(pod, &place.pod);
                 if is_same {
                     place.pod.is_deleting = true;
-                    place.pod.phase = PodPhase::Starting;
                 }
                 is_same
             }
@@ -144,8 +144,11 @@ impl World {
                 answers && self.agrees(membership, hand) && self.promote(*member)
             }
             Effect::MemberRemove { membership, member, ordinal } => {
-                let is_there = self.member(*member).is_some_and(|found| found.ordinal == Some(*ordinal));
-                let is_done = is_there && self.agrees(membership, hand) && self.remove(*member);
+                let found = self.member(*member).filter(|found| found.ordinal == Some(*ordinal));
+                let may_go = found.is_some_and(|found| {
+                    found.is_learner || self.serve_without(*member, self.voters().count() - 1)
+                });
+                let is_done = may_go && self.agrees(membership, hand) && self.remove(*member);
                 let operation = self.objects.record.operation;
                 if is_done && operation.is_none_or(|operation| operation.kind != OperationKind::ScaleIn) {
                     self.fresh.replacement = true;
@@ -153,7 +156,9 @@ impl World {
                 is_done
             }
             Effect::MoveLeader { membership, from, to } => {
-                self.agrees(membership, hand) && self.move_leader(*from, *to)
+                let is_done = self.agrees(membership, hand) && self.move_leader(*from, *to);
+                self.hand_over_failed |= !is_done;
+                is_done
             }
             // Of what is cared for beside: it is done, and changes nothing that is modelled.
             _ => true,
@@ -170,11 +175,16 @@ impl World {
         match only_if {
             _ if hand.looks_once() => true,
             OnlyIf::OthersServe { membership, member } => {
-                let others = self.voters().filter(|voter| voter.id != member && self.runs(voter)).count();
-                self.agrees(&membership, hand) && others >= quorum(self.voters().count())
+                self.agrees(&membership, hand) && self.serve_without(member, self.voters().count())
             }
             OnlyIf::QuorumLost => !self.leads(),
         }
+    }
+
+    /// Whether those of the other voters that run and follow a leader are a majority of so many.
+    fn serve_without(&self, member: MemberId, voters: usize) -> bool {
+        let others = self.voters().filter(|voter| voter.id != member && self.runs(voter)).count();
+        self.leads() && others >= quorum(voters)
     }
 
     /// The volume, where it is as it was seen.

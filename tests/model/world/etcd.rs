@@ -34,6 +34,13 @@ impl World {
         self.etcd.members.iter().filter(|member| self.runs(member)).map(|member| member.id).collect()
     }
 
+    /// Whether a majority of the voters runs in pods that nobody told to go.
+    pub fn keeps_quorum(&self) -> bool {
+        let stays = |voter: &&Member| voter.ordinal.is_some_and(|ordinal| self.stays(ordinal));
+        let kept = self.voters().filter(stays).filter(|voter| self.runs(voter)).count();
+        kept >= quorum(self.voters().count())
+    }
+
     pub fn live_voters(&self) -> usize {
         self.voters().filter(|member| self.runs(member)).count()
     }
@@ -109,9 +116,15 @@ impl World {
     }
 
     pub fn catch_up(&mut self, id: MemberId) -> Option<()> {
-        let member = self.member(id).filter(|member| self.leads() && self.runs(member))?;
-        let lacks = !member.is_started || self.data(member)?.index < self.etcd.index;
-        lacks.then(|| self.on_etcd(|cluster| cluster.catch_up(id)))?
+        self.is_behind(id).then(|| self.on_etcd(|cluster| cluster.catch_up(id)))?
+    }
+
+    /// Whether a member that runs lacks some of the log and may have it.
+    pub fn is_behind(&self, id: MemberId) -> bool {
+        let member = self.member(id).filter(|member| self.leads() && self.runs(member));
+        member.is_some_and(|member| {
+            !member.is_started || self.data(member).is_some_and(|data| data.index < self.etcd.index)
+        })
     }
 
     /// A voter comes to lead, where a majority votes for it.
@@ -147,7 +160,7 @@ impl World {
         self.etcd.version = self.objects.pods[&ordinal].pod.template.version.minor;
         self.etcd.clusters_formed += 1;
         self.etcd.index += 1;
-        let data = Data { cluster: self.cluster(), member: id, index: self.etcd.index };
+        let data = Data { cluster: self.cluster(), member: id, index: self.etcd.index, is_left_out: false };
         self.objects.volumes.get_mut(&ordinal).expect("its volume").data = Some(data);
     }
 

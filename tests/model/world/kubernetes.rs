@@ -6,12 +6,32 @@ use super::*;
 
 impl World {
     pub fn kubelet(&mut self, ordinal: Ordinal, does: Kubelet) -> Option<()> {
+        if !self.is_due(ordinal, does) {
+            return None;
+        }
         match does {
-            Kubelet::End => self.end(ordinal),
-            Kubelet::Release => self.release(ordinal),
+            Kubelet::End => self.objects.pods.remove(&ordinal).map(drop),
+            Kubelet::Release => self.objects.volumes.remove(&ordinal).map(drop),
             Kubelet::Make => self.make(ordinal),
             Kubelet::Show => self.show(ordinal),
             Kubelet::Start => self.start(ordinal),
+        }
+    }
+
+    /// Whether there is any of that to do; of a start the guard judges by itself.
+    pub fn is_due(&self, ordinal: Ordinal, does: Kubelet) -> bool {
+        let place = self.objects.pods.get(&ordinal);
+        let goes = self.objects.volumes.get(&ordinal).is_some_and(|disk| disk.volume.is_deleting);
+        match does {
+            Kubelet::End => place.is_some() && !self.stays(ordinal),
+            Kubelet::Release => place.is_none() && goes,
+            Kubelet::Make => place.is_none() && !goes && self.is_wanted(ordinal),
+            Kubelet::Show => place.is_some_and(|place| {
+                place.pod.phase == PodPhase::Waiting && place.told.as_ref() != self.entry(ordinal)
+            }),
+            Kubelet::Start => place.is_some_and(|place| {
+                !place.pod.is_deleting && matches!(place.pod.phase, PodPhase::Waiting | PodPhase::Starting)
+            }),
         }
     }
 
@@ -29,29 +49,13 @@ impl World {
         self.objects.set.as_ref().is_some_and(|set| ordinal.0 < set.replicas)
     }
 
-    fn end(&mut self, ordinal: Ordinal) -> Option<()> {
-        let place = self.objects.pods.get(&ordinal)?;
-        if place.pod.is_deleting || !self.is_wanted(ordinal) {
-            self.objects.pods.remove(&ordinal);
-            return Some(());
-        }
-        None
-    }
-
-    fn release(&mut self, ordinal: Ordinal) -> Option<()> {
-        let disk = self.objects.volumes.get(&ordinal)?;
-        let goes = disk.volume.is_deleting && !self.objects.pods.contains_key(&ordinal);
-        goes.then(|| {
-            self.objects.volumes.remove(&ordinal);
-        })
+    /// Whether there is a pod that nobody told to go.
+    pub fn stays(&self, ordinal: Ordinal) -> bool {
+        let place = self.objects.pods.get(&ordinal);
+        place.is_some_and(|place| !place.pod.is_deleting) && self.is_wanted(ordinal)
     }
 
     fn make(&mut self, ordinal: Ordinal) -> Option<()> {
-        let is_free = !self.objects.pods.contains_key(&ordinal)
-            && !self.objects.volumes.get(&ordinal).is_some_and(|disk| disk.volume.is_deleting);
-        if !is_free || !self.is_wanted(ordinal) {
-            return None;
-        }
         let template = self.objects.set.as_ref()?.template;
         if !self.objects.volumes.contains_key(&ordinal) {
             self.leave_volume(ordinal);
@@ -89,16 +93,14 @@ impl World {
 
     fn show(&mut self, ordinal: Ordinal) -> Option<()> {
         let entry = self.entry(ordinal).cloned();
-        let place = self.objects.pods.get_mut(&ordinal)?;
-        let is_news = place.pod.phase == PodPhase::Waiting && place.told != entry;
-        is_news.then(|| place.told = entry)
+        self.objects.pods.get_mut(&ordinal)?.told = entry;
+        Some(())
     }
 
     /// The guard, at the pod's start or once more before etcd's.
     fn start(&mut self, ordinal: Ordinal) -> Option<()> {
-        let place = self.objects.pods.get(&ordinal).filter(|place| !place.pod.is_deleting)?;
-        let may_start = matches!(place.pod.phase, PodPhase::Waiting | PodPhase::Starting);
-        let told = place.pass.clone().or_else(|| place.told.clone()).filter(|_| may_start)?;
+        let place = self.objects.pods.get(&ordinal)?;
+        let told = place.pass.clone().or_else(|| place.told.clone())?;
         if told.template != place.pod.template || (told.purpose.is_stopped() && place.pass.is_none()) {
             return None;
         }
@@ -127,7 +129,7 @@ impl World {
             }
             (Purpose::Join, None) if is_its_own => {
                 let member = told.member?;
-                let data = Data { cluster: self.cluster(), member, index: 0 };
+                let data = Data { cluster: self.cluster(), member, index: 0, is_left_out: false };
                 self.objects.volumes.get_mut(&ordinal)?.data = Some(data);
                 if self.member(member).is_some() { PodPhase::Up } else { PodPhase::Failing(Cause::Removed) }
             }
@@ -140,9 +142,9 @@ impl World {
                 PodPhase::Up
             }
             (_, Some(data)) if self.member(data.member).is_some() => PodPhase::Up,
-            (_, Some(_)) => {
-                if self.etcd.has_forced {
-                    // It knows nothing of the cluster that was made without it, and serves beside it.
+            (_, Some(data)) => {
+                if data.is_left_out {
+                    // It serves beside the cluster that was made without it.
                     self.breaks(Rule::RemovedMemberRuns);
                 }
                 PodPhase::Failing(Cause::Removed)
@@ -158,6 +160,10 @@ impl World {
         }
         if self.etcd.members.len() == 1 && self.etcd.has_forced {
             self.breaks(Rule::ForcedTwice);
+        }
+        let now = self.cluster();
+        for other in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
+            other.is_left_out |= other.cluster == now && other.member != data.member;
         }
         self.etcd.members.retain(|member| member.id == data.member);
         for member in &mut self.etcd.members {
@@ -180,11 +186,10 @@ impl World {
         Some(())
     }
 
-    /// The pod is to go, and the StatefulSet makes another one.
+    /// The pod is to go, and the StatefulSet makes another one. Until it has ended it goes on serving.
     pub fn evict(&mut self, ordinal: Ordinal) -> Option<()> {
         let place = self.objects.pods.get_mut(&ordinal).filter(|place| !place.pod.is_deleting)?;
         place.pod.is_deleting = true;
-        place.pod.phase = PodPhase::Starting;
         Some(())
     }
 

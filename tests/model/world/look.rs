@@ -1,5 +1,9 @@
 //! What a pass reads, and what it plans.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
 use gatehouse::controllers::etcdcluster::observation::{
     Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
 };
@@ -117,26 +121,42 @@ impl World {
     }
 
     /// What the operator plans now.
-    pub fn planned(&self, unread: Option<Unread>, hand: Hand) -> (Observation, Plan) {
+    pub fn planned(&self, unread: Option<Unread>, hand: Hand) -> (Observation, Rc<Plan>) {
         let seen = self.observe(unread);
+        if hand.fault.is_none() {
+            let plan = planned_once(&self.desired, &seen);
+            return (seen, plan);
+        }
         let mut believed = seen.clone();
-        hand.look(&mut believed);
+        hand.look(&self.desired, &mut believed);
         let mut plan = plan(&hand.desired(&self.desired), &believed);
         hand.plan(self, &believed, &mut plan);
-        (seen, plan)
+        (seen, Rc::new(plan))
     }
 
     /// An operator looks, and means to do what it planned.
     pub fn pass(&mut self, operator: usize, unread: Option<Unread>, hand: Hand) -> Option<()> {
-        if !self.operators[operator].rest.is_empty() {
-            return None;
-        }
         let (seen, plan) = self.planned(unread, hand);
         self.judge_plan(&seen, &plan);
         if plan.effects.is_empty() && self.broken.is_none() {
             return None;
         }
-        self.operators[operator].rest = plan.effects;
+        self.operators[operator].rest.clone_from(&plan.effects);
         Some(())
     }
+}
+
+thread_local! {
+    static PLANS: RefCell<HashMap<u64, Rc<Plan>>> = RefCell::default();
+}
+
+/// The plan is a function: the same is asked for over and over, and planned once.
+fn planned_once(desired: &Desired, seen: &Observation) -> Rc<Plan> {
+    let asked = fingerprint(&(desired, seen));
+    let known = PLANS.with_borrow(|plans| plans.get(&asked).map(Rc::clone));
+    known.unwrap_or_else(|| {
+        let plan = Rc::new(plan(desired, seen));
+        PLANS.with_borrow_mut(|plans| plans.insert(asked, Rc::clone(&plan)));
+        plan
+    })
 }
