@@ -10,13 +10,15 @@
 
 mod agenda;
 mod board;
-mod claims;
+pub mod claims;
 mod conditions;
 mod course;
-mod found;
-mod hands;
+pub mod found;
+pub mod hands;
 mod observe;
-mod plan;
+pub mod plan;
+pub mod points;
+pub mod recall;
 mod resources;
 pub mod rights;
 mod status;
@@ -33,7 +35,7 @@ use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{ObjectReference, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource as _, ResourceExt as _};
@@ -45,17 +47,17 @@ use super::memory::Memory;
 use super::outcome::{Class, Error, Outcome};
 use super::scope::Realm;
 use super::shelf::Shelf;
-use super::step::{Interpreter, Step};
+use super::step::{Effect, Interpreter, Step};
 use super::{Controlled, Numbers, Triggers, Watched};
-use crate::api::tdset::v1::{PastTransition, TDSet, TDSetStatus};
-use crate::runtime::clock;
+use crate::api::tdset::v1::TDSet;
+use crate::runtime::{call, clock, fail_point};
 use agenda::Agenda;
 pub use board::Line;
 use claims::{Claims, Subject};
-use found::Carried;
 use plan::Plan;
+use points::Points;
+use recall::Recall;
 use targets::Targets;
-use view::lateness;
 
 /// The field manager of everything but the count.
 pub const MANAGER: &str = "gatehouse-tdset";
@@ -82,17 +84,6 @@ pub struct Operator {
     agenda: Agenda,
     board: Arc<Board<Line>>,
     numbers: Numbers,
-}
-
-/// What is remembered of a TDSet.
-#[derive(Clone, Debug, Default)]
-struct Recall {
-    /// The status that was written last, and the resource version that it made.
-    said: Option<(String, TDSetStatus)>,
-    /// What was carried out and not yet told of.
-    carried: Carried,
-    /// Something was changed and not yet told of.
-    unreported: bool,
 }
 
 impl Controlled for Operator {
@@ -216,7 +207,7 @@ impl Operator {
         let regarding = object.object_ref(&());
         let mut worked = Worked::Settled;
         for step in &plan.work {
-            match self.interpreter.perform(step, &regarding).await {
+            match self.perform(step, &regarding).await {
                 Ok(effect) if effect.changed && worked == Worked::Settled => worked = Worked::Changed,
                 Ok(_) => {}
                 Err(error) if error.class() == Class::Permanent => {
@@ -230,27 +221,29 @@ impl Operator {
         Ok(worked)
     }
 
-    /// Whether what the plan changed is told of by the next pass. Twice in a row it is not: somebody may undo each
-    /// time what we do, and that is worth telling.
+    /// Does one thing, between its two points.
+    async fn perform(&self, step: &Step, regarding: &ObjectReference) -> Result<Effect, Error> {
+        let points = Points::of(step);
+        fail_point::reached(points.before);
+        let effect = self.interpreter.perform(step, regarding).await?;
+        fail_point::reached(points.after);
+        if fail_point::loses(points.after) {
+            let object = regarding.name.clone().unwrap_or_default();
+            return Err(Error { verb: points.name(), object, source: call::Error::Timeout });
+        }
+        Ok(effect)
+    }
+
+    /// Whether what the plan changed is told of by the next pass.
     fn defers_report(&self, object: &Watched<TDSet>, plan: &Plan) -> bool {
-        let now = clock::now();
-        self.memory.update(uid(object), |recall| {
-            if let Some(transition) = &plan.transition
-                && recall.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)
-            {
-                let lateness_ms = lateness(transition.time.0, now);
-                recall.carried.transition = Some(PastTransition { lateness_ms, ..transition.clone() });
-            }
-            recall.carried.ramp.clone_from(&plan.status.ramp);
-            !std::mem::replace(&mut recall.unreported, true)
-        })
+        self.memory.update(uid(object), |recall| recall.defers_report(plan, clock::now()))
     }
 
     async fn report(&self, object: &Watched<TDSet>, plan: Plan, refused: bool) -> Result<Outcome, Error> {
         let regarding = object.object_ref(&());
         let mut written = None;
         for step in &plan.report {
-            let effect = self.interpreter.perform(step, &regarding).await?;
+            let effect = self.perform(step, &regarding).await?;
             if let Step::Status { .. } = step {
                 written = effect.resource_version;
             }
@@ -269,10 +262,7 @@ impl Operator {
             Some(_) if refused => Outcome::Refused(again.min(REFUSED)),
             Some(_) => Outcome::Done(again),
         };
-        self.memory.update(uid(object), |recall| {
-            (recall.carried, recall.unreported) = (Carried::default(), false);
-            recall.said = written.map(|version| (version, plan.status)).or_else(|| recall.said.take());
-        });
+        self.memory.update(uid(object), |recall| recall.told(written, plan.status));
         Ok(outcome)
     }
 }

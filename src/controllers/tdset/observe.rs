@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::claims::Subject;
 use super::found::{Hindrance, Observed, controls};
-use super::{Operator, Recall, uid};
+use super::recall::Recall;
+use super::{Operator, uid};
 use crate::api::Version;
 use crate::api::condition::State;
 use crate::api::field::{Fault, Path, Reason as FaultReason};
@@ -194,11 +195,6 @@ async fn dates(
 
 /// The status that was written last: that of the watch, or that of this process where the watch lags behind it.
 fn said_last(object: &Watched<TDSet>, recall: &Recall) -> TDSetStatus {
-    // Resource versions of one resource may be compared as numbers (KEP-5504).
-    let number = |version: Option<&str>| version.and_then(|version| version.parse::<u128>().ok());
-    let seen = number(object.meta().resource_version.as_deref());
-    match &recall.said {
-        Some((version, status)) if number(Some(version)) >= seen => status.clone(),
-        _ => object.0.as_ref().ok().and_then(|tdset| tdset.status.clone()).unwrap_or_default(),
-    }
+    let said = recall.said_since(object.meta().resource_version.as_deref()).cloned();
+    said.or_else(|| object.0.as_ref().ok().and_then(|tdset| tdset.status.clone())).unwrap_or_default()
 }
