@@ -74,7 +74,7 @@ pub fn plot(view: &View) -> Course {
 
 /// Whether the count stands because somebody else wrote it since the last transition.
 fn kept(view: &View, count: i32, writer: Writer) -> Option<Manual> {
-    let told = view.told().is_some() && !view.is_changed() && !was_held(view);
+    let told = view.told().is_some() && !view.is_changed() && !has_missed(view) && !was_held(view);
     let (stands, manager) = match writer {
         Writer::Ours => return None,
         Writer::Unknown => (told && view.observed.status.ramp.is_none(), None),
@@ -85,6 +85,13 @@ fn kept(view: &View, count: i32, writer: Writer) -> Option<Manual> {
         }
     };
     stands.then_some(Manual { count, manager })
+}
+
+/// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is asked for
+/// now may be what was told then.
+fn has_missed(view: &View) -> bool {
+    let promised = view.observed.status.next_transition.as_ref();
+    promised.is_some_and(|next| next.time.0 <= view.observed.now)
 }
 
 /// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None

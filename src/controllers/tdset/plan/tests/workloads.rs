@@ -119,6 +119,10 @@ fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
     missed.scale(9, untimed());
     missed.pass(&kept());
     assert_eq!(has(&missed), 6, "it may have been written before the transition that nobody saw");
+    let mut missed = settled(&kept(), EARLY).at("2026-03-02T18:00:00Z");
+    missed.scale(9, untimed());
+    missed.pass(&kept());
+    assert_eq!(has(&missed), 2, "nor has anybody seen the one back");
 
     let mut held = web(&json!({"manualScale": "KeepUntilNextTransition", "suspend": true}));
     let mut cluster = settled(&held, EARLY);
