@@ -152,11 +152,19 @@ fn work(view: &View) -> Vec<Step> {
         steps.extend(count(view, &counter));
     }
     if let Some(create) = view.create() {
-        steps.extend(made(view, create));
+        if steps.is_empty() || !is_unclaimed(view) {
+            steps.extend(made(view, create));
+        }
         steps.extend(in_front(view, create));
     }
     steps.extend(finalizer::settled(view.tdset));
     steps
+}
+
+/// Whether the count would be lost if the template was applied before the count has an owner of its own. Whoever refuses
+/// the one may not refuse the other, so that is left to the next pass.
+fn is_unclaimed(view: &View) -> bool {
+    view.deployment.ours().is_some_and(|found| hands::is_only_in_the_template(&found.metadata))
 }
 
 /// The Deployment, but for the count of one that is there.

@@ -219,12 +219,12 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
     let mut cluster = Cluster::empty(EARLY);
     cluster.pass(&shop());
     let edited = changed("/spec/target/create/image", json!("shop:2"));
-    let expected =
-        ["apply! Deployment 2 as gatehouse-tdset-count", "apply! Deployment null as gatehouse-tdset"];
-    assert_eq!(verbs(&plan(&edited, &cluster.0).work), expected);
-
     let paused = changed("/spec/suspend", json!(true));
     assert_eq!(verbs(&plan(&paused, &cluster.0).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
+
+    // Not in one pass: what the API server refuses holds up nothing else that the pass does.
+    assert_eq!(verbs(&cluster.pass(&edited).work), ["apply! Deployment 2 as gatehouse-tdset-count"]);
+    assert_eq!(verbs(&plan(&edited, &cluster.0).work), ["apply! Deployment null as gatehouse-tdset"]);
 }
 
 #[test]
