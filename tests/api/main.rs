@@ -71,8 +71,12 @@ const MODULES: &[Module] = &[
     Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
 ];
 
-const ALONE: &[(&str, &[Alone])] =
-    &[("leader", leader::TESTS), ("lifecycle", lifecycle::TESTS), ("tdset", tdset::alone::TESTS)];
+const ALONE: &[(&str, &[Alone])] = &[
+    ("leader", leader::TESTS),
+    ("lifecycle", lifecycle::TESTS),
+    ("tdset", tdset::alone::TESTS),
+    ("tdset::mortal", tdset::mortal::TESTS),
+];
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();

@@ -14,6 +14,7 @@ pub mod autoscalers;
 pub mod conflicts;
 pub mod counts;
 pub mod dates;
+pub mod mortal;
 pub mod targets;
 
 pub const TESTS: &[Test] = &[

@@ -19,7 +19,7 @@ pub const TESTS: &[Test] = &[
     ("an_autoscaler_of_somebody_else_has_the_count", an_autoscaler_of_somebody_else_has_the_count),
 ];
 
-fn autoscaler(namespace: &Namespace, name: &str, deployment: &str, least: u32, most: u32) {
+pub fn autoscaler(namespace: &Namespace, name: &str, deployment: &str, least: u32, most: u32) {
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment});
     let object = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": name},
