@@ -2,6 +2,8 @@
 
 use kube::{Client, Config};
 
+use crate::runtime::fail_point;
+
 /// There is no way.
 #[derive(Debug, thiserror::Error)]
 #[error("unable to find a Kubernetes API: expected KUBECONFIG or a pod's service account, or --webhook-only")]
@@ -13,6 +15,6 @@ pub(super) struct NoCluster {
 pub(super) async fn connect() -> Result<(Config, Client), NoCluster> {
     let no_cluster = |source| NoCluster { source };
     let config = Config::infer().await.map_err(|source| no_cluster(source.into()))?;
-    let client = Client::try_from(config.clone()).map_err(|source| no_cluster(source.into()))?;
+    let client = fail_point::client(config.clone()).map_err(|source| no_cluster(source.into()))?;
     Ok((config, client))
 }

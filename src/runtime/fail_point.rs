@@ -1,35 +1,58 @@
-//! Points at which a debug build can be made to die, or to lose an answer, so that tests see what comes after that.
+//! Points at which a build for tests can be made to die, to lose an answer, or to be told something else than what the
+//! API server said, so that tests see what comes after that.
 //!
 //! `GATEHOUSE_FAIL_POINTS=kill:FILE` ends the process as a crash would, the first time that it comes to a point which
-//! FILE does not name. `lose:FILE` has it not hear, once, that what was done at a point is done. A point that has acted
-//! is added to FILE, a line each, so that whoever comes there next passes.
+//! FILE does not name. `lose:FILE` has it not hear, once, that what was done at a point is done. `answer:FILE` has each
+//! kind of request to the API server come to grief in every way that there is, once in each ([`answers`]), and
+//! `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that whoever comes there next passes.
 //!
-//! Never: anything of it in a release build.
+//! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
+
+use kube::{Client, Config};
+
+#[cfg(any(debug_assertions, feature = "fail-points"))]
+mod answers;
 
 /// Dies here, where that is asked for.
 pub fn reached(point: &'static str) {
     tracing::debug!(point);
-    #[cfg(debug_assertions)]
+    #[cfg(any(debug_assertions, feature = "fail-points"))]
     armed::reached(point);
 }
 
 /// Whether the answer to what was done here is to be lost.
 #[must_use]
 pub fn loses(point: &'static str) -> bool {
-    #[cfg(debug_assertions)]
+    #[cfg(any(debug_assertions, feature = "fail-points"))]
     return armed::acts("lose", point);
-    #[cfg(not(debug_assertions))]
+    #[cfg(not(any(debug_assertions, feature = "fail-points")))]
     return {
         let _never = point;
         false
     };
 }
 
-#[cfg(debug_assertions)]
+/// A client of the API server, whose answers are as that is asked for.
+///
+/// # Errors
+/// As those of [`Client`].
+pub fn client(config: Config) -> kube::Result<Client> {
+    #[cfg(any(debug_assertions, feature = "fail-points"))]
+    if let Some(share) = answers::asked() {
+        return answers::client(config, share);
+    }
+    Client::try_from(config)
+}
+
+#[cfg(any(debug_assertions, feature = "fail-points"))]
 mod armed {
     use std::fs::{self, File};
     use std::io::Write as _;
     use std::process::{Command, abort, id};
+    use std::sync::{Mutex, PoisonError};
+
+    /// Who comes to a point first is one.
+    static TURN: Mutex<()> = Mutex::new(());
 
     pub fn reached(point: &str) {
         if acts("kill", point) {
@@ -38,12 +61,23 @@ mod armed {
         }
     }
 
+    /// What is asked for, and the file of it.
+    pub fn asked() -> Option<(String, String)> {
+        let told = std::env::var("GATEHOUSE_FAIL_POINTS").ok()?;
+        let (asked, file) = told.split_once(':')?;
+        Some((asked.to_owned(), file.to_owned()))
+    }
+
     /// Whether that is what is asked for, and this is the first time.
     pub fn acts(what: &str, point: &str) -> bool {
-        let Ok(told) = std::env::var("GATEHOUSE_FAIL_POINTS") else { return false };
-        let Some((asked, file)) = told.split_once(':') else { return false };
-        let is_known = || fs::read_to_string(file).unwrap_or_default().lines().any(|line| line == point);
-        asked == what && !is_known() && add(file, point).is_ok()
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((asked, file)) = asked().filter(|(asked, _)| asked == what) else { return false };
+        let is_known = || fs::read_to_string(&file).unwrap_or_default().lines().any(|line| line == point);
+        let acts = !is_known() && add(&file, point).is_ok();
+        if acts {
+            tracing::info!(point, fate = asked, "acts");
+        }
+        acts
     }
 
     fn add(file: &str, point: &str) -> std::io::Result<()> {
