@@ -57,7 +57,7 @@ fn batches() -> [Batch; 4] {
     [
         batch(Way::Chart, &[life::TESTS, life::IN_DEPTH, tdset::TESTS], 1),
         batch(Way::Chart, &[etcd::TESTS], 3),
-        batch(Way::Chart, &[&[etcd::ALONE], etcd::LONG, &[etcd::LAST, life::LAST]], 1),
+        batch(Way::Chart, &[etcd::ALONE, etcd::LONG, &[etcd::LAST, life::LAST]], 1),
         batch(Way::Kustomize, &[life::TESTS], 1),
     ]
 }

@@ -1,15 +1,14 @@
 //! An operator that is killed wherever it is about to do something, and wherever it has done something.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde_json::json;
 
 use super::cluster::Etcd;
 use super::mortal::{Fate, Mortal};
+use super::trial::Trial;
 use super::{NEWEST, gone_with_its_object};
-use crate::cluster::{Bed, Namespace};
-use crate::kubectl::eventually;
+use crate::cluster::Bed;
 use crate::release::Way;
 
 /// Where an operator is killed in each change, or loses an answer: before and after each of these.
@@ -56,10 +55,19 @@ const LIFE: [&str; 16] = [
 /// A cluster is made, grown, upgraded, given more room, shrunk and deleted by an operator that dies before and after the
 /// first effect of each kind.
 pub fn etcd_outlives_an_operator_that_dies_at_each_kind_of_effect(bed: &Bed, way: Way) {
+    life(bed, way, "etcd-dying", Fate::Dies);
+}
+
+/// The same by one that does not hear that the first effect of each kind was done.
+pub fn etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect(bed: &Bed, way: Way) {
+    life(bed, way, "etcd-unheard", Fate::LosesTheAnswer);
+}
+
+fn life(bed: &Bed, way: Way, name: &str, fate: Fate) {
     bed.deployed(way);
     let _aside = bed.stand_aside();
-    let namespace = bed.namespace("etcd-dying");
-    let operator = Mortal::start(bed, &namespace);
+    let namespace = bed.namespace(name);
+    let operator = Mortal::start(bed, &namespace, fate);
     let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 1);
     etcd.until_settled(1);
     etcd.write();
@@ -77,11 +85,8 @@ pub fn etcd_outlives_an_operator_that_dies_at_each_kind_of_effect(bed: &Bed, way
     let report = etcd.expect_kept(1000);
     gone_with_its_object(bed, &namespace);
     let (taken, count) = (begun.elapsed(), operator.met().len());
-    bed.say(format!(
-        "{}: etcd: a life in {taken:.1?}: the operator died {count} times: {report}",
-        way.name()
-    ));
-    trial.met_all("lived", &LIFE, &["before", "after"]);
+    bed.say(format!("{}: etcd: a life in {taken:.1?}: {fate:?} {count} times: {report}", way.name()));
+    trial.met_all(fate, "lived", &LIFE);
 }
 
 /// One after the other: each change with an operator that dies at each of its points, then with one that loses each
@@ -90,78 +95,32 @@ pub fn etcd_outlives_an_operator_that_dies_at_every_point(bed: &Bed, way: Way) {
     bed.deployed(way);
     let _aside = bed.stand_aside();
     let namespace = bed.namespace("etcd-mortal");
-    let operator = Mortal::start(bed, &namespace);
+    let operator = Mortal::start(bed, &namespace, Fate::Dies);
     let etcd = Etcd::new(&namespace, "Disabled", "3.5.33", 1);
     etcd.until_settled(1);
     etcd.write();
     let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
-    trial.run(Fate::Dies, "grown", &GROWTH, || etcd.scale(3));
+    let scale = |replicas| {
+        etcd.scale(replicas);
+        etcd.goes_on(100);
+    };
+    trial.run(Fate::Dies, "grown", &GROWTH, || scale(3));
     trial.run(Fate::Dies, "upgraded", &UPGRADE, || {
         etcd.change(&json!({"version": "3.6.16"}));
         etcd.until_runs("3.6.16");
         etcd.until_settled(3);
+        etcd.goes_on(100);
     });
-    trial.run(Fate::Dies, "shrunk", &SHRINK, || etcd.scale(1));
+    trial.run(Fate::Dies, "shrunk", &SHRINK, || scale(1));
     let known = etcd.seen();
-    trial.run(Fate::LosesTheAnswer, "grown", &GROWTH, || etcd.scale(3));
+    trial.run(Fate::LosesTheAnswer, "grown", &GROWTH, || scale(3));
     assert_eq!(
         etcd.seen().difference(&known).count(),
         2,
         "a member whose addition was not heard of is taken"
     );
-    trial.run(Fate::LosesTheAnswer, "shrunk", &SHRINK, || etcd.scale(1));
+    trial.run(Fate::LosesTheAnswer, "shrunk", &SHRINK, || scale(1));
     let report = etcd.expect_kept(1000);
     bed.say(format!("{}: etcd: with an operator that dies everywhere: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
-}
-
-struct Trial<'a> {
-    bed: &'a Bed,
-    way: Way,
-    namespace: &'a Namespace<'a>,
-    operator: &'a Mortal,
-    etcd: &'a Etcd<'a>,
-}
-
-impl Trial<'_> {
-    /// A change comes to its end, and leaves nothing behind, although that becomes of the operator at each point.
-    fn run(&self, fate: Fate, what: &str, points: &[&str], change: impl FnOnce()) {
-        self.operator.meets(fate);
-        let begun = Instant::now();
-        change();
-        self.etcd.goes_on(100);
-        self.is_tidy();
-        let (taken, count) = (begun.elapsed(), self.operator.met().len());
-        self.bed.say(format!("{}: etcd: {what} in {taken:.1?}: {fate:?} {count} times", self.way.name()));
-        let moments: &[&str] = if fate == Fate::Dies { &["before", "after"] } else { &["after"] };
-        self.met_all(what, points, moments);
-    }
-
-    /// It came to each of these.
-    fn met_all(&self, what: &str, points: &[&str], moments: &[&str]) {
-        let met = self.operator.met();
-        let all =
-            points.iter().flat_map(|point| moments.iter().map(move |moment| format!("{point}.{moment}")));
-        let missed: Vec<_> = all.filter(|point| !met.contains(point)).collect();
-        assert!(missed.is_empty(), "{what}, and never at {missed:?}: {met:?}");
-    }
-
-    /// A volume and a Pod for each member, and no other.
-    fn is_tidy(&self) {
-        let members = self.etcd.members().expect("a quorum").members;
-        let wanted: BTreeSet<_> = members.iter().map(|member| member.name.clone()).collect();
-        eventually(|| {
-            for (resource, prefix) in [("persistentvolumeclaims", "data-"), ("pods", "")] {
-                let found = self.bed.list(resource, &self.namespace.name);
-                let names =
-                    found.iter().map(|object| object["metadata"]["name"].as_str().unwrap_or_default());
-                let names: BTreeSet<_> =
-                    names.map(|name| name.strip_prefix(prefix).unwrap_or(name).to_owned()).collect();
-                if names != wanted {
-                    return Err(format!("{resource} {names:?} for the members {wanted:?}"));
-                }
-            }
-            Ok(())
-        });
-    }
 }

@@ -1,5 +1,6 @@
 //! EtcdClusters of real members, while clients write to them and what they are told is checked.
 
+mod answers;
 mod backup;
 mod certificates;
 mod cluster;
@@ -13,6 +14,8 @@ mod mortal;
 mod passes;
 mod recovery;
 pub mod told;
+mod trial;
+mod twin;
 mod users;
 
 use std::time::Instant;
@@ -55,14 +58,28 @@ pub const LONG: &[Test] = &[
         "etcd_outlives_an_operator_that_dies_at_every_point",
         kill::etcd_outlives_an_operator_that_dies_at_every_point,
     ),
+    (
+        "etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect",
+        kill::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect,
+    ),
+    (
+        "etcd_outlives_an_operator_that_is_answered_in_every_other_way",
+        answers::etcd_outlives_an_operator_that_is_answered_in_every_other_way,
+    ),
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
 ];
 
 /// With an operator of its own, while those that are deployed stand still.
-pub const ALONE: Test = (
-    "etcd_outlives_an_operator_that_dies_at_each_kind_of_effect",
-    kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
-);
+pub const ALONE: &[Test] = &[
+    (
+        "etcd_outlives_an_operator_that_dies_at_each_kind_of_effect",
+        kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
+    ),
+    (
+        "etcd_outlives_an_operator_that_is_answered_otherwise",
+        answers::etcd_outlives_an_operator_that_is_answered_otherwise,
+    ),
+];
 
 /// After all others.
 pub const LAST: Test = (

@@ -1,7 +1,11 @@
-//! An operator that dies, or loses an answer, once at each of its points, and is started again each time.
+//! An operator that dies, loses an answer or is answered otherwise, once at each of its points, and is started again each
+//! time.
 //!
-//! It is the one of `cargo build`, a process beside the cluster, for a release build has no such points.
+//! It is a process beside the cluster: the one of `cargo build`, or the one that `GATEHOUSE_MORTAL` names. The one that
+//! is deployed has no such points.
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
@@ -22,6 +26,25 @@ pub enum Fate {
     Dies,
     /// It does not hear that what it did was done.
     LosesTheAnswer,
+    /// What it asks of the API server comes to grief, each kind of request in each way.
+    IsAnsweredOtherwise,
+    /// The same, each kind of request in one of them.
+    IsAnsweredOtherwiseOnce,
+    /// Nothing.
+    Lives,
+}
+
+impl Fate {
+    /// What the operator is told by; nothing, where nothing becomes of it.
+    const fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Dies => Some("kill"),
+            Self::LosesTheAnswer => Some("lose"),
+            Self::IsAnsweredOtherwise => Some("answer"),
+            Self::IsAnsweredOtherwiseOnce => Some("sample"),
+            Self::Lives => None,
+        }
+    }
 }
 
 /// Works the EtcdClusters of one namespace until it is dropped.
@@ -41,14 +64,16 @@ struct Shared {
 }
 
 impl Mortal {
-    pub fn start(bed: &Bed, namespace: &Namespace<'_>) -> Self {
-        let folder = bed.cluster.folder().join("mortal");
-        fs::create_dir_all(&folder).expect("a folder");
+    /// With that fate at first.
+    pub fn start(bed: &Bed, namespace: &Namespace<'_>, fate: Fate) -> Self {
+        let folder = folder(bed).join(&namespace.name);
+        fs::create_dir_all(self::folder(bed)).expect("a folder");
+        fs::create_dir(&folder).expect("nobody has worked that namespace before");
         let shared = Arc::new(Shared {
             namespace: namespace.name.clone(),
             kubeconfig: bed.cluster.kubeconfig().to_owned(),
             folder,
-            fate: Mutex::new((Fate::Dies, 0)),
+            fate: Mutex::new((fate, 0)),
             running: Mutex::default(),
             ends: AtomicBool::new(false),
         });
@@ -68,8 +93,13 @@ impl Mortal {
     /// The points at which that has come about.
     pub fn met(&self) -> Vec<String> {
         let (_, number) = *self.shared.fate.lock().unwrap();
-        let text = fs::read_to_string(self.shared.points(number)).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
+        self.shared.met(number)
+    }
+
+    /// The points at which anything has come about since it was started.
+    pub fn ever_met(&self) -> BTreeSet<String> {
+        let (_, number) = *self.shared.fate.lock().unwrap();
+        (0..=number).flat_map(|number| self.shared.met(number)).collect()
     }
 }
 
@@ -85,6 +115,11 @@ impl Drop for Mortal {
 impl Shared {
     fn points(&self, number: usize) -> PathBuf {
         self.folder.join(format!("points-{number}"))
+    }
+
+    fn met(&self, number: usize) -> Vec<String> {
+        let text = fs::read_to_string(self.points(number)).unwrap_or_default();
+        text.lines().map(str::to_owned).collect()
     }
 
     fn kill(&self) {
@@ -105,15 +140,16 @@ impl Shared {
     /// The life of one process. Each has a lease of its own: it has nobody to wait for.
     fn live(&self, life: usize) {
         let (fate, number) = *self.fate.lock().unwrap();
-        let word = if fate == Fate::Dies { "kill" } else { "lose" };
         let log = fs::File::options().create(true).append(true).open(self.folder.join("log"));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
+        let mut command = Command::new(program());
+        let points =
+            fate.word().map(|word| format!("{word}:{}", self.points(number).display())).unwrap_or_default();
         command
             .args(["operate", "--namespace", &self.namespace, "--watch-namespaces", &self.namespace])
             .args(["--lease", &format!("mortal-{life}")])
             .env("KUBECONFIG", &self.kubeconfig)
             .env("GATEHOUSE_LOG", FILTER)
-            .env("GATEHOUSE_FAIL_POINTS", format!("{word}:{}", self.points(number).display()))
+            .env("GATEHOUSE_FAIL_POINTS", points)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log.expect("a log"));
@@ -128,6 +164,16 @@ impl Shared {
         let ended = self.running.lock().unwrap().take().map(|mut process| process.wait());
         assert!(matches!(ended, Some(Ok(_))), "it has ended");
     }
+}
+
+/// Where all of them have a folder each, of the name of the namespace that they work.
+pub fn folder(bed: &Bed) -> PathBuf {
+    bed.cluster.folder().join("mortal")
+}
+
+/// A build with fail points.
+fn program() -> OsString {
+    std::env::var_os("GATEHOUSE_MORTAL").unwrap_or_else(|| env!("CARGO_BIN_EXE_gatehouse").into())
 }
 
 /// Says that the cluster is ready to be worked, until there is nobody to say it to.
