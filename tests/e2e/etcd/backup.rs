@@ -16,7 +16,7 @@ use crate::kubectl::eventually;
 use crate::release::Way;
 
 /// The claim that backups go to.
-const CLAIM: &str = "backups";
+pub const CLAIM: &str = "backups";
 
 /// The Pod that shows what is there.
 const READER: &str = "reader";
@@ -64,6 +64,14 @@ pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
     gone_with_its_object(bed, &namespace);
 }
 
+/// Makes the claim that backups go to.
+pub fn claim(namespace: &Namespace<'_>) {
+    namespace.apply(&json!({
+        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }));
+}
+
 /// The upgrade waits for its backup, which waits for its claim; what is said of it in the end.
 fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: Way) -> Value {
     etcd.until(|_| {
@@ -80,10 +88,7 @@ fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way
     };
     assert!(images().iter().all(|image| image.ends_with(":v3.5.33")), "{:?}", images());
     let begun = Instant::now();
-    namespace.apply(&json!({
-        "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
-    }));
+    claim(namespace);
     let is_complete = || {
         let job = namespace.get(&format!("job/{BEFORE}"));
         job.is_ok_and(|job| job["status"]["succeeded"] == 1)

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use gatehouse::etcd::{Client, Limits, Members, Password, Tls};
+use futures::future::join_all;
+use gatehouse::etcd::{Client, Limits, Members, Password, Refusal, Tls};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -253,6 +254,29 @@ impl<'a> Etcd<'a> {
     pub fn put(&self, key: &str, value: &str) {
         let voters = self.voters();
         self.runtime.block_on(voters[0].put(key.as_bytes(), value.as_bytes())).expect("it is written");
+    }
+
+    /// The same, where it is taken.
+    pub fn try_put(&self, key: &str, value: &str) -> Result<(), String> {
+        let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
+        let put = self.runtime.block_on(voter.put(key.as_bytes(), value.as_bytes()));
+        put.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Writes one key until there is no room for more, a page of the database each time.
+    pub fn fill(&self) {
+        let voter = &self.voters()[0];
+        let value = vec![b'x'; 3 << 10];
+        for _ in 0..1000 {
+            let puts = (0..32).map(|_| voter.put(b"fill", &value));
+            let refused = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
+            match refused {
+                Some(error) if error.refusal() == Some(Refusal::NoSpace) => return,
+                Some(error) => panic!("it is not written: {error}"),
+                None => {}
+            }
+        }
+        panic!("there is room for ever");
     }
 
     /// What all voters have up to a revision: one hash, for all have the same.

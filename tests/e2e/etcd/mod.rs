@@ -13,6 +13,7 @@ mod mortal;
 #[path = "../../passes/mod.rs"]
 mod passes;
 mod recovery;
+mod seldom;
 pub mod told;
 mod trial;
 mod twin;
@@ -65,6 +66,30 @@ pub const LONG: &[Test] = &[
     (
         "etcd_outlives_an_operator_that_is_answered_in_every_other_way",
         answers::etcd_outlives_an_operator_that_is_answered_in_every_other_way,
+    ),
+    (
+        "etcd_is_brought_back_by_an_operator_that_dies_at_it",
+        seldom::etcd_is_brought_back_by_an_operator_that_dies_at_it,
+    ),
+    (
+        "etcd_gets_room_from_an_operator_that_dies_at_it",
+        seldom::etcd_gets_room_from_an_operator_that_dies_at_it,
+    ),
+    (
+        "etcd_is_brought_down_by_an_operator_that_dies_at_it",
+        seldom::etcd_is_brought_down_by_an_operator_that_dies_at_it,
+    ),
+    (
+        "etcd_that_nobody_writes_to_is_upgraded_by_an_operator_that_dies_at_it",
+        seldom::etcd_that_nobody_writes_to_is_upgraded_by_an_operator_that_dies_at_it,
+    ),
+    (
+        "etcd_asks_who_is_there_for_an_operator_that_dies_at_it",
+        seldom::etcd_asks_who_is_there_for_an_operator_that_dies_at_it,
+    ),
+    (
+        "etcd_is_backed_up_by_an_operator_that_dies_at_it",
+        seldom::etcd_is_backed_up_by_an_operator_that_dies_at_it,
     ),
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
 ];

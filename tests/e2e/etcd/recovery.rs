@@ -106,7 +106,7 @@ fn a_person_deletes_the_copy(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
 }
 
 /// What the others had was kept, and they have volumes of their own.
-fn set_aside(bed: &Bed, namespace: &Namespace<'_>, before: &BTreeMap<String, Value>) {
+pub fn set_aside(bed: &Bed, namespace: &Namespace<'_>, before: &BTreeMap<String, Value>) {
     let now = uids(namespace, "persistentvolumeclaims");
     let stays = before.keys().map(|name| (name.as_str(), before[name] == now[name])).collect::<Vec<_>>();
     assert_eq!(stays, [("data-main-0", true), ("data-main-1", false), ("data-main-2", false)]);
@@ -142,13 +142,13 @@ fn acts_once(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
     assert_eq!(uids(namespace, "pods"), pods, "no Pod was made anew");
 }
 
-fn annotate(namespace: &Namespace<'_>, request: &str) -> crate::kubectl::Call {
+pub fn annotate(namespace: &Namespace<'_>, request: &str) -> crate::kubectl::Call {
     let annotation = format!("{ANNOTATION}={request}");
     namespace.kubectl(&["annotate", "--overwrite", "etcdcluster", NAME, &annotation])
 }
 
 /// The uids of the objects of the cluster, by name.
-fn uids(namespace: &Namespace<'_>, resource: &str) -> BTreeMap<String, Value> {
+pub fn uids(namespace: &Namespace<'_>, resource: &str) -> BTreeMap<String, Value> {
     let items = namespace.list(resource, &format!("app.kubernetes.io/instance={NAME}"));
     let named = |item: &Value| {
         let metadata = &item["metadata"];

@@ -10,10 +10,10 @@ use crate::cluster::{Bed, Namespace};
 use crate::release::{NAMESPACE, Way};
 
 /// What a Secret says first, and what it says then.
-const PASSWORDS: [&str; 2] = ["correct-horse-battery", "staple-of-another-kind"];
+pub const PASSWORDS: [&str; 2] = ["correct-horse-battery", "staple-of-another-kind"];
 
 /// Makes the Secret that the cluster names, or writes into it.
-fn keep(namespace: &Namespace<'_>, data: &Value) {
+pub fn keep(namespace: &Namespace<'_>, data: &Value) {
     namespace.apply(&json!({
         "apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {"name": "main-root"},
         "stringData": data,
