@@ -114,6 +114,14 @@ e2e: image ## gatehouse as users deploy it, in a cluster with a node, and that c
 e2e-long: ## The same with what takes long
 	@$(MAKE) e2e FILTER='--include-ignored $(FILTER)'
 
+.PHONY: kill
+kill: image ## EtcdClusters whose operator dies or is answered otherwise, in the release profile; root on Linux
+	@tools/node-packages.sh
+	@tools/build.sh node images deploy
+	cargo build --release --features fail-points --target-dir target/fail-points
+	GATEHOUSE_MORTAL=$(CURDIR)/target/fail-points/release/gatehouse \
+		cargo test --test e2e -- --include-ignored operator_that
+
 .PHONY: bench
 bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
 	cargo bench --bench transitions -- $(COUNT)
