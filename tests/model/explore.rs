@@ -208,7 +208,8 @@ impl Model for Slice {
                 actions.push(Action::Pass(at));
                 if faults.blind > 0 {
                     let statuses = world.objects.pods.keys().map(|ordinal| Unread::Status(*ordinal));
-                    let others = [Unread::Pods, Unread::Volumes, Unread::Config, Unread::Members];
+                    let others =
+                        [Unread::StatefulSet, Unread::Pods, Unread::Volumes, Unread::Config, Unread::Members];
                     actions.extend(others.into_iter().chain(statuses).map(|what| Action::Blind(at, what)));
                 }
                 continue;

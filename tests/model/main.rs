@@ -61,6 +61,7 @@ slices!(
     two_operators,
     comeback,
     survivors,
+    drain,
     stopping,
     deletion,
     deletion_that_keeps

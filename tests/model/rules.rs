@@ -190,6 +190,9 @@ impl World {
         let is_at_rest = plan.summary.closed.is_none() && plan.effects.is_empty();
         let is_settled = says(plan, condition::PROGRESSING, State::False) && is_at_rest;
         let is_refused = says(plan, condition::SPEC_VALID, State::False);
+        if replicas == 0 && plan.summary.is_reached && !self.objects.pods.is_empty() {
+            return true;
+        }
         if replicas == 0 || self.desired.is_paused || self.desired.is_deleting || is_refused {
             return false;
         }

@@ -184,13 +184,8 @@ pub fn stopping() -> Slice {
     start.edits =
         vec![Edit::Revision, Edit::Pause(true), Edit::Pause(false), Edit::Replicas(0), Edit::Replicas(2)];
     start.is_prompt = true;
-    start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, elections: 1, ..Faults::default() };
-    Slice::new(
-        "stopping",
-        start,
-        &[STOPPED, TWO_VOTE, CRASHED, UNHEARD],
-        &["delete-pod", "apply-stateful-set"],
-    )
+    start.faults = Faults { crashes: 1, blind: 1, kills: 1, elections: 1, ..Faults::default() };
+    Slice::new("stopping", start, &[STOPPED, TWO_VOTE, CRASHED], &["delete-pod", "apply-stateful-set"])
 }
 
 /// A cluster is deleted with its volumes while it grows.
@@ -225,6 +220,14 @@ pub fn deletion_that_keeps() -> Slice {
     )
 }
 
+/// A pod is evicted while members are restarted. Until it has ended it goes on serving.
+pub fn drain() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.edits = vec![Edit::Revision];
+    start.faults = Faults { evictions: 1, ..Faults::default() };
+    Slice::new("drain", start, &[ALL_ROLLED], &["delete-pod"])
+}
+
 /// Three become five: to find faults in, for growth is looked at from one member on.
 pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
@@ -237,13 +240,12 @@ pub fn growth_to_five() -> Slice {
 pub mod large {
     use super::*;
 
-    /// Nobody is evicted: until its pod has ended a member answers, and is counted on by what was decided before.
     const MUCH: Faults = Faults {
         crashes: 3,
         lost_answers: 3,
         blind: 2,
         kills: 3,
-        evictions: 0,
+        evictions: 2,
         losses: 0,
         elections: 3,
         writes: 2,

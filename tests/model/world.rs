@@ -195,6 +195,7 @@ pub enum Action {
 /// What a pass could not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unread {
+    StatefulSet,
     Pods,
     Volumes,
     Config,

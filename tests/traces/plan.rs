@@ -89,6 +89,22 @@ fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
     holds(&slices::comeback(), &way);
 }
 
+/// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to go
+/// answers until it has ended, and counted as one that serves: one of three was left.
+#[test]
+fn a_pod_that_was_told_to_go_is_none_that_the_next_one_can_be_spared_for() {
+    let look = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0)];
+    holds(&slices::drain(), &[&look[..], &[Action::Evict(Ordinal(1)), Step(0)]].concat());
+}
+
+/// A cluster is to stop, and the StatefulSet cannot be read: that was called as asked for while all members ran.
+#[test]
+fn a_cluster_that_is_to_stop_is_not_called_stopped_while_the_stateful_set_is_unread() {
+    let blind = Blind(0, Unread::StatefulSet);
+    let nothing_is_done = Err(Impassable::Idle(4, blind.clone()));
+    assert_eq!(slices::stopping().walk(&[Edit, Edit, Edit, Edit, blind]), nothing_is_done);
+}
+
 /// What a way cannot be gone for is told: that is another thing than a slice in which less goes wrong by now.
 #[test]
 fn a_way_that_cannot_be_gone_says_why() {

@@ -183,8 +183,9 @@ impl World {
 
     /// Whether those of the other voters that run and follow a leader are a majority of so many.
     fn serve_without(&self, member: MemberId, voters: usize) -> bool {
-        let others = self.voters().filter(|voter| voter.id != member && self.runs(voter)).count();
-        self.leads() && others >= quorum(voters)
+        let stays = |voter: &Member| voter.ordinal.is_some_and(|ordinal| self.stays(ordinal));
+        let others = self.voters().filter(|voter| voter.id != member && self.runs(voter) && stays(voter));
+        self.leads() && others.count() >= quorum(voters)
     }
 
     /// The volume, where it is as it was seen.

@@ -33,10 +33,11 @@ impl World {
             replacement_age: age(self.fresh.replacement),
             services: Fact::Known(if self.objects.has_services { Found::Current } else { Found::Outdated }),
             certificates: Certificates::Valid,
-            stateful_set: self.objects.set.clone().map_or(Fact::Absent, |mut set| {
-                set.handle = seen(&set.handle, &set);
-                Fact::Known(set)
-            }),
+            stateful_set: match self.objects.set.clone() {
+                _ if unread == Some(Unread::StatefulSet) => Fact::Unknown,
+                Some(set) => Fact::Known(StatefulSet { handle: seen(&set.handle, &set), ..set }),
+                None => Fact::Absent,
+            },
             config: match &self.objects.config {
                 _ if unread == Some(Unread::Config) => Fact::Unknown,
                 Some(entries) => Fact::Known(Config {

@@ -5,6 +5,7 @@
 //! was lost the next list tells.
 
 use futures::future::join_all;
+use futures::join;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::maintenance::is;
@@ -235,7 +236,8 @@ pub async fn quorum_is_lost(hands: Hands<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether so many of the other voters answer now and follow a leader.
+/// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that was told to go answers
+/// until its grace period is over.
 async fn serve_without(
     hands: Hands<'_>,
     membership: &Membership,
@@ -243,9 +245,13 @@ async fn serve_without(
     needed: usize,
 ) -> Result<(), Failure> {
     let asked = membership.voters().filter(|voter| voter.id != member).map(|voter| async move {
-        let client = hands.sight.reach.client(voter.ordinal?)?;
-        let status = client.status().await.ok()?;
-        (status.header.member_id == voter.id.0 && status.leader != 0).then_some(())
+        let ordinal = voter.ordinal?;
+        let client = hands.sight.reach.client(ordinal)?;
+        let name = names::member(&hands.name(), ordinal);
+        let (status, pod) = join!(client.status(), hands.read::<Pod>(&name));
+        let (status, pod) = (status.ok()?, pod.ok()??);
+        let serves = status.header.member_id == voter.id.0 && status.leader != 0;
+        (serves && pod.metadata.deletion_timestamp.is_none()).then_some(())
     });
     let answers = join_all(asked).await.into_iter().flatten().count();
     if answers >= needed {

@@ -42,7 +42,7 @@ pub fn stopped(view: &View) -> Option<Decision> {
     let stop = view.stateful_set().and_then(|set| view.apply_stateful_set(0, set.template));
     let is_gone = |pods: &BTreeMap<Ordinal, Pod>| !pods.values().any(|pod| pod.owner == Owner::Ours);
     Decision::act(view, stop.or_else(|| housekeeping::schedule_backups(view))).or_else(|| {
-        let rests = view.seen.pods.is_known_and(is_gone);
+        let rests = !view.seen.stateful_set.is_unknown() && view.seen.pods.is_known_and(is_gone);
         Some(if rests { Decision::rest(view) } else { Decision::wait(view) })
     })
 }

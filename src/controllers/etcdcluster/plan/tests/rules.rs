@@ -435,6 +435,8 @@ fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_
         assert_eq!(finding(&plan, condition::QUORUM_LOST), (State::False, reason::STOPPED));
         assert_eq!(finding(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
     }
+    seen.stateful_set = Fact::Unknown;
+    assert!(!planned(&desired, &seen).summary.is_reached, "it may be about to make some");
 }
 
 #[test]
