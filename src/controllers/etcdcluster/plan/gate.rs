@@ -27,6 +27,8 @@ pub enum Closed {
     Corrupt,
     /// What pods are told could not be found out.
     ConfigUnknown,
+    /// What pods are made from could not be found out.
+    StatefulSetUnknown,
     /// How strict the PodDisruptionBudget is could not be found out.
     BudgetUnknown,
     /// What a removed member left is still there.
@@ -54,6 +56,9 @@ pub fn check(view: &View) -> Result<(), Closed> {
     }
     if view.seen.config.is_unknown() {
         return Err(Closed::ConfigUnknown);
+    }
+    if view.seen.stateful_set.is_unknown() {
+        return Err(Closed::StatefulSetUnknown);
     }
     if let Some((ordinal, entry)) = view.seen.entries().find(|(_, entry)| entry.purpose.is_stopped()) {
         let is_kept = entry.purpose != Purpose::SetAside

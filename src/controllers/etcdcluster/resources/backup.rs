@@ -21,7 +21,7 @@ use crate::api::etcdcluster::v1::{
     Backup, EtcdCluster, PersistentVolumeClaimDestination as Claim, PullPolicy,
 };
 use crate::controllers::etcdcluster::observation::Version;
-use crate::controllers::manifest::{Manifest, pairs};
+use crate::controllers::manifest::{Manifest, pairs, service_account};
 
 /// The container that takes a backup, and the volume that it goes to.
 pub const BACKUP: &str = "backup";
@@ -208,7 +208,7 @@ fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image:
         security_context: Some(overlay.security_context.unwrap_or_else(pod::unprivileged_pod)),
         tolerations: overlay.tolerations,
         node_selector: overlay.node_selector,
-        service_account_name: overlay.service_account_name,
+        service_account_name: service_account(overlay.service_account_name),
         ..PodSpec::default()
     }
 }

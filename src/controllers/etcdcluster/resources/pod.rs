@@ -24,7 +24,7 @@ use super::{etcd, names, secrets};
 use crate::api::etcdcluster::v1::{EtcdCluster, PodTemplate, PullPolicy};
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::Template;
-use crate::controllers::manifest::pairs;
+use crate::controllers::manifest::{pairs, service_account};
 
 /// Where images of etcd are, unless the spec says so.
 const REPOSITORY: &str = "quay.io/coreos/etcd";
@@ -91,7 +91,7 @@ fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: P
             .map(|constraints| constraints.into_iter().map(|one| counted(cluster, one)).collect()),
         node_selector: overlay.node_selector,
         priority_class_name: overlay.priority_class_name,
-        service_account_name: overlay.service_account_name,
+        service_account_name: service_account(overlay.service_account_name),
         scheduler_name: overlay.scheduler_name,
         runtime_class_name: overlay.runtime_class_name,
         termination_grace_period_seconds: Some(

@@ -91,6 +91,7 @@ pub fn closed(cluster: &str, closed: Closed) -> String {
         Closed::AlarmsUnknown => "which alarms are armed could not be found out".to_owned(),
         Closed::Corrupt | Closed::Different => "the data of members differ".to_owned(),
         Closed::ConfigUnknown => "the ConfigMap could not be read".to_owned(),
+        Closed::StatefulSetUnknown => "the StatefulSet could not be read".to_owned(),
         Closed::BudgetUnknown => "the PodDisruptionBudget could not be read".to_owned(),
         Closed::Leftovers(ordinal) => format!("what {} left is being deleted", member(ordinal)),
         Closed::Unkept(ordinal) => format!(

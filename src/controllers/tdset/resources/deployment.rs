@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{metadata, names};
 use crate::api::tdset::v1::{Create, PodTemplate, PullPolicy, TDSet};
-use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::manifest::{Manifest, Place, service_account};
 
 /// All of the Deployment but its count.
 #[must_use]
@@ -76,7 +76,7 @@ fn pod(create: &Create, overlay: PodTemplate) -> PodSpec {
         tolerations: overlay.tolerations,
         topology_spread_constraints: overlay.topology_spread_constraints,
         priority_class_name: overlay.priority_class_name,
-        service_account_name: overlay.service_account_name,
+        service_account_name: service_account(overlay.service_account_name),
         security_context: overlay.security_context,
         termination_grace_period_seconds: overlay.termination_grace_period_seconds,
         volumes: overlay.volumes,

@@ -121,6 +121,7 @@ fn a_pod_runs_with_the_least_rights_and_apart_from_the_others() {
                 "fsGroupChangePolicy": "OnRootMismatch",
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
+            "serviceAccountName": "default",
             "terminationGracePeriodSeconds": 30,
             "volumes": [
                 {"name": "config", "configMap": {"name": "c-config", "optional": true}},
