@@ -64,12 +64,20 @@ impl Line {
         self.0["requestReceivedTimestamp"].as_str().unwrap_or_default()
     }
 
+    /// Whether it asks for an object of that namespace, or for all of a kind there.
+    pub fn is_in(&self, namespace: &str) -> bool {
+        self.0["objectRef"]["namespace"] == *namespace
+    }
+
+    /// Whether it asks for a change.
+    pub fn is_write(&self) -> bool {
+        const VERBS: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
+        VERBS.iter().any(|verb| self.0["verb"] == **verb)
+    }
+
     /// Whether it is work on the objects of users, which only one replica may do.
     pub fn is_work(&self) -> bool {
-        const VERBS: [&str; 4] = ["create", "update", "patch", "delete"];
         const WORKED: [&str; 3] = ["deployments", "services", "tdsets"];
-        let about = &self.0["objectRef"];
-        VERBS.iter().any(|verb| self.0["verb"] == **verb)
-            && WORKED.iter().any(|what| about["resource"] == **what)
+        self.is_write() && WORKED.iter().any(|what| self.0["objectRef"]["resource"] == **what)
     }
 }

@@ -234,6 +234,11 @@ impl<'a> Etcd<'a> {
         *self.writer.borrow_mut() = Some(writer);
     }
 
+    /// Whether clients are writing.
+    pub fn is_writing(&self) -> bool {
+        self.writer.borrow().is_some()
+    }
+
     /// Waits until so many more writes have been acknowledged.
     pub fn goes_on(&self, count: u64) {
         self.members();

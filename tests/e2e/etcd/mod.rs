@@ -3,6 +3,8 @@
 mod answers;
 mod backup;
 mod certificates;
+#[path = "../../chains/mod.rs"]
+mod chains;
 mod cluster;
 mod downgrade;
 #[path = "../../history/mod.rs"]
@@ -15,9 +17,11 @@ mod passes;
 mod recovery;
 mod seldom;
 pub mod told;
+mod transitions;
 mod trial;
 mod twin;
 mod users;
+mod watched;
 
 use std::time::Instant;
 
@@ -91,6 +95,7 @@ pub const LONG: &[Test] = &[
         "etcd_is_backed_up_by_an_operator_that_dies_at_it",
         seldom::etcd_is_backed_up_by_an_operator_that_dies_at_it,
     ),
+    ("etcd_is_the_same_whatever_way_it_came", transitions::etcd_is_the_same_whatever_way_it_came),
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
 ];
 
