@@ -101,6 +101,7 @@ fn decide(view: &View) -> Decision {
         .or_else(|| restart::restart(view))
         .or_else(|| rest::invalid(view))
         .or_else(|| recovery::recover(view))
+        .or_else(|| upgrade::heal(view))
         .or_else(|| rest::without_quorum(view))
         .or_else(|| housekeeping::authenticate(view))
         // What was begun.

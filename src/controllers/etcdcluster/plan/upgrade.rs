@@ -5,8 +5,10 @@
 //! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it. Data in memory
 //! end with their pod: it is made anew only where the other voters are a majority of all.
 
+mod heal;
 mod step;
 
+pub use heal::heal;
 pub use step::{Preparation, Refusal, Step, step};
 
 use super::decision::Decision;

@@ -175,6 +175,23 @@ fn an_image_that_does_not_start_affects_one_pod_and_the_old_version_heals_it() {
 }
 
 #[test]
+fn what_has_cost_one_or_two_voters_their_quorum_is_healed_by_the_version_of_before() {
+    for replicas in [1, 2] {
+        let mut world = World::settled(replicas, V3_6);
+        let ids = world.ids();
+        let bad = Version::new(6, 99);
+        world.bad_versions.insert(bad);
+        world.desired.template.version = bad;
+        let plan = world.run();
+        assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+        world.desired.template.version = V3_6;
+        let plan = world.run();
+        assert!(is_settled(&plan), "{replicas}: {plan:#?}");
+        assert_eq!((world.ids(), world.live_voters()), (ids, usize::try_from(replicas).unwrap()));
+    }
+}
+
+#[test]
 fn a_changed_template_restarts_each_member_once() {
     let mut world = World::settled(3, V3_6);
     let before = world.log.len();
