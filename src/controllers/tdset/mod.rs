@@ -10,15 +10,15 @@
 
 mod agenda;
 mod board;
-pub mod claims;
+mod claims;
 mod conditions;
 mod course;
-pub mod found;
-pub mod hands;
+mod found;
+mod hands;
 mod observe;
-pub mod plan;
-pub mod points;
-pub mod recall;
+mod plan;
+mod points;
+mod recall;
 mod resources;
 pub mod rights;
 mod status;

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use testbed::Options;
 
-use super::autoscalers::autoscaler;
 use super::{TDSETS, for_workload, foreign, notes, object, span, tdset};
 use crate::Alone;
 use crate::direct::{Call, Direct, http_get, of};
@@ -16,7 +15,6 @@ use crate::support::{Bed, Gate, eventually};
 
 pub const TESTS: &[Alone] = &[
     ("between_boundaries_nothing_is_asked_for", between_boundaries_nothing_is_asked_for),
-    ("what_is_settled_is_left_alone_for_good", what_is_settled_is_left_alone_for_good),
     ("after_a_death_over_two_boundaries_it_writes_once", after_a_death_over_two_boundaries_it_writes_once),
     ("a_thousand_share_a_boundary", a_thousand_share_a_boundary),
 ];
@@ -100,74 +98,6 @@ fn between_boundaries_nothing_is_asked_for() {
     let after = asked(&bed);
     assert_eq!(after[before.0.len()..], [""; 0], "asked for");
     assert_eq!(versions(), before.2);
-}
-
-/// Looks that nothing asked for, and those of an operator that knows nothing of the one before, write nothing.
-fn what_is_settled_is_left_alone_for_good() {
-    const PASSES: &str = "controller_runtime_reconcile_total{controller=\"tdset\"";
-    let options =
-        Options { audit: true, controller_manager: true, ..Options::from_env().expect("sound options") };
-    let install = |cluster: &testbed::ControlPlane| Gate::install_with(cluster, &["--lease-duration", "3s"]);
-    let bed = Bed::start(&options, install).unwrap_or_else(|error| panic!("{error}"));
-    let direct = Direct::new(bed.cluster.kubeconfig());
-    let namespace = bed.namespace();
-    for name in ["web", "bound"] {
-        foreign(&namespace, name, 1);
-    }
-    autoscaler(&namespace, "bound", "bound", 1, 9);
-    let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
-    let looks = json!({"resyncMinutes": 1});
-    for manifest in [
-        tdset("made", &json!({"resyncMinutes": 1, "target": {"create": create}})),
-        for_workload("hours", "apps/v1", "Deployment", "web", &looks),
-        for_workload(
-            "bounds",
-            "apps/v1",
-            "Deployment",
-            "bound",
-            &json!({"resyncMinutes": 1, "autoscaler": {"hpaRef": "bound"}}),
-        ),
-    ] {
-        namespace.kubectl(&["create"]).input(manifest).ok();
-    }
-    namespace.until("tdset/made", "{.status.replicas}", "1");
-    namespace.until("tdset/hours", "{.status.replicas}", "2");
-    namespace.until("hpa/bound", "{.spec.minReplicas}", "2");
-    namespace.until_created("service/made");
-    until_rest(&bed, &direct);
-
-    let objects = [
-        (TDSETS, "made"),
-        (TDSETS, "hours"),
-        (TDSETS, "bounds"),
-        ("deployment", "made"),
-        ("deployment", "web"),
-        ("deployment", "bound"),
-        ("service", "made"),
-        ("hpa", "bound"),
-    ];
-    let versions =
-        || objects.map(|(kind, name)| namespace.get(kind, name)["metadata"]["resourceVersion"].clone());
-    let writes = || {
-        let reads = ["\"get\"", "\"list\"", "\"watch\""];
-        asked(&bed).into_iter().filter(|line| !reads.iter().any(|read| line.starts_with(read))).collect()
-    };
-    let written: Vec<String> = writes();
-    let (before, begun) = ((written, versions()), Instant::now());
-    let until_passes = |count: u64| {
-        while metric(&bed, PASSES) < count {
-            assert!(begun.elapsed() < Duration::from_mins(5), "{} of {count} passes", metric(&bed, PASSES));
-            std::thread::park_timeout(Duration::from_millis(200));
-        }
-    };
-    // Two looks at each, which nothing but time asks for.
-    until_passes(metric(&bed, PASSES) + 6);
-    assert_eq!((writes(), versions()), before, "after looks at {:?}", begun.elapsed());
-    bed.gate(Gate::kill_operator);
-    eventually(|| if metric(&bed, PASSES) == 0 { Ok(()) } else { Err("the one before".to_owned()) });
-    until_passes(3);
-    until_rest(&bed, &direct);
-    assert_eq!((writes(), versions()), before, "of another operator");
 }
 
 fn after_a_death_over_two_boundaries_it_writes_once() {

@@ -21,7 +21,7 @@ use crate::support::{Bed, Gate, Namespace, eventually};
 
 pub const TESTS: &[Alone] = &[
     ("an_operator_that_dies_at_each_point_ends_where_another_does", || {
-        live_with("kill", &["before", "after"])
+        live_with("kill", &["before", "after"]);
     }),
     ("an_operator_that_loses_each_answer_ends_where_another_does", || live_with("lose", &["after"])),
 ];
