@@ -197,12 +197,19 @@ impl Bed {
         self.processes(NAMESPACE, pod, words).iter().rev().for_each(|process| process::kill(*process));
     }
 
-    /// The processes of a Pod whose command line begins with these words.
+    /// The processes of a Pod whose command line begins with these words, once there are any: one that was killed comes
+    /// again.
+    #[track_caller]
     pub fn processes(&self, namespace: &str, pod: &str, words: &[&str]) -> Vec<u32> {
-        let pod = self.get(&format!("pod/{pod}"), namespace).expect("the Pod is there");
-        let processes = process::of_pod(pod["metadata"]["uid"].as_str().expect("a uid"), words);
-        assert!(!processes.is_empty(), "{words:?} runs on this machine");
-        processes
+        eventually(|| {
+            let found = self.get(&format!("pod/{pod}"), namespace)?;
+            let processes = process::of_pod(found["metadata"]["uid"].as_str().expect("a uid"), words);
+            if processes.is_empty() {
+                Err(format!("no {words:?} of {pod} on this machine"))
+            } else {
+                Ok(processes)
+            }
+        })
     }
 
     /// Has the operators of all replicas stand still, so that somebody else works; the gates go on.
