@@ -53,6 +53,7 @@ pub const TESTS: &[Test] = &[
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
+    ("etcd_of_one_member_is_set_back_too", etcd_of_one_member_is_set_back_too),
     ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
 ];
@@ -302,5 +303,27 @@ fn etcd_with_an_image_that_does_not_start_is_set_back(bed: &Bed, way: Way) {
     etcd.change(&json!({"version": NEWEST}));
     etcd.until_settled(3);
     etcd.expect_kept(100);
+    gone_with_its_object(bed, &namespace);
+}
+
+/// The one member is the quorum, and what cost it is set back all the same.
+fn etcd_of_one_member_is_set_back_too(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-image-of-one");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 1);
+    etcd.until_settled(1);
+    etcd.write();
+    etcd.goes_on(100);
+    etcd.change(&json!({"version": "3.6.99"}));
+    etcd.until(|_| {
+        let lost = condition(&etcd.object()?, "QuorumLost");
+        if lost["status"] == "True" { Ok(()) } else { Err(format!("{lost}")) }
+    });
+    let begun = Instant::now();
+    etcd.change(&json!({"version": NEWEST}));
+    etcd.until_settled(1);
+    etcd.goes_on(100);
+    let (taken, report) = (begun.elapsed(), etcd.expect_kept(100));
+    bed.say(format!("{}: etcd: one member is set back after {taken:.1?}: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }
