@@ -73,17 +73,7 @@ fn life(bed: &Bed, way: Way, name: &str, fate: Fate) {
     etcd.write();
     let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
     let begun = Instant::now();
-    etcd.scale(2);
-    etcd.change(&json!({"version": "3.7.3"}));
-    etcd.until_runs("3.7.3");
-    etcd.until_settled(2);
-    etcd.change(&json!({"storage": {"size": "2Gi"}}));
-    etcd.scale(1);
-    etcd.goes_on(100);
-    trial.is_tidy();
-    assert_eq!(etcd.seen().len(), 2, "no member is added twice");
-    let report = etcd.expect_kept(1000);
-    gone_with_its_object(bed, &namespace);
+    let report = trial.lives();
     let (taken, count) = (begun.elapsed(), operator.met().len());
     bed.say(format!("{}: etcd: a life in {taken:.1?}: {fate:?} {count} times: {report}", way.name()));
     trial.met_all(fate, "lived", &LIFE);

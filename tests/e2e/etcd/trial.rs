@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use serde_json::json;
+
 use super::cluster::Etcd;
+use super::gone_with_its_object;
 use super::mortal::{Fate, Mortal};
 use crate::cluster::{Bed, Namespace};
 use crate::kubectl::eventually;
@@ -44,6 +47,24 @@ impl Trial<'_> {
             let missed: Vec<_> = all.filter(|point| !met.contains(point)).collect();
             if missed.is_empty() { Ok(()) } else { Err(format!("{what}, and never at {missed:?}: {met:?}")) }
         });
+    }
+
+    /// A cluster of one member, which is written to, is grown, upgraded, given more room, shrunk and deleted. What its
+    /// clients were told.
+    pub fn lives(&self) -> String {
+        let etcd = self.etcd;
+        etcd.scale(2);
+        etcd.change(&json!({"version": "3.7.3"}));
+        etcd.until_runs("3.7.3");
+        etcd.until_settled(2);
+        etcd.change(&json!({"storage": {"size": "2Gi"}}));
+        etcd.scale(1);
+        etcd.goes_on(100);
+        self.is_tidy();
+        assert_eq!(etcd.seen().len(), 2, "no member is added twice");
+        let report = etcd.expect_kept(1000);
+        gone_with_its_object(self.bed, self.namespace);
+        report.to_string()
     }
 
     /// A volume and a Pod for each member, and no other.
