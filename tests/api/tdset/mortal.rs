@@ -41,6 +41,9 @@ const STEPS: [&str; 11] = [
     "publish-event",
 ];
 
+/// How often that is lived at most, until each point has been met.
+const LIVES: usize = 3;
+
 /// An operator of one namespace that is started again whenever it ends, until it is dropped.
 struct Mortal {
     shared: Arc<Shared>,
@@ -214,13 +217,25 @@ fn live_with(fate: &str, moments: &[&str]) {
     let gate = Gate::install_with(&bed.cluster, &watched).unwrap_or_else(|error| panic!("{error}"));
     bed.set_gate(Some(gate));
     let mortal = Mortal::start(bed.cluster.kubeconfig(), bed.cluster.folder(), &both.0[1].name, fate);
-    live(&both);
-    let met = mortal.met();
-    println!("{fate}: {} times", met.len());
-    let points =
-        STEPS.iter().flat_map(|step| moments.iter().map(move |moment| format!("tdset.{step}.{moment}")));
-    let missed: Vec<_> = points.filter(|point| !met.contains(point)).collect();
-    assert!(missed.is_empty(), "never at {missed:?}: {met:?}");
+    let points: Vec<_> = STEPS
+        .iter()
+        .flat_map(|step| moments.iter().map(move |moment| format!("tdset.{step}.{moment}")))
+        .collect();
+    // A death for one TDSet while a request for another is under way spares the point after that request, and the next
+    // life finds it done.
+    for _ in 0..LIVES {
+        live(&both);
+        let met = mortal.met();
+        println!("{fate}: {} times", met.len());
+        let missed: Vec<_> = points.iter().filter(|point| !met.contains(point)).collect();
+        if missed.is_empty() {
+            return;
+        }
+        println!("not yet at {missed:?}");
+        both.kubectl(&["delete", "deployment/web", "deployment/bound", "hpa/bound"]);
+        both.kubectl(&["delete", "events", "--all"]);
+    }
+    panic!("not at all of {points:?} in {LIVES} lives");
 }
 
 fn live(both: &Both) {
