@@ -176,6 +176,7 @@ pub enum Part<'a, Object> {
 
 impl<'a, Object: Resource<DynamicType = ()>> Part<'a, Object> {
     /// What that is for `owner`.
+    #[must_use]
     pub fn of(found: Option<&'a Object>, owner: &ObjectMeta) -> Self {
         match found {
             None => Self::Absent,
@@ -185,6 +186,7 @@ impl<'a, Object: Resource<DynamicType = ()>> Part<'a, Object> {
     }
 
     /// The object, if it is ours.
+    #[must_use]
     pub const fn ours(&self) -> Option<&'a Object> {
         match self {
             Self::Ours(object) => Some(object),
@@ -193,6 +195,7 @@ impl<'a, Object: Resource<DynamicType = ()>> Part<'a, Object> {
     }
 
     /// Whether somebody else has it.
+    #[must_use]
     pub const fn is_foreign(&self) -> bool {
         matches!(self, Self::Foreign)
     }

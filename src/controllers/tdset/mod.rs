@@ -10,15 +10,15 @@
 
 mod agenda;
 mod board;
-mod claims;
+pub mod claims;
 mod conditions;
 mod course;
-mod found;
-mod hands;
+pub mod found;
+pub mod hands;
 mod observe;
-mod plan;
-mod points;
-mod recall;
+pub mod plan;
+pub mod points;
+pub mod recall;
 mod resources;
 pub mod rights;
 mod status;

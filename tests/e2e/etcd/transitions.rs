@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::chains::chain::{Chain, Edit, Pace, chain, patch};
-use super::chains::compare::{KINDS, differences, snapshot};
+use super::chains::compare::differences;
 use super::cluster::{Etcd, NAME, condition};
 use super::gone_with_its_object;
 use super::history::writer::Random;
+use super::twin::{self, LABELS};
 use super::watched::Watched;
 use crate::audit::Line;
 use crate::cluster::{Bed, Namespace};
@@ -35,9 +36,6 @@ const LAST_LOOK: Duration = Duration::from_secs(45);
 
 /// How long nothing at all is written after that.
 const REST: Duration = Duration::from_mins(2);
-
-/// What is to be read of a cluster by then: no two of them have the same labels.
-const LABELS: &str = "app.kubernetes.io/instance=main";
 
 pub fn etcd_is_the_same_whatever_way_it_came(bed: &Bed, way: Way) {
     bed.deployed(way);
@@ -73,7 +71,7 @@ fn walk(bed: &Bed, way: Way, seed: u64) {
     let other = made(&fresh, chain.last());
     other.until_settled(members(chain.last()));
     nothing_is_written(bed, &[&namespace, &fresh]);
-    let (left, right) = (all_of(&namespace, &etcd), all_of(&fresh, &other));
+    let (left, right) = (twin::made(&namespace, &etcd), twin::made(&fresh, &other));
     let found = differences(&left, &right);
     assert!(found.is_empty(), "E2E_SEED={seed}: the way there shows, and what is made at once: {found:#?}");
     bed.say(format!(
@@ -98,12 +96,6 @@ fn made<'a>(namespace: &'a Namespace<'a>, spec: &Value) -> Etcd<'a> {
 
 fn members(spec: &Value) -> usize {
     spec["replicas"].as_u64().and_then(|count| usize::try_from(count).ok()).expect("a count")
-}
-
-/// All that there is of a cluster, as others of its spec are.
-fn all_of(namespace: &Namespace<'_>, etcd: &Etcd<'_>) -> BTreeMap<String, Value> {
-    let objects = KINDS.iter().map(|kind| (*kind, namespace.list(kind, LABELS))).collect();
-    snapshot(&etcd.object().expect("it is there"), &objects)
 }
 
 /// Waits until numbers have been written for the last time, and then a while in which nothing is.

@@ -1,0 +1,288 @@
+//! What becomes of the world by the steps of a plan, as the API server would have it.
+
+use std::collections::BTreeSet;
+
+use gatehouse::controllers::step::{Apply, Merge, Step};
+use gatehouse::controllers::tdset::COUNT_MANAGER;
+use serde_json::{Value, json};
+
+use crate::rules::Rule;
+use crate::text::Text;
+use crate::world::{Deployment, Manual, Owner, Pending, Service, Target, Worker, World};
+
+/// Why a step was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    Conflict,
+    Refused,
+}
+
+impl World {
+    /// Does the next thing; whether that changed anything.
+    pub fn perform(&mut self, at: usize, pending: &Pending) -> Result<bool, Failure> {
+        let Some((step, written)) = pending.step() else { return Ok(false) };
+        match step {
+            Step::Apply(apply) => {
+                let kind = apply.manifest.place.resource.kind.as_str();
+                match (kind, apply.manager) {
+                    ("Deployment", COUNT_MANAGER) => self.apply_count(at, apply, pending),
+                    ("Deployment", _) => self.apply_deployment(apply, written, pending),
+                    ("Service", _) => self.apply_service(apply, written),
+                    _ => self.apply_bounds(apply),
+                }
+            }
+            Step::Merge(merge) if merge.scale => {
+                let Some(found) = &self.deployment else { return Err(Failure::Refused) };
+                if uid(&merge.manifest.object) != Some(format!("d{}", found.uid)) {
+                    return Err(Failure::Conflict);
+                }
+                self.write_count(at, count(&merge.manifest.object).unwrap_or_default(), pending);
+                Ok(pending.planned.seen.deployment.as_ref().map(|found| found.count) != self.count())
+            }
+            Step::Merge(merge) => self.write_finalizers(at, merge, pending),
+            Step::Delete { uid, .. } => {
+                let Some(found) = &self.service else { return Ok(false) };
+                if *uid != format!("s{}", found.uid) {
+                    return Err(Failure::Conflict);
+                }
+                if found.applied == Text::NONE {
+                    self.breaks(Rule::ForeignWritten);
+                }
+                self.service = None;
+                self.tell();
+                Ok(true)
+            }
+            Step::Status { .. } => {
+                self.schedules[at].status = self.schedules[at].status.merged(written);
+                if let Some(pending) = &mut self.workers[at].pending {
+                    pending.is_stale = true;
+                }
+                self.judge_status(at, pending);
+                Ok(true)
+            }
+            Step::Event(note) => {
+                let is_of_now = pending.planned.seen.now == self.now()
+                    && pending.planned.seen.schedule.generation == self.schedules[at].generation;
+                if note.reason == "Scaled" && is_of_now && self.eldest() == Some(at) {
+                    self.told += 1;
+                    if self.told > 1 && !self.is_disturbed {
+                        self.breaks(Rule::ToldTwice);
+                    }
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn count(&self) -> Option<i32> {
+        self.deployment.as_ref().map(|found| found.count)
+    }
+
+    fn apply_deployment(&mut self, apply: &Apply, applied: Text, pending: &Pending) -> Result<bool, Failure> {
+        let given = count(&apply.manifest.object);
+        let of = uid(&apply.manifest.object);
+        let Some(found) = &mut self.deployment else {
+            if of.is_some() {
+                return Err(Failure::Conflict);
+            }
+            let spec = &pending.planned.seen.schedule.spec;
+            let is_counted = spec.target == Target::Create && !spec.is_suspended;
+            if is_counted && given != Some(pending.planned.seen.asks) {
+                self.breaks(Rule::MadeWithAnotherCount);
+            }
+            let owners = given.map(|_| Owner::Template).into_iter().collect();
+            let uid = self.uid();
+            self.deployment = Some(Deployment {
+                uid,
+                applied,
+                count: given.unwrap_or(1),
+                owners,
+                has: 0,
+                is_observed: false,
+            });
+            self.tell();
+            return Ok(true);
+        };
+        if of.is_some_and(|of| of != format!("d{}", found.uid)) {
+            return Err(Failure::Conflict);
+        }
+        let is_foreign = found.applied == Text::NONE;
+        if is_foreign && apply.seen.is_none() {
+            return Err(Failure::Conflict);
+        }
+        let before = found.clone();
+        if found.applied != applied {
+            found.is_observed = false;
+        }
+        found.applied = applied;
+        if let Some(given) = given {
+            found.owners.insert(Owner::Template);
+            found.count = given;
+        } else if found.owners.remove(&Owner::Template) && found.owners.is_empty() {
+            found.count = 1;
+        }
+        let (has_changed, is_lost) = (*found != before, given.is_none() && found.count != before.count);
+        if is_lost {
+            self.breaks(Rule::CountLost);
+        }
+        if is_foreign {
+            self.breaks(Rule::ForeignWritten);
+        }
+        if has_changed {
+            self.tell();
+        }
+        Ok(has_changed)
+    }
+
+    fn apply_count(&mut self, at: usize, apply: &Apply, pending: &Pending) -> Result<bool, Failure> {
+        let Some(found) = &self.deployment else { return Err(Failure::Conflict) };
+        if uid(&apply.manifest.object) != Some(format!("d{}", found.uid)) {
+            return Err(Failure::Conflict);
+        }
+        let wanted = count(&apply.manifest.object).unwrap_or_default();
+        let is_others = found.owners.iter().any(|owner| *owner != Owner::Count);
+        if wanted != found.count && is_others && apply.seen.is_none() {
+            return Err(Failure::Conflict);
+        }
+        let before = found.clone();
+        self.write_count(at, wanted, pending);
+        if let Some(found) = &mut self.deployment {
+            found.owners.insert(Owner::Count);
+        }
+        let has_changed = self.deployment.as_ref() != Some(&before);
+        if has_changed {
+            self.tell();
+        }
+        Ok(has_changed)
+    }
+
+    /// Writes a count as its manager, which thereby has it alone.
+    fn write_count(&mut self, at: usize, wanted: i32, pending: &Pending) {
+        let is_eldest = self.eldest() == Some(at);
+        let manual = self.manual;
+        let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
+        let taken = manual == Manual::Stands(found.count);
+        let is_foreign = found.applied == Text::NONE;
+        found.count = wanted;
+        found.is_observed = false;
+        found.owners = BTreeSet::from([Owner::Count]);
+        let is_leaving = pending.planned.seen.schedule.is_deleting;
+        let spec = &pending.planned.seen.schedule.spec;
+        let is_referred = matches!(spec.target, Target::Reference(_));
+        let rules = [
+            (Rule::ForeignWritten, is_foreign && !is_referred),
+            (Rule::HeldCountWritten, !is_eldest),
+            (Rule::ManualCountTakenBack, taken && !is_leaving),
+            (Rule::CountWrittenWhileSuspended, spec.is_suspended && !is_leaving),
+            (Rule::AutoscaledCountWritten, spec.target == Target::Autoscaler),
+        ];
+        for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
+            self.breaks(rule);
+        }
+        self.tell();
+    }
+
+    fn apply_service(&mut self, apply: &Apply, applied: Text) -> Result<bool, Failure> {
+        let of = uid(&apply.manifest.object);
+        let Some(found) = &mut self.service else {
+            if of.is_some() {
+                return Err(Failure::Conflict);
+            }
+            self.service = Some(Service { uid: self.uid(), applied });
+            self.tell();
+            return Ok(true);
+        };
+        let is_foreign = found.applied == Text::NONE;
+        if of.is_some_and(|of| of != format!("s{}", found.uid)) || (is_foreign && apply.seen.is_none()) {
+            return Err(Failure::Conflict);
+        }
+        let has_changed = found.applied != applied;
+        found.applied = applied;
+        if is_foreign {
+            self.breaks(Rule::ForeignWritten);
+        }
+        if has_changed {
+            self.tell();
+        }
+        Ok(has_changed)
+    }
+
+    fn apply_bounds(&mut self, apply: &Apply) -> Result<bool, Failure> {
+        let bound = |field: &str| {
+            let bound = apply.manifest.object["spec"][field].as_i64();
+            bound.map(|bound| i32::try_from(bound).expect("a count"))
+        };
+        let Some(found) = &mut self.autoscaler else { return Err(Failure::Conflict) };
+        let before = found.clone();
+        found.least = bound("minReplicas").unwrap_or(found.least);
+        found.most = bound("maxReplicas").unwrap_or(found.most);
+        let has_changed = *found != before;
+        if has_changed {
+            self.tell();
+        }
+        Ok(has_changed)
+    }
+
+    fn write_finalizers(&mut self, at: usize, merge: &Merge, pending: &Pending) -> Result<bool, Failure> {
+        if pending.is_stale || self.workers[at].pending.as_ref().is_some_and(|now| now.is_stale) {
+            return Err(Failure::Conflict);
+        }
+        let finalizers = merge.manifest.object["metadata"]["finalizers"].as_array().map_or(0, Vec::len);
+        self.schedules[at].has_finalizer = finalizers > 0;
+        if finalizers == 0 && self.schedules[at].is_deleting {
+            let Target::Reference(left) = self.schedules[at].spec.target else { return Ok(true) };
+            let found = pending.planned.seen.deployment.as_ref().map(|found| found.count);
+            if self.eldest() == Some(at) && found.is_some() && found != left {
+                self.breaks(Rule::LeftWithAnotherCount);
+            }
+            self.schedules[at].is_gone = true;
+            self.workers[at] = Worker::default();
+            self.moved();
+            self.tell();
+        }
+        Ok(true)
+    }
+}
+
+fn uid(object: &Value) -> Option<String> {
+    object["metadata"]["uid"].as_str().map(str::to_owned)
+}
+
+fn count(object: &Value) -> Option<i32> {
+    object["spec"]["replicas"].as_i64().map(|count| i32::try_from(count).expect("a count"))
+}
+
+/// What a step writes: all that is kept of what is applied, or what is merged into the status.
+pub fn written(step: &Step) -> Text {
+    let mut object = match step {
+        Step::Apply(apply) => apply.manifest.object.clone(),
+        Step::Status { manifest, .. } => return Text::new(manifest.object["status"].clone()),
+        Step::Merge(_) | Step::Delete { .. } | Step::Event(_) => return Text::NONE,
+    };
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.shift_remove("uid");
+    }
+    if let Some(spec) = object["spec"].as_object_mut() {
+        spec.shift_remove("replicas");
+    }
+    Text::new(object)
+}
+
+/// RFC 7396.
+pub fn merge(into: &mut Value, patch: &Value) {
+    let Value::Object(patch) = patch else {
+        *into = patch.clone();
+        return;
+    };
+    if !into.is_object() {
+        *into = json!({});
+    }
+    let into = into.as_object_mut().expect("an object");
+    for (field, value) in patch {
+        if value.is_null() {
+            into.shift_remove(field);
+        } else {
+            merge(into.entry(field).or_insert(Value::Null), value);
+        }
+    }
+}

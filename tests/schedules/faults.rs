@@ -1,0 +1,161 @@
+//! Planted faults: an operator that does one thing wrong. Each has to be found, by the rule that names it.
+
+use std::sync::Arc;
+
+use gatehouse::api::tdset::v1::TDSet;
+use gatehouse::controllers::step::Step;
+use gatehouse::controllers::tdset::COUNT_MANAGER;
+use gatehouse::controllers::tdset::found::{Observed, Scaled, Writer};
+use gatehouse::controllers::tdset::plan::Plan;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
+use kube::Resource as _;
+use serde_json::json;
+
+use crate::seen::Seen;
+use crate::world::Target;
+
+/// What is wrong with the operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fault {
+    /// It takes a Deployment of its name for its own.
+    Adopts,
+    /// It does not claim a count that came with the template.
+    ClaimsNothing,
+    /// It does not ask who else schedules the workload.
+    IgnoresTheElder,
+    /// It looks every ten minutes, whatever the timetable says.
+    Oversleeps,
+    /// It takes every count for its own.
+    TakesCountsBack,
+    /// It lets a workload go without the count that it is to be left with.
+    LeavesNoCount,
+    /// It writes the time of the look into the status.
+    TellsTheTime,
+    /// It makes Deployments without a count.
+    MakesWithoutCount,
+    /// It says that all is well as soon as it has planned so.
+    SaysWhatItPlanned,
+    /// It writes counts while it is suspended.
+    IgnoresSuspension,
+    /// It deletes the Service of somebody else.
+    DeletesAnyService,
+    /// It never writes the bounds of an autoscaler.
+    LeavesBounds,
+    /// It writes the count that an autoscaler has.
+    ForgetsTheAutoscaler,
+    /// It tells of everything twice.
+    TellsTwice,
+    /// It is content with no count.
+    Flaps,
+}
+
+/// The operator's hand, with at most one fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Hand(pub Option<Fault>);
+
+impl Hand {
+    fn has(self, fault: Fault) -> bool {
+        self.0 == Some(fault)
+    }
+
+    /// Changes what is seen.
+    pub fn mislead(self, tdset: &TDSet, observed: &mut Observed) {
+        let owner = || tdset.controller_owner_ref(&()).into_iter().collect::<Vec<_>>();
+        if self.has(Fault::Adopts)
+            && let Some(found) = &mut observed.deployment
+        {
+            Arc::make_mut(found).metadata.owner_references.get_or_insert_with(owner);
+        }
+        if self.has(Fault::DeletesAnyService)
+            && let Some(found) = &mut observed.service
+        {
+            Arc::make_mut(found).metadata.owner_references.get_or_insert_with(owner);
+        }
+        if self.has(Fault::ClaimsNothing)
+            && let Some(found) = &mut observed.deployment
+        {
+            let count = FieldsV1(json!({"f:spec": {"f:replicas": {}}}));
+            Arc::make_mut(found).metadata.managed_fields.get_or_insert_default().push(ManagedFieldsEntry {
+                manager: Some(COUNT_MANAGER.to_owned()),
+                fields_v1: Some(count),
+                ..ManagedFieldsEntry::default()
+            });
+        }
+        if self.has(Fault::IgnoresTheElder) {
+            observed.holder = None;
+        }
+        if self.has(Fault::TakesCountsBack) {
+            if let Some(found) = &mut observed.deployment {
+                Arc::make_mut(found).metadata.managed_fields = None;
+            }
+            if let Some(Ok(Scaled { writer, .. })) = &mut observed.target {
+                *writer = Writer::Ours;
+            }
+        }
+    }
+
+    /// Changes what is planned.
+    pub fn spoil(self, seen: &Seen, plan: &mut Plan) {
+        let is_scale = |step: &Step| matches!(step, Step::Merge(merge) if merge.scale);
+        let of_kind = |step: &Step, kind: &str| matches!(step, Step::Apply(apply) if apply.manifest.place.resource.kind == kind);
+        let Some(fault) = self.0 else { return };
+        match fault {
+            Fault::Oversleeps => {
+                let now = Timestamp::from_millisecond(seen.now).expect("a time");
+                plan.wake = now.checked_add(SignedDuration::from_hours(12)).ok();
+            }
+            Fault::LeavesNoCount if seen.schedule.is_deleting && plan.work.iter().any(is_scale) => {
+                let mut finalizers = seen.clone();
+                finalizers.deployment = None;
+                plan.work.clone_from(&finalizers.planned(Self::default()).plan.work);
+            }
+            Fault::TellsTheTime => {
+                for step in &mut plan.report {
+                    if let Step::Status { manifest, .. } = step {
+                        manifest.object["status"]["selector"] = json!(seen.now.to_string());
+                    }
+                }
+            }
+            Fault::MakesWithoutCount => {
+                for step in &mut plan.work {
+                    if let Step::Apply(apply) = step
+                        && apply.seen.is_none()
+                        && let Some(spec) = apply.manifest.object["spec"].as_object_mut()
+                    {
+                        spec.shift_remove("replicas");
+                    }
+                }
+            }
+            Fault::SaysWhatItPlanned => {
+                let mut after = seen.clone();
+                if let Some(found) = &mut after.deployment {
+                    (found.count, found.has, found.is_observed) = (seen.asks, seen.asks, true);
+                    plan.report.clone_from(&after.planned(Self::default()).plan.report);
+                }
+            }
+            Fault::IgnoresSuspension if seen.schedule.spec.is_suspended => {
+                let mut other = seen.clone();
+                other.schedule.spec.is_suspended = false;
+                plan.work.clone_from(&other.planned(Self::default()).plan.work);
+            }
+            Fault::ForgetsTheAutoscaler => {
+                let mut other = seen.clone();
+                other.schedule.spec.target = Target::Create;
+                plan.work.clone_from(&other.planned(Self::default()).plan.work);
+            }
+            Fault::TellsTwice => {
+                let events: Vec<_> =
+                    plan.report.iter().filter(|step| matches!(step, Step::Event(_))).cloned().collect();
+                plan.report.extend(events);
+            }
+            Fault::Flaps if seen.deployment.as_ref().is_some_and(|found| found.count == seen.asks) => {
+                let mut other = seen.clone();
+                (other.schedule.spec.outside, other.schedule.spec.inside) = (seen.asks + 1, seen.asks + 1);
+                *plan = other.planned(Self::default()).plan.clone();
+            }
+            Fault::LeavesBounds => plan.work.retain(|step| !of_kind(step, "HorizontalPodAutoscaler")),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The operator: its looks, its steps one after the other, and what it makes of their answers.
+
+use std::sync::Arc;
+
+use gatehouse::controllers::step::Step;
+use gatehouse::controllers::tdset::plan::Plan;
+use jiff::Timestamp;
+
+use crate::effects::Failure;
+use crate::faults::Hand;
+use crate::text::Text;
+use crate::world::{CLOCK, Pending, World};
+
+/// How soon a wake is that comes before any boundary does, in milliseconds.
+const SOON: i64 = 60_000;
+
+impl World {
+    pub fn now(&self) -> i64 {
+        CLOCK[self.clock].parse::<Timestamp>().expect("a time").as_millisecond()
+    }
+
+    /// Looks, and plans.
+    pub fn pass(&mut self, at: usize, hand: Hand) -> bool {
+        let schedule = &self.schedules[at];
+        if schedule.is_gone || self.workers[at].pending.is_some() {
+            return false;
+        }
+        self.workers[at].is_told = false;
+        if schedule.is_deleting && !schedule.has_finalizer {
+            return true;
+        }
+        let planned = self.look(at).planned(hand);
+        let pending = Pending {
+            planned,
+            done: 0,
+            has_changed: false,
+            is_refused: false,
+            reports: false,
+            is_stale: false,
+        };
+        self.workers[at].pending = Some(pending);
+        self.go_on(at);
+        true
+    }
+
+    /// Whether a wake is due before anything else happens.
+    pub fn is_woken(&self, at: usize) -> bool {
+        self.workers[at].is_told || self.workers[at].wake.is_some_and(|wake| wake <= self.now() + SOON)
+    }
+
+    /// The pass that is under way, if anything of its part is left.
+    fn next(&self, at: usize) -> Option<Pending> {
+        self.workers[at].pending.clone().filter(|pending| pending.step().is_some())
+    }
+
+    pub fn step(&mut self, at: usize) -> bool {
+        let Some(mut pending) = self.next(at) else { return false };
+        match self.perform(at, &pending) {
+            Ok(has_changed) => {
+                // It may be gone by what was done.
+                let Some(now) = &self.workers[at].pending else { return true };
+                pending.is_stale = now.is_stale;
+                pending.done += 1;
+                pending.has_changed |= has_changed && !pending.reports;
+                self.workers[at].pending = Some(pending);
+                self.go_on(at);
+            }
+            Err(Failure::Conflict) => return self.give_up(at),
+            Err(Failure::Refused) => return self.refuse(at),
+        }
+        true
+    }
+
+    pub fn step_unheard(&mut self, at: usize) -> bool {
+        let Some(pending) = self.next(at) else { return false };
+        let _unheard = self.perform(at, &pending);
+        self.workers[at].pending.is_none() || self.give_up(at)
+    }
+
+    /// The pass ends with an error that is tried again soon.
+    pub fn give_up(&mut self, at: usize) -> bool {
+        let worker = &mut self.workers[at];
+        worker.is_told = true;
+        worker.pending.take().is_some()
+    }
+
+    /// The step is refused for good: the others are tried all the same.
+    pub fn refuse(&mut self, at: usize) -> bool {
+        let Some(pending) = &mut self.workers[at].pending else { return false };
+        if pending.reports {
+            return self.give_up(at);
+        }
+        pending.done += 1;
+        pending.is_refused = true;
+        self.go_on(at);
+        true
+    }
+
+    /// What follows once the last thing that was planned is done: the report, or the end of the pass.
+    fn go_on(&mut self, at: usize) {
+        let now = self.now();
+        loop {
+            let worker = &mut self.workers[at];
+            let Some(pending) = &mut worker.pending else { return };
+            if pending.step().is_some() {
+                return;
+            }
+            let planned = Arc::clone(&pending.planned);
+            let is_leaving = pending.planned.seen.schedule.is_deleting;
+            if pending.reports {
+                let plan = pending.told().clone();
+                let wake = plan.wake.map(Timestamp::as_millisecond);
+                worker.wake = if pending.is_refused { wake.map(|wake| wake.min(now + SOON)) } else { wake };
+                worker.recall.told(None, plan.status.clone());
+                worker.pending = None;
+                return;
+            }
+            let at = Timestamp::from_millisecond(now).expect("a time");
+            let defers = pending.has_changed
+                && !pending.is_refused
+                && (is_leaving || worker.recall.defers_report(&planned.plan, at));
+            if defers {
+                worker.wake = Some(now + 1_000);
+                worker.pending = None;
+                return;
+            }
+            (pending.reports, pending.done) = (true, 0);
+        }
+    }
+}
+
+impl Pending {
+    /// The plan that is told of.
+    fn told(&self) -> &Plan {
+        if self.is_refused { &self.planned.refused } else { &self.planned.plan }
+    }
+
+    /// The next step, and what it writes.
+    pub fn step(&self) -> Option<(&Step, Text)> {
+        let (steps, written) = self.planned.part(self.reports, self.is_refused);
+        Some((steps.get(self.done)?, *written.get(self.done)?))
+    }
+}

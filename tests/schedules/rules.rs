@@ -1,0 +1,189 @@
+//! What must never be, and what all has to come to.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Mutex;
+
+use gatehouse::api::tdset::v1::TDSetStatus;
+
+use crate::faults::Hand;
+use crate::text::Text;
+use crate::world::{Action, CLOCK, Manual, Pending, Target, World};
+
+/// A rule, by what is so where it is broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// An object of somebody else is taken over, changed or deleted.
+    ForeignWritten,
+    /// A schedule writes the count of a workload that an older one has.
+    HeldCountWritten,
+    /// A count that somebody wrote is taken back although it is to stand.
+    ManualCountTakenBack,
+    /// A count is written while the schedule is suspended.
+    CountWrittenWhileSuspended,
+    /// The count of a workload is written that an autoscaler has.
+    AutoscaledCountWritten,
+    /// A rollout takes the count along.
+    CountLost,
+    /// A Deployment begins with another count than the timetable asks for.
+    MadeWithAnotherCount,
+    /// A workload is left with another count than is asked for.
+    LeftWithAnotherCount,
+    /// The status says what was not seen.
+    StatusLies,
+    /// A transition is told of twice, and nothing had gone wrong.
+    ToldTwice,
+    /// At rest there is something to write, now or at another time before the next boundary.
+    WritesAtRest,
+    /// The next look is after a boundary.
+    Oversleeps,
+    /// What is under way never ends.
+    NeverSettles,
+    /// Nothing is done any more, and it is not as asked for.
+    SettlesWrongly,
+}
+
+/// States from which rest is known to be reached.
+#[derive(Debug, Default)]
+pub struct Known(Mutex<HashSet<u64>>);
+
+/// How many things the calm may take.
+const LONGEST_CALM: usize = 200;
+
+impl World {
+    /// What holds of a status that was just written.
+    pub fn judge_status(&mut self, at: usize, pending: &Pending) {
+        let (seen, status) = (&pending.planned.seen, self.schedules[at].status.known());
+        let TDSetStatus { conditions, last_transition, .. } = &status.status;
+        let ready = conditions.iter().flatten().find(|one| one.type_ == "Ready");
+        let is_scheduled = ready.is_some_and(|ready| ready.reason == "AsScheduled");
+        let is_autoscaled = seen.schedule.spec.target == Target::Autoscaler;
+        let was_so = seen.deployment.as_ref().is_some_and(|found| {
+            (is_autoscaled || found.count == seen.asks) && found.has == found.count && found.is_observed
+                || matches!(seen.schedule.spec.target, Target::Reference(_))
+                    && found.count == seen.asks
+                    && found.has == found.count
+        });
+        let is_bounded =
+            !is_autoscaled || seen.autoscaler.as_ref().is_some_and(|found| found.least == seen.asks);
+        let before = seen.schedule.status.known();
+        let is_carried_out = match last_transition.as_ref().filter(|_| is_scheduled) {
+            Some(last) if before.status.last_transition.as_ref() != Some(last) => {
+                last.to.replicas == seen.asks
+            }
+            _ => true,
+        };
+        if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
+            self.breaks(Rule::StatusLies);
+        }
+    }
+
+    /// The rule that is broken on the way to rest, or by what that is.
+    pub fn judge_calm(&self, hand: Hand, known: &Known) -> Option<Rule> {
+        let mut world = self.clone();
+        let mut way = Vec::new();
+        for _ in 0..LONGEST_CALM {
+            let mut hasher = DefaultHasher::new();
+            world.hash(&mut hasher);
+            let print = hasher.finish();
+            if known.0.lock().expect("nobody panics with it").contains(&print) {
+                known.0.lock().expect("nobody panics with it").extend(way);
+                return None;
+            }
+            way.push(print);
+            if let Some(rule) = world.broken {
+                return Some(rule);
+            }
+            if let Some(next) = world.calmer(hand) {
+                world = next;
+                continue;
+            }
+            let broken = world.judge_rest(hand);
+            if broken.is_none() {
+                known.0.lock().expect("nobody panics with it").extend(way);
+            }
+            return broken;
+        }
+        Some(Rule::NeverSettles)
+    }
+
+    /// What happens next if nobody asks for anything else and nothing goes wrong. A schedule is looked at only where
+    /// something has told of it, or its own wake is due.
+    fn calmer(&self, hand: Hand) -> Option<Self> {
+        let schedules = 0..self.schedules.len();
+        let steps = schedules.clone().filter(|at| self.workers[*at].pending.is_some()).map(Action::Step);
+        let passes = schedules.filter(|at| self.is_woken(*at)).map(Action::Pass);
+        let mut actions = [Action::Rollout, Action::Collect].into_iter().chain(steps).chain(passes);
+        actions.find_map(|action| self.after(&action, hand))
+    }
+
+    fn judge_rest(&self, hand: Hand) -> Option<Rule> {
+        let schedules = || self.schedules.iter().enumerate().filter(|(_, schedule)| !schedule.is_gone);
+        if schedules().any(|(at, _)| !self.rests_well(at)) {
+            return Some(Rule::SettlesWrongly);
+        }
+        for (at, _) in schedules() {
+            for later in [0, 1_000, 1_800_000] {
+                let mut seen = self.look(at);
+                seen.now += later;
+                let planned = seen.planned(hand);
+                if !planned.plan.work.is_empty() || !planned.plan.report.is_empty() {
+                    return Some(Rule::WritesAtRest);
+                }
+            }
+        }
+        let next = ["2026-03-02T08:00:00Z", "2026-03-02T18:00:00Z"].get(self.clock)?;
+        let next = next.parse::<jiff::Timestamp>().expect("a time").as_millisecond();
+        let sleeps = |at: usize| self.workers[at].wake.is_none_or(|wake| wake > next);
+        schedules().any(|(at, _)| sleeps(at)).then_some(Rule::Oversleeps)
+    }
+
+    /// Whether all is as a schedule asks for, and it says so; or else, it says why not.
+    fn rests_well(&self, at: usize) -> bool {
+        let schedule = &self.schedules[at];
+        let (spec, status) = (&schedule.spec, schedule.status);
+        let told = status.known();
+        let told = &told.status;
+        let is_of_now = told.observed_generation == Some(i64::from(schedule.generation))
+            && told.scheduled_replicas == Some(self.asks(spec));
+        if schedule.is_deleting || !is_of_now {
+            return false;
+        }
+        if self.eldest() != Some(at) {
+            return status.says("Conflict", "True") && status.says("Ready", "False");
+        }
+        let Some(found) = &self.deployment else {
+            return matches!(spec.target, Target::Reference(_)) && status.says("Ready", "False");
+        };
+        if !matches!(spec.target, Target::Reference(_)) {
+            let is_foreign = |applied: Text| applied == Text::NONE;
+            let service = self.service.as_ref();
+            if is_foreign(found.applied) {
+                return status.says("Conflict", "True") && status.says("Ready", "False");
+            }
+            if !found.applied.json().to_string().contains(&format!("\"shop:{}\"", spec.image)) {
+                return false;
+            }
+            if spec.has_service && service.is_some_and(|service| is_foreign(service.applied)) {
+                return status.says("Conflict", "True") && status.says("Ready", "False");
+            }
+            let is_served = service.is_some_and(|service| !is_foreign(service.applied));
+            if is_served != spec.has_service {
+                return false;
+            }
+        }
+        let asks = self.asks(spec);
+        let count = match (&spec.target, &self.autoscaler) {
+            (Target::Autoscaler, Some(autoscaler)) => autoscaler.least,
+            (Target::Autoscaler, None) => return status.says("Ready", "False"),
+            _ => found.count,
+        };
+        let is_so = match self.manual {
+            _ if spec.is_suspended => true,
+            Manual::None => count == asks,
+            Manual::Stands(manual) => count == manual && status.says("ManualOverride", "True"),
+            Manual::Either(manual) => count == manual || count == asks,
+        };
+        is_so && status.says("Ready", "True") && status.says("Conflict", "False") && self.clock < CLOCK.len()
+    }
+}

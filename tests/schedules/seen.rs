@@ -1,0 +1,296 @@
+//! What a pass reads of the world, in the types of production, and what production plans of that.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::channel::mpsc;
+use gatehouse::api::tdset::status::Reason;
+use gatehouse::api::tdset::v1::TDSet;
+use gatehouse::controllers::manifest::Place;
+use gatehouse::controllers::step::Step;
+use gatehouse::controllers::tdset::claims::{Claims, Subject};
+use gatehouse::controllers::tdset::found::{Carried, Hindrance, Observed, Scaled, Writer};
+use gatehouse::controllers::tdset::plan::{self, Plan};
+use gatehouse::controllers::tdset::{COUNT_MANAGER, MANAGER, hands};
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::core::{ApiResource, DeserializeGuard};
+use serde_json::{Value, json};
+
+use crate::effects::{merge, written};
+use crate::faults::Hand;
+use crate::text::Text;
+use crate::world::{Autoscaler, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
+
+/// What a pass has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub at: usize,
+    /// In milliseconds.
+    pub now: i64,
+    pub schedule: Schedule,
+    pub deployment: Option<Deployment>,
+    pub service: Option<Service>,
+    pub autoscaler: Option<Autoscaler>,
+    pub holder: Option<String>,
+    pub carried: Carried,
+    pub asks: i32,
+}
+
+impl Hash for Seen {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, asks } = self;
+        (at, now, schedule, deployment, service, autoscaler, holder, asks).hash(state);
+        if *carried != Carried::default() {
+            format!("{carried:?}").hash(state);
+        }
+    }
+}
+
+/// What was planned, and of what.
+#[derive(Debug)]
+pub struct Planned {
+    /// Tells it from all others.
+    key: u64,
+    pub seen: Seen,
+    pub plan: Plan,
+    /// What is said where the API server refuses some of it.
+    pub refused: Plan,
+    /// What each step of the work writes, of the report, and of what is said where some of it is refused.
+    written: [Vec<Text>; 3],
+}
+
+impl Planned {
+    /// What is to be done in a part of a pass, and what each of that writes.
+    pub fn part(&self, reports: bool, is_refused: bool) -> (&[Step], &[Text]) {
+        let [work, report, refused] = &self.written;
+        match (reports, is_refused) {
+            (false, _) => (&self.plan.work, work),
+            (true, false) => (&self.plan.report, report),
+            (true, true) => (&self.refused.report, refused),
+        }
+    }
+}
+
+impl PartialEq for Planned {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Planned {}
+
+impl Hash for Planned {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key.hash(state);
+    }
+}
+
+fn name(at: usize, spec: &Target) -> String {
+    if matches!(spec, Target::Reference(_)) { format!("hours-{at}") } else { "shop".to_owned() }
+}
+
+fn object(schedule: &Schedule, at: usize) -> TDSet {
+    let spec = &schedule.spec;
+    let mut target = json!({"create": {"image": format!("shop:{}", spec.image), "port": 80}});
+    if spec.has_service {
+        target["create"]["servicePort"] = json!(80);
+    }
+    if let Target::Reference(left) = &spec.target {
+        target = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+        if let Some(left) = left {
+            target["ref"]["replicasOnDeletion"] = json!(left);
+        }
+    }
+    let mut object = json!({
+        "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+        "metadata": {
+            "name": name(at, &spec.target), "namespace": "default", "uid": format!("t{at}"),
+            "resourceVersion": "1", "generation": schedule.generation,
+            "creationTimestamp": format!("2026-03-01T00:00:0{at}Z"),
+        },
+        "spec": {
+            "timeZone": "Etc/UTC", "replicas": spec.outside, "suspend": spec.is_suspended,
+            "windows": [{"name": "office", "from": "08:00", "to": "18:00", "replicas": spec.inside}],
+            "manualScale": if spec.keeps { "KeepUntilNextTransition" } else { "Revert" },
+            "target": target,
+        },
+    });
+    if spec.target == Target::Autoscaler {
+        object["spec"]["autoscaler"] = json!({"hpaRef": "shop", "maxReplicas": 12});
+    }
+    if schedule.has_finalizer {
+        object["metadata"]["finalizers"] = json!(["gatehouse.dev/replicas-on-deletion"]);
+    }
+    if schedule.is_deleting {
+        object["metadata"]["deletionTimestamp"] = json!(CLOCK[0]);
+    }
+    serde_json::from_value(object).expect("a TDSet")
+}
+
+/// The managed fields of a Deployment, as the API server keeps them and production trims them.
+fn metadata(found: &Deployment, object: &mut Value) {
+    let fields = |owns: bool| {
+        if owns {
+            json!({"f:spec": {"f:replicas": {}, "f:template": {}}})
+        } else {
+            json!({"f:spec": {"f:template": {}}})
+        }
+    };
+    let maker = if found.applied == Text::NONE { "kubectl-create" } else { MANAGER };
+    let made = if found.applied == Text::NONE { Owner::Maker } else { Owner::Template };
+    let time = "2026-03-01T00:00:00Z";
+    let mut entries =
+        vec![json!({"manager": maker, "time": time, "fieldsV1": fields(found.owners.contains(&made))})];
+    let count = json!({"f:spec": {"f:replicas": {}}});
+    for owner in &found.owners {
+        entries.extend(match owner {
+            Owner::Count => Some(json!({"manager": COUNT_MANAGER, "fieldsV1": count})),
+            Owner::Scale => Some(json!({"manager": "kubectl", "subresource": "scale", "fieldsV1": count})),
+            Owner::Template | Owner::Maker => None,
+        });
+    }
+    let known = json!({
+        "uid": format!("d{}", found.uid), "resourceVersion": "1", "generation": 2,
+        "creationTimestamp": time, "managedFields": entries,
+    });
+    merge(&mut object["metadata"], &known);
+}
+
+fn made<Object: serde::de::DeserializeOwned>(value: Value) -> Object {
+    serde_json::from_value(value).expect("an object")
+}
+
+impl Seen {
+    fn observed(&self) -> Observed {
+        let mut observed = Observed {
+            now: Timestamp::from_millisecond(self.now).expect("a time"),
+            status: self.schedule.status.known().status.clone(),
+            carried: self.carried.clone(),
+            holder: self.holder.clone().map(|name| ("Deployment web".to_owned(), name)),
+            ..Observed::default()
+        };
+        let spec = &self.schedule.spec;
+        if let Target::Reference(_) = spec.target {
+            observed.target = Some(self.scaled());
+            return observed;
+        }
+        observed.deployment = self.deployment.as_ref().map(|found| {
+            let mut object = found.applied.json();
+            metadata(found, &mut object);
+            merge(
+                &mut object,
+                &json!({"metadata": {"name": "shop", "namespace": "default"},
+                "spec": {"replicas": found.count},
+                "status": {"replicas": found.has, "readyReplicas": found.has, "updatedReplicas": found.has,
+                    "availableReplicas": found.has, "observedGeneration": 1 + i32::from(found.is_observed)}}),
+            );
+            if object["spec"].get("selector").is_none() {
+                merge(&mut object, &json!({"spec": {"selector": {}, "template": {}}}));
+            }
+            let mut object: k8s_openapi::api::apps::v1::Deployment = made(object);
+            hands::trim(&mut object.metadata);
+            Arc::new(object)
+        });
+        observed.service = self.service.as_ref().map(|found| {
+            let mut object = found.applied.json();
+            let uid = format!("s{}", found.uid);
+            merge(&mut object, &json!({"metadata": {"name": "shop", "namespace": "default", "uid": uid, "resourceVersion": "1"}}));
+            Arc::new(made(object))
+        });
+        if spec.target == Target::Autoscaler {
+            observed.autoscaler = Some(match &self.autoscaler {
+                Some(found) => Ok(Arc::new(made(json!({
+                    "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1"},
+                    "spec": {"minReplicas": found.least, "maxReplicas": found.most,
+                        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}},
+                })))),
+                None => Err(Hindrance::ready(Reason::AutoscalerNotFound, "none".to_owned())),
+            });
+        }
+        observed
+    }
+
+    fn scaled(&self) -> Result<Scaled, Hindrance> {
+        let found = self.deployment.as_ref();
+        let found = found.ok_or_else(|| Hindrance::ready(Reason::TargetNotFound, "none".to_owned()))?;
+        let mut object = json!({});
+        metadata(found, &mut object);
+        let mut owned: ObjectMeta = made(object["metadata"].clone());
+        hands::trim(&mut owned);
+        let resource = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+        let scale = json!({
+            "metadata": {"name": "web", "namespace": "default", "uid": owned.uid, "resourceVersion": "1"},
+            "spec": {"replicas": found.count}, "status": {"replicas": found.has, "selector": "app=web"},
+        });
+        Ok(Scaled {
+            place: Place { resource, namespace: "default".to_owned(), name: "web".to_owned() },
+            scale: Arc::new(made(scale)),
+            writer: if self.schedule.spec.keeps { Writer::of(&owned) } else { Writer::Unknown },
+            watched: true,
+        })
+    }
+
+    /// What production plans of it. The same is planned once.
+    pub fn planned(&self, hand: Hand) -> Arc<Planned> {
+        type Known = HashMap<u64, Arc<Planned>>;
+        static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+        let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hasher = DefaultHasher::new();
+        (self, hand).hash(&mut hasher);
+        let key = hasher.finish();
+        if let Some(known) = lock().get_or_insert_default().get(&key) {
+            return Arc::clone(known);
+        }
+        let tdset = object(&self.schedule, self.at);
+        let mut observed = self.observed();
+        hand.mislead(&tdset, &mut observed);
+        let mut plan = if self.schedule.is_deleting {
+            plan::leaving(&tdset.metadata, Some(&tdset), &observed)
+        } else {
+            plan::plan(&tdset, &observed)
+        };
+        hand.spoil(self, &mut plan);
+        let refused = plan::refused(&plan, &tdset.metadata, "refused (403)".to_owned(), &observed);
+        let written =
+            [&plan.work, &plan.report, &refused.report].map(|steps| steps.iter().map(written).collect());
+        let planned = Arc::new(Planned { key, seen: self.clone(), plan, refused, written });
+        lock().get_or_insert_default().insert(key, Arc::clone(&planned));
+        planned
+    }
+}
+
+impl World {
+    /// What a pass over a schedule reads.
+    pub fn look(&self, at: usize) -> Seen {
+        let schedule = self.schedules[at].clone();
+        Seen {
+            at,
+            now: self.now(),
+            deployment: self.deployment.clone(),
+            service: self.service.clone(),
+            autoscaler: self.autoscaler.clone(),
+            holder: self.holder(at),
+            carried: self.workers[at].recall.carried.clone(),
+            asks: self.asks(&schedule.spec),
+            schedule,
+        }
+    }
+
+    /// Who holds the workload, as production reckons it.
+    fn holder(&self, at: usize) -> Option<String> {
+        if self.schedules.len() == 1 {
+            return None;
+        }
+        let claims = Claims::new(mpsc::unbounded().0);
+        let objects = || self.schedules.iter().enumerate().map(|(at, schedule)| object(schedule, at));
+        for (tdset, schedule) in objects().zip(&self.schedules) {
+            if !schedule.is_gone {
+                claims.seen(&DeserializeGuard(Ok(tdset)));
+            }
+        }
+        let subject = Subject::workload(&objects().nth(at)?);
+        claims.holder(&subject, &format!("t{at}"))
+    }
+}

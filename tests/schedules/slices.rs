@@ -1,0 +1,132 @@
+//! Parts of all that can happen, each small enough to be looked at whole.
+
+use crate::world::{Autoscaler, Edit, Faults, Spec, Target, World};
+use crate::{Reach, Slice};
+
+/// Two replicas, six from 8 to 18 o'clock.
+const SHOP: Spec = Spec {
+    outside: 2,
+    inside: 6,
+    image: 1,
+    has_service: false,
+    keeps: false,
+    is_suspended: false,
+    target: Target::Create,
+};
+
+const SETTLED_INSIDE: Reach = ("it is settled within the window", |_, world| {
+    world.clock == 1 && world.schedules[0].status.says("Ready", "True") && count(world) == Some(6)
+});
+const OUTSIDE_AGAIN: Reach = ("it is settled after the window", |_, world| {
+    world.clock == 2 && world.schedules[0].status.says("Ready", "True") && count(world) == Some(2)
+});
+const TOLD: Reach = ("a transition is told of", |_, world| world.told > 0);
+const STANDS: Reach = ("a count stands", |_, world| world.schedules[0].status.says("ManualOverride", "True"));
+const GONE: Reach = ("it is gone", |_, world| world.schedules[0].is_gone);
+const CONFLICT: Reach =
+    ("it says that somebody else has it", |_, world| world.schedules[0].status.says("Conflict", "True"));
+const LEFT: Reach = ("it is left with 4", |_, world| world.schedules[0].is_gone && count(world) == Some(4));
+const BOUND: Reach = ("the bounds are those of the window", |_, world| {
+    world.autoscaler == Some(Autoscaler { least: 6, most: 12 })
+        && world.schedules[0].status.says("Ready", "True")
+});
+const TAKEN_OVER: Reach = ("the younger one takes over", |_, world| {
+    world.schedules[0].is_gone && count(world) == Some(7) && world.schedules[1].status.says("Ready", "True")
+});
+const SUSPENDED: Reach = ("it is suspended", |_, world| world.schedules[0].status.says("Suspended", "True"));
+
+fn count(world: &World) -> Option<i32> {
+    world.deployment.as_ref().map(|found| found.count)
+}
+
+/// It is made, and follows the clock.
+pub fn made() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
+    start.evening = 2;
+    start.faults = Faults { crashes: 1, lost_answers: 1, deletions: 1, ..Faults::default() };
+    Slice::new(
+        "made",
+        start,
+        &[SETTLED_INSIDE, OUTSIDE_AGAIN, TOLD],
+        &[
+            "tdset.make-deployment",
+            "tdset.make-service",
+            "tdset.write-count",
+            "tdset.write-status",
+            "tdset.publish-event",
+        ],
+    )
+}
+
+/// Its image, its Service and its count are changed.
+pub fn edited() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
+    start.edits = vec![Edit::Image, Edit::Service(false), Edit::Outside(3), Edit::Delete];
+    start.faults = Faults { crashes: 1, ..Faults::default() };
+    Slice::new(
+        "edited",
+        start,
+        &[SETTLED_INSIDE, GONE],
+        &["tdset.apply-deployment", "tdset.delete-service", "tdset.write-count"],
+    )
+}
+
+/// Counts of others stand.
+pub fn kept() -> Slice {
+    let mut start = World::new(&[Spec { keeps: true, ..SHOP }]);
+    start.evening = 2;
+    start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
+    Slice::new("kept", start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-count"])
+}
+
+/// Somebody else's workload.
+pub fn referred() -> Slice {
+    let spec = Spec { target: Target::Reference(None), keeps: true, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.evening = 2;
+    start.faults = Faults { lost_answers: 1, scales: 1, ..Faults::default() };
+    Slice::new("referred", start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-scale"])
+}
+
+/// The same, to be left with 4.
+pub fn left() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { crashes: 1, conflicts: 1, refusals: 1, ..Faults::default() };
+    Slice::new("left", start, &[SETTLED_INSIDE, LEFT], &["tdset.write-scale", "tdset.write-finalizers"])
+}
+
+/// An autoscaler has the count.
+pub fn autoscaled() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Autoscaler, ..SHOP }]);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9 });
+    start.edits = vec![Edit::Image];
+    start.faults = Faults { lost_answers: 1, scales: 1, bounds: 1, ..Faults::default() };
+    Slice::new("autoscaled", start, &[BOUND], &["tdset.write-bounds", "tdset.make-deployment"])
+}
+
+/// Two schedules for one workload, of which the older one goes.
+pub fn two_schedules() -> Slice {
+    let elder = Spec { target: Target::Reference(None), ..SHOP };
+    let younger = Spec { outside: 3, inside: 7, ..elder.clone() };
+    let mut start = World::new(&[elder, younger]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { crashes: 1, ..Faults::default() };
+    Slice::new("two_schedules", start, &[SETTLED_INSIDE, TAKEN_OVER], &["tdset.write-scale"])
+}
+
+/// Somebody else's objects stand where its own are to be.
+pub fn taken() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
+    start.edits = vec![Edit::Service(false)];
+    start.faults = Faults { deletions: 1, squatters: 2, ..Faults::default() };
+    Slice::new("taken", start, &[CONFLICT, SETTLED_INSIDE], &["tdset.make-deployment"])
+}
+
+/// It is suspended, and goes on.
+pub fn suspended() -> Slice {
+    let mut start = World::new(&[SHOP]);
+    start.edits = vec![Edit::Suspend(true), Edit::Image, Edit::Suspend(false)];
+    start.faults = Faults { scales: 1, ..Faults::default() };
+    Slice::new("suspended", start, &[SETTLED_INSIDE, SUSPENDED], &["tdset.apply-deployment"])
+}
