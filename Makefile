@@ -130,6 +130,10 @@ bench: tools ## How fast many TDSets follow a common boundary, as a share of wha
 model: ## The plan of EtcdCluster explored further: five members, at random, some minutes for each
 	cargo test --release --test model -- --include-ignored --nocapture --test-threads=1
 
+.PHONY: coverage
+coverage: ## How much of the plan of EtcdCluster its exploration goes through, branch by branch
+	@tools/coverage.sh
+
 .PHONY: test-pure
 test-pure: ## The pure tests alone
 	cargo test --lib

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Tells how much of a plan the exploration of it goes through: regions, functions, lines and branches of each file.
+#
+#   tools/coverage.sh [FOLDER]
+#
+# FOLDER is src/controllers/etcdcluster/plan unless it is given. Builds gatehouse and the exploration anew, in
+# target/coverage. Wants llvm-profdata and llvm-cov of the compiler's version of LLVM: those of the toolchain
+# (`rustup component add llvm-tools`), or in LLVM_TOOLS.
+set -euo pipefail
+
+# shellcheck source=lib/common.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+cd -- "$tools/.."
+
+readonly folder=${1:-src/controllers/etcdcluster/plan} coverage=$PWD/target/coverage
+host=$(rustc -vV | sed -n 's/^host: //p')
+llvm=${LLVM_TOOLS:-$(rustc --print sysroot)/lib/rustlib/$host/bin}
+[[ -d $folder ]] || fail "there is no folder $folder"
+for tool in llvm-profdata llvm-cov; do
+    [[ -x $llvm/$tool ]] || fail "$tool is not in $llvm; \`rustup component add llvm-tools\` puts it there"
+done
+
+export CARGO_TARGET_DIR=$coverage RUSTC_WORKSPACE_WRAPPER=$tools/lib/instrumented.sh
+# What is built runs while it is built, too.
+export LLVM_PROFILE_FILE=$coverage/build-%p.profraw
+program=$(cargo test --test model --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
+[[ -x $program ]] || fail "the exploration was not built"
+
+rm -f -- "$coverage"/*.profraw
+# The slices alone: what finds planted faults and replays traces goes where it was sent.
+mapfile -t slices < <("$program" --list --format terse | sed -n 's/^\([a-z_]*\): test$/\1/p' | grep -v '^every_planted_fault')
+LLVM_PROFILE_FILE=$coverage/%p.profraw "$program" --exact "${slices[@]}"
+"$llvm/llvm-profdata" merge --sparse --output "$coverage/slices.profdata" "$coverage"/*.profraw
+mapfile -t files < <(find "$folder" -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
+"$llvm/llvm-cov" report "$program" --instr-profile "$coverage/slices.profdata" --show-branch-summary "${files[@]/#/$PWD/}"
