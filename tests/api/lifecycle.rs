@@ -10,7 +10,7 @@ use testbed::{ControlPlane, Options};
 
 use crate::Alone;
 use crate::direct::{Call, Direct, of};
-use crate::support::{Bed, Gate, NAMESPACE, PATIENCE};
+use crate::support::{Bed, Gate, NAMESPACE, PATIENCE, until_established};
 
 pub const TESTS: &[Alone] = &[
     ("a_restart_changes_nothing", a_restart_changes_nothing),
@@ -231,8 +231,10 @@ fn objects_from_before_the_gate_are_served_in_both_versions() {
     };
     let apply = |stored: &str| {
         life.bed.kubectl(&["apply", "--server-side"]).input(definitions(stored)).ok();
-        let established = ["wait", "--for=condition=Established", "crd", "--all", "--timeout=30s"];
-        life.bed.kubectl(&established).ok();
+        for kind in KINDS {
+            let name = kind.definition().metadata.name.as_deref().expect("a name");
+            until_established(&life.bed.cluster, name);
+        }
     };
     apply("v1alpha1");
     let old = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "metadata": {"name": "oldest"},

@@ -195,6 +195,19 @@ pub fn eventually<T>(look: impl Fn() -> Result<T, String>) -> T {
     }
 }
 
+/// Waits until the API server serves a definition. `kubectl wait` ends with an error where it has no conditions yet.
+#[track_caller]
+pub fn until_established(cluster: &ControlPlane, definition: &str) {
+    eventually(|| {
+        let output = cluster.kubectl().args(["get", "crd", definition, "--output=json"]).output();
+        let output = output.map_err(|error| error.to_string())?;
+        let object: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+        let conditions = object["status"]["conditions"].as_array();
+        let is_so = |one: &Value| one["type"] == "Established" && one["status"] == "True";
+        if conditions.is_some_and(|all| all.iter().any(is_so)) { Ok(()) } else { Err(object.to_string()) }
+    });
+}
+
 /// A gatehouse that runs as its ServiceAccount, reached by the API server on this machine. Dropped, it is killed.
 pub struct Gate {
     shell: Child,

@@ -189,7 +189,7 @@ macro_rules! slices {
     };
 }
 
-slices!(made, edited, kept, referred, left, autoscaled, two_schedules, taken, suspended);
+slices!(made, edited, kept, referred, left, autoscaled, handed_over, two_schedules, taken, suspended);
 
 /// A fault, where it has to be found, and the rule that names it.
 type Planted = (Fault, fn() -> Slice, Rule);

@@ -105,6 +105,15 @@ pub fn autoscaled() -> Slice {
     Slice::new("autoscaled", start, &[BOUND], &["tdset.write-bounds", "tdset.make-deployment"])
 }
 
+/// The count is handed over to an autoscaler.
+pub fn handed_over() -> Slice {
+    let mut start = World::new(&[SHOP]);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9 });
+    start.edits = vec![Edit::Autoscaler, Edit::Image];
+    start.faults = Faults { crashes: 1, refusals: 1, ..Faults::default() };
+    Slice::new("handed_over", start, &[BOUND], &["tdset.write-count", "tdset.write-bounds"])
+}
+
 /// Two schedules for one workload, of which the older one goes.
 pub fn two_schedules() -> Slice {
     let elder = Spec { target: Target::Reference(None), ..SHOP };

@@ -151,6 +151,8 @@ pub enum Edit {
     Service(bool),
     Suspend(bool),
     Outside(i32),
+    /// The count is left to an autoscaler.
+    Autoscaler,
     /// The schedule is deleted.
     Delete,
 }
@@ -398,6 +400,7 @@ impl World {
             Edit::Service(is_on) => spec.has_service = is_on,
             Edit::Suspend(is_on) => spec.is_suspended = is_on,
             Edit::Outside(count) => spec.outside = count,
+            Edit::Autoscaler => spec.target = Target::Autoscaler,
             Edit::Delete => {
                 schedule.is_deleting = true;
                 schedule.is_gone = !schedule.has_finalizer;

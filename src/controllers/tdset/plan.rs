@@ -147,13 +147,12 @@ fn wake(view: &View) -> Timestamp {
 
 /// The count comes first: it is what the timetable is about.
 fn work(view: &View) -> Vec<Step> {
-    let mut steps = Vec::new();
-    if let Some(counter) = view.counter() {
-        steps.extend(count(view, &counter));
-    }
+    let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
     if let Some(create) = view.create() {
-        if steps.is_empty() || !is_unclaimed(view) {
-            steps.extend(made(view, create));
+        // Whoever refuses the one may not refuse the other, so the template is left to the next pass.
+        match unclaimed(view) {
+            Some(found) => steps.extend(claim(view, found)),
+            None => steps.extend(made(view, create)),
         }
         steps.extend(in_front(view, create));
     }
@@ -161,10 +160,19 @@ fn work(view: &View) -> Vec<Step> {
     steps
 }
 
-/// Whether the count would be lost if the template was applied before the count has an owner of its own. Whoever refuses
-/// the one may not refuse the other, so that is left to the next pass.
-fn is_unclaimed(view: &View) -> bool {
-    view.deployment.ours().is_some_and(|found| hands::is_only_in_the_template(&found.metadata))
+/// The Deployment whose count would be lost if the template was applied: the count has no owner of its own yet.
+fn unclaimed<'a>(view: &View<'a>) -> Option<&'a Deployment> {
+    view.deployment.ours().filter(|found| hands::is_only_in_the_template(&found.metadata))
+}
+
+/// Claims the count of a Deployment while it is not ours to write, without force: only while it stands.
+fn claim(view: &View, found: &Deployment) -> Option<Step> {
+    let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
+    if is_written || is_going(&found.metadata) {
+        return None;
+    }
+    let manifest = deployment::count(found, status::count(found));
+    Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
 }
 
 /// The Deployment, but for the count of one that is there.
@@ -203,19 +211,14 @@ fn count(view: &View, counter: &Counter) -> Option<Step> {
     }
 }
 
-/// The same of a Deployment that was made; claims the count where it would be lost otherwise.
+/// The same of a Deployment that was made, and also where the count would be lost otherwise.
 fn count_of_deployment(view: &View, found: &Deployment) -> Option<Step> {
-    let (has, claim) = (status::count(found), hands::is_only_in_the_template(&found.metadata));
-    if is_going(&found.metadata) {
+    let wanted = view.wanted()?;
+    let is_so = wanted == status::count(found) && unclaimed(view).is_none();
+    if is_so || is_going(&found.metadata) {
         return None;
     }
-    let (replicas, seen) = match view.wanted() {
-        Some(wanted) if wanted != has || claim => (wanted, found.metadata.resource_version.clone()),
-        // Without force: the count that was seen is claimed only while it stands.
-        None if claim => (has, None),
-        _ => return None,
-    };
-    let manifest = deployment::count(found, replicas);
+    let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
     Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
 }
 

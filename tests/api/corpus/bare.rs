@@ -8,11 +8,10 @@ use gatehouse::certs::certificate::{Bundle, Certificate};
 use gatehouse::install::{Address, Plan, definitions};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use serde_json::Value;
 use testbed::{ControlPlane, Options};
 
 use crate::direct::Direct;
-use crate::support::{Bed, Gate, PATIENCE};
+use crate::support::{Bed, Gate, PATIENCE, until_established};
 
 /// The control plane, and what converts in it. Dropped, both end.
 pub struct Bare {
@@ -52,25 +51,15 @@ impl Bare {
     /// Writes definitions, and waits until they are served as they are written.
     pub fn define(&self, definitions: &[CustomResourceDefinition]) {
         let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": definitions});
-        let mut names = Vec::new();
+        let file = self.cluster.folder().join("definitions.json");
+        fs::write(&file, list.to_string()).expect("a file");
+        let mut command = self.cluster.kubectl();
+        command.args(["apply", "--server-side", "--force-conflicts", "-f"]).arg(file);
+        let output = command.output().expect("kubectl runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         for definition in definitions {
-            names.push(format!("crd/{}", definition.metadata.name.as_deref().expect("a name")));
+            until_established(&self.cluster, definition.metadata.name.as_deref().expect("a name"));
         }
-        let kubectl = |words: &[&str], input: &Value| {
-            let file = self.cluster.folder().join("definitions.json");
-            fs::write(&file, input.to_string()).expect("a file");
-            let mut command = self.cluster.kubectl();
-            command.args(words);
-            if !input.is_null() {
-                command.arg("-f").arg(file);
-            }
-            let output = command.output().expect("kubectl runs");
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        };
-        kubectl(&["apply", "--server-side", "--force-conflicts"], &list);
-        let mut words = vec!["wait", "--for=condition=Established", "--timeout=30s"];
-        words.extend(names.iter().map(String::as_str));
-        kubectl(&words, &Value::Null);
     }
 }
 

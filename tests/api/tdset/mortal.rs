@@ -279,6 +279,8 @@ fn live(both: &Both) {
     both.create(&for_workload("bounds", "apps/v1", "Deployment", "bound", &bounded));
     both.until("deployment/web", "{.spec.replicas}", "2");
     both.until("hpa/bound", "{.spec.minReplicas}", "2");
+    // The autoscaler's controller looks every 15 s.
+    both.until("deployment/bound", "{.spec.replicas}", "2");
     both.kubectl(&["scale", "deployment/web", "--replicas=8"]);
     both.until("deployment/web", "{.spec.replicas}", "2");
     both.until_same("hours");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{TDSETS, for_workload, foreign, message, notes, owners_of_count, patch, span, until_condition};
 use crate::Test;
-use crate::support::{Bed, NAMESPACE, Namespace, eventually};
+use crate::support::{Bed, NAMESPACE, Namespace, eventually, until_established};
 
 pub const TESTS: &[Test] = &[
     ("of_a_deployment_only_the_count_is_written", of_a_deployment_only_the_count_is_written),
@@ -58,8 +58,7 @@ fn definition(group: &str, scalable: bool) -> Value {
 
 fn define(bed: &Bed, group: &str, scalable: bool) {
     bed.kubectl(&["create"]).input(definition(group, scalable).to_string()).ok();
-    let name = format!("crd/widgets.{group}");
-    bed.kubectl(&["wait", "--for=condition=Established", &name, "--timeout=60s"]).ok();
+    until_established(&bed.cluster, &format!("widgets.{group}"));
 }
 
 /// What an administrator does so that a kind of his can be scaled.

@@ -152,7 +152,11 @@ fn volumes_grow(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
 
 /// Deletes the only cluster of the namespace: nothing of it is left, for its volumes are to go with it.
 fn gone_with_its_object(bed: &Bed, namespace: &Namespace<'_>) {
-    namespace.kubectl(&["delete", "etcdcluster", "main", "--timeout=2m"]).ok();
+    gone_within("2m", bed, namespace);
+}
+
+fn gone_within(patience: &str, bed: &Bed, namespace: &Namespace<'_>) {
+    namespace.kubectl(&["delete", "etcdcluster", "main", &format!("--timeout={patience}")]).ok();
     for resource in ["statefulsets", "pods", "persistentvolumeclaims", "poddisruptionbudgets"] {
         bed.until_gone(resource, &namespace.name);
     }

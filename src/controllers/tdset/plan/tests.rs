@@ -221,6 +221,9 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
     let edited = changed("/spec/target/create/image", json!("shop:2"));
     let paused = changed("/spec/suspend", json!(true));
     assert_eq!(verbs(&plan(&paused, &cluster.0).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
+    // An autoscaler has it from then on, and there has to be one that it can go on from.
+    let autoscaled = changed("/spec/autoscaler", json!({"hpaRef": "shop"}));
+    assert_eq!(verbs(&plan(&autoscaled, &cluster.0).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
 
     // Not in one pass: what the API server refuses holds up nothing else that the pass does.
     assert_eq!(verbs(&cluster.pass(&edited).work), ["apply! Deployment 2 as gatehouse-tdset-count"]);
