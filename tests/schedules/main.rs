@@ -24,7 +24,7 @@ use faults::{Fault, Hand};
 use rules::{Known, Rule};
 use world::{Action, World};
 
-/// States of a slice, at most: more is a slice to be cut.
+/// States that are come to in a slice, each as often as a way leads there: a slice that ends here has to be cut.
 const MOST: usize = 1_000_000;
 
 const HOLDS: &str = "the rules hold";
@@ -177,7 +177,7 @@ fn holds(slice: Slice) {
     println!("{name}: {} states of {} in {:.1?}", found.states, found.generated, begun.elapsed());
     assert!(found.broken.is_none(), "{name}: {}", found.broken.as_ref().map(told).unwrap_or_default());
     assert!(found.missed.is_empty(), "{name} does not reach: {:?}", found.missed);
-    assert!(found.states <= MOST, "{name} has {} states", found.states);
+    assert!(found.generated < MOST, "{name} is larger than {MOST}");
 }
 
 macro_rules! slices {
