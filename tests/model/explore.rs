@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use stateright::{Checker, CheckerBuilder, HasDiscoveries, Model, Property, UniformChooser};
 
 use crate::calm::Known;
+use crate::counterexample::shortest;
 use crate::faults::Hand;
 use crate::rules::Rule;
 use crate::world::{Action, Unread, World};
@@ -136,18 +137,9 @@ impl Slice {
     }
 
     /// Leaves out what is not needed.
-    fn shortest(&self, mut way: Vec<Action>) -> (Rule, Vec<Action>) {
+    fn shortest(&self, way: Vec<Action>) -> (Rule, Vec<Action>) {
         let rule = self.walk(&way).expect("a way that was gone").expect("what was found there");
-        let mut at = way.len();
-        while at > 0 {
-            at -= 1;
-            let mut shorter = way.clone();
-            shorter.remove(at);
-            if self.walk(&shorter) == Ok(Some(rule)) {
-                way = shorter;
-                at = at.min(way.len());
-            }
-        }
+        let way = shortest(way, &rule, |way| self.walk(way).ok().flatten());
         (rule, way)
     }
 }

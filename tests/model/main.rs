@@ -6,6 +6,8 @@
 
 mod calm;
 mod conformance;
+#[path = "../counterexample/mod.rs"]
+mod counterexample;
 mod explore;
 mod faults;
 #[path = "../membership/mod.rs"]

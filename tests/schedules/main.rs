@@ -3,6 +3,8 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects by panicking")]
 
+#[path = "../counterexample/mod.rs"]
+mod counterexample;
 mod effects;
 mod faults;
 mod operator;
@@ -20,6 +22,7 @@ use std::time::Instant;
 use gatehouse::controllers::tdset::points::Points;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
+use counterexample::shortest;
 use faults::{Fault, Hand};
 use rules::{Known, Rule};
 use world::{Action, World};
@@ -103,18 +106,9 @@ impl Slice {
     }
 
     /// Leaves out what is not needed.
-    fn shortest(&self, mut way: Vec<Action>) -> (Rule, Vec<Action>) {
+    fn shortest(&self, way: Vec<Action>) -> (Rule, Vec<Action>) {
         let rule = self.walk(&way).expect("what was found there");
-        let mut at = way.len();
-        while at > 0 {
-            at -= 1;
-            let mut shorter = way.clone();
-            shorter.remove(at);
-            if self.walk(&shorter) == Some(rule) {
-                way = shorter;
-                at = at.min(way.len());
-            }
-        }
+        let way = shortest(way, &rule, |way| self.walk(way));
         (rule, way)
     }
 }

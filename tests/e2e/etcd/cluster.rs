@@ -192,6 +192,14 @@ impl<'a> Etcd<'a> {
         }
     }
 
+    /// Waits until it is told that the quorum is lost: the condition.
+    pub fn until_quorum_lost(&self) -> Value {
+        self.until(|_| {
+            let lost = condition(&self.object()?, "QuorumLost");
+            if lost["status"] == "True" { Ok(lost) } else { Err(lost.to_string()) }
+        })
+    }
+
     /// Waits until there are so many voters and nothing is left to do.
     #[track_caller]
     pub fn until_settled(&self, replicas: usize) -> Value {

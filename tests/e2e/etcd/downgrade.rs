@@ -23,16 +23,22 @@ pub fn etcd_is_brought_one_minor_down(bed: &Bed, way: Way) {
     for (version, agreed) in [("3.5.33", "3.5"), ("3.6.16", "3.6")] {
         let begun = Instant::now();
         etcd.change(&json!({"version": version}));
-        etcd.until(|_| {
-            let status = &etcd.object()?["status"];
-            let runs = (status["version"].as_str(), status["clusterVersion"].as_str());
-            if runs == (Some(version), Some(agreed)) { Ok(()) } else { Err(format!("{runs:?} run")) }
-        });
-        etcd.until_settled(3);
-        etcd.goes_on(100);
+        until_agreed(&etcd, version, agreed);
         bed.say(format!("{}: etcd: down and up: {version} after {:.1?}", way.name(), begun.elapsed()));
     }
     let report = etcd.expect_kept(1000);
     bed.say(format!("{}: etcd: down and up: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
+}
+
+/// Waits until three members run a version, have agreed on its minor, and serve.
+#[track_caller]
+pub fn until_agreed(etcd: &Etcd<'_>, version: &str, agreed: &str) {
+    etcd.until(|_| {
+        let status = &etcd.object()?["status"];
+        let runs = (status["version"].as_str(), status["clusterVersion"].as_str());
+        if runs == (Some(version), Some(agreed)) { Ok(()) } else { Err(format!("{runs:?} run")) }
+    });
+    etcd.until_settled(3);
+    etcd.goes_on(100);
 }

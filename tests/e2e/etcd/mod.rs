@@ -319,10 +319,7 @@ fn etcd_of_one_member_is_set_back_too(bed: &Bed, way: Way) {
     etcd.write();
     etcd.goes_on(100);
     etcd.change(&json!({"version": "3.6.99"}));
-    etcd.until(|_| {
-        let lost = condition(&etcd.object()?, "QuorumLost");
-        if lost["status"] == "True" { Ok(()) } else { Err(format!("{lost}")) }
-    });
+    etcd.until_quorum_lost();
     let begun = Instant::now();
     etcd.change(&json!({"version": NEWEST}));
     etcd.until_settled(1);

@@ -32,10 +32,7 @@ pub fn etcd_is_brought_back_from_the_member_that_is_left(bed: &Bed, way: Way) {
     let claims = uids(&namespace, "persistentvolumeclaims");
     let begun = Instant::now();
     wipe(&namespace, &[1, 2]);
-    let lost = etcd.until(|_| {
-        let lost = condition(&etcd.object()?, "QuorumLost");
-        if lost["status"] == "True" { Ok(lost) } else { Err(lost.to_string()) }
-    });
+    let lost = etcd.until_quorum_lost();
     bed.say(format!("{}: etcd: a lost quorum is told after {:.1?}", way.name(), begun.elapsed()));
     assert_eq!(uids(&namespace, "persistentvolumeclaims"), claims, "nothing is wiped by itself: {lost}");
     assert_eq!(etcd.remembered(), 3, "nobody is removed");

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
+use super::downgrade::until_agreed;
 use super::mortal::{Fate, Mortal};
 use super::trial::Trial;
 use super::{NEWEST, backup, gone_with_its_object, recovery, users, wipe};
@@ -43,10 +44,7 @@ pub fn etcd_is_brought_back_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) 
         let claims = recovery::uids(namespace, "persistentvolumeclaims");
         trial.run(fate, "brought back", &POINTS, || {
             wipe(namespace, &[1, 2]);
-            etcd.until(|_| {
-                let lost = condition(&etcd.object()?, "QuorumLost");
-                if lost["status"] == "True" { Ok(()) } else { Err(lost.to_string()) }
-            });
+            etcd.until_quorum_lost();
             recovery::annotate(namespace, "main-0").ok();
             etcd.until(|_| {
                 let recovery = etcd.object()?["status"]["recovery"].clone();
@@ -83,15 +81,6 @@ pub fn etcd_is_brought_down_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) 
             .namespace
             .kubectl(&["annotate", "etcdcluster", NAME, "gatehouse.dev/allow-downgrade=true"])
             .ok();
-        let until_agreed = |version: &str, agreed: &str| {
-            etcd.until(|_| {
-                let status = &etcd.object()?["status"];
-                let runs = (status["version"].as_str(), status["clusterVersion"].as_str());
-                if runs == (Some(version), Some(agreed)) { Ok(()) } else { Err(format!("{runs:?} run")) }
-            });
-            etcd.until_settled(3);
-            etcd.goes_on(100);
-        };
         trial.run(fate, "turned round", &["downgrade-enable", "downgrade-cancel"], || {
             etcd.change(&json!({"version": "3.5.33"}));
             etcd.until(|_| {
@@ -100,11 +89,11 @@ pub fn etcd_is_brought_down_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) 
                 if is_allowed { Ok(()) } else { Err(format!("{met:?}")) }
             });
             etcd.change(&json!({"version": NEWEST}));
-            until_agreed(NEWEST, "3.6");
+            until_agreed(etcd, NEWEST, "3.6");
         });
         trial.run(fate, "brought down", &["downgrade-enable", "write-config", "delete-pod"], || {
             etcd.change(&json!({"version": "3.5.33"}));
-            until_agreed("3.5.33", "3.5");
+            until_agreed(etcd, "3.5.33", "3.5");
         });
         let report = etcd.expect_kept(500);
         trial.bed.say(format!("{}: etcd: down, {fate:?}: {report}", trial.way.name()));
