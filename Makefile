@@ -23,7 +23,9 @@ help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: up
-up: tools ## A local control plane with gatehouse at its gate, all examples applied, and a tour
+up: ## A local control plane with gatehouse at its gate, all examples applied, and a tour
+	@tools/doctor.sh up
+	@tools/build.sh $(KUBERNETES)
 	@echo "building gatehouse (a first build takes two to three minutes)"
 	@cargo build --quiet --package gatehouse --package testbed --bins
 	@tools/up.sh $(NAME) $(KUBERNETES)
@@ -34,6 +36,7 @@ down: ## End what `make up` started
 
 .PHONY: cluster
 cluster: ## A whole local cluster with a node that runs pods, from the same parts; root on Linux
+	@tools/doctor.sh up e2e
 	@tools/node-packages.sh
 	@tools/build.sh node images
 	@cargo build --quiet --package testbed --bins
@@ -44,25 +47,24 @@ cluster-down: ## End what `make cluster` started
 	@cargo run --quiet -p testbed -- down --name $(NAME)-cluster
 
 .PHONY: check
-check: fmt lint deny generated check-deploy ## Format, lints, licences and sources, generated files, deploy/, architecture
-	cargo test --quiet --test architecture
+check: ## Format, hygiene, licences and sources, lints
+	@tools/doctor.sh check
+	@tools/ci.sh hygiene lint
 
 .PHONY: fmt
 fmt: ## The code is formatted
 	cargo fmt --all --check
 
-.PHONY: lint
-lint: ## Clippy has nothing to say
-	cargo clippy --workspace --all-targets --quiet -- --deny warnings
-	cargo clippy --workspace --test e2e --test node --quiet -- --deny warnings # not among the targets of `cargo test`
-
 .PHONY: deny
-deny: $(CARGO_DENY) ## Licences, sources and duplicates of the dependencies
+deny: cargo-deny ## Licences, sources and duplicates of the dependencies
 	$(CARGO_DENY) --log-level error check bans licenses sources
 
+.PHONY: cargo-deny
+cargo-deny: $(CARGO_DENY)
+
 $(CARGO_DENY):
-	@echo "building cargo-deny $(CARGO_DENY_VERSION) once (3 to 6 minutes on two cores)"
-	cargo install --quiet --locked cargo-deny@$(CARGO_DENY_VERSION) --root $(dir $(patsubst %/,%,$(dir $@)))
+	@echo "building cargo-deny $(CARGO_DENY_VERSION) once (about a minute on two cores)"
+	CARGO_PROFILE_DEV_DEBUG=false cargo install --quiet --locked --debug cargo-deny@$(CARGO_DENY_VERSION) --root $(dir $(patsubst %/,%,$(dir $@)))
 
 .PHONY: generated
 generated: ## What is generated under deploy/ is current
@@ -71,7 +73,7 @@ generated: ## What is generated under deploy/ is current
 .PHONY: check-deploy
 check-deploy: ## The chart and the kustomizations say the same, and fit their schemas and the binary
 	@tools/build.sh deploy
-	cargo test --quiet --test deploy -- --skip servers::
+	cargo test --workspace --test deploy
 
 .PHONY: gen
 gen: ## Write the generated files under deploy/
@@ -95,32 +97,36 @@ image-check: ## The Dockerfile gives the image that `make image` has made (needs
 
 .PHONY: test
 test: ## Everything that runs without a node: pure tests, real API servers of both versions, real etcd of three
-	@tools/build.sh all
-	cargo test --workspace
+	@tools/doctor.sh test
+	@tools/build.sh all deploy
+	@tools/ci.sh build pure servers
 
 .PHONY: conformance
 conformance: ## Many random changes of members on real etcd, held against the model and kept under tests/traces/etcd
 	@tools/build.sh all
-	CONFORMANCE_KEEP=tests/traces/etcd cargo test --test etcd -- --include-ignored --test-threads 1 conformance::
+	CONFORMANCE_KEEP=tests/traces/etcd cargo test --workspace --test etcd -- --include-ignored --test-threads 1 conformance::
 
 .PHONY: e2e
-e2e: image ## gatehouse as users deploy it, in a cluster with a node, and that cluster's own tests; root on Linux
+e2e: ## gatehouse as users deploy it, in a cluster with a node; root on Linux
+	@tools/doctor.sh e2e
+	@$(MAKE) --no-print-directory image
 	@tools/node-packages.sh
 	@tools/build.sh node images deploy
-	cargo test --package testbed --test node -- $(FILTER)
-	cargo test --test e2e -- $(FILTER)
+	cargo test --workspace --test e2e -- $(FILTER)
 
-.PHONY: e2e-long
-e2e-long: ## The same with what takes long
-	@$(MAKE) e2e FILTER='--include-ignored $(FILTER)'
+.PHONY: nightly
+nightly: ## What takes long, in parts: make nightly PART=release; each leaves a line in tests/ledger.ndjson
+	@tools/nightly.sh $(PART)
 
 .PHONY: kill
-kill: image ## EtcdClusters whose operator dies or is answered otherwise, in the release profile; root on Linux
+kill: ## EtcdClusters whose operator dies or is answered otherwise, in the release profile; root on Linux
+	@tools/doctor.sh e2e
+	@$(MAKE) --no-print-directory image
 	@tools/node-packages.sh
 	@tools/build.sh node images deploy
 	cargo build --release --features fail-points --target-dir target/fail-points
 	GATEHOUSE_MORTAL=$(CURDIR)/target/fail-points/release/gatehouse \
-		cargo test --test e2e -- --include-ignored operator_that
+		cargo test --workspace --test e2e -- --include-ignored operator_that
 
 .PHONY: bench
 bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
@@ -128,7 +134,7 @@ bench: tools ## How fast many TDSets follow a common boundary, as a share of wha
 
 .PHONY: model
 model: ## The plan of EtcdCluster explored further: five members, at random, some minutes for each
-	cargo test --release --test model -- --include-ignored --nocapture --test-threads=1
+	cargo test --workspace --test model -- --include-ignored --nocapture --test-threads=1
 
 .PHONY: coverage
 coverage: ## How much of the plan of EtcdCluster its exploration goes through, branch by branch
@@ -136,11 +142,11 @@ coverage: ## How much of the plan of EtcdCluster its exploration goes through, b
 
 .PHONY: test-pure
 test-pure: ## The pure tests alone
-	cargo test --lib
+	cargo test --workspace --lib
 
 .PHONY: test-api
 test-api: tools ## The tests on a real API server of version $(KUBERNETES) alone
-	cargo test --test api -- $(FILTER)
+	cargo test --workspace --test api -- $(FILTER)
 
 .PHONY: certs
 certs: ## Development certificates for `gatehouse serve --webhook-only`

@@ -12,16 +12,7 @@
 //!
 //! There is no controller-manager, so that nobody else writes.
 
-#![expect(
-    clippy::expect_used,
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a benchmark that cannot begin ends"
-)]
-
-#[expect(dead_code, reason = "of what the API tier has, a part is needed")]
-#[path = "../tests/api/support.rs"]
-mod support;
+#![expect(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot begin ends")]
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -29,15 +20,13 @@ use std::time::{Duration, Instant};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use gatehouse::runtime::clock;
 use jiff::Timestamp;
+use kit::bed::Bed;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client, Config, ResourceExt as _};
+use kube::{Api, Client, ResourceExt as _};
 use serde_json::json;
-use testbed::{ControlPlane, Options};
-
-use support::{Bed, Gate};
+use testbed::Options;
 
 /// Calls in flight at a time, as many as the operator's passes.
 const AT_A_TIME: usize = 32;
@@ -50,19 +39,16 @@ fn main() {
     // cargo itself says `--bench`.
     let count = std::env::args().filter(|word| word != "--bench").nth(1);
     let count: u32 = count.map_or(10_000, |word| word.parse().expect("a count of TDSets"));
-    rustls::crypto::aws_lc_rs::default_provider().install_default().expect("none is installed");
     let options = Options { controller_manager: false, ..Options::from_env().expect("sound options") };
-    let bed = Bed::start(&options, Gate::install).unwrap_or_else(|error| panic!("{error}"));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    runtime.block_on(measure(&bed.cluster, count));
+    let bed = Bed::with_gate(&options, kit::gatehouse!(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    bed.objects.with(async |client| measure(&client, count).await);
 }
 
-async fn measure(cluster: &ControlPlane, count: u32) {
-    let client = client(cluster).await;
+async fn measure(client: &Client, count: u32) {
     let boundary = clock::now() + Duration::from_secs(20) + CREATION * count;
     let boundary = Timestamp::from_second(boundary.as_second()).expect("a time");
     let created = Instant::now();
-    let tdsets = api(&client, "gatehouse.dev", "v1", "TDSet", "tdsets");
+    let tdsets = api(client, "gatehouse.dev", "v1", "TDSet", "tdsets");
     let make = |number| {
         let tdsets = tdsets.clone();
         async move { tdsets.create(&PostParams::default(), &tdset(number, boundary)).await }
@@ -71,7 +57,7 @@ async fn measure(cluster: &ControlPlane, count: u32) {
     all.try_for_each(|_| async { Ok(()) }).await.expect("they are created");
     println!("{count} TDSets created through the gate in {:.1?}", created.elapsed());
 
-    let deployments = api(&client, "apps", "v1", "Deployment", "deployments");
+    let deployments = api(client, "apps", "v1", "Deployment", "deployments");
     let counts = seen(&deployments, count, |object| object.data["spec"]["replicas"] == 1).await;
     assert!(
         clock::now() < boundary,
@@ -127,12 +113,6 @@ async fn seen(
     let mut moments: Vec<_> = seen.into_values().collect();
     moments.sort();
     moments
-}
-
-async fn client(cluster: &ControlPlane) -> Client {
-    let read = Kubeconfig::read_from(cluster.kubeconfig()).expect("a kubeconfig");
-    let config = Config::from_custom_kubeconfig(read, &KubeConfigOptions::default()).await;
-    Client::try_from(config.expect("a sound kubeconfig")).expect("a client")
 }
 
 fn api(client: &Client, group: &str, version: &str, kind: &str, plural: &str) -> Api<DynamicObject> {

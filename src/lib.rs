@@ -27,3 +27,6 @@ pub mod review;
 pub mod rights;
 pub mod runtime;
 pub mod server;
+
+#[cfg(test)]
+mod properties;

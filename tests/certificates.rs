@@ -5,7 +5,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use gatehouse::api::etcdcluster::v1::{EtcdCluster, EtcdClusterSpec};
 use gatehouse::certs::mint::{Authority, Name};
@@ -14,12 +13,9 @@ use gatehouse::controllers::etcdcluster::resources::certificates::{
 };
 use gatehouse::etcd::{Client, Error, Limits, Tls};
 use gatehouse::runtime::clock;
+use kit::wait::{PATIENCE, eventually_async};
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdVersion};
-use tokio::time::{Instant, sleep};
-
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
 
 fn cluster() -> EtcdCluster {
     let mut cluster = EtcdCluster::new("c", EtcdClusterSpec::default());
@@ -42,7 +38,7 @@ fn mount(folder: &Path, leaf: &Leaf, authority: &Authority) {
     fs::write(folder.join("ca.crt"), authority.certificate_pem()).unwrap();
 }
 
-/// What whoever trusts `theirs` and shows a leaf of `ours` for `leaf` is to etcd.
+/// TLS of a client that trusts `theirs` and shows a leaf of `ours` for `leaf`.
 fn tls(theirs: &Authority, leaf: &Leaf, ours: &Authority) -> Tls {
     let signed = ours.sign(&leaf.profile(), clock::now()).unwrap();
     Tls::from_pem(&theirs.certificate_pem(), Some((&signed.certificate_pem(), &signed.key_pem()))).unwrap()
@@ -101,12 +97,8 @@ impl Etcd {
     /// A client of a member that serves.
     async fn serving(&self, tls: &Tls) -> Client {
         let client = self.client(tls);
-        let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = client.members().await {
-            let log = || fs::read_to_string(self.folder.path().join("log")).unwrap();
-            assert!(Instant::now() < deadline, "{error}\n{}", log());
-            sleep(Duration::from_millis(50)).await;
-        }
+        let log = || fs::read_to_string(self.folder.path().join("log")).unwrap();
+        eventually_async(PATIENCE, async || client.members().await, log).await;
         client
     }
 
@@ -145,7 +137,7 @@ async fn a_member_shows_a_new_leaf_at_once_and_trusts_what_it_read_when_it_start
 
         mount(&etcd.folder.path().join("server"), &etcd.server, &after);
         etcd.asked(&by(&after, &before)).await.unwrap();
-        assert!(etcd.asked(&by(&before, &before)).await.is_err(), "the leaf of before is gone");
+        assert!(etcd.asked(&by(&before, &before)).await.is_err(), "the earlier leaf is gone");
         assert!(etcd.asked(&by(&after, &after)).await.is_err(), "the new authority is not trusted yet");
     }
 }

@@ -9,16 +9,13 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::Duration;
 
 use gatehouse::etcd::{Client, Limits, Status};
 use gatehouse::member::entry::{Entry, Purpose};
+use kit::wait::{PATIENCE, eventually, eventually_async};
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdVersion};
-use tokio::time::{Instant, sleep};
 
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
 const SIGTERM: i32 = 15;
 const SIGKILL: i32 = 9;
 
@@ -39,19 +36,8 @@ impl Process {
         assert!(sent.unwrap().success());
     }
 
-    async fn ended(&mut self) -> ExitStatus {
-        eventually("end of a process", || self.0.try_wait().unwrap()).await
-    }
-}
-
-async fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "no {what} within {PATIENCE:?}");
-        sleep(Duration::from_millis(20)).await;
+    fn ended(&mut self) -> ExitStatus {
+        eventually(|| self.0.try_wait().unwrap().ok_or("the process runs on"))
     }
 }
 
@@ -155,14 +141,21 @@ impl Pod {
         Process(command.spawn().unwrap())
     }
 
-    async fn waits(&self, why: &str) {
-        let log = || fs::read_to_string(self.path("log")).unwrap();
-        eventually(why, || log().contains(&format!("\"reason\":\"{why}")).then_some(())).await;
+    fn waits(&self, why: &str) {
+        let wanted = format!("\"reason\":\"{why}");
+        eventually(|| {
+            let log = fs::read_to_string(self.path("log")).unwrap();
+            if log.contains(&wanted) {
+                Ok(())
+            } else {
+                Err(format!("it does not wait because {why}:\n{log}"))
+            }
+        });
     }
 
     /// Asserts that etcd is refused, in the words that a kubelet takes.
-    async fn refused(&self, mut process: Process, cause: &str) {
-        assert_eq!(process.ended().await.code(), Some(1));
+    fn refused(&self, mut process: Process, cause: &str) {
+        assert_eq!(process.ended().code(), Some(1));
         let message = fs::read_to_string(self.path("message")).unwrap();
         assert!(message.starts_with(&format!("{cause}: ")), "{message}");
     }
@@ -170,23 +163,17 @@ impl Pod {
     /// Waits until etcd serves.
     async fn serves(&self) -> Status {
         let client = Client::new(&self.url, None, Limits::default()).unwrap();
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match client.status().await {
-                Ok(status) if status.leader != 0 => return status,
-                other => {
-                    let log = || fs::read_to_string(self.path("log")).unwrap();
-                    assert!(Instant::now() < deadline, "{other:?}\n{}", log());
-                    sleep(Duration::from_millis(50)).await;
-                }
-            }
-        }
+        let led = async || match client.status().await {
+            Ok(status) if status.leader != 0 => Ok(status),
+            other => Err(format!("{other:?}")),
+        };
+        eventually_async(PATIENCE, led, || fs::read_to_string(self.path("log")).unwrap()).await
     }
 
     async fn killed_once_it_serves(&self, mut etcd: Process) -> Status {
         let status = self.serves().await;
         etcd.signal(SIGKILL);
-        assert_eq!(etcd.ended().await.signal(), Some(SIGKILL), "the process is etcd itself");
+        assert_eq!(etcd.ended().signal(), Some(SIGKILL), "the process is etcd itself");
         status
     }
 }
@@ -211,7 +198,7 @@ async fn that_has_run() -> (Member, (u64, u64)) {
     let mut member = Member::new();
     member.tell(&entry(Purpose::Seed, Some("first")));
     let pod = member.pod("first");
-    assert!(pod.guard().ended().await.success());
+    assert!(pod.guard().ended().success());
     let own = identity(&pod.killed_once_it_serves(pod.run()).await);
     member.tell(&entry(Purpose::Run, None));
     (member, own)
@@ -222,22 +209,22 @@ async fn etcd_starts_once_its_pod_is_named_and_goes_on_after_a_crash() {
     let mut member = Member::new();
     let pod = member.pod("own");
     let mut guard = pod.guard();
-    pod.waits("there is no entry for this member").await;
+    pod.waits("there is no entry for this member");
     member.tell_text("{", "");
-    pod.waits("failed to understand").await;
+    pod.waits("failed to understand");
     member.tell(&Entry { template: "3.5.9-1".to_owned(), ..entry(Purpose::Seed, Some("own")) });
-    pod.waits("the entry is made for another template").await;
+    pod.waits("the entry is made for another template");
     member.tell(&entry(Purpose::Seed, Some("other")));
-    pod.waits("the volume is empty, and only another pod may begin on it").await;
+    pod.waits("the volume is empty, and only another pod may begin on it");
     assert!(fs::read_dir(member.path("data")).unwrap().next().is_none(), "who waits writes nothing");
     member.tell(&entry(Purpose::Seed, Some("own")));
-    assert!(guard.ended().await.success());
+    assert!(guard.ended().success());
 
     let status = pod.killed_once_it_serves(pod.run()).await;
     let mut again = pod.run();
     assert_eq!(identity(&pod.serves().await), identity(&status));
     again.signal(SIGTERM);
-    again.ended().await;
+    again.ended();
     assert!(!pod.path("message").exists());
 }
 
@@ -245,7 +232,7 @@ async fn etcd_starts_once_its_pod_is_named_and_goes_on_after_a_crash() {
 async fn another_pod_goes_on_with_the_data() {
     let (member, identity_before) = that_has_run().await;
     let pod = member.pod("second");
-    assert!(pod.guard().ended().await.success());
+    assert!(pod.guard().ended().success());
     assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
 }
 
@@ -255,14 +242,14 @@ async fn lost_data_are_refused_however_much_is_lost() {
         let (member, _) = that_has_run().await;
         fs::remove_dir_all(member.path(lost)).unwrap();
         fs::create_dir_all(member.path("data")).unwrap();
-        // The container starts again in its pod, by what its guard was told: to begin.
+        // The container starts again in its pod, by what its guard read: to begin.
         let first = member.pod("first");
         if lost != "data/data/member/wal" {
-            // Without a second start nobody has seen the log, and nothing tells the first from one that came to nothing.
-            first.refused(first.run(), "DataLost").await;
+            // Without a second start nothing has seen the log, and this start looks like a first one that failed.
+            first.refused(first.run(), "DataLost");
         }
         let second = member.pod("second");
-        second.refused(second.guard(), "DataLost").await;
+        second.refused(second.guard(), "DataLost");
         assert!(!second.path("pass.json").exists(), "{lost}");
     }
 }
@@ -273,20 +260,20 @@ async fn a_log_that_was_seen_and_is_lost_is_refused_in_the_pod_that_began() {
     let pod = member.pod("first");
     pod.killed_once_it_serves(pod.run()).await;
     fs::remove_dir_all(member.path("data/data/member/wal")).unwrap();
-    pod.refused(pod.run(), "DataLost").await;
+    pod.refused(pod.run(), "DataLost");
 }
 
 #[tokio::test]
 async fn data_of_another_cluster_and_of_another_volume_are_refused() {
     let (mut member, _) = that_has_run().await;
     let pod = member.pod("second");
-    pod.refused(pod.guard_of("another"), "DataForeign").await;
+    pod.refused(pod.guard_of("another"), "DataForeign");
     member.tell(&Entry { volume: "another".to_owned(), ..entry(Purpose::Run, None) });
     let pod = member.pod("third");
-    pod.refused(pod.guard(), "DataForeign").await;
+    pod.refused(pod.guard(), "DataForeign");
     fs::remove_file(member.path("data/gatehouse.json")).unwrap();
     let pod = member.pod("fourth");
-    pod.refused(pod.guard(), "DataForeign").await;
+    pod.refused(pod.guard(), "DataForeign");
 }
 
 #[tokio::test]
@@ -296,17 +283,15 @@ async fn a_stopped_member_waits_until_it_is_told_to_run_or_to_end() {
         member.tell(&entry(purpose, None));
         let pod = member.pod(uid);
         let mut guard = pod.guard();
-        pod.waits("the member is stopped").await;
+        pod.waits("the member is stopped");
         guard.signal(SIGTERM);
-        let told = Instant::now();
-        assert_eq!(guard.ended().await.code(), Some(143));
-        assert!(told.elapsed() < Duration::from_secs(2), "{:?}", told.elapsed());
+        assert_eq!(guard.ended().code(), Some(143), "it ends because it was asked to");
     }
     let pod = member.pod("fourth");
     let mut guard = pod.guard();
-    pod.waits("the member is stopped").await;
+    pod.waits("the member is stopped");
     member.tell(&entry(Purpose::Run, None));
-    assert!(guard.ended().await.success());
+    assert!(guard.ended().success());
     assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
 }
 
@@ -341,15 +326,15 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     member.tell_text(&forced("another"), "force-new-cluster: true\n");
     let pod = member.pod("second");
     let mut guard = pod.guard();
-    pod.waits("only a pod that is named may make a cluster of the data").await;
+    pod.waits("only a pod that is named may make a cluster of the data");
     assert!(!copies.join("42").exists());
     member.tell_text(&forced("second"), "force-new-cluster: true\n");
-    assert!(guard.ended().await.success());
+    assert!(guard.ended().success());
     let copy = copies.join("42/member");
     assert!(files(&copy) == before, "the copy is what was there");
     assert!(before.len() > 1, "a log and a database: {:?}", before.keys());
     assert_eq!(fs::read_dir(&copies).unwrap().count(), 1, "nothing else is left");
-    // The container starts again: whoever has joined since is not dropped.
+    // The container starts again: a member that has joined since is not dropped.
     for flags in ["etcd.yaml", "etcd-again.yaml", "etcd-again.yaml"] {
         let etcd = pod.run();
         assert_eq!(identity(&pod.serves().await), identity_before);
@@ -361,11 +346,11 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     assert!(files(&member.path("data/data/member")) != before, "it went on");
     member.tell_text(&forced("third"), "force-new-cluster: true\n");
     let pod = member.pod("third");
-    assert!(pod.guard().ended().await.success());
+    assert!(pod.guard().ended().success());
     assert!(files(&copy) == before, "it is never made again");
     member.tell(&entry(Purpose::Run, None));
     let pod = member.pod("fourth");
-    assert!(pod.guard().ended().await.success());
+    assert!(pod.guard().ended().success());
     assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
     assert!(files(&copy) == before);
 }
@@ -376,15 +361,15 @@ async fn an_etcd_that_refuses_its_flags_has_lost_nothing() {
     let seed = serde_json::to_string(&entry(Purpose::Seed, Some("own"))).unwrap();
     member.tell_text(&seed, "no-such-flag: true\nelection-timeout: 1\n");
     let pod = member.pod("own");
-    assert!(pod.guard().ended().await.success());
+    assert!(pod.guard().ended().success());
     for _ in 0..3 {
-        let ended = pod.run().ended().await;
+        let ended = pod.run().ended();
         assert!(!ended.success());
         assert!(!pod.path("message").exists(), "{}", fs::read_to_string(pod.path("message")).unwrap());
     }
     member.tell(&entry(Purpose::Seed, Some("next")));
     let pod = member.pod("next");
-    assert!(pod.guard().ended().await.success());
+    assert!(pod.guard().ended().success());
     let _etcd = pod.run();
     pod.serves().await;
 }
@@ -394,6 +379,6 @@ async fn without_its_guard_etcd_does_not_start() {
     let member = Member::new();
     let pod = member.pod("own");
     fs::copy(env!("CARGO_BIN_EXE_gatehouse"), pod.path("gatehouse")).unwrap();
-    assert_eq!(pod.run().ended().await.code(), Some(1));
+    assert_eq!(pod.run().ended().code(), Some(1));
     assert!(!pod.path("message").exists(), "nothing is said about the data");
 }

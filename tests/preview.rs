@@ -1,8 +1,8 @@
 //! `gatehouse schedule preview` by the built binary: what it shows of manifests with all that is hard about clocks in
 //! them, byte by byte, in each of its forms.
 //!
-//! The expected files are in `tests/preview/` and `docs/`. `UPDATE_EXPECTED=1 cargo test --test preview` writes them
-//! anew; read the difference before it is committed.
+//! The expected files are in `tests/preview/` and `docs/`. `UPDATE_EXPECTED=1 cargo test --test preview` replaces
+//! them, but not where `CI` is set; read the difference before it is committed.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
 
@@ -66,14 +66,27 @@ fn without_release(text: &str) -> String {
 
 #[track_caller]
 fn is_current(path: &Path, found: &str) {
-    if std::env::var_os("UPDATE_EXPECTED").is_some() {
+    if kit::updates_expected() {
         fs::write(path, found).unwrap();
     }
     let expected = fs::read_to_string(path).unwrap_or_default();
     assert!(
         without_release(&expected) == without_release(found),
-        "{} is not what is shown now; UPDATE_EXPECTED=1 writes it anew:\n{found}",
+        "{} is not what is shown now; UPDATE_EXPECTED=1 replaces it:\n{found}",
         path.display()
+    );
+}
+
+/// Run by themselves with both variables, the tests that compare fail before they write.
+#[test]
+fn where_ci_is_set_no_expected_file_is_replaced() {
+    let mut tests = Command::new(std::env::current_exe().unwrap());
+    tests.arg("the_pictures_in_the_documentation_are_current");
+    let output = tests.env("UPDATE_EXPECTED", "1").env("CI", "true").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        !output.status.success() && said.contains("UPDATE_EXPECTED is not for a run with CI set"),
+        "{said}"
     );
 }
 

@@ -1,8 +1,9 @@
-//! Passes that operators told while they worked real clusters, planned again; and what is wrong on purpose, found.
+//! Passes that operators logged while they worked real clusters, planned again; and what is wrong on purpose, found.
 //!
-//! `tests/traces/` has what they told: `NAME.ndjson`, as `kubectl logs` prints it or as lines of passes alone. A plan
-//! that has changed shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` writes the plans anew. Read that
-//! before it is committed.
+//! `tests/traces/` has what they logged, a file for each kind of operation: `NAME.ndjson`, as `kubectl logs` prints it or
+//! as lines of passes alone; a run of the cluster tier with `KEEP_TRACES=FOLDER` leaves such lines. A plan that has changed
+//! shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` replaces the plans by those of now, and nothing
+//! else. Read that before it is committed: [`kit::passes`] has what a replay shows, and what it does not.
 
 #![expect(
     clippy::unwrap_used,
@@ -11,6 +12,7 @@
     reason = "a test says what it expects by unwrapping"
 )]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,14 +22,10 @@ use gatehouse::controllers::etcdcluster::observation::{
 };
 use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
 use gatehouse::controllers::etcdcluster::trace::TARGET;
+use kit::passes::again::{check, written};
+use kit::passes::log::{Event, Line, Log, Pass};
+use kit::passes::rules::{self, Rule};
 use serde_json::json;
-
-use passes::again::{check, written};
-use passes::log::{Event, Line, Log, Pass};
-use passes::rules::{self, Rule};
-
-#[path = "passes/mod.rs"]
-mod passes;
 
 /// A cluster that is made, gets a second member, loses it again and goes.
 const WHOLE: &str = "two-members-and-back";
@@ -40,7 +38,7 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-fn told() -> Log {
+fn logged() -> Log {
     Log::read([text(&file(WHOLE)).as_str()])
 }
 
@@ -50,12 +48,13 @@ fn traces() -> Vec<PathBuf> {
 }
 
 #[test]
-fn passes_that_were_told_are_planned_as_they_were() {
+fn passes_that_were_logged_are_planned_as_they_were() {
+    let is_updated = kit::updates_expected();
     for path in traces() {
         let mut log = Log::read([text(&path).as_str()]);
-        if std::env::var_os("UPDATE_EXPECTED").is_some() {
-            plan_anew(&mut log);
-            fs::write(&path, lines(&log)).unwrap();
+        if is_updated {
+            plan_again(&mut log);
+            fs::write(&path, log.written()).unwrap();
         }
         let report = check(&log);
         println!("{}: {report}", path.display());
@@ -64,15 +63,61 @@ fn passes_that_were_told_are_planned_as_they_were() {
     }
 }
 
-fn plan_anew(log: &mut Log) {
+/// What an operator does to a cluster, by the names of its effects. Traces have all of it.
+const EFFECTS: [&str; 27] = [
+    "add-finalizer",
+    "alarm-disarm",
+    "append-entries",
+    "apply-backup-schedule",
+    "apply-budget",
+    "apply-services",
+    "apply-stateful-set",
+    "auth-enable",
+    "compact",
+    "defragment",
+    "delete-pod",
+    "delete-volume",
+    "downgrade-cancel",
+    "downgrade-enable",
+    "label-pod",
+    "member-add",
+    "member-promote",
+    "member-remove",
+    "move-leader",
+    "remove-finalizer",
+    "resize-volume",
+    "retain-volume",
+    "set-root-password",
+    "start-backup",
+    "withdraw-config",
+    "write-config",
+    "write-record",
+];
+
+#[test]
+fn each_kind_of_effect_is_in_a_trace() {
+    let logs: Vec<_> = traces().iter().map(|path| Log::read([text(path).as_str()])).collect();
+    let passes = logs.iter().flat_map(|log| &log.lines).filter_map(|line| match &line.event {
+        Event::Pass(pass) => Some(plan(&pass.desired, &pass.seen)),
+        Event::Effect(_) => None,
+    });
+    let effects = passes.flat_map(|plan| plan.effects.iter().map(Effect::name).collect::<Vec<_>>());
+    assert_eq!(effects.collect::<BTreeSet<_>>(), BTreeSet::from(EFFECTS));
+}
+
+/// What the cluster tier leaves of a log, for this folder.
+#[test]
+fn what_is_kept_of_a_log_is_one_cluster_and_breaks_no_rule() {
+    let (logged, kept) = (logged(), logged().of("etcd-told"));
+    assert_eq!(found(&kept), []);
+    assert!(!kept.lines.is_empty() && kept.lines.len() < logged.lines.len(), "{} lines", kept.lines.len());
+    assert!(logged.of("another").lines.is_empty());
+}
+
+fn plan_again(log: &mut Log) {
     for pass in log.lines.iter_mut().filter_map(|line| pass_of(line)) {
         pass.plan = written(&plan(&pass.desired, &pass.seen));
     }
-}
-
-/// Lines of passes alone.
-fn lines(log: &Log) -> String {
-    log.lines.iter().map(|line| serde_json::to_string(line).unwrap() + "\n").collect()
 }
 
 fn pass_of(line: &mut Line) -> Option<&mut Pass> {
@@ -117,9 +162,28 @@ fn what_is_wrong_with_a_log_is_found() {
         }),
     ];
     for (rule, plant) in wrong {
-        let mut log = told();
+        let mut log = logged();
         plant(&mut log);
         assert!(found(&log).contains(&rule), "{rule:?}: {:?}", found(&log));
+    }
+}
+
+/// A read that was answered with what was so before excuses the next pass, and no later one.
+#[test]
+fn an_old_answer_excuses_one_pass() {
+    let mut log = logged();
+    last_recorded(&mut log).seen.record.cluster_id = Some(ClusterId(1));
+    let is_pass = |place: &usize| matches!(log.lines[*place].event, Event::Pass(_));
+    let passes: Vec<_> = (0..log.lines.len()).filter(is_pass).collect();
+    let is_it = |place: &usize| matches!(&log.lines[*place].event, Event::Pass(pass) if pass.seen.record.cluster_id == Some(ClusterId(1)));
+    let at = passes.iter().position(is_it).unwrap();
+    for (stale, is_excused) in [(passes[at], true), (passes[at] - 1, true), (passes[at - 1], false)] {
+        log.stale = vec![stale];
+        assert_eq!(
+            !found(&log).contains(&Rule::OtherCluster),
+            is_excused,
+            "before line {stale} of {passes:?}"
+        );
     }
 }
 
@@ -128,15 +192,15 @@ fn recovers(pass: &mut Pass, phase: RecoveryPhase) {
     pass.seen.record = Record { recovery: Some(recovery), ..pass.seen.record.clone() };
 }
 
-/// A pass that was told, with facts that are changed, and what is planned then.
+/// A pass that was logged, with facts that are changed, and what is planned then.
 fn pass_with(change: impl Fn(&mut Desired, &mut Observation) -> bool) -> Pass {
-    let log = told();
+    let log = logged();
     let passes = log.lines.into_iter().filter_map(|line| match line.event {
         Event::Pass(pass) => Some(*pass),
         Event::Effect(_) => None,
     });
     let mut changed = passes.filter_map(|mut pass| change(&mut pass.desired, &mut pass.seen).then_some(pass));
-    let mut pass = changed.next().expect("a pass with such facts was told");
+    let mut pass = changed.next().expect("a pass with such facts was logged");
     pass.plan = written(&plan(&pass.desired, &pass.seen));
     pass
 }
@@ -162,7 +226,7 @@ fn what_is_carried_out_after_a_refusal_is_found() {
     }
 }
 
-/// A pass with an effect that was told, and its plan.
+/// A pass with an effect that was logged, and its plan.
 fn with_effect(is_it: Which) -> (Desired, Observation, Plan) {
     let pass = pass_with(|desired, seen| plan(desired, seen).effects.iter().any(is_it));
     let plan = plan(&pass.desired, &pass.seen);
@@ -242,9 +306,9 @@ fn a_spec_that_is_called_reached_too_early_is_found() {
 
 /// As a container runtime keeps it: each write with its time and stream, the long ones in parts.
 #[test]
-fn the_log_that_a_node_keeps_is_read_as_what_was_told() {
-    let told = told();
-    let kept: String = told
+fn the_log_that_a_node_keeps_is_read_as_what_was_logged() {
+    let logged = logged();
+    let kept: String = logged
         .lines
         .iter()
         .enumerate()
@@ -259,16 +323,16 @@ fn the_log_that_a_node_keeps_is_read_as_what_was_told() {
         })
         .collect();
     // Files are read in any order.
-    let middle = kept.match_indices("stderr P").nth(told.lines.len() / 2).unwrap().0;
+    let middle = kept.match_indices("stderr P").nth(logged.lines.len() / 2).unwrap().0;
     let (one, other) = kept.split_at(kept[..middle].rfind('\n').unwrap() + 1);
     let read = Log::read([other, one]);
-    assert_eq!(lines(&read), lines(&told));
+    assert_eq!(read.written(), logged.written());
     assert_eq!(read.broken, 0);
 }
 
 #[test]
 fn a_line_that_broke_is_missed_by_its_number_and_forgiven() {
-    let text = lines(&told());
+    let text = logged().written();
     let (first, rest) = text.split_once('\n').unwrap();
     let broken = format!("{}{rest}", &first[..first.len() / 2]);
     let report = check(&Log::read([broken.as_str()]));

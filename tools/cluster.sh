@@ -3,8 +3,8 @@
 #
 #   tools/cluster.sh [NAME] [KUBERNETES]
 #
-# Needs root on Linux. Wants target/debug/testbed and what tools/build.sh node images makes; `make cluster` sees to
-# both. Running it again loads images that are new. `make cluster-down` ends it.
+# Needs root on Linux. Wants testbed as `cargo build` leaves it, and what tools/build.sh node images makes; `make
+# cluster` makes both. Running it again loads images that are new. `make cluster-down` ends it.
 # With KUBECONFIG set nothing is started: that cluster is the one to use, and it gets its images from its registry.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
@@ -13,7 +13,7 @@ cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 source tools/lib/common.sh
 
 readonly NAME=${1:-gatehouse-cluster} KUBERNETES=${2:-1.36}
-readonly TESTBED=target/debug/testbed GATEHOUSE=target/image/gatehouse.tar
+readonly TESTBED=${CARGO_TARGET_DIR:-target}/debug/testbed GATEHOUSE=target/image/gatehouse.tar
 
 if [[ -n ${KUBECONFIG:-} ]]; then
     say "KUBECONFIG is set: nothing is started, the cluster of $KUBECONFIG is used; its images are its owner's business"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that a node of the local cluster needs, where they are missing.
 #
-#   tools/node-packages.sh
+#   tools/node-packages.sh              installs what is missing
+#   tools/node-packages.sh --missing    names it, one package a line with what asks for it, and does no more
 #
 # Needs root and apt-get to install; elsewhere it names what is missing and fails. Quick when all is there.
 set -euo pipefail
@@ -30,7 +31,7 @@ present() { if [[ $1 == /* ]]; then [[ -x $1 ]]; else command -v "$1" >/dev/null
 missing() {
     local package proof why
     while read -r package proof why; do
-        present "$proof" || say "$package $why"
+        present "$proof" || say "$package: $why"
     done < <(needs)
 }
 
@@ -54,18 +55,22 @@ main() {
         ;;
     esac
     lines=$(missing)
+    if [[ ${1:-} == --missing ]]; then
+        [[ -z $lines ]] || say "$lines"
+        return
+    fi
     if [[ -z $lines ]]; then
         say "the packages of a node are there"
         return
     fi
-    mapfile -t names < <(cut -d' ' -f1 <<<"$lines")
+    mapfile -t names < <(cut -d: -f1 <<<"$lines")
     if ((EUID != 0)) || ! command -v apt-get >/dev/null; then
-        sed 's/^\([^ ]*\) /missing: \1: /' <<<"$lines" >&2
+        sed 's/^/missing: /' <<<"$lines" >&2
         fail "install what is missing (apt-get install --no-install-recommends ${names[*]}), or run this as root on Debian"
     fi
     install "${names[@]}"
     lines=$(missing)
-    [[ -z $lines ]] || fail "still missing after installing: $(cut -d' ' -f1 <<<"$lines" | paste -sd' ')"
+    [[ -z $lines ]] || fail "still missing after installing: $(cut -d: -f1 <<<"$lines" | paste -sd' ')"
 }
 
 main "$@"

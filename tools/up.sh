@@ -3,13 +3,14 @@
 #
 #   tools/up.sh [NAME] [KUBERNETES]
 #
-# Wants target/debug/{gatehouse,testbed} and the binaries of tools/build.sh; `make up` sees to both. Running it again
-# replaces gatehouse and goes on with what is stored. `make down` ends it.
+# Wants gatehouse and testbed as `cargo build` leaves them, and the binaries of tools/build.sh; `make up` makes both.
+# Running it again replaces gatehouse and goes on with what is stored. `make down` ends it.
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
 readonly NAME=${1:-gatehouse} KUBERNETES=${2:-1.36}
-readonly TESTBED=target/debug/testbed GATEHOUSE=$PWD/target/debug/gatehouse
+target=$(realpath -m -- "${CARGO_TARGET_DIR:-target}")
+readonly TESTBED=$target/debug/testbed GATEHOUSE=$target/debug/gatehouse
 
 bold() { if [[ -t 1 ]]; then printf '\n\e[1m%s\e[0m\n' "$*"; else printf '\n%s\n' "$*"; fi; }
 # Shows a command as a user would type it, and runs it.

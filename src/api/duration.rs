@@ -197,6 +197,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(crate::properties::config())]
+
         #[test]
         fn no_text_is_fatal(text in "[-+0-9.a-zµ]{0,40}") {
             let _ = parse(&text);

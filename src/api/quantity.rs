@@ -400,6 +400,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(crate::properties::config())]
+
         #[test]
         fn no_text_is_fatal(text in "\\PC{0,40}") {
             let _ = text.parse::<Amount>();

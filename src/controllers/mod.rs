@@ -50,7 +50,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
-use crate::runtime::clock;
+use crate::runtime::clock::{self, Alarms};
 use memory::Memory;
 pub use metrics::Numbers;
 use outcome::{Class, Error, Outcome};
@@ -114,10 +114,12 @@ pub trait Controlled: Send + Sync + Sized + 'static {
     fn forget_all_but(&self, uids: &HashSet<String>);
 }
 
-struct Context<Kind> {
+struct Context<Kind: Controlled> {
     kind: Kind,
     failures: Memory<u32>,
     numbers: Numbers,
+    /// When the next passes are, for a wall clock that jumps.
+    alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
     /// Whether passes can run.
     ready: watch::Sender<bool>,
     /// The objects of the list that the watch is reading.
@@ -132,6 +134,7 @@ impl<Kind: Controlled> Context<Kind> {
         let uid = |object: &Watched<Kind::Object>| object.meta().uid.clone();
         match event {
             Event::Delete(object) => {
+                self.alarms.set(&ObjectRef::from_obj(object), self.alarms.shown(), None);
                 if let Some(uid) = uid(object) {
                     self.kind.forget(&uid);
                     self.failures.forget(&uid);
@@ -158,17 +161,20 @@ impl<Kind: Controlled> Context<Kind> {
         let _never = ready.wait_for(|ready| *ready).await.map(|_| ());
         let begun = clock::instant();
         let uid = object.meta().uid.clone().unwrap_or_default();
+        let shown = self.alarms.shown();
         let ended = self.kind.reconcile(Arc::clone(&object)).await;
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.numbers.passed(Kind::NAME, result, begun.elapsed());
         debug!(controller = Kind::NAME, object = %named(&*object), result, "pass");
-        Ok(match ended? {
-            Outcome::Refused(latest) => Action::requeue(latest.min(self.pause(&uid, Class::Permanent))),
+        let again = match ended? {
+            Outcome::Refused(latest) => Some(latest.min(self.pause(&uid, Class::Permanent))),
             outcome => {
                 self.failures.forget(&uid);
-                outcome.action()
+                outcome.again()
             }
-        })
+        };
+        self.alarms.set(&ObjectRef::from_obj(&*object), shown, again);
+        Ok(again.map_or_else(Action::await_change, Action::requeue))
     }
 
     /// How soon a pass that failed is tried again.
@@ -225,8 +231,14 @@ async fn run_in<Kind: Controlled>(
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
     let (kind, triggers) = Kind::start(client.clone(), realm, &numbers, settings);
-    let (failures, listed) = (Memory::default(), Mutex::default());
-    let context = Arc::new(Context { kind, failures, numbers, ready: watch::Sender::new(false), listed });
+    let context = Arc::new(Context {
+        kind,
+        failures: Memory::default(),
+        numbers,
+        alarms: Alarms::default(),
+        ready: watch::Sender::new(false),
+        listed: Mutex::default(),
+    });
     let (store, writer) = reflector::store();
     let heeding = Arc::clone(&context);
     let objects = watcher(realm.api::<Watched<Kind::Object>>(client), watcher::Config::default())
@@ -248,6 +260,7 @@ async fn run_in<Kind: Controlled>(
     let passes = Controller::for_stream(objects, store.clone())
         .with_config(Config::default().concurrency(CONCURRENCY))
         .reconcile_on(triggers)
+        .reconcile_on(context.alarms.rung())
         .graceful_shutdown_on(stop)
         .run(
             |object, context: Arc<Context<Kind>>| context.pass(object),

@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use kube::core::Status;
-use kube::runtime::controller::Action;
 
 use crate::runtime::call;
 use crate::runtime::supervisor::chain;
@@ -28,12 +27,12 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// When the next pass is, events aside.
+    /// After what time the next pass is, events aside.
     #[must_use]
-    pub fn action(self) -> Action {
+    pub const fn again(self) -> Option<Duration> {
         match self {
-            Self::Done(again) | Self::Waiting(again) | Self::Refused(again) => Action::requeue(again),
-            Self::Invalid | Self::Leaving => Action::await_change(),
+            Self::Done(again) | Self::Waiting(again) | Self::Refused(again) => Some(again),
+            Self::Invalid | Self::Leaving => None,
         }
     }
 

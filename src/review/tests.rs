@@ -34,6 +34,8 @@ fn kind(version: &str) -> Value {
 }
 
 proptest! {
+    #![proptest_config(crate::properties::config())]
+
     #[test]
     fn a_review_converts_as_the_lens_does_and_keeps_the_order(seeds in prop::collection::vec(any::<u64>(), 0..6)) {
         for to in Version::ALL {

@@ -76,6 +76,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::properties::config())]
+
         #[test]
         fn no_query_brings_it_down_or_past_the_longest(query in ".{0,60}") {
             for query in [query.clone(), format!("timeout={query}"), format!("timeout={query}s")] {

@@ -1,9 +1,10 @@
 //! What the gate refuses, what it says, and what it lets pass.
 
+use kit::bed::{Bed, Namespace};
+use kit::objects::Ask;
 use serde_json::json;
 
 use crate::Test;
-use crate::support::{Bed, Namespace};
 
 pub const TESTS: &[Test] = &[
     ("five_faults_are_told_in_one_answer", five_faults_are_told_in_one_answer),
@@ -22,6 +23,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 const NEW: &str = "etcdclusters.v1.gatehouse.dev";
+const OLD: &str = "etcdclusters.v1alpha1.gatehouse.dev";
 
 /// The fields that a refusal names. kubectl prints `The KIND "NAME" is invalid:` and one line for each cause, as it
 /// does for built-in kinds, where the answer is a 422 with causes, and only there.
@@ -79,49 +81,47 @@ fn a_converted_request_is_answered_in_its_authors_paths(bed: &Bed) {
 
 fn a_protected_object_is_not_deleted(bed: &Bed) {
     let namespace = bed.namespace();
-    let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "dear"},
-        "spec": {"deletionProtection": true}});
-    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
-    for resource in [NEW, "etcdclusters.v1alpha1.gatehouse.dev"] {
+    namespace.create(
+        &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "dear"},
+        "spec": {"deletionProtection": true}}),
+    );
+    for resource in [NEW, OLD] {
         let refused = namespace.kubectl(&["delete", resource, "dear"]).fails();
         assert!(refused.contains("deletionProtection"), "{refused}");
     }
-    let lift = r#"{"spec":{"deletionProtection":false}}"#;
-    namespace.kubectl(&["patch", NEW, "dear", "--type=merge", "-p", lift]).ok();
-    namespace.kubectl(&["delete", NEW, "dear"]).ok();
+    namespace.change("etcdcluster/dear", &json!({"spec": {"deletionProtection": false}}));
+    namespace.delete("etcdcluster/dear");
 }
 
 fn immutable_fields_stay(bed: &Bed) {
     let namespace = bed.namespace();
-    let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "firm"},
-        "spec": {"storage": {"size": "10Gi", "className": "fast"}}});
-    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
-    for (patch, field) in [
-        (r#"{"spec":{"storage":{"size":"5Gi"}}}"#, "spec.storage.size"),
-        (r#"{"spec":{"storage":{"className":"slow"}}}"#, "spec.storage.className"),
-        (r#"{"spec":{"tls":{"mode":"Disabled"}}}"#, "spec.tls.mode"),
+    namespace.create(
+        &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "firm"},
+        "spec": {"storage": {"size": "10Gi", "className": "fast"}}}),
+    );
+    for (version, spec, field) in [
+        (NEW, json!({"storage": {"size": "5Gi"}}), "spec.storage.size"),
+        (NEW, json!({"storage": {"className": "slow"}}), "spec.storage.className"),
+        (NEW, json!({"tls": {"mode": "Disabled"}}), "spec.tls.mode"),
+        (OLD, json!({"storageSize": "5Gi"}), "spec.storageSize"),
     ] {
-        let refused = namespace.kubectl(&["patch", NEW, "firm", "--type=merge", "-p", patch]).fails();
-        assert!(refused.contains(field), "{refused}");
+        let path = namespace.path(&format!("{version}/firm"));
+        let refusal = bed.objects.one(Ask::patch(path, json!({"spec": spec}))).expect_err("it stays");
+        assert!(refusal.message.contains(field), "{refusal:?}");
     }
-    let through_the_old = r#"{"spec":{"storageSize":"5Gi"}}"#;
-    let old = "etcdclusters.v1alpha1.gatehouse.dev";
-    let refused = namespace.kubectl(&["patch", old, "firm", "--type=merge", "-p", through_the_old]).fails();
-    assert!(refused.contains("spec.storageSize"), "{refused}");
-    namespace
-        .kubectl(&["patch", NEW, "firm", "--type=merge", "-p", r#"{"spec":{"storage":{"size":"20Gi"}}}"#])
-        .ok();
+    namespace.change("etcdcluster/firm", &json!({"spec": {"storage": {"size": "20Gi"}}}));
 }
 
 fn what_absent_fields_mean_is_written_at_creation(bed: &Bed) {
     let namespace = bed.namespace();
     let bare = |version: &str, name: &str| {
-        json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "EtcdCluster", "metadata": {"name": name}, "spec": {}})
-            .to_string()
+        let version = format!("gatehouse.dev/{version}");
+        json!({"apiVersion": version, "kind": "EtcdCluster", "metadata": {"name": name}, "spec": {}})
     };
-    namespace.kubectl(&["create"]).input(bare("v1", "new")).ok();
-    let warned = namespace.kubectl(&["create"]).input(bare("v1alpha1", "old")).warnings();
-    assert!(warned.contains("plain HTTP"), "{warned}");
+    namespace.create(&bare("v1", "new"));
+    let (made, warned) = bed.objects.warned(Ask::create(&bare("v1alpha1", "old"), &namespace.name));
+    made.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    assert!(warned.iter().any(|warning| warning.contains("plain HTTP")), "{warned:?}");
     let spec = |name: &str| namespace.get(NEW, name)["spec"].clone();
     assert_eq!((&spec("new")["replicas"], &spec("new")["tls"]["mode"]), (&json!(3), &json!("Automatic")));
     assert_eq!((&spec("old")["replicas"], &spec("old")["tls"]["mode"]), (&json!(1), &json!("Disabled")));

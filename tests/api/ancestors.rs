@@ -1,11 +1,12 @@
 //! The manifests of the kinds that ours descend from: converted, applied, worked, and read back in both versions.
 
-use std::process::Command;
-
+use kit::bed::{Bed, Namespace};
+use kit::call::Call;
+use kit::root;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::support::{Bed, Namespace, root};
 
 pub const TESTS: &[Test] = &[
     ("their_manifests_live_on_as_v1", |bed| live_on(bed, "v1")),
@@ -14,13 +15,10 @@ pub const TESTS: &[Test] = &[
 
 /// What `gatehouse convert` makes of all of them.
 fn converted(to: &str) -> Vec<Value> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_gatehouse"));
-    command
-        .args(["convert", "--explicit", "--to", to, "-o", "json", "-f"])
-        .arg(root().join("examples/ancestors"));
-    let output = command.output().expect("gatehouse runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let folder = root().join("examples/ancestors");
+    let words = ["convert", "--explicit", "--to", to, "-o", "json", "-f", folder.to_str().expect("UTF-8")];
+    let output = Call::gatehouse(kit::gatehouse!(), &words).ok();
+    let list: Value = serde_json::from_str(&output).expect("JSON");
     list["items"].as_array().expect("a List").clone()
 }
 
@@ -57,9 +55,13 @@ fn live_on(bed: &Bed, version: &str) {
 
 fn is_worked(namespace: &Namespace, name: &str) {
     namespace.until_created(&format!("deployment/{name}"));
-    let scheduled = namespace.get("tdsets.v1.gatehouse.dev", name)["status"]["scheduledReplicas"].clone();
-    let deployment = namespace.get("deployment", name);
-    assert_eq!(deployment["spec"]["replicas"], scheduled, "{name}");
+    // The status is written after the Deployment.
+    let deployment = eventually(|| {
+        let scheduled = namespace.get("tdset", name)["status"]["scheduledReplicas"].clone();
+        let deployment = namespace.get("deployment", name);
+        let count = &deployment["spec"]["replicas"];
+        if *count == scheduled { Ok(deployment) } else { Err(format!("{name}: {count} of {scheduled}")) }
+    });
     assert_eq!(
         deployment["spec"]["template"]["spec"]["containers"][0]["image"], "crccheck/hello-world",
         "{name}"

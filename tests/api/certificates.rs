@@ -13,11 +13,11 @@ use gatehouse::controllers::etcdcluster::resources::names;
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
+use kit::bed::{Bed, Namespace};
+use kit::objects::{Ask, Objects};
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::direct::{Call, Direct, of};
-use crate::support::{Bed, Namespace};
 
 pub const TESTS: &[Test] = &[
     ("what_is_missing_is_made_and_then_left_alone", what_is_missing_is_made_and_then_left_alone),
@@ -37,28 +37,26 @@ const SECRETS: [&str; 4] = ["c-ca", "c-server-tls", "c-peer-tls", "c-client-tls"
 /// A cluster that rests, and the administrator.
 struct Place<'a> {
     namespace: Namespace<'a>,
-    direct: Direct,
+    objects: &'a Objects,
     cluster: EtcdCluster,
 }
 
 impl<'a> Place<'a> {
     fn new(bed: &'a Bed) -> Self {
-        let (namespace, direct) = (bed.namespace(), Direct::new(bed.cluster.kubeconfig()));
-        let path = of("v1", &namespace.name, "etcdclusters");
-        let body = json!({
+        let namespace = bed.namespace();
+        let made = namespace.create(&json!({
             "apiVersion": "gatehouse.dev/v1",
             "kind": "EtcdCluster",
             "metadata": {"name": "c", "namespace": namespace.name},
             "spec": {"paused": true},
-        });
-        let made = direct.one(Call { method: "POST", path, body }).unwrap();
+        }));
         let mut cluster: EtcdCluster = serde_json::from_value(made).unwrap();
         cluster.spec.paused = None;
-        Self { namespace, direct, cluster }
+        Self { namespace, objects: &bed.objects, cluster }
     }
 
     fn standing(&self, now: Timestamp) -> Standing {
-        self.direct.with(async |client| ensure(&client, &self.cluster, &Ends::default(), now).await)
+        self.objects.with(async |client| ensure(&client, &self.cluster, &Ends::default(), now).await)
     }
 
     fn ensure(&self, now: Timestamp) -> (Certificates, Option<String>) {
@@ -73,20 +71,18 @@ impl<'a> Place<'a> {
 
     /// Makes the pod of a member as it is made while the certificates are as they were found; one that is there goes.
     fn restart(&self, member: &str, standing: &Standing) {
-        let path = format!("/api/v1/namespaces/{}/pods", self.namespace.name);
-        let gone = self.direct.one(Call {
+        let gone = self.objects.one(Ask {
             method: "DELETE",
-            path: format!("{path}/{member}"),
+            path: self.namespace.path(&format!("pod/{member}")),
             body: json!({"gracePeriodSeconds": 0}),
         });
         assert!(gone.is_ok() || gone.is_err_and(|refusal| refusal.code == 404));
         let template = names::template_text(&desired(&self.cluster, true, standing.trust).template);
-        let body = json!({
+        self.namespace.create(&json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": member, "annotations": {names::TEMPLATE: template}},
             "spec": {"containers": [{"name": "etcd", "image": "etcd"}]},
-        });
-        self.direct.one(Call { method: "POST", path, body }).unwrap();
+        }));
     }
 
     /// Whom each Secret of a leaf has trusted, and whether the authority of now has signed all.
@@ -101,12 +97,8 @@ impl<'a> Place<'a> {
         (counts, all_signed)
     }
 
-    fn path(&self, name: &str) -> String {
-        format!("/api/v1/namespaces/{}/secrets/{name}", self.namespace.name)
-    }
-
     fn secret(&self, name: &str) -> Secret {
-        serde_json::from_value(self.direct.get(&self.path(name))).unwrap()
+        serde_json::from_value(self.namespace.get("secret", name)).unwrap()
     }
 
     fn secrets(&self) -> Vec<Secret> {
@@ -114,17 +106,16 @@ impl<'a> Place<'a> {
     }
 
     fn delete(&self, name: &str) {
-        self.direct.one(Call { method: "DELETE", path: self.path(name), body: Value::Null }).unwrap();
+        self.namespace.delete(&format!("secret/{name}"));
     }
 
     fn is_missing(&self, name: &str) -> bool {
-        let call = Call { method: "GET", path: self.path(name), body: Value::Null };
-        self.direct.one(call).is_err_and(|refusal| refusal.code == 404)
+        let found = self.objects.one(Ask::get(self.namespace.path(&format!("secret/{name}"))));
+        found.is_err_and(|refusal| refusal.code == 404)
     }
 
     fn create(&self, secret: &Value) {
-        let path = self.path("").trim_end_matches('/').to_owned();
-        self.direct.one(Call { method: "POST", path, body: secret.clone() }).unwrap();
+        self.namespace.create(secret);
     }
 
     /// Whether all leaves are taken by whoever trusts what stands beside each other one.
@@ -228,7 +219,7 @@ fn two_operators_end_up_with_one_authority(bed: &Bed) {
     let place = Place::new(bed);
     let (now, ends) = (clock::now(), Ends::default());
     let said = place
-        .direct
+        .objects
         .with(async |client| join_all((0..2).map(|_| ensure(&client, &place.cluster, &ends, now))).await);
     assert!(said.iter().all(|said| (said.state, &said.words) == (Certificates::Valid, &None)), "{said:?}");
     assert_eq!(said[0], said[1]);

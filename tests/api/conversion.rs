@@ -1,10 +1,11 @@
 //! Conversion under the API server's own reading and writing: lists, watches, patches, and what it costs nobody.
 
+use kit::bed::{Bed, Namespace};
+use kit::objects::{Ask, http_get, of};
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::direct::{Call, Direct, http_get, of};
-use crate::support::{Bed, Namespace, eventually};
 
 pub const TESTS: &[Test] = &[
     ("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions),
@@ -33,23 +34,35 @@ fn new(name: &str) -> Value {
             "target": {"create": {"image": "shop", "port": 80}}}})
 }
 
-fn create(namespace: &str, object: Value) -> Call {
-    let version = object["apiVersion"].as_str().and_then(|text| text.strip_prefix("gatehouse.dev/"));
-    Call { method: "POST", path: of(version.expect("ours"), namespace, "tdsets"), body: object }
-}
-
 fn names(list: &Value) -> Vec<String> {
     let items = list["items"].as_array().expect("a list");
     items.iter().map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Waits until the operator has made what the object asks for, and writes to it no more.
+/// Waits until the operator has made what the object asks for: as many replicas are there as are asked for, or none where
+/// no controllers make them.
 fn settled(namespace: &Namespace, name: &str) {
-    eventually(|| {
-        let status = namespace.get("tdsets.v1.gatehouse.dev", name)["status"].clone();
-        let done = status["replicas"].is_number() && status["replicas"] == status["scheduledReplicas"];
-        if done { Ok(()) } else { Err(status.to_string()) }
+    let has_controllers = namespace.bed.cluster.has_controller_manager();
+    namespace.bed.objects.until(&format!("tdset/{name}"), &namespace.name, |object| {
+        let (made, asked) = (&object["status"]["replicas"], &object["status"]["scheduledReplicas"]);
+        let is_made = if has_controllers { made == asked } else { *made == 0 };
+        if asked.is_number() && is_made { Ok(()) } else { Err(object["status"].to_string()) }
     });
+}
+
+/// Writes an object as it was read, but for an edit; again where the operator wrote its status in between. What was read,
+/// and what is there then.
+fn rewrite(namespace: &Namespace, path: &str, edit: impl Fn(&mut Value)) -> (Value, Value) {
+    eventually(|| {
+        let read = namespace.bed.objects.at(path);
+        let mut object = read.clone();
+        edit(&mut object);
+        match namespace.bed.objects.one(Ask::put(path, object)) {
+            Ok(written) => Ok((read, written)),
+            Err(refusal) if refusal.code == 409 => Err(refusal.message),
+            Err(refusal) => panic!("{path}: {}", refusal.message),
+        }
+    })
 }
 
 /// How many TDSets the gate has converted.
@@ -59,19 +72,34 @@ fn converted(bed: &Bed) -> u64 {
     page.lines().find_map(|one| one.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
 }
 
+/// One of many, of which nobody has to make pods.
+fn one_of_many(index: usize, name: &str) -> Value {
+    if index.is_multiple_of(2) {
+        let mut object = old(name);
+        (object["spec"]["defaultReplica"], object["spec"]["schedulingConfig"][0]["replica"]) =
+            (0.into(), 0.into());
+        object
+    } else {
+        let mut object = new(name);
+        (object["spec"]["replicas"], object["spec"]["windows"][0]["replicas"]) = (0.into(), 0.into());
+        object
+    }
+}
+
 fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     let namespace = bed.namespace();
-    let direct = Direct::new(bed.cluster.kubeconfig());
+    let objects = &bed.objects;
     let before = converted(bed);
     let name = |index: usize| format!("many-{index:03}");
-    let object = |index: usize| if index.is_multiple_of(2) { old(&name(index)) } else { new(&name(index)) };
-    for outcome in direct.all((0..MANY).map(|index| create(&namespace.name, object(index))).collect()) {
+    let object = |index: usize| one_of_many(index, &name(index));
+    for outcome in objects.all((0..MANY).map(|index| Ask::create(&object(index), &namespace.name)).collect())
+    {
         outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     }
     let expected: Vec<_> = (0..MANY).map(name).collect();
     let (hub, spoke) = (of("v1", &namespace.name, "tdsets"), of("v1alpha1", &namespace.name, "tdsets"));
     for path in [&hub, &spoke] {
-        assert_eq!(names(&direct.get(path)), expected, "{path}");
+        assert_eq!(names(&objects.at(path)), expected, "{path}");
     }
     assert!(converted(bed) >= before + MANY as u64, "each was converted");
     let raw: Value = serde_json::from_str(&bed.kubectl(&["get", "--raw", &spoke]).ok()).expect("JSON");
@@ -79,14 +107,14 @@ fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     assert!(raw["items"].as_array().expect("a list").iter().enumerate().all(|(index, item)| {
         let zoned = item["metadata"]["annotations"]["conversion.gatehouse.dev/spec.timeZone"].is_string();
         item["apiVersion"] == "gatehouse.dev/v1alpha1"
-            && item["spec"]["defaultReplica"] == 2
+            && item["spec"]["defaultReplica"] == 0
             && (zoned || index % 2 == 0)
     }));
 
     let mut pages = Vec::new();
     let mut more = String::new();
     loop {
-        let page = direct.get(&format!("{spoke}?limit=70&continue={more}"));
+        let page = objects.at(&format!("{spoke}?limit=70&continue={more}"));
         pages.extend(names(&page));
         match page["metadata"]["continue"].as_str() {
             Some(token) if !token.is_empty() => token.clone_into(&mut more),
@@ -95,29 +123,28 @@ fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     }
     assert_eq!(pages, expected, "page by page");
 
-    direct.one(Call { method: "DELETE", path: spoke.clone(), body: Value::Null }).expect("all are deleted");
+    // An API server deletes those of a collection one after the other, within the time that a request may take.
+    for _ in 0..MANY.div_ceil(50) {
+        objects.must(Ask::delete(format!("{spoke}?limit=50")));
+    }
     for path in [&hub, &spoke] {
-        assert!(names(&direct.get(path)).is_empty(), "{path}");
+        assert!(names(&objects.at(path)).is_empty(), "{path}");
     }
 }
 
 fn a_watch_of_the_old_version_sees_an_edit_of_the_new_one(bed: &Bed) {
     let namespace = bed.namespace();
-    let direct = Direct::new(bed.cluster.kubeconfig());
-    direct.one(create(&namespace.name, new("watched"))).expect("created");
-    let list = direct.get(&of("v1alpha1", &namespace.name, "tdsets"));
+    let objects = &bed.objects;
+    namespace.create(&new("watched"));
+    let list = objects.at(&of("v1alpha1", &namespace.name, "tdsets"));
     let version = list["metadata"]["resourceVersion"].as_str().expect("a version");
     let watch = format!(
         "{}?watch=true&timeoutSeconds=30&resourceVersion={version}",
         of("v1alpha1", &namespace.name, "tdsets")
     );
-    let edit = Call {
-        method: "PATCH",
-        path: of("v1", &namespace.name, "tdsets") + "/watched",
-        body: json!({"spec": {"replicas": 7}}),
-    };
+    let edit = Ask::patch(namespace.path("tdset/watched"), json!({"spec": {"replicas": 7}}));
     // The operator writes the status meanwhile.
-    let event = direct.event_after(&watch, edit, |event| event["object"]["spec"]["defaultReplica"] != 2);
+    let event = objects.event_after(&watch, edit, |event| event["object"]["spec"]["defaultReplica"] != 2);
     assert_eq!(event["type"], "MODIFIED");
     assert_eq!(event["object"]["apiVersion"], "gatehouse.dev/v1alpha1");
     assert_eq!(event["object"]["spec"]["defaultReplica"], 7);
@@ -127,8 +154,7 @@ fn managed_fields_read_the_same_in_both_versions(bed: &Bed) {
     let namespace = bed.namespace();
     let apply = ["apply", "--server-side", "--field-manager", "old-manager"];
     namespace.kubectl(&apply).input(old("owned").to_string()).ok();
-    let edit = r#"{"spec":{"timeZone":"Europe/Berlin"}}"#;
-    namespace.kubectl(&["patch", "tdsets.v1.gatehouse.dev", "owned", "--type=merge", "-p", edit]).ok();
+    namespace.change("tdset/owned", &json!({"spec": {"timeZone": "Europe/Berlin"}}));
     settled(&namespace, "owned");
     let fields = |resource: &str| namespace.get(resource, "owned")["metadata"]["managedFields"].clone();
     let managed = fields("tdsets.v1.gatehouse.dev");
@@ -154,40 +180,33 @@ fn timetable(name: &str) -> Value {
 
 fn sixty_windows_go_through_the_old_version(bed: &Bed) {
     let namespace = bed.namespace();
-    let direct = Direct::new(bed.cluster.kubeconfig());
-    direct.one(create(&namespace.name, timetable("long"))).expect("created");
-    let (hub, spoke) =
-        (of("v1", &namespace.name, "tdsets") + "/long", of("v1alpha1", &namespace.name, "tdsets") + "/long");
-    settled(&namespace, "long");
-    let stored = direct.get(&hub);
-    let shown = direct.get(&spoke);
+    namespace.create(&timetable("long"));
+    let (hub, spoke) = (namespace.path("tdset/long"), namespace.path("tdsets.v1alpha1.gatehouse.dev/long"));
+    let stored = bed.objects.at(&hub)["spec"].clone();
+    let (shown, _) = rewrite(&namespace, &spoke, |_| ());
     assert_eq!(shown["spec"]["schedulingConfig"].as_array().expect("a list").len(), 60);
-
-    namespace.kubectl(&["replace"]).input(shown.to_string()).ok();
-    assert_eq!(direct.get(&hub)["spec"], stored["spec"]);
+    assert_eq!(bed.objects.at(&hub)["spec"], stored);
 
     // An edit of one hour through the old version, by somebody who writes what that version shows and no more.
-    let mut edited = shown;
-    let metadata = edited["metadata"].as_object_mut().expect("metadata");
-    metadata.retain(|key, _| key == "name" || key == "namespace");
-    edited["spec"]["schedulingConfig"][30]["replica"] = 99.into();
-    namespace.kubectl(&["replace"]).input(edited.to_string()).ok();
-    let mut expected = stored["spec"].clone();
+    rewrite(&namespace, &spoke, |edited| {
+        let metadata = edited["metadata"].as_object_mut().expect("metadata");
+        metadata.retain(|key, _| ["name", "namespace", "resourceVersion"].contains(&&**key));
+        edited["spec"]["schedulingConfig"][30]["replica"] = 99.into();
+    });
+    let mut expected = stored;
     expected["windows"][30]["replicas"] = 99.into();
-    assert_eq!(direct.get(&hub)["spec"], expected);
+    assert_eq!(bed.objects.at(&hub)["spec"], expected);
 }
 
 fn a_write_of_what_was_read_writes_nothing(bed: &Bed) {
     let namespace = bed.namespace();
-    let direct = Direct::new(bed.cluster.kubeconfig());
-    direct.one(create(&namespace.name, timetable("same"))).expect("created");
-    direct.one(create(&namespace.name, old("same-old"))).expect("created");
+    namespace.create(&timetable("same"));
+    namespace.create(&old("same-old"));
     for name in ["same", "same-old"] {
         settled(&namespace, name);
         for version in ["v1alpha1", "v1"] {
             let path = format!("{}/{name}", of(version, &namespace.name, "tdsets"));
-            let read = direct.get(&path);
-            let written = direct.one(Call { method: "PUT", path, body: read.clone() }).expect("written");
+            let (read, written) = rewrite(&namespace, &path, |_| ());
             assert_eq!(
                 written["metadata"]["resourceVersion"], read["metadata"]["resourceVersion"],
                 "{name} {version}"

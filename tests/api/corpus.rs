@@ -8,7 +8,7 @@
 //! The objects are `examples/` and tables of objects with one fault each. A table says of each who refuses it:
 //! [`By::Definition`], or [`By::Gate`] for the rules that CEL cannot say, or not within its limits.
 
-mod bare;
+pub mod bare;
 mod etcdcluster;
 mod ratchet;
 mod tdset;
@@ -21,12 +21,12 @@ use gatehouse::api::judge::{self, Change, Written};
 use gatehouse::api::{Kind, Version};
 use gatehouse::kinds;
 use gatehouse::runtime::clock;
+use kit::bed::Bed;
+use kit::objects::{Ask, Objects, Outcome, Refusal, of};
+use kit::root;
 use serde_json::{Value, json};
 
-use self::bare::Bare;
 use crate::Test;
-use crate::direct::{Call, Direct, Outcome, Refusal, of};
-use crate::support::{Bed, root};
 
 pub const TESTS: &[Test] = &[
     ("library_gate_and_definitions_agree_on_new_objects", library_gate_and_definitions_agree_on_new_objects),
@@ -83,18 +83,17 @@ const TABLES: [(&Base, &[Row], &[Edit]); 4] = [
 
 fn library_gate_and_definitions_agree_on_new_objects(bed: &Bed) {
     let cases = all();
-    let bare = Bare::start(bed);
-    let namespace = bed.namespace();
-    let guarded = Direct::new(bed.cluster.kubeconfig());
+    let bare = bare::beside(bed);
+    let _turn = bare.turn_of_many();
+    let (guarded, unguarded) = (bed.namespace(), bare.bed.namespace());
     let now = clock::now();
     let judged: Vec<_> = cases.iter().map(|case| judged(&case.object, None, now)).collect();
-    let create = |namespace: &str, object: &Value| Call {
-        method: "POST",
-        path: format!("{}?dryRun=All", collection(namespace, object)),
-        body: object.clone(),
+    let create = |namespace: &str, object: &Value| {
+        Ask::post(format!("{}?dryRun=All", collection(namespace, object)), object.clone())
     };
-    let with_gate = guarded.all(cases.iter().map(|case| create(&namespace.name, &case.object)).collect());
-    let without = bare.direct.all(judged.iter().map(|judged| create("default", &judged.mended)).collect());
+    let with_gate = bed.objects.all(cases.iter().map(|case| create(&guarded.name, &case.object)).collect());
+    let without = judged.iter().map(|judged| create(&unguarded.name, &judged.mended));
+    let without = bare.bed.objects.all(without.collect());
     let mut doubts = String::new();
     for (((case, judged), with_gate), without) in cases.iter().zip(&judged).zip(&with_gate).zip(&without) {
         compare(case, judged, with_gate, without, &mut doubts);
@@ -103,9 +102,9 @@ fn library_gate_and_definitions_agree_on_new_objects(bed: &Bed) {
 }
 
 fn library_gate_and_definitions_agree_on_changes(bed: &Bed) {
-    let bare = Bare::start(bed);
-    let namespace = bed.namespace();
-    let guarded = Direct::new(bed.cluster.kubeconfig());
+    let bare = bare::beside(bed);
+    let _turn = bare.turn_of_many();
+    let (guarded, unguarded) = (bed.namespace(), bare.bed.namespace());
     let mut cases = Vec::new();
     let mut stored = Vec::new();
     for (base, _, edits) in TABLES {
@@ -118,30 +117,15 @@ fn library_gate_and_definitions_agree_on_changes(bed: &Bed) {
             stored.push((judged(&old, None, clock::now()).mended, yaml(status)));
         }
     }
-    let (mut in_gate, in_bare) =
-        (store(&guarded, &namespace.name, &stored), store(&bare.direct, "default", &stored));
+    let mut in_gate = store(&bed.objects, &guarded.name, &stored);
+    let in_bare = store(&bare.bed.objects, &unguarded.name, &stored);
     let now = clock::now();
-    let replace = |namespace: &str, stored: &Value, object: &Value| {
-        let mut object = object.clone();
-        object["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
-        Call { method: "PUT", path: format!("{}?dryRun=All", path(namespace, &object)), body: object }
-    };
-    let calls = cases.iter().zip(&in_gate);
-    let mut with_gate =
-        guarded.all(calls.map(|(case, old)| replace(&namespace.name, old, &case.object)).collect());
-    // The operator has its word on the status too: then both are told again.
-    let is_overtaken = |outcome: &Outcome| outcome.as_ref().is_err_and(|refusal| refusal.code == 409);
-    while with_gate.iter().any(is_overtaken) {
-        for place in (0..cases.len()).filter(|place| is_overtaken(&with_gate[*place])).collect::<Vec<_>>() {
-            in_gate[place] = tell(&guarded, &namespace.name, &stored[place..=place]).remove(0);
-            with_gate[place] = guarded.one(replace(&namespace.name, &in_gate[place], &cases[place].object));
-        }
-    }
+    let with_gate = replace_all(&bed.objects, &guarded.name, &cases, &stored, &mut in_gate);
     let judged: Vec<_> =
         cases.iter().zip(&in_gate).map(|(case, old)| judged(&case.object, Some(old), now)).collect();
-    let calls = judged.iter().zip(&in_bare);
-    let without =
-        bare.direct.all(calls.map(|(judged, old)| replace("default", old, &judged.mended)).collect());
+    let without = judged.iter().zip(&in_bare);
+    let without = without.map(|(judged, old)| replace(&unguarded.name, old, &judged.mended));
+    let without = bare.bed.objects.all(without.collect());
     let mut doubts = String::new();
     for (((case, judged), with_gate), without) in cases.iter().zip(&judged).zip(&with_gate).zip(&without) {
         compare(case, judged, with_gate, without, &mut doubts);
@@ -149,30 +133,64 @@ fn library_gate_and_definitions_agree_on_changes(bed: &Bed) {
     assert!(doubts.is_empty(), "of {} changes:\n{doubts}", cases.len());
 }
 
+/// Tries to write an object over the stored one.
+fn replace(namespace: &str, stored: &Value, object: &Value) -> Ask {
+    let mut object = object.clone();
+    object["metadata"]["resourceVersion"] = stored["metadata"]["resourceVersion"].clone();
+    Ask::put(format!("{}?dryRun=All", path(namespace, &object)), object)
+}
+
+/// What comes of all cases where an operator writes to the stored objects as well: one that it has changed meanwhile is
+/// told its status again, and tried again.
+fn replace_all(
+    objects: &Objects,
+    namespace: &str,
+    cases: &[Case],
+    stored: &[(Value, Value)],
+    now: &mut [Value],
+) -> Vec<Outcome> {
+    const TRIES: usize = 20;
+    let is_overtaken = |outcome: &Outcome| outcome.as_ref().is_err_and(|refusal| refusal.code == 409);
+    let asks = cases.iter().zip(&*now).map(|(case, old)| replace(namespace, old, &case.object));
+    let mut outcomes = objects.all(asks.collect());
+    for (place, outcome) in outcomes.iter_mut().enumerate() {
+        let mut tries = 1;
+        while is_overtaken(outcome) {
+            assert!(
+                tries < TRIES,
+                "{}: written by somebody else at each of {TRIES} tries",
+                cases[place].name
+            );
+            tries += 1;
+            now[place] = tell(objects, namespace, &stored[place..=place]).remove(0);
+            *outcome = objects.one(replace(namespace, &now[place], &cases[place].object));
+        }
+    }
+    outcomes
+}
+
 /// Stores these objects with their status, as their own version; what is stored then.
-fn store(direct: &Direct, namespace: &str, objects: &[(Value, Value)]) -> Vec<Value> {
-    let create =
-        |object: &Value| Call { method: "POST", path: collection(namespace, object), body: object.clone() };
-    let created = direct.all(objects.iter().map(|(object, _)| create(object)).collect());
-    for (outcome, (object, _)) in created.into_iter().zip(objects) {
+fn store(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<Value> {
+    let asks = wanted.iter().map(|(object, _)| Ask::create(object, namespace));
+    for (outcome, (object, _)) in objects.all(asks.collect()).into_iter().zip(wanted) {
         outcome.unwrap_or_else(|refusal| panic!("{object}: {}", refusal.message));
     }
-    tell(direct, namespace, objects)
+    tell(objects, namespace, wanted)
 }
 
 /// Writes the status of stored objects; what is stored then.
-fn tell(direct: &Direct, namespace: &str, objects: &[(Value, Value)]) -> Vec<Value> {
-    let calls = objects.iter().map(|(object, status)| {
+fn tell(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<Value> {
+    let asks = wanted.iter().map(|(object, status)| {
         let body = if status.is_null() { json!({}) } else { json!({"status": status}) };
         // Tables have the status of v1; the object is read back in its own version.
-        Call { method: "PATCH", path: path_in("v1", namespace, object) + "/status", body }
+        Ask::patch(path_in("v1", namespace, object) + "/status", body)
     });
-    let written = direct.all(calls.collect());
-    let reads = written.into_iter().zip(objects).map(|(outcome, (object, _))| {
+    let written = objects.all(asks.collect());
+    let reads = written.into_iter().zip(wanted).map(|(outcome, (object, _))| {
         outcome.unwrap_or_else(|refusal| panic!("status of {object}: {}", refusal.message));
-        Call { method: "GET", path: path(namespace, object), body: Value::Null }
+        Ask::get(path(namespace, object))
     });
-    direct.all(reads.collect()).into_iter().map(|outcome| outcome.expect("it is there")).collect()
+    objects.all(reads.collect()).into_iter().map(|outcome| outcome.expect("it is there")).collect()
 }
 
 /// Every object of the corpus.

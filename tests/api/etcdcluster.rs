@@ -1,10 +1,11 @@
 //! What the operator shows of EtcdClusters. No pod starts here, so that none has members: those are met on a real node.
 
+use kit::bed::Bed;
+use kit::objects::http_get;
+use kit::wait::eventually;
 use serde_json::json;
 
 use crate::Test;
-use crate::direct::http_get;
-use crate::support::{Bed, eventually};
 
 pub const TESTS: &[Test] = &[("a_cluster_that_is_gone_has_no_series", a_cluster_that_is_gone_has_no_series)];
 
@@ -18,7 +19,7 @@ fn a_cluster_that_is_gone_has_no_series(bed: &Bed) {
     };
     let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "seen"},
         "spec": {"replicas": 5}});
-    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
+    namespace.create(&manifest);
     let asked_for = format!("desired_replicas{of_it}}} 5");
     let made = format!("effects_total{of_it},effect=\"apply-services\",outcome=\"done\"}} 1");
     let lasts = format!("certificate_expiry_timestamp_seconds{of_it},secret=\"seen-ca\"}} ");
@@ -27,7 +28,7 @@ fn a_cluster_that_is_gone_has_no_series(bed: &Bed) {
         let has = |wanted: &String| shown.iter().any(|line| line.starts_with(wanted));
         if [&asked_for, &made, &lasts].into_iter().all(has) { Ok(()) } else { Err(format!("{shown:#?}")) }
     });
-    namespace.kubectl(&["delete", "etcdclusters.v1.gatehouse.dev/seen"]).ok();
+    namespace.delete("etcdcluster/seen");
     eventually(|| {
         let shown = shown();
         if shown.is_empty() { Ok(()) } else { Err(format!("{shown:#?}")) }

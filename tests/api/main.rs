@@ -1,11 +1,11 @@
 //! Tests on a real API server: etcd, kube-apiserver and kube-controller-manager as `make tools` builds them, and
 //! gatehouse at their gate, running as its ServiceAccount with nothing but the shipped rights.
 //!
-//! One control plane is started for each version of Kubernetes, all tests of it run side by side in namespaces of
-//! their own, and it is torn down at the end, whatever the end is. Tests that kill, restart or take away something
-//! that all share start a control plane of their own.
+//! All tests run side by side in namespaces of their own, on few control planes ([`beds::Ground`]), which are torn down
+//! at the end, whatever the end is. Tests that change what all of a control plane share take turns there.
 //!
-//! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`.
+//! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`. When a test
+//! fails, the logs of the control planes that it used are left in `target/api/`.
 //! A missing part is an error that says what to run; nothing is skipped in silence.
 
 #![expect(
@@ -17,127 +17,166 @@
 
 mod admission;
 mod ancestors;
+mod beds;
 mod certificates;
 mod conversion;
 mod corpus;
-mod direct;
+mod deploy;
 mod etcdcluster;
+mod installed;
 mod leader;
 mod lifecycle;
-mod support;
 mod tdset;
 mod verbs;
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
-use testbed::{KubernetesVersion, Options};
+use kit::bed::Bed;
+use kit::harness::{self, Harness};
 
-use support::{Bed, Gate};
-
-/// What a test does with a control plane that has gatehouse at its gate.
-type Run = fn(&Bed);
+use beds::{Ground, Shared};
 
 /// A test and its name.
-type Test = (&'static str, Run);
+type Test = (&'static str, fn(&Bed));
 
-/// A test that needs a control plane of its own.
+/// A test that sees to its control plane itself.
 type Alone = (&'static str, fn());
 
-/// Which versions a module's tests run on.
+/// Where a module's tests run.
 struct Module {
     name: &'static str,
     tests: &'static [Test],
-    versions: &'static [KubernetesVersion],
+    grounds: &'static [Ground],
+    /// Whether they take turns on a control plane, with others there that do.
+    in_turns: bool,
 }
 
-const NEWEST: &[KubernetesVersion] = &[KubernetesVersion::V1_36];
-const EVERY: &[KubernetesVersion] = &KubernetesVersion::ALL;
+/// Tests that run side by side.
+const fn beside(name: &'static str, tests: &'static [Test], grounds: &'static [Ground]) -> Module {
+    Module { name, tests, grounds, in_turns: false }
+}
+
+/// Tests that run one after the other.
+const fn in_turns(name: &'static str, tests: &'static [Test], grounds: &'static [Ground]) -> Module {
+    Module { name, tests, grounds, in_turns: true }
+}
+
+const NEWEST: &[Ground] = &[Ground::Newest];
+const CLOCKS: &[Ground] = &[Ground::Clocks];
+const EVERY: &[Ground] = &[Ground::Newest, Ground::Oldest];
 
 const MODULES: &[Module] = &[
-    Module { name: "admission", tests: admission::TESTS, versions: EVERY },
-    Module { name: "ancestors", tests: ancestors::TESTS, versions: NEWEST },
-    Module { name: "certificates", tests: certificates::TESTS, versions: NEWEST },
-    Module { name: "conversion", tests: conversion::TESTS, versions: EVERY },
-    Module { name: "corpus", tests: corpus::TESTS, versions: EVERY },
-    Module { name: "etcdcluster", tests: etcdcluster::TESTS, versions: NEWEST },
-    Module { name: "tdset", tests: tdset::TESTS, versions: NEWEST },
-    Module { name: "tdset::autoscalers", tests: tdset::autoscalers::TESTS, versions: NEWEST },
-    Module { name: "tdset::conflicts", tests: tdset::conflicts::TESTS, versions: NEWEST },
-    Module { name: "tdset::counts", tests: tdset::counts::TESTS, versions: NEWEST },
-    Module { name: "tdset::dates", tests: tdset::dates::TESTS, versions: NEWEST },
-    Module { name: "tdset::targets", tests: tdset::targets::TESTS, versions: NEWEST },
-    Module { name: "verbs", tests: verbs::TESTS, versions: EVERY },
+    in_turns("leader", leader::TESTS, &[Ground::Elections]),
+    in_turns("leader", leader::REMOVALS, &[Ground::Removals]),
+    in_turns("lifecycle", lifecycle::TESTS, &[Ground::Installations]),
+    beside("tdset", tdset::alone::TESTS, CLOCKS),
+    beside("tdset::autoscalers", tdset::autoscalers::ON_CLOCKS, CLOCKS),
+    beside("tdset::counts", tdset::counts::ON_CLOCKS, CLOCKS),
+    beside("tdset::mortal", tdset::mortal::TESTS, CLOCKS),
+    beside("admission", admission::TESTS, EVERY),
+    beside("ancestors", ancestors::TESTS, NEWEST),
+    beside("certificates", certificates::TESTS, NEWEST),
+    beside("conversion", conversion::TESTS, EVERY),
+    in_turns("corpus", corpus::TESTS, EVERY),
+    in_turns("deploy", deploy::EVERYWHERE, EVERY),
+    in_turns("deploy", deploy::ONCE, NEWEST),
+    beside("etcdcluster", etcdcluster::TESTS, NEWEST),
+    beside("tdset", tdset::TESTS, NEWEST),
+    beside("tdset::autoscalers", tdset::autoscalers::TESTS, NEWEST),
+    beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),
+    beside("tdset::counts", tdset::counts::TESTS, NEWEST),
+    beside("tdset::dates", tdset::dates::TESTS, NEWEST),
+    beside("tdset::targets", tdset::targets::TESTS, NEWEST),
+    beside("verbs", verbs::TESTS, EVERY),
 ];
 
-const ALONE: &[(&str, &[Alone])] = &[
-    ("leader", leader::TESTS),
-    ("lifecycle", lifecycle::TESTS),
-    ("tdset", tdset::alone::TESTS),
-    ("tdset::mortal", tdset::mortal::TESTS),
-];
+const ALONE: &[(&str, &[Alone])] = &[("tdset", tdset::crowd::TESTS)];
+
+/// So many side by side: most of the time they wait for a control plane.
+const THREADS: usize = 6;
+
+/// How long a test may take, and one that may have to wait for its turn.
+const LIMIT: Duration = Duration::from_mins(4);
+const LIMIT_IN_TURNS: Duration = Duration::from_mins(8);
+
+/// Parts of the names of tests that take longest: they begin first.
+const LONGEST: &[&str] = &["::crowd::", "hundreds_share", "::mortal::", "alone::tdset::", "lists_hold_every"];
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let mut failed = false;
-    for version in KubernetesVersion::ALL {
-        let wanted = wanted(&arguments, version);
-        if wanted.is_empty() {
-            continue;
-        }
-        if arguments.list {
-            let trials = wanted.into_iter().map(|(name, _)| Trial::test(name, || Ok(())));
-            failed |= libtest_mimic::run(&arguments, trials.collect()).has_failed();
-            continue;
-        }
-        let bed = match Bed::start(&Options { version, ..options() }, Gate::install) {
-            Ok(bed) => Arc::new(bed),
-            Err(error) => {
-                eprintln!("error: unable to start Kubernetes {} with gatehouse: {error}", version.minor());
-                return ExitCode::FAILURE;
-            }
-        };
-        let trials = wanted.into_iter().map(|(name, test)| {
-            let bed = Arc::clone(&bed);
-            Trial::test(name, move || finished(std::panic::AssertUnwindSafe(|| test(&bed))))
+    let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);
+    let tests = wanted(&harness);
+    harness.run(tests, THREADS);
+    let ended = harness.end();
+    println!("{} control planes, kubectl run {} times", kit::bed::started(), kit::call::kubectl_runs());
+    ended
+}
+
+/// The tests that this run asks for, in the order in which they begin.
+fn wanted(harness: &Harness) -> Vec<harness::Test> {
+    let mut order = Order::default();
+    for ground in Ground::ALL {
+        let modules = MODULES.iter().filter(|module| module.grounds.contains(&ground));
+        let named = modules.flat_map(|module| {
+            let title = move |name| format!("{}::{}::{name}", ground.name(), module.name);
+            module.tests.iter().map(move |(name, run)| (title(name), module.in_turns, *run))
         });
-        let outcome = libtest_mimic::run(&arguments, trials.collect());
-        if outcome.has_failed() {
-            bed.show_logs();
+        let named: Vec<_> = named.filter(|(name, ..)| harness.wants(name, false)).collect();
+        let shared = Arc::new(Shared::new(ground));
+        if !named.is_empty() && ground.is_for_most() && !harness.lists() {
+            let shared = Arc::clone(&shared);
+            // What is wrong with it the tests tell.
+            std::thread::spawn(move || shared.start().is_ok());
         }
-        failed |= outcome.has_failed();
+        for (name, in_turns, run) in named {
+            let shared = Arc::clone(&shared);
+            let run = move || run(shared.bed());
+            if in_turns {
+                let turns = order.in_turns.entry(ground).or_default();
+                turns.push(harness::Test::new(name, LIMIT_IN_TURNS, run));
+            } else {
+                order.add(name, run);
+            }
+        }
     }
-    let alone = ALONE.iter().flat_map(|(module, tests)| {
-        tests
-            .iter()
-            .map(move |(name, test)| Trial::test(format!("alone::{module}::{name}"), move || finished(test)))
-    });
-    let outcome = libtest_mimic::run(&arguments, alone.collect());
-    failed |= outcome.has_failed();
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    for (module, tests) in ALONE {
+        let named = tests.iter().map(|(name, run)| (format!("alone::{module}::{name}"), *run));
+        let named = named.filter(|(name, _)| harness.wants(name, false));
+        named.for_each(|(name, run)| order.add(name, run));
+    }
+    order.tests()
 }
 
-fn options() -> Options {
-    Options::from_env().unwrap_or_else(|error| panic!("{error}"))
+/// Tests before they are put in order.
+#[derive(Default)]
+struct Order {
+    /// Those that take turns, by where they do.
+    in_turns: BTreeMap<Ground, Vec<harness::Test>>,
+    /// The others, each with its place among them.
+    beside: Vec<(usize, harness::Test)>,
 }
 
-/// The tests that this run asks for.
-fn wanted(arguments: &Arguments, version: KubernetesVersion) -> Vec<(String, Run)> {
-    let modules = MODULES.iter().filter(|module| module.versions.contains(&version));
-    let named = modules.flat_map(|module| {
-        let prefix = format!("v{}::{}", version.minor(), module.name);
-        module.tests.iter().map(move |(name, run)| (format!("{prefix}::{name}"), *run))
-    });
-    let asked_for =
-        |name: &str| arguments.filter.as_ref().is_none_or(|filter| name.contains(filter.as_str()));
-    named.filter(|(name, _)| asked_for(name)).collect()
-}
+impl Order {
+    fn add(&mut self, name: String, run: impl FnOnce() + Send + 'static) {
+        let place = LONGEST.iter().position(|part| name.contains(part)).unwrap_or(LONGEST.len());
+        self.beside.push((place, harness::Test::new(name, LIMIT, run)));
+    }
 
-/// A panic is a failure with the message that was printed.
-fn finished(test: impl FnOnce() + std::panic::UnwindSafe) -> Result<(), Failed> {
-    std::panic::catch_unwind(test).map_err(|panic| {
-        let owned = panic.downcast_ref::<String>().map(String::as_str);
-        owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default().into()
-    })
+    /// In rounds: one of all that take turns at each place, so that few threads wait for a turn, and a share of the rest,
+    /// what takes longest first.
+    fn tests(mut self) -> Vec<harness::Test> {
+        let rounds = self.in_turns.values().map(Vec::len).max().unwrap_or(1);
+        self.beside.sort_by_key(|(place, _)| *place);
+        let share = self.beside.len().div_ceil(rounds);
+        let mut beside = self.beside.into_iter().map(|(_, test)| test);
+        let mut in_turns: Vec<_> = self.in_turns.into_values().map(Vec::into_iter).collect();
+        let mut all = Vec::new();
+        for _ in 0..rounds {
+            all.extend(in_turns.iter_mut().filter_map(Iterator::next));
+            all.extend(beside.by_ref().take(share));
+        }
+        all
+    }
 }

@@ -1,21 +1,31 @@
-//! A TDSet and the workload that it makes, on the real clock.
+//! A TDSet and the workload that it makes.
 //!
-//! Spans of seconds from now stand for the windows of a day: what resolves their boundaries is the same.
+//! Spans of seconds or minutes stand for the windows of a day: what resolves their boundaries is the same. Two boundaries
+//! are waited for on the real clock, one of a workload that is made and one of a StatefulSet that is there
+//! ([`with_span_ahead`]). For all others an operator has a clock that jumps ([`site`]).
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use gatehouse::runtime::clock;
+use jiff::{SignedDuration, Timestamp};
+use kit::bed::{Bed, Namespace};
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::support::{Bed, Namespace, eventually};
+use site::Looks;
+use watched::Counts;
 
 pub mod alone;
 pub mod autoscalers;
 pub mod conflicts;
 pub mod counts;
+pub mod crowd;
 pub mod dates;
 pub mod mortal;
+mod site;
 pub mod targets;
+mod watched;
 
 pub const TESTS: &[Test] = &[
     ("the_count_follows_the_schedule_to_the_second", the_count_follows_the_schedule_to_the_second),
@@ -29,7 +39,7 @@ pub const TESTS: &[Test] = &[
 const TDSETS: &str = "tdsets.v1.gatehouse.dev";
 
 /// A TDSet with one replica, and these fields besides.
-fn object(name: &str, fields: &Value) -> Value {
+fn tdset(name: &str, fields: &Value) -> Value {
     let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
         "spec": {"timeZone": "Europe/Berlin", "replicas": 1,
             "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
@@ -39,48 +49,78 @@ fn object(name: &str, fields: &Value) -> Value {
     object
 }
 
-fn tdset(name: &str, fields: &Value) -> String {
-    object(name, fields).to_string()
-}
-
 /// A TDSet for a workload that is there, with two replicas, and these fields besides.
-fn for_workload(name: &str, api_version: &str, kind: &str, workload: &str, fields: &Value) -> String {
+fn for_workload(name: &str, api_version: &str, kind: &str, workload: &str, fields: &Value) -> Value {
     let target = json!({"ref": {"apiVersion": api_version, "kind": kind, "name": workload}});
-    let mut object = object(name, &json!({"replicas": 2, "target": target}));
+    let mut object = tdset(name, &json!({"replicas": 2, "target": target}));
     for (key, value) in fields.as_object().unwrap() {
         object["spec"][key] = value.clone();
     }
-    object.to_string()
+    object
 }
 
-/// An absolute span from and until so many seconds from now, with that count.
-fn span(name: &str, from: u64, until: u64, replicas: u32) -> Value {
-    let between = json!({"start": seconds_from_now(from), "end": seconds_from_now(until)});
+/// An absolute span between two times, with that count.
+fn span(name: &str, from: Timestamp, until: Timestamp, replicas: u32) -> Value {
+    let between = json!({"start": from.to_string(), "end": until.to_string()});
     json!({"name": name, "between": between, "replicas": replicas})
 }
 
 /// A Deployment that somebody else makes.
 fn foreign(namespace: &Namespace, name: &str, replicas: u32) {
-    let replicas = format!("--replicas={replicas}");
-    namespace.kubectl(&["create", "deployment", name, "--image=registry.k8s.io/pause:3.10", &replicas]).ok();
+    namespace.create(&workload("Deployment", name, replicas));
+}
+
+/// A Deployment or a StatefulSet.
+fn workload(kind: &str, name: &str, replicas: u32) -> Value {
+    let labels = json!({"app": name});
+    let container = json!({"name": "pause", "image": "registry.k8s.io/pause:3.10"});
+    json!({"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}})
+}
+
+/// What `kubectl scale` does, as users do it.
+fn scale(namespace: &Namespace, workload: &str, replicas: u32) {
+    namespace.kubectl(&["scale", workload, &format!("--replicas={replicas}")]).ok();
+}
+
+fn label(namespace: &Namespace, object: &str, value: &str) {
+    namespace.change(object, &json!({"metadata": {"labels": {"colour": value}}}));
 }
 
 fn patch(namespace: &Namespace, name: &str, spec: &Value) {
-    let patch = json!({"spec": spec}).to_string();
-    namespace.kubectl(&["patch", TDSETS, name, "--type=merge", "-p", &patch]).ok();
+    namespace.change(&format!("tdset/{name}"), &json!({"spec": spec}));
 }
 
-/// The notes of events with that reason that are about the TDSet.
+/// Deletes a TDSet, and waits until it is gone.
+#[track_caller]
+fn delete(namespace: &Namespace, name: &str) {
+    let tdset = format!("tdset/{name}");
+    namespace.delete(&tdset);
+    namespace.until_gone(&tdset);
+}
+
+/// The notes of events with that reason that are about the TDSet, in their order.
 fn notes(namespace: &Namespace, name: &str, reason: &str) -> Vec<String> {
-    let list = namespace.kubectl(&["get", "events.events.k8s.io", "-o", "json"]).ok();
-    let list: Value = serde_json::from_str(&list).unwrap();
+    let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace.name);
+    let list = namespace.bed.objects.at(&path);
     let about = |event: &&Value| {
         event["reason"] == *reason
             && event["regarding"]["kind"] == "TDSet"
             && event["regarding"]["name"] == *name
     };
-    let found = list["items"].as_array().unwrap().iter().filter(about);
-    found.map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+    let mut found: Vec<_> = list["items"].as_array().unwrap().iter().filter(about).collect();
+    found.sort_by_key(|event| event["eventTime"].to_string());
+    found.into_iter().map(|event| event["note"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The same, once there are as many.
+#[track_caller]
+fn until_notes(namespace: &Namespace, name: &str, reason: &str, count: usize) -> Vec<String> {
+    eventually(|| {
+        let notes = notes(namespace, name, reason);
+        if notes.len() >= count { Ok(notes) } else { Err(format!("{notes:?}")) }
+    })
 }
 
 /// The field managers that own the count of a workload.
@@ -90,9 +130,63 @@ fn owners_of_count(object: &Value) -> Vec<String> {
     owning.map(|one| one["manager"].as_str().unwrap().to_owned()).collect()
 }
 
-fn seconds_from_now(seconds: u64) -> String {
-    let instant = SystemTime::UNIX_EPOCH.elapsed().unwrap() + Duration::from_secs(seconds);
-    jiff::Timestamp::new(i64::try_from(instant.as_secs()).unwrap(), 0).unwrap().to_string()
+/// A whole second, about so long from now.
+fn from_now(time: Duration) -> Timestamp {
+    let time = clock::now() + SignedDuration::try_from(time).unwrap();
+    Timestamp::from_second(time.as_second()).unwrap()
+}
+
+/// A TDSet with a span of that count, and what its workload counts. The operator has heard of the span before it begins,
+/// however slow the machine is: one that it hears of too late is left alone, and another has longer until its own begins.
+/// `make` makes a TDSet and its workload; `lasts` is how long the span is, in parts of the time until it begins.
+fn with_span_ahead(
+    namespace: &Namespace,
+    replicas: u32,
+    lasts: u32,
+    make: impl Fn(&str),
+    plural: &str,
+) -> (String, Counts) {
+    let mut lead = Duration::from_secs(2);
+    for attempt in 0.. {
+        let name = format!("rush-{attempt}");
+        let counts = Counts::of(namespace, plural, &name);
+        make(&name);
+        namespace.until(&format!("tdset/{name}"), "{.status.observedGeneration}", "1");
+        let (start, end) = (from_now(lead), from_now(lead * (lasts + 1)));
+        patch(namespace, &name, &json!({"exceptions": [span("rush", start, end, replicas)]}));
+        let next = until_seen(namespace, &name)["nextTransition"].clone();
+        if next["time"] == *start.to_string() {
+            assert_eq!(next["replicas"], replicas, "{next}");
+            return (name, counts);
+        }
+        println!("{name}: the operator has not heard within {lead:?}");
+        lead *= 2;
+    }
+    unreachable!("numbers end")
+}
+
+/// The passes of the shared operator from now on.
+fn looks(namespace: &Namespace) -> Looks {
+    namespace.bed.gate(|gate| Looks::from_now(gate.log(), &namespace.name))
+}
+
+/// A TDSet as it is once that has come true.
+#[track_caller]
+fn until_status(namespace: &Namespace, name: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    namespace.bed.objects.until(&format!("tdset/{name}"), &namespace.name, |object| {
+        if is_so(&object["status"]) {
+            Ok(object["status"].clone())
+        } else {
+            Err(object["status"].to_string())
+        }
+    })
+}
+
+/// The status that is about the spec as it is.
+#[track_caller]
+fn until_seen(namespace: &Namespace, name: &str) -> Value {
+    let generation = namespace.get(TDSETS, name)["metadata"]["generation"].clone();
+    until_status(namespace, name, |status| status["observedGeneration"] == generation)
 }
 
 fn condition(object: &Value, name: &str) -> (String, String) {
@@ -112,11 +206,10 @@ fn of_condition(object: &Value, name: &str, field: &str) -> String {
 
 #[track_caller]
 fn until_condition(namespace: &Namespace, name: &str, about: &str, status: &str, reason: &str) -> Value {
-    eventually(|| {
-        let object = namespace.get(TDSETS, name);
-        let found = condition(&object, about);
+    namespace.bed.objects.until(&format!("tdset/{name}"), &namespace.name, |object| {
+        let found = condition(object, about);
         if found == (status.into(), reason.into()) {
-            Ok(object)
+            Ok(object.clone())
         } else {
             Err(format!("{about} is {found:?}"))
         }
@@ -125,29 +218,24 @@ fn until_condition(namespace: &Namespace, name: &str, about: &str, status: &str,
 
 fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     let namespace = bed.namespace();
-    let span = json!({"start": seconds_from_now(15), "end": seconds_from_now(19)});
-    let exceptions = json!([{"name": "rush", "between": span, "replicas": 4}]);
-    let manifest = tdset("rush", &json!({"exceptions": exceptions, "resyncMinutes": 1440}));
-    namespace.kubectl(&["create"]).input(manifest).ok();
-    namespace.until_created("deployment/rush");
-    assert_eq!(namespace.get("deployment", "rush")["spec"]["replicas"], 1);
-    namespace.until("tdset/rush", "{.status.nextTransition.window}", "exception/rush");
-    let next = namespace.get(TDSETS, "rush")["status"]["nextTransition"].clone();
-    assert_eq!(next["replicas"], 4, "{next}");
-
-    namespace.until("deployment/rush", "{.spec.replicas}", "4");
-    namespace.until("tdset/rush", "{.status.activeWindow}", "exception/rush");
-    namespace.until("deployment/rush", "{.spec.replicas}", "1");
-    namespace.until("tdset/rush", "{.status.lastTransition.to.replicas}", "1");
-    let transition = namespace.get(TDSETS, "rush")["status"]["lastTransition"].clone();
-    let lateness = transition["latenessMs"].as_i64().unwrap();
-    assert!((0..2000).contains(&lateness), "{transition}");
-
-    let events = eventually(|| {
-        let notes = notes(&namespace, "rush", "Scaled");
-        if notes.len() >= 2 { Ok(notes) } else { Err(format!("{notes:?}")) }
-    });
-    assert_eq!(events.len(), 2, "one event for each transition: {events:?}");
+    let make = |name: &str| {
+        namespace.create(&tdset(name, &json!({"resyncMinutes": 1440})));
+    };
+    let (name, counts) = with_span_ahead(&namespace, 4, 5, make, "deployments");
+    counts.until(&[1, 4, 1]);
+    let is_over = |status: &Value| status["lastTransition"]["from"]["window"] == "exception/rush";
+    let status = until_status(&namespace, &name, is_over);
+    println!("the second transition was {} ms late", status["lastTransition"]["latenessMs"]);
+    // What an edit asks for comes after all that the transitions have brought about.
+    patch(&namespace, &name, &json!({"replicas": 2}));
+    counts.until(&[1, 4, 1, 2]);
+    let events = until_notes(&namespace, &name, "Scaled", 3);
+    let heads =
+        ["replicas 1 → 4: exception rush, ", "replicas 4 → 1: outside all windows, ", "replicas 1 → 2: "];
+    let is_head = |(event, head): (&String, &str)| event.starts_with(head);
+    assert!(events.iter().zip(heads).all(is_head), "one event for each transition: {events:?}");
+    let is_by_the_clock = |event: &String| event.ends_with(" ms late");
+    assert_eq!(events.iter().filter(|event| is_by_the_clock(event)).count(), 2, "{events:?}");
 }
 
 fn a_deployment_and_a_service_are_made_and_go(bed: &Bed) {
@@ -155,7 +243,7 @@ fn a_deployment_and_a_service_are_made_and_go(bed: &Bed) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80,
         "env": [{"name": "COLOUR", "value": "red"}], "resources": {"requests": {"cpu": "10m"}},
         "podTemplate": {"metadata": {"labels": {"team": "a"}}, "priorityClassName": "system-node-critical"}});
-    namespace.kubectl(&["create"]).input(tdset("shop", &json!({"target": {"create": create}}))).ok();
+    namespace.create(&tdset("shop", &json!({"target": {"create": create}})));
     namespace.until_created("service/shop");
     let deployment = namespace.get("deployment", "shop");
     let pod = &deployment["spec"]["template"];
@@ -185,57 +273,53 @@ fn a_deployment_and_a_service_are_made_and_go(bed: &Bed) {
         "the Service finds the pods"
     );
 
-    let without = r#"[{"op": "remove", "path": "/spec/target/create/servicePort"}]"#;
-    namespace.kubectl(&["patch", TDSETS, "shop", "--type=json", "-p", without]).ok();
+    patch(&namespace, "shop", &json!({"target": {"create": {"servicePort": null}}}));
     namespace.until_gone("service/shop");
-    namespace.kubectl(&["patch", TDSETS, "shop", "--type=json", "-p", r#"[{"op": "replace", "path": "/spec/target/create/image", "value": "registry.k8s.io/pause:3.9"}]"#]).ok();
-    namespace.until(
-        "deployment/shop",
-        "{.spec.template.spec.containers[0].image}",
-        "registry.k8s.io/pause:3.9",
-    );
-    namespace.kubectl(&["delete", TDSETS, "shop"]).ok();
-    if bed.cluster.has_controller_manager() {
-        namespace.until_gone("deployment/shop");
-    }
+    let image = "{.spec.template.spec.containers[0].image}";
+    patch(&namespace, "shop", &json!({"target": {"create": {"image": "registry.k8s.io/pause:3.9"}}}));
+    namespace.until("deployment/shop", image, "registry.k8s.io/pause:3.9");
+    namespace.delete("tdset/shop");
+    namespace.until_gone("deployment/shop");
 }
 
 fn a_suspended_schedule_leaves_the_count_alone(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(tdset("held", &json!({}))).ok();
-    namespace.until_created("deployment/held");
-    namespace.kubectl(&["patch", TDSETS, "held", "--type=merge", "-p", r#"{"spec":{"suspend":true}}"#]).ok();
+    let counts = Counts::of(&namespace, "deployments", "held");
+    namespace.create(&tdset("held", &json!({})));
+    counts.until(&[1]);
+    patch(&namespace, "held", &json!({"suspend": true}));
     until_condition(&namespace, "held", "Suspended", "True", "SuspendedBySpec");
-    namespace.kubectl(&["scale", "deployment/held", "--replicas=6"]).ok();
-    let image = r#"{"spec":{"target":{"create":{"image":"registry.k8s.io/pause:3.9"}}}}"#;
-    namespace.kubectl(&["patch", TDSETS, "held", "--type=merge", "-p", image]).ok();
-    namespace.until(
-        "deployment/held",
-        "{.spec.template.spec.containers[0].image}",
-        "registry.k8s.io/pause:3.9",
-    );
-    assert_eq!(
-        namespace.get("deployment", "held")["spec"]["replicas"],
-        6,
-        "the rest rolls out, the count stays"
-    );
-    namespace.kubectl(&["patch", TDSETS, "held", "--type=merge", "-p", r#"{"spec":{"suspend":false}}"#]).ok();
-    namespace.until("deployment/held", "{.spec.replicas}", "1");
+    scale(&namespace, "deployment/held", 6);
+    // The rest rolls out, the count stays.
+    patch(&namespace, "held", &json!({"target": {"create": {"image": "registry.k8s.io/pause:3.9"}}}));
+    let image = "{.spec.template.spec.containers[0].image}";
+    namespace.until("deployment/held", image, "registry.k8s.io/pause:3.9");
+    assert_eq!(namespace.get("deployment", "held")["spec"]["replicas"], 6);
+    patch(&namespace, "held", &json!({"suspend": false}));
+    counts.until(&[1, 6, 1]);
 }
 
 fn between_boundaries_nothing_is_written(bed: &Bed) {
     let namespace = bed.namespace();
     let window = json!([{"name": "always", "from": "00:00", "to": "24:00", "replicas": 2}]);
-    namespace.kubectl(&["create"]).input(tdset("quiet", &json!({"windows": window}))).ok();
-    namespace.until("deployment/quiet", "{.status.replicas}", "2");
-    namespace.until("tdset/quiet", "{.status.replicas}", "2");
-    let version = |resource: &str| namespace.get(resource, "quiet")["metadata"]["resourceVersion"].clone();
-    // What somebody else writes wakes the controller; that it has looked is seen by an object made afterwards.
-    namespace.kubectl(&["label", "deployment", "quiet", "colour=red"]).ok();
-    let before = (version("deployment"), version(TDSETS));
-    namespace.kubectl(&["create"]).input(tdset("after", &json!({}))).ok();
-    namespace.until("tdset/after", "{.status.replicas}", "1");
-    assert_eq!((version("deployment"), version(TDSETS)), before);
+    namespace.create(&tdset("quiet", &json!({"windows": window})));
+    // Nothing follows: there is no node for the pods.
+    until_condition(&namespace, "quiet", "Progressing", "True", "PodsNotReady");
+    let written = || {
+        let (tdset, deployment) = (namespace.get(TDSETS, "quiet"), namespace.get("deployment", "quiet"));
+        let ours = deployment["metadata"]["managedFields"].as_array().unwrap().iter();
+        let ours: Vec<_> =
+            ours.filter(|one| one["manager"].to_string().contains("gatehouse")).cloned().collect();
+        (tdset["metadata"]["resourceVersion"].clone(), deployment["metadata"]["generation"].clone(), ours)
+    };
+    let before = written();
+    // What somebody else writes wakes the operator. Of two looks one began after that was written.
+    for colour in ["red", "blue"] {
+        let looks = looks(&namespace);
+        label(&namespace, "deployment/quiet", colour);
+        looks.until_over(&["quiet"]);
+    }
+    assert_eq!(written(), before);
 }
 
 fn the_old_version_is_worked_as_well(bed: &Bed) {
@@ -244,7 +328,7 @@ fn the_old_version_is_worked_as_well(bed: &Bed) {
         "spec": {"container": {"image": "registry.k8s.io/pause:3.10", "port": 8000}, "service": {"port": 80},
             "schedulingConfig": [{"startTime": 0, "endTime": 12, "replica": 3}, {"startTime": 12, "endTime": 0, "replica": 3}],
             "defaultReplica": 2, "intervalMint": 1440}});
-    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
+    namespace.create(&manifest);
     namespace.until_created("service/old");
     namespace.until("deployment/old", "{.spec.replicas}", "3");
     namespace.until("tdsets.v1alpha1.gatehouse.dev/old", "{.status.scheduledReplicas}", "3");
@@ -252,8 +336,8 @@ fn the_old_version_is_worked_as_well(bed: &Bed) {
 
 fn the_list_tells_the_story(bed: &Bed) {
     let namespace = bed.namespace();
-    let exceptions = json!([span("rush", 0, 7200, 2)]);
-    namespace.kubectl(&["create"]).input(tdset("told", &json!({"exceptions": exceptions}))).ok();
+    let exceptions = json!([span("rush", from_now(Duration::ZERO), from_now(Duration::from_hours(2)), 2)]);
+    namespace.create(&tdset("told", &json!({"exceptions": exceptions})));
     namespace.until("tdset/told", "{.status.replicas}", "2");
     let list = namespace.kubectl(&["get", TDSETS]).ok();
     let rows: Vec<Vec<_>> = list.lines().map(|line| line.split_whitespace().collect()).collect();

@@ -1,9 +1,11 @@
 //! Every verb that users have, through both versions.
 
+use kit::bed::{Bed, Namespace};
+use kit::objects::Ask;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::support::{Bed, Namespace, eventually};
 
 pub const TESTS: &[Test] = &[
     ("apply_again_changes_nothing", apply_again_changes_nothing),
@@ -21,17 +23,15 @@ pub const TESTS: &[Test] = &[
 const OLD: &str = "etcdclusters.v1alpha1.gatehouse.dev";
 const NEW: &str = "etcdclusters.v1.gatehouse.dev";
 
-fn old(name: &str, size: i32) -> String {
+fn old(name: &str, size: i32) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": name},
         "spec": {"size": size, "version": "3.6.16", "storageSize": "10Gi"}})
-    .to_string()
 }
 
-fn new(name: &str, replicas: i32) -> String {
+fn new(name: &str, replicas: i32) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
         "spec": {"replicas": replicas, "version": "3.6.16", "storage": {"size": "10Gi", "className": "fast"},
             "podTemplate": {"priorityClassName": "high"}}})
-    .to_string()
 }
 
 /// What users have written of an object, and who owns it. The operator writes its status.
@@ -48,21 +48,21 @@ fn written(namespace: &Namespace, name: &str) -> Value {
 fn apply_again_changes_nothing(bed: &Bed) {
     let namespace = bed.namespace();
     for (name, manifest) in [("old", old("old", 3)), ("new", new("new", 3))] {
-        namespace.kubectl(&["apply"]).input(manifest.clone()).ok();
+        let apply = || namespace.kubectl(&["apply"]).input(manifest.to_string()).ok();
+        apply();
         let before = written(&namespace, name);
-        assert!(namespace.kubectl(&["apply"]).input(manifest).ok().contains("unchanged"));
+        assert!(apply().contains("unchanged"));
         assert_eq!(written(&namespace, name), before);
     }
 }
 
 fn two_managers_in_two_versions_never_loop(bed: &Bed) {
     let namespace = bed.namespace();
-    let of_new =
-        json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
-        "spec": {"image": {"pullPolicy": "Always"}, "podTemplate": {"priorityClassName": "high"}}})
-        .to_string();
-    let apply = |manager: &str, manifest: &str| {
-        namespace.kubectl(&["apply", "--server-side", "--field-manager", manager]).input(manifest).ok();
+    let of_new = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
+        "spec": {"image": {"pullPolicy": "Always"}, "podTemplate": {"priorityClassName": "high"}}});
+    let apply = |manager: &str, manifest: &Value| {
+        let words = ["apply", "--server-side", "--field-manager", manager];
+        namespace.kubectl(&words).input(manifest.to_string()).ok();
     };
     apply("old-manager", &old("both", 3));
     apply("new-manager", &of_new);
@@ -86,7 +86,7 @@ fn two_managers_in_two_versions_never_loop(bed: &Bed) {
     assert_eq!(applied.len(), 2, "{managers:?}");
     let shrunk = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
         "spec": {"image": {"pullPolicy": "Always"}}});
-    apply("new-manager", &shrunk.to_string());
+    apply("new-manager", &shrunk);
     let object = namespace.get(NEW, "both");
     assert!(object["spec"].get("podTemplate").is_none(), "what its only manager gives up goes: {object}");
     assert_eq!(object["spec"]["replicas"], 5);
@@ -94,7 +94,7 @@ fn two_managers_in_two_versions_never_loop(bed: &Bed) {
 
 fn an_object_reads_in_both_versions(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(new("seen", 3)).ok();
+    namespace.create(&new("seen", 3));
     // Both of one moment: the operator writes its status meanwhile.
     let (shown, stored) = eventually(|| {
         let (shown, stored) = (namespace.get(OLD, "seen"), namespace.get(NEW, "seen"));
@@ -125,16 +125,19 @@ fn an_object_reads_in_both_versions(bed: &Bed) {
 }
 
 /// Replaces an object, again where the operator wrote its status in between.
-fn replace(namespace: &Namespace, manifest: &str) {
-    eventually(|| namespace.kubectl(&["replace"]).input(manifest).attempt());
+fn replace(namespace: &Namespace, manifest: &Value) {
+    eventually(|| match namespace.kubectl(&["replace"]).input(manifest.to_string()).run() {
+        Err(why) if !why.contains("Error from server (Conflict)") => panic!("{why}"),
+        outcome => outcome,
+    });
 }
 
 fn create_replace_and_patch_work_in_both_versions(bed: &Bed) {
     let namespace = bed.namespace();
     for (resource, field, manifest) in
-        [(OLD, "size", old as fn(&str, i32) -> String), (NEW, "replicas", new as fn(&str, i32) -> String)]
+        [(OLD, "size", old as fn(&str, i32) -> Value), (NEW, "replicas", new as fn(&str, i32) -> Value)]
     {
-        namespace.kubectl(&["create"]).input(manifest(field, 1)).ok();
+        namespace.kubectl(&["create"]).input(manifest(field, 1).to_string()).ok();
         replace(&namespace, &manifest(field, 3));
         assert_eq!(namespace.get(resource, field)["spec"][field], 3);
         let merge = json!({"spec": {field: 5}}).to_string();
@@ -150,7 +153,7 @@ fn create_replace_and_patch_work_in_both_versions(bed: &Bed) {
 
 fn replace_through_the_old_version_drops_nothing(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(new("kept", 3)).ok();
+    namespace.create(&new("kept", 3));
     replace(&namespace, &old("kept", 5));
     let object = namespace.get(NEW, "kept");
     assert_eq!(object["spec"]["replicas"], 5);
@@ -161,7 +164,7 @@ fn replace_through_the_old_version_drops_nothing(bed: &Bed) {
 
 fn scale_works_and_keeps_to_the_rules(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(new("scaled", 3)).ok();
+    namespace.create(&new("scaled", 3));
     for resource in [OLD, NEW] {
         for replicas in ["5", "3"] {
             namespace.kubectl(&["scale", &format!("{resource}/scaled"), "--replicas", replicas]).ok();
@@ -217,11 +220,10 @@ fn strict_validation_names_unknown_fields(bed: &Bed) {
 
 fn status_writes_and_labels_pass(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(new("worn", 3)).ok();
+    namespace.create(&new("worn", 3));
     // The operator goes on from the identity, and says of members what it sees.
-    let status = json!({"status": {"clusterID": "ab", "members": [{"name": "worn-0"}, {"name": "worn-1"}]}});
-    let status = status.to_string();
-    namespace.kubectl(&["patch", NEW, "worn", "--subresource=status", "--type=merge", "-p", &status]).ok();
+    let status = json!({"clusterID": "ab", "members": [{"name": "worn-0"}, {"name": "worn-1"}]});
+    bed.objects.must(Ask::patch(namespace.path("etcdcluster/worn") + "/status", json!({"status": status})));
     eventually(|| {
         let (nodes, members) = (namespace.get(OLD, "worn"), namespace.get(NEW, "worn"));
         let (nodes, members) = (&nodes["status"]["nodes"], members["status"]["members"].as_array().cloned());
@@ -229,7 +231,7 @@ fn status_writes_and_labels_pass(bed: &Bed) {
         if *nodes == json!(names) { Ok(()) } else { Err(format!("{nodes} of {names:?}")) }
     });
     namespace.kubectl(&["label", OLD, "worn", "colour=red"]).ok();
-    namespace.kubectl(&["patch", OLD, "worn", "--type=merge", "-p", r#"{"spec":{"size":5}}"#]).ok();
+    namespace.change(&format!("{OLD}/worn"), &json!({"spec": {"size": 5}}));
     let object = namespace.get(NEW, "worn");
     assert_eq!(object["status"]["clusterID"], "ab", "a write through the old version keeps the status whole");
     assert_eq!(object["spec"]["replicas"], 5);

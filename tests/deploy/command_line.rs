@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use clap::{CommandFactory as _, Parser as _};
 use gatehouse::cli::Cli;
 use gatehouse::runtime::telemetry::FILTER_VARIABLE;
+use kit::deploy::{Rendered, deployment, everything, of_kind, variant};
 use serde_json::Value;
-
-use super::support::{deployment, everything, of_kind, variant};
 
 /// Variables that are no options of ours.
 const OF_OTHERS: [&str; 2] = [FILTER_VARIABLE, "HTTPS_PROXY"];
@@ -23,7 +22,7 @@ fn arguments(objects: &[Value]) -> Vec<String> {
 
 #[test]
 fn the_binary_takes_every_command_line() {
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         if of_kind(objects, "Deployment").is_empty() {
             continue;
         }
@@ -41,7 +40,7 @@ fn the_binary_reads_every_variable() {
     let options = serve.get_arguments().chain(command.get_arguments());
     let known: BTreeSet<_> =
         options.filter_map(|option| option.get_env()).filter_map(|name| name.to_str()).collect();
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         for deployment in of_kind(objects, "Deployment") {
             let variables = &deployment["spec"]["template"]["spec"]["containers"][0]["env"];
             for variable in variables.as_array().expect("variables") {
@@ -60,7 +59,7 @@ fn seconds(arguments: &[String], option: &str) -> u64 {
 
 #[test]
 fn a_pod_has_more_time_to_end_than_its_drain_takes() {
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         for deployment in of_kind(objects, "Deployment") {
             let pod = &deployment["spec"]["template"]["spec"];
             let arguments = arguments(objects);
@@ -74,7 +73,7 @@ fn a_pod_has_more_time_to_end_than_its_drain_takes() {
 
 #[test]
 fn ports_of_pods_are_those_that_are_listened_on() {
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         if of_kind(objects, "Deployment").is_empty() {
             continue;
         }

@@ -7,9 +7,8 @@ use gatehouse::cli::serve::Starts;
 use gatehouse::controllers;
 use gatehouse::runtime::metrics::{Webhook, Which};
 use gatehouse::runtime::{Metrics, leader};
+use kit::deploy::{of_kind, variant};
 use serde_json::Value;
-
-use super::support::{of_kind, variant};
 
 /// Every name on the page, with its suffixes.
 fn shown() -> BTreeSet<String> {

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use gatehouse::rights::{self, Names, Part, Place};
+use kit::deploy::{Rendered, everything, kind, name, of_kind, rendered, variant};
 use serde_json::Value;
-
-use super::support::{everything, kind, name, of_kind, rendered, variant};
 
 /// Group, resource, name (empty for all) and verb.
 type Right = (String, String, String, String);
@@ -106,7 +105,7 @@ fn with_a_mounted_certificate_it_reads_no_secret_but_those_of_etcd_clusters() {
 #[test]
 fn nothing_grants_a_wildcard_or_secrets_but_those_of_etcd_clusters() {
     let of_members = of_members();
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         for kind in ["Role", "ClusterRole"] {
             for right in granted(objects, kind) {
                 let (group, resource, name, verb) = &right;
@@ -125,7 +124,7 @@ fn nothing_grants_a_wildcard_or_secrets_but_those_of_etcd_clusters() {
 
 #[test]
 fn every_binding_binds_the_account_of_the_pods_to_a_role_that_is_there() {
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         let bindings = objects.iter().filter(|object| kind(object).ends_with("Binding"));
         for binding in bindings {
             let role = &binding["roleRef"];

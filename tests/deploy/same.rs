@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use gatehouse::install::{Address, Plan, definitions, webhooks};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kit::deploy::{NAMESPACE, helm, kind, of_kind, rendered, table};
 use serde_json::{Value, json};
-
-use super::support::{NAMESPACE, helm, kind, kustomize, of_kind, table};
 
 /// Labels that only helm writes.
 const OF_HELM: [&str; 2] = ["helm.sh/chart", "app.kubernetes.io/managed-by"];
@@ -58,7 +57,7 @@ fn sorted(value: &Value) -> Value {
 
 #[track_caller]
 fn same(folder: &str, values: &[&str]) {
-    assert_same(&comparable(helm(values)), &comparable(kustomize(folder)));
+    assert_same(&comparable(helm(values)), &comparable(rendered(folder).to_vec()));
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn what_the_administrator_applies_is_what_the_chart_adds_when_it_installs() {
     let with = comparable(helm(&["installedBy=chart", BY_ADMINISTRATOR[1]]));
     let without = comparable(helm(&BY_ADMINISTRATOR[..2]));
     let added = with.into_iter().filter(|(key, _)| !without.contains_key(key)).collect();
-    assert_same(&added, &comparable(kustomize("administrator")));
+    assert_same(&added, &comparable(rendered("administrator").to_vec()));
 }
 
 #[test]

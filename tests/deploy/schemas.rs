@@ -1,7 +1,7 @@
 //! Everything that is rendered fits the schemas of Kubernetes, of cert-manager and of the Prometheus operator, unknown
 //! fields refused.
 
-use super::support::{VARIANTS, build, chart, kustomizations, outcome, template, tool};
+use kit::deploy::{Rendered, VARIANTS, chart, everything, outcome, template, tool};
 
 #[track_caller]
 fn assert_fits(source: &str, manifests: &str) {
@@ -13,16 +13,9 @@ fn assert_fits(source: &str, manifests: &str) {
 }
 
 #[test]
-fn every_variant_of_the_chart_fits() {
-    for (name, values) in VARIANTS {
-        assert_fits(name, &template(values).unwrap_or_else(|error| panic!("{name}: {error}")));
-    }
-}
-
-#[test]
-fn every_kustomization_fits() {
-    for folder in kustomizations() {
-        assert_fits(&folder, &build(&folder));
+fn everything_that_is_rendered_fits() {
+    for Rendered { source, text, .. } in everything() {
+        assert_fits(source, text);
     }
 }
 

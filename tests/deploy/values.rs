@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use kit::deploy::{chart, objects, template};
 use serde_json::Value;
-
-use super::support::{chart, objects, template};
 
 fn schema() -> Value {
     serde_json::from_str(&fs::read_to_string(chart().join("values.schema.json")).unwrap()).unwrap()

@@ -1,6 +1,6 @@
 //! One version, that of the binary.
 
-use super::support::{chart, deployment, everything, helm, kind, name, objects};
+use kit::deploy::{Rendered, chart, deployment, everything, helm, kind, name, objects};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -13,7 +13,7 @@ fn the_chart_has_the_version_of_the_binary() {
 
 #[test]
 fn every_object_and_every_pod_is_labelled_with_it() {
-    for (source, objects) in everything() {
+    for Rendered { source, objects, .. } in everything() {
         // The definitions alone are what `gatehouse crds` prints.
         for object in objects.iter().filter(|_| source != "crds") {
             let labels = &object["metadata"]["labels"];

@@ -1,15 +1,18 @@
 //! The cluster that the tests run in, and what is deployed in it.
 
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use kit::audit::Line;
+use kit::call::Call;
+use kit::objects::Objects;
+use kit::process;
+use kit::wait::eventually;
 use serde_json::Value;
 use testbed::{ControlPlane, Options};
 
-use crate::audit::Line;
-use crate::kubectl::{Call, eventually};
-use crate::objects::Objects;
-use crate::process;
 use crate::release::{NAMESPACE, Way};
 use crate::{root, tools};
 
@@ -24,12 +27,11 @@ pub struct Bed {
     pub cluster: ControlPlane,
     objects: Objects,
     deployed: Mutex<Option<Way>>,
-    /// Held by whoever deploys: tests that run side by side may all have to.
+    /// Held while it is deployed: tests that run side by side may all have to.
     deploying: Mutex<()>,
     /// Lines of the audit log that are about an installation before this one.
     earlier: Mutex<usize>,
-    /// What is worth telling whoever runs the tests, at the end.
-    pub figures: Mutex<Vec<String>>,
+    aside: Mutex<StandingAside>,
 }
 
 impl Bed {
@@ -40,7 +42,7 @@ impl Bed {
             deployed: Mutex::default(),
             deploying: Mutex::default(),
             earlier: Mutex::new(0),
-            figures: Mutex::default(),
+            aside: Mutex::default(),
         }
     }
 
@@ -131,7 +133,7 @@ impl Bed {
         way.expect("it is deployed").remove(self);
     }
 
-    /// The names of the Pods of the gate that have not been told to end.
+    /// The names of the Pods of the gate that are not to end.
     pub fn pods(&self) -> Vec<String> {
         let pods = self.list("pods", NAMESPACE);
         let living = pods.iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null());
@@ -146,6 +148,12 @@ impl Bed {
         status.ok();
     }
 
+    /// The lease that the replicas elect one of them by.
+    #[track_caller]
+    pub fn lease(&self) -> Value {
+        self.get("lease/gatehouse", NAMESPACE).expect("it is there")
+    }
+
     /// Who holds the lease: the identity, and the Pod that it begins with.
     pub fn leader(&self) -> Result<Leader, String> {
         let lease = self.get("lease/gatehouse", NAMESPACE)?;
@@ -156,25 +164,27 @@ impl Bed {
         Ok(Leader { identity, pod })
     }
 
-    /// Waits until somebody leads.
+    /// Waits until a replica leads.
     #[track_caller]
     pub fn until_led(&self) -> Leader {
         eventually(|| self.leader())
     }
 
-    /// Leaves the logs of everything below `target/e2e/`, for whoever has to find out; where they are.
+    /// Leaves the logs of everything below `target/e2e/`; where they are.
     pub fn keep_logs(&self, name: &str) -> String {
-        let folder = root().join("target/e2e").join(name);
-        match self.cluster.collect_logs(&folder) {
+        let folder = root().join("target/e2e").join(name.replace("::", "-"));
+        let kept = self.cluster.collect_logs(&folder).map_err(|error| error.to_string());
+        match kept.and_then(|()| {
+            copy(&self.operators(), &folder.join("operators")).map_err(|error| error.to_string())
+        }) {
             Ok(()) => format!("the logs of everything are in {}", folder.display()),
             Err(error) => format!("the logs could not be kept: {error}"),
         }
     }
 
-    /// Tells a figure, at once and at the end.
-    pub fn say(&self, figure: String) {
-        eprintln!("    {figure}");
-        self.figures.lock().unwrap().push(figure);
+    /// Where operators that run beside the cluster have a folder each, of the name of the namespace that they work.
+    pub fn operators(&self) -> PathBuf {
+        self.cluster.folder().join("operators")
     }
 
     /// What gatehouse has asked of the API server since it was deployed, oldest first.
@@ -182,7 +192,7 @@ impl Bed {
         Line::read(&self.audit_log()).split_off(*self.earlier.lock().unwrap())
     }
 
-    /// Kills the operator's process of whoever leads, as a crash would.
+    /// Kills the operator's process of the leader, as a crash would.
     pub fn kill_operator(&self, leader: &Leader) {
         self.kill_all(&leader.pod, &["gatehouse", "operate"]);
     }
@@ -212,22 +222,37 @@ impl Bed {
         })
     }
 
-    /// Has the operators of all replicas stand still, so that somebody else works; the gates go on.
-    pub fn stand_aside(&self) -> Aside {
-        self.until_whole();
-        let pods = self.pods();
-        let all = pods.iter().flat_map(|pod| self.processes(NAMESPACE, pod, &["gatehouse", "operate"]));
-        let aside = Aside(all.collect());
-        for process in &aside.0 {
-            process::freeze(*process);
+    /// Has the operators of all replicas stand still until nobody needs that any more; the gates go on.
+    pub fn stand_aside(&self) -> Aside<'_> {
+        let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        if aside.count == 0 {
+            self.until_whole();
+            let pods = self.pods();
+            let all = pods.iter().flat_map(|pod| self.processes(NAMESPACE, pod, &["gatehouse", "operate"]));
+            aside.processes = all.collect();
+            aside.processes.iter().copied().for_each(process::freeze);
         }
-        aside
+        aside.count += 1;
+        Aside(self)
     }
 
     /// The API server's audit log.
     pub fn audit_log(&self) -> PathBuf {
         self.cluster.audit_log().expect("a cluster with a node writes one").to_owned()
     }
+}
+
+/// Copies a folder with all that is in it, where it is there.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if !from.is_dir() {
+        return Ok(());
+    }
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let (entry, from) = entry.map(|entry| (to.join(entry.file_name()), entry.path()))?;
+        if from.is_dir() { copy(&from, &entry) } else { fs::copy(&from, &entry).map(drop) }?;
+    }
+    Ok(())
 }
 
 /// A cluster of our own, or the one that `KUBECONFIG` names, with the images that the tests need.
@@ -244,13 +269,26 @@ pub fn start() -> Result<Bed, String> {
     Ok(Bed::new(cluster))
 }
 
-/// Operators that stand still. In the end each is replaced by a new one: what they had begun is long over.
-pub struct Aside(Vec<u32>);
+/// How many tests need the operators to stand still, and which those are.
+#[derive(Default)]
+struct StandingAside {
+    count: usize,
+    processes: Vec<u32>,
+}
 
-impl Drop for Aside {
+/// The operators stand still for this test, and perhaps for others. When no test needs it any more, each is replaced by a
+/// new one: what they had begun is long over.
+pub struct Aside<'a>(&'a Bed);
+
+impl Drop for Aside<'_> {
     fn drop(&mut self) {
-        for process in &self.0 {
-            process::kill(*process);
+        let mut aside = self.0.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        aside.count -= 1;
+        if aside.count == 0 {
+            let processes = std::mem::take(&mut aside.processes);
+            processes.iter().copied().for_each(process::kill);
+            // The next test that has them stand aside has to find others.
+            processes.into_iter().for_each(process::until_ended);
         }
     }
 }
@@ -294,6 +332,18 @@ impl Namespace<'_> {
     /// An object, where it is there.
     pub fn get(&self, object: &str) -> Result<Value, String> {
         self.bed.get(object, &self.name)
+    }
+
+    /// Waits until an object is as it is looked for.
+    #[track_caller]
+    pub fn until<T>(&self, object: &str, is_so: impl Fn(&Value) -> Result<T, String>) -> T {
+        self.bed.objects.until(object, &self.name, is_so)
+    }
+
+    /// Waits until an object is not there.
+    #[track_caller]
+    pub fn until_gone(&self, object: &str) {
+        self.bed.objects.until_gone(object, &self.name);
     }
 
     /// The objects of a kind that have these labels.

@@ -4,7 +4,8 @@
 //! the end, whatever the end is. With `KUBECONFIG` set it takes that cluster instead, whose nodes must have the
 //! images and run on this machine.
 //!
-//! What takes long is passed by, and listed as ignored; `make e2e-long` runs it, and all else.
+//! What takes long is passed by, and listed as ignored: [`passed_by`] says what that is, and has it run in slices
+//! (`SLICE=3`), in parts (`NIGHTLY_PART=long-1`), or when ignored tests are asked for.
 //!
 //! `make e2e FILTER=name` runs what matches; names begin with the way of deploying: `chart::a_rolling_restart…`.
 //! What a test needs, it deploys. When one fails, the logs of everything are left in `target/e2e/`.
@@ -17,27 +18,25 @@
     reason = "a test says what it expects by unwrapping"
 )]
 
-mod audit;
 mod cluster;
 mod etcd;
-mod kubectl;
 mod life;
-mod objects;
-mod process;
+mod passed_by;
 mod release;
 mod rights;
 mod tdset;
 mod tools;
 mod traffic;
+mod watched;
 
-use std::panic::AssertUnwindSafe;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use kit::harness::{self, Harness};
 
 use cluster::Bed;
+use passed_by::Run;
 use release::Way;
 
 /// A test and its name.
@@ -51,13 +50,15 @@ struct Batch {
 }
 
 /// One after the other. What hangs on the way of deploying is run for each, all else for one; what changes what is
-/// deployed runs alone.
-fn batches() -> [Batch; 4] {
+/// deployed, or measures it, runs alone.
+fn batches() -> [Batch; 6] {
     let batch = |way, tests: &[&[Test]], threads| Batch { way, tests: tests.concat(), threads };
     [
         batch(Way::Chart, &[life::TESTS, life::IN_DEPTH, tdset::TESTS], 1),
-        batch(Way::Chart, &[etcd::TESTS], 3),
-        batch(Way::Chart, &[etcd::ALONE, etcd::LONG, &[etcd::LAST, life::LAST]], 1),
+        batch(Way::Chart, &[etcd::TESTS], 5),
+        batch(Way::Chart, etcd::ASIDE, 2),
+        batch(Way::Chart, &[etcd::ALONE], 1),
+        batch(Way::Chart, &[&[etcd::LAST, life::LAST]], 1),
         batch(Way::Kustomize, &[life::TESTS], 1),
     ]
 }
@@ -67,59 +68,62 @@ fn root() -> &'static Path {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::from_args();
-    let batches = batches().map(|batch| wanted(&arguments, batch));
-    if arguments.list {
-        let titles =
-            batches.iter().flat_map(|batch| batch.tests.iter().map(|(name, _)| title(batch.way, name)));
-        let trials = titles.map(|title| Trial::test(title, || Ok(())));
-        libtest_mimic::run(&arguments, trials.collect()).exit();
-    }
-    let bed = match cluster::start() {
-        Ok(bed) => Arc::new(bed),
-        Err(why) => {
-            eprintln!("error: {why}");
-            return ExitCode::FAILURE;
-        }
+    let harness = Harness::from_args();
+    let mut batches = batches();
+    let titles: Vec<_> = batches.iter().flat_map(Batch::titles).collect();
+    let run = match Run::asked(&titles) {
+        Ok(run) => run,
+        Err(why) => return failed(&why),
     };
-    let mut failed = false;
-    for Batch { way, tests, threads } in batches.into_iter().filter(|batch| !batch.tests.is_empty()) {
-        let trials = tests.into_iter().map(|(name, test)| {
-            let bed = Arc::clone(&bed);
-            let trial = Trial::test(title(way, name), move || finished(&bed, way, name, test));
-            trial.with_ignored_flag(is_long(name))
-        });
-        let arguments = Arguments { test_threads: Some(threads), ..arguments.clone() };
-        failed |= libtest_mimic::run(&arguments, trials.collect()).has_failed();
+    for batch in &mut batches {
+        let way = batch.way;
+        let is_wanted = |title: &str| run.takes(title).is_some_and(|is_long| harness.wants(title, is_long));
+        let is_shown = |title: &str| run.takes(title).is_some() && harness.lists();
+        batch.tests.retain(|(name, _)| is_wanted(&title(way, name)) || is_shown(&title(way, name)));
     }
-    println!("measured:");
-    bed.figures.lock().unwrap().iter().for_each(|figure| println!("  {figure}"));
-    if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+    let is_started = !harness.lists() && batches.iter().any(|batch| !batch.tests.is_empty());
+    let bed = match is_started.then(cluster::start).transpose() {
+        Ok(bed) => bed.map(Arc::new),
+        Err(why) => return failed(&why),
+    };
+    let kept = bed.clone();
+    let keep = move |name: &str| kept.as_ref().map_or_else(String::new, |bed| bed.keep_logs(name));
+    let mut harness = harness.keep_logs(keep);
+    for batch in batches.into_iter().filter(|batch| !batch.tests.is_empty()) {
+        let threads = batch.threads;
+        harness.run(batch.tests(&run, bed.as_ref()), threads);
+    }
+    harness.end()
 }
 
-/// What this run asks for of a batch.
-fn wanted(arguments: &Arguments, batch: Batch) -> Batch {
-    let Batch { way, mut tests, threads } = batch;
-    let filter = arguments.filter.as_deref().unwrap_or_default();
-    tests.retain(|(name, _)| title(way, name).contains(filter));
-    Batch { way, tests, threads }
+/// Prints what a test measured, as a line that tools collect.
+fn figure(figure: impl std::fmt::Display) {
+    eprintln!("    figure: {figure}");
 }
 
-/// Whether it is run only where it is asked for.
-fn is_long(name: &str) -> bool {
-    etcd::LONG.iter().any(|(long, _)| *long == name)
+fn failed(why: &str) -> ExitCode {
+    eprintln!("error: {why}");
+    ExitCode::FAILURE
 }
 
 fn title(way: Way, name: &str) -> String {
     format!("{}::{name}", way.name())
 }
 
-/// A test's end; the logs of everything at that moment, where it failed.
-fn finished(bed: &Bed, way: Way, name: &str, test: fn(&Bed, Way)) -> Result<(), Failed> {
-    std::panic::catch_unwind(AssertUnwindSafe(|| test(bed, way))).map_err(|panic| {
-        let said = panic.downcast_ref::<String>().cloned();
-        let said = said.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string));
-        let logs = bed.keep_logs(&format!("{}-{name}", way.name()));
-        Failed::from(format!("{}\n{logs}", said.unwrap_or_else(|| "it panicked".to_owned())))
-    })
+impl Batch {
+    fn titles(&self) -> Vec<String> {
+        self.tests.iter().map(|(name, _)| title(self.way, name)).collect()
+    }
+
+    /// What the harness runs, or lists where nothing is started.
+    fn tests(self, run: &Run, bed: Option<&Arc<Bed>>) -> Vec<harness::Test> {
+        let Self { way, tests, .. } = self;
+        let tests = tests.into_iter().map(|(name, test)| {
+            let (title, bed) = (title(way, name), bed.cloned());
+            let (limit, is_long) = (passed_by::limit(&title), run.takes(&title).unwrap_or_default());
+            let body = move || test(bed.as_ref().expect("a cluster was started"), way);
+            harness::Test::new(title, limit, body).long(is_long)
+        });
+        tests.collect()
+    }
 }

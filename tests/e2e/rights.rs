@@ -1,16 +1,21 @@
-//! Least privilege, seen from the API server: what is granted is what the program says that it needs, and each right
+//! Least privilege, seen from the API server: what is granted is what the program declares that it needs, and each right
 //! was used.
 //!
 //! The API server's audit log names each request that gatehouse made. A right that nothing uses fails the test, and a
-//! use that no right allows has failed before.
+//! use that no right allows has failed before. Some rights are asked for in the course of another request, and show
+//! nowhere: each of them is taken away from a user who has all others, and that request must be refused.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use gatehouse::rights::{self, Names, Shows};
-use serde_json::Value;
+use kit::audit::Line;
+use kit::call::Call;
+use kit::wait::eventually;
+use serde_json::{Value, json};
 
-use crate::audit::Line;
+use crate::cluster::Bed;
 
 /// A single right: one verb on one resource, of one name where the role says so.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +43,7 @@ impl Right {
         rights
     }
 
-    /// All rights that the program says that it needs, and how the use of each shows.
+    /// All rights that the program declares that it needs, and how the use of each shows.
     pub fn needed() -> Vec<(Self, Shows)> {
         let rules = rights::parts(&Names::DEFAULT).into_iter().flat_map(|part| part.rules);
         let rights = rules.flat_map(|rule| {
@@ -47,6 +52,36 @@ impl Right {
             rights.into_iter().map(move |right| (right, rule.shows))
         });
         rights.collect()
+    }
+
+    /// The rule that grants it.
+    fn rule(&self) -> Value {
+        let names: Vec<_> = self.name.iter().collect();
+        json!({"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb], "resourceNames": names})
+    }
+
+    /// A change that asks for it though it is another request, and how its refusal begins where it is missing.
+    fn change(&self) -> (Value, &'static str) {
+        const BLOCKS: &str = "cannot set blockOwnerDeletion";
+        const OWNS: &str = "cannot set an ownerRef on a resource you can't delete";
+        // The owner need not be there: what is asked for is by its name alone.
+        let uid = "b5a6b3c0-0000-4000-8000-000000000000";
+        let blocking = |kind: &str| {
+            let owner = json!({"apiVersion": "gatehouse.dev/v1", "kind": kind, "name": "owner", "uid": uid,
+                "controller": true, "blockOwnerDeletion": true});
+            (with_owner("v1", "ConfigMap", "owned", &owner), BLOCKS)
+        };
+        let hooks = |kind: &str| {
+            let owner = json!({"apiVersion": "v1", "kind": "Namespace", "name": "owner", "uid": uid});
+            (with_owner("admissionregistration.k8s.io/v1", kind, "gatehouse", &owner), OWNS)
+        };
+        match self.resource.as_str() {
+            "tdsets/finalizers" => blocking("TDSet"),
+            "etcdclusters/finalizers" => blocking("EtcdCluster"),
+            "mutatingwebhookconfigurations" => hooks("MutatingWebhookConfiguration"),
+            "validatingwebhookconfigurations" => hooks("ValidatingWebhookConfiguration"),
+            _ => panic!("{self} shows nowhere: write down here which request asks for it"),
+        }
     }
 
     /// Whether this line of the audit log is a use of it.
@@ -62,6 +97,66 @@ impl Right {
             && line.resource() == self.resource
             && event["verb"] == *verb
             && self.name.as_deref().is_none_or(|name| about["name"] == *name || is_list_of(event, name))
+    }
+}
+
+fn with_owner(version: &str, kind: &str, name: &str, owner: &Value) -> Value {
+    let metadata = json!({"name": name, "ownerReferences": [owner]});
+    json!({"apiVersion": version, "kind": kind, "metadata": metadata})
+}
+
+/// A user who has all granted rights may make the change that asks for each of these, and a user who lacks that one may not.
+pub fn each_is_missed<'a>(bed: &Bed, granted: &BTreeSet<Right>, hidden: impl Iterator<Item = &'a Right>) {
+    let namespace = bed.namespace("rights");
+    let apply = |user: &User<'_>, change: &Value| {
+        let mut kubectl = bed.cluster.kubectl_as(&user.kubeconfig);
+        kubectl.args(["apply", "--server-side", "--dry-run=server", "--field-manager=test"]);
+        kubectl.args(["--namespace", &namespace.name]);
+        Call::new(kubectl).input(change.to_string()).run()
+    };
+    let all = User::new(bed, "rights-all", granted);
+    for (number, right) in hidden.enumerate() {
+        let (change, refusal) = right.change();
+        // An authorizer takes a moment to know of a role.
+        eventually(|| apply(&all, &change));
+        let others = granted.iter().filter(|other| *other != right).cloned().collect();
+        let lacking = User::new(bed, &format!("rights-without-{number}"), &others);
+        eventually(|| match apply(&lacking, &change) {
+            Err(why) if why.contains(refusal) => Ok(()),
+            Err(why) => Err(format!("without {right}: {why}")),
+            Ok(said) => Err(format!("without {right} it is let in: {said}")),
+        });
+    }
+}
+
+/// A user of the cluster with some rights, as long as this is held.
+struct User<'a> {
+    bed: &'a Bed,
+    name: String,
+    kubeconfig: PathBuf,
+}
+
+impl<'a> User<'a> {
+    fn new(bed: &'a Bed, name: &str, rights: &BTreeSet<Right>) -> Self {
+        let kubeconfig = bed.cluster.kubeconfig_for(name, &[]).expect("a certificate for the user");
+        let group = "rbac.authorization.k8s.io";
+        let rules: Vec<_> = rights.iter().map(Right::rule).collect();
+        let role = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRole", "metadata": {"name": name},
+            "rules": rules});
+        let binding = json!({"apiVersion": format!("{group}/v1"), "kind": "ClusterRoleBinding",
+            "metadata": {"name": name}, "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": name},
+            "subjects": [{"apiGroup": group, "kind": "User", "name": name}]});
+        for object in [role, binding] {
+            bed.kubectl(&["apply"]).input(object.to_string()).ok();
+        }
+        Self { bed, name: name.to_owned(), kubeconfig }
+    }
+}
+
+impl Drop for User<'_> {
+    fn drop(&mut self) {
+        let words = ["delete", "clusterrole,clusterrolebinding", &self.name, "--ignore-not-found"];
+        let _gone = self.bed.kubectl(&words).run();
     }
 }
 

@@ -1,16 +1,14 @@
 //! TDSets whose Pods run.
 
-use std::time::Duration;
-
 use gatehouse::runtime::clock;
-use jiff::Timestamp;
-use serde_json::json;
+use jiff::{SignedDuration, Timestamp};
+use kit::objects::condition;
+use kit::wait::eventually;
+use serde_json::{Value, json};
 
 use crate::Test;
 use crate::cluster::{BUSYBOX, Bed, Namespace};
-use crate::kubectl::eventually;
 use crate::life::shop;
-use crate::objects::condition;
 use crate::release::Way;
 
 pub const TESTS: &[Test] = &[
@@ -37,34 +35,67 @@ fn until_ready(namespace: &Namespace<'_>, name: &str, count: usize) {
     });
 }
 
+/// In how many seconds a boundary is, at the first attempt and where the machine was too slow for that.
+const SOON: [i64; 3] = [8, 32, 128];
+
 fn pods_come_and_go_with_the_window(bed: &Bed, way: Way) {
     bed.deployed(way);
-    let namespace = bed.namespace("hours");
-    let second = |from_now: u64| {
-        let moment = clock::now() + Duration::from_secs(from_now);
-        Timestamp::from_second(moment.as_second()).expect("a time").to_string()
-    };
-    // From one Pod to three, and then to none.
-    let mut object = shop("shop");
-    let (rush, night) =
-        (json!({"start": second(15), "end": second(35)}), json!({"start": second(35), "end": second(3600)}));
-    object["spec"]["exceptions"] = json!([
-        {"name": "rush", "between": rush, "replicas": 3},
-        {"name": "night", "between": night, "replicas": 0},
-    ]);
+    let is_in_time = |seconds: &i64| crosses_two_boundaries(bed, *seconds);
+    assert!(
+        SOON.iter().any(is_in_time),
+        "each time a boundary had passed before the schedule with it was seen"
+    );
+}
+
+/// From one Pod to three, and then to none: each boundary is set when what was before it is there. False where one had
+/// passed before the operator knew of it: then it was no boundary.
+fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
+    let namespace = bed.namespace(&format!("hours-{seconds}"));
+    let (mut object, mut exceptions) = (shop("shop"), Vec::<Value>::new());
     namespace.apply(&object);
-    for count in [1, 3, 0] {
-        until_ready(&namespace, "shop", count);
-        let said = || Ok(namespace.get("tdset/shop")?["status"]["scheduledReplicas"].clone());
-        eventually(|| {
-            said().and_then(|said| if said == count { Ok(()) } else { Err(format!("it says {said}")) })
+    until_scheduled(&namespace, 1);
+    for (name, replicas) in [("rush", 3), ("night", 0)] {
+        let begin = clock::now() + SignedDuration::from_secs(seconds);
+        let hour = [begin, begin + SignedDuration::from_hours(1)]
+            .map(|time| Timestamp::from_second(time.as_second()).expect("a time").to_string());
+        if let Some(last) = exceptions.last_mut() {
+            last["between"]["end"] = json!(hour[0]);
+        }
+        let between = json!({"start": hour[0], "end": hour[1]});
+        exceptions.push(json!({"name": name, "between": between, "replicas": replicas}));
+        object["spec"]["exceptions"] = json!(exceptions);
+        namespace.apply(&object);
+        let generation = namespace.get("tdset/shop").expect("it is there")["metadata"]["generation"].clone();
+        namespace.until("tdset/shop", |shop| {
+            let seen = &shop["status"]["observedGeneration"];
+            if *seen == generation {
+                Ok(())
+            } else {
+                Err(format!("generation {seen} of {generation} is seen"))
+            }
         });
+        if clock::now() >= begin {
+            return false;
+        }
+        until_scheduled(&namespace, replicas);
     }
     eventually(|| {
-        match namespace.list("events", "").iter().filter(|event| event["reason"] == "Scaled").count() {
+        let events = namespace.list("events", "");
+        match events.iter().filter(|event| event["reason"] == "Scaled").count() {
             2 => Ok(()),
-            count => Err(format!("{count} events tell of two transitions")),
+            count => Err(format!("{count} events for two transitions")),
         }
+    });
+    true
+}
+
+/// So many Pods are ready, and the status has that count.
+#[track_caller]
+fn until_scheduled(namespace: &Namespace<'_>, count: usize) {
+    until_ready(namespace, "shop", count);
+    namespace.until("tdset/shop", |shop| {
+        let scheduled = &shop["status"]["scheduledReplicas"];
+        if *scheduled == count { Ok(()) } else { Err(format!("its status has {scheduled}")) }
     });
 }
 
@@ -91,7 +122,7 @@ fn a_changed_image_rolls_out(bed: &Bed, way: Way) {
     assert!(answer.starts_with("shop-"), "its Service answers: {answer}");
 }
 
-/// Workloads that somebody else made, and an autoscaler. No node takes their Pods.
+/// Workloads of others, and an autoscaler. No node takes their Pods.
 fn workloads_of_others_follow(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("others");

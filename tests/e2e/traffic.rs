@@ -11,14 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
+use kit::objects;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
-
-use crate::objects;
 
 /// Users at a time.
 const USERS: usize = 4;

@@ -70,12 +70,12 @@ pub async fn a_member_whose_file_was_altered_is_named_by_the_others(version: Etc
     fs::write(&file, held).unwrap();
     cluster.restart(2);
     cluster.serves(2).await;
-    // It serves what it holds, and nobody has noticed.
+    // It serves what it holds, and no member has noticed.
     let found = told(&cluster, &[0, 1, 2]).await;
     let Fact::Known(Audit::Different { minority, revision }) = &found else { panic!("{found:?}") };
     assert_eq!(*minority, [Ordinal(2)].into());
     assert_eq!(i64::try_from(*revision).unwrap(), cluster.status(0).await.header.revision);
-    // Of two nobody can tell who is right.
+    // Of two, none can be shown to be right.
     let found = told(&cluster, &[0, 2]).await;
     assert!(
         matches!(&found, Fact::Known(Audit::Different { minority, .. }) if minority.is_empty()),

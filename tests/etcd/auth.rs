@@ -8,13 +8,14 @@ use gatehouse::etcd::{
 };
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
-use crate::support::{eventually, is_unreachable, limits, refused, tls};
+use crate::bed::Bed;
+use crate::support::{is_unreachable, limits, refused, tls};
 
-async fn bed(version: EtcdVersion) -> (EtcdBed, Client) {
-    let mut bed = EtcdBed::new(true).unwrap();
+async fn bed(version: EtcdVersion) -> (Bed, Client) {
+    let mut bed = Bed::new(true);
     bed.start(0, version, (EtcdState::New, &[0]), &[]).unwrap();
     let root = Client::new(&bed.client_url(0), Some(&tls(&bed, "root")), limits()).unwrap();
-    eventually("member that serves", async || root.members().await.ok(), || bed.logs()).await;
+    bed.eventually("member that serves", async || root.members().await.ok()).await;
     (bed, root)
 }
 
@@ -64,7 +65,7 @@ pub async fn root_by_certificate_may_all_and_a_stranger_nothing(version: EtcdVer
     stranger.put(b"a", b"3").await.unwrap();
 }
 
-/// What `etcdctl get a` says to whoever shows the certificate of a user that etcd does not know, and has a password of
+/// What `etcdctl get a` prints with the certificate of a user that etcd does not know, and a password of
 /// root.
 fn got(bed: &EtcdBed, version: EtcdVersion, password: &str) -> Result<String, String> {
     let folder = tempfile::tempdir().unwrap();
@@ -78,6 +79,7 @@ fn got(bed: &EtcdBed, version: EtcdVersion, password: &str) -> Result<String, St
     let output = Command::new(version.tool("etcdctl").unwrap())
         .args(files)
         .arg(format!("--endpoints={}", bed.client_url(0)))
+        .args(["--dial-timeout=1m", "--command-timeout=1m"]) // the machine is busy with other tests
         .args(["--user=root", "--password", password, "get", "a", "--print-value-only"])
         .stdin(Stdio::null())
         .output()
@@ -140,7 +142,7 @@ pub async fn a_user_that_was_made_without_a_password_never_gets_one(version: Etc
     root.enable_auth().await.unwrap();
     root.change_password("root", &password).await.unwrap();
     assert_eq!(refused(root.authenticate("root", &password).await), Refusal::NoPasswordUser);
-    // The way out, while nobody is asked who it is.
+    // The way out, while etcd asks for no identity.
     root.disable_auth().await.unwrap();
     root.delete_user("root").await.unwrap();
     assert_eq!(refused(root.delete_user("root").await), Refusal::UserNotFound);
@@ -159,18 +161,14 @@ pub async fn who_shows_no_certificate_or_trusts_another_authority_is_not_served(
     let silent = Client::new(&url, Some(&silent), limits()).unwrap();
     // TLS 1.3 says so only after the client's handshake is done, when its request may be on the way; and etcd resets
     // the connection behind its words, which sometimes overtakes them. But it is soon over each time.
-    eventually(
-        "word about the certificate",
-        async || {
-            let error = silent.status().await.unwrap_err();
-            assert!(
-                !matches!(error.reason(), Reason::Refused(_) | Reason::Unsure(Doubt::Deadline(_))),
-                "{error}"
-            );
-            error.to_string().to_lowercase().contains("certificate").then_some(())
-        },
-        || bed.logs(),
-    )
+    bed.eventually("word about the certificate", async || {
+        let error = silent.status().await.unwrap_err();
+        assert!(
+            !matches!(error.reason(), Reason::Refused(_) | Reason::Unsure(Doubt::Deadline(_))),
+            "{error}"
+        );
+        error.to_string().to_lowercase().contains("certificate").then_some(())
+    })
     .await;
 
     let elsewhere = EtcdBed::new(true).unwrap();

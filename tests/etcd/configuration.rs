@@ -10,9 +10,12 @@ use gatehouse::controllers::etcdcluster::observation::{ConfigEntry, Ordinal, Pur
 use gatehouse::controllers::etcdcluster::resources::{config, etcd, stateful_set};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use testbed::{EtcdBed, EtcdVersion};
+use testbed::EtcdVersion;
 
-use super::support::eventually;
+use crate::bed::Bed;
+
+/// What the log of a seed is called in its room.
+const LOG: &str = "seed.log";
 
 /// A value for every flag that users may set.
 const FLAGS: &[(&str, &str)] = &[
@@ -85,10 +88,11 @@ fn cluster(version: EtcdVersion, options: &Value) -> EtcdCluster {
 /// A seed that runs by what is rendered for it, but for where it listens and keeps its data.
 struct Seed {
     process: Child,
-    folder: TempDir,
+    _folder: TempDir,
     /// Where it tells of its health.
     metrics: String,
-    _room: EtcdBed,
+    /// For its address and its log.
+    room: Bed,
 }
 
 impl Seed {
@@ -105,7 +109,7 @@ impl Seed {
             raft_index: None,
         };
         let data = config::data(cluster, &[(Ordinal(0), entry)].into(), &[]);
-        let (room, folder) = (EtcdBed::new(false).unwrap(), TempDir::new().unwrap());
+        let (room, folder) = (Bed::new(false), TempDir::new().unwrap());
         let url = room.client_url(0);
         let address = url.trim_start_matches("http://").split(':').next().unwrap().to_owned();
         let path = |name: &str| folder.path().join(name);
@@ -117,26 +121,30 @@ impl Seed {
             .args(etcd::arguments(cluster))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(fs::File::create(path("log")).unwrap())
+            .stderr(fs::File::create(room.folder().join(LOG)).unwrap())
             .spawn()
             .unwrap();
-        Self { process, folder, metrics: format!("http://{address}:2381"), _room: room }
+        Self { process, _folder: folder, metrics: format!("http://{address}:2381"), room }
     }
 
     fn log(&self) -> String {
-        fs::read_to_string(self.folder.path().join("log")).unwrap()
+        fs::read_to_string(self.room.folder().join(LOG)).unwrap()
     }
 
     /// Waits until it answers that.
     async fn answers(&mut self, path: &str) {
         let url = format!("{}{path}", self.metrics);
-        let (process, folder) = (&mut self.process, &self.folder);
-        let log = || fs::read_to_string(folder.path().join("log")).unwrap();
-        let look = async || {
-            assert!(process.try_wait().unwrap().is_none(), "it has ended\n{}", log());
+        let (process, room) = (&mut self.process, &self.room);
+        room.eventually("answer to a probe", async || {
+            let ended = process.try_wait().unwrap();
+            assert!(
+                ended.is_none(),
+                "it has ended\n{}",
+                fs::read_to_string(room.folder().join(LOG)).unwrap()
+            );
             reqwest::get(&url).await.ok().filter(|answer| answer.status().is_success()).map(|_| ())
-        };
-        eventually("answer to a probe", look, log).await;
+        })
+        .await;
     }
 
     /// The fields of the log's line of its start.

@@ -1,10 +1,11 @@
-//! What clients are told while members fail, come and go: nothing that is not kept.
+//! What clients are answered while members fail, come and go: nothing that is not kept.
 
+use kit::history::check::{Fault, check};
+use kit::history::record::{Answer, Event};
+use kit::history::writer::{Report, Writer};
 use testbed::EtcdVersion;
 
-use crate::history::check::{Fault, check};
-use crate::history::record::{Answer, Event};
-use crate::history::writer::{Report, Writer};
+use crate::bed::test_name;
 use crate::support::Cluster;
 
 const ALL: [usize; 3] = [0, 1, 2];
@@ -13,7 +14,8 @@ const SOME: u64 = 100;
 
 async fn finish(cluster: &Cluster, writer: Writer, voters: &[usize]) -> Report {
     let report = writer.finish(&cluster.clients(voters.iter().copied())).await;
-    println!("{}: {report}", cluster.version.release());
+    println!("{}: {report}", test_name());
+    println!("{}", report.figure(&test_name()));
     report
 }
 
@@ -31,6 +33,7 @@ pub async fn a_killed_leader_costs_no_acknowledged_write(version: EtcdVersion) {
     writer.goes_on(SOME).await;
     let report = finish(&cluster, writer, &ALL).await;
     report.expect_kept(500);
+    report.expect_no_outage();
     the_same_with_a_planted_fault_is_found(&report);
 }
 
@@ -74,7 +77,9 @@ pub async fn a_frozen_leader_costs_no_acknowledged_write(version: EtcdVersion) {
     cluster.bed.thaw(leader).unwrap();
     cluster.leader(&ALL).await;
     writer.goes_on(SOME).await;
-    finish(&cluster, writer, &ALL).await.expect_kept(300);
+    let report = finish(&cluster, writer, &ALL).await;
+    report.expect_kept(300);
+    report.expect_no_outage();
 }
 
 pub async fn growing_and_shrinking_costs_no_acknowledged_write(version: EtcdVersion) {
@@ -100,7 +105,9 @@ pub async fn growing_and_shrinking_costs_no_acknowledged_write(version: EtcdVers
         cluster.bed.kill(victim);
         writer.goes_on(SOME).await;
     }
-    finish(&cluster, writer, &[0]).await.expect_kept(300);
+    let report = finish(&cluster, writer, &[0]).await;
+    report.expect_kept(300);
+    report.expect_no_outage();
 }
 
 pub async fn all_members_killed_at_once_come_back_with_all(version: EtcdVersion) {

@@ -14,24 +14,28 @@
 mod audit;
 mod auth;
 mod backup;
+mod bed;
 mod configuration;
 mod conformance;
 mod data;
 mod failures;
-#[path = "../history/mod.rs"]
-mod history;
 mod maintenance;
 mod members;
-#[path = "../membership/mod.rs"]
-mod membership;
 mod planted;
 mod support;
 
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use kit::harness::{Harness, Test};
 use testbed::EtcdVersion;
+use tokio::runtime::{Builder, Runtime};
+
+/// Side by side, however few cores there are: members mostly wait for each other.
+const THREADS: usize = 6;
+/// For a test: more than it waits for anything, so that the wait tells first what did not come.
+const LIMIT: Duration = Duration::from_mins(5);
 
 /// A test under way.
 type Running = Pin<Box<dyn Future<Output = ()>>>;
@@ -40,7 +44,7 @@ type Running = Pin<Box<dyn Future<Output = ()>>>;
 type Run = fn(EtcdVersion) -> Running;
 
 /// A test and its name.
-type Test = (&'static str, Run);
+type Named = (&'static str, Run);
 
 /// The tests of a module, by name.
 macro_rules! tests {
@@ -59,7 +63,7 @@ macro_rules! pure_tests {
     };
 }
 
-fn on_every_version() -> Vec<Test> {
+fn on_every_version() -> Vec<Named> {
     let members = tests![members:
         a_member_knows_itself,
         a_learner_is_added_refused_promotion_and_promoted,
@@ -68,6 +72,7 @@ fn on_every_version() -> Vec<Test> {
         the_leader_hands_over,
         a_member_that_is_cut_off_answers_of_what_it_remembers_alone,
         a_learner_names_the_leader_that_it_last_heard_of,
+        a_voter_that_is_left_alone_and_has_written_since_comes_back,
     ];
     let maintenance = tests![maintenance:
         status_has_the_fields_of_its_version,
@@ -108,7 +113,8 @@ fn on_every_version() -> Vec<Test> {
         no_backup_is_taken_of_another_cluster_or_of_nobody,
         a_backup_over_tls_shows_the_clients_certificate,
     ];
-    [&members[..], &maintenance, &backup, &audit, &data, &auth, &failures, &configuration].concat()
+    // Those that take longest come first, so that none of them is left over at the end.
+    [&failures[..], &members, &maintenance, &backup, &audit, &data, &auth, &configuration].concat()
 }
 
 fn pure() -> Vec<(&'static str, fn())> {
@@ -128,36 +134,36 @@ fn pure() -> Vec<(&'static str, fn())> {
         a_wrong_value_is_found,
         a_comparison_that_should_not_have_held_is_found,
     ]
-    .to_vec()
+    .into_iter()
+    .chain(pure_tests![conformance: little_that_is_explained_and_much_that_is_asked_again_fail])
+    .collect()
+}
+
+fn runtime() -> Runtime {
+    Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// A test that leaves no logs of an earlier run beside its own.
+fn test(name: String, limit: Duration, run: impl FnOnce() + Send + 'static) -> Test {
+    let title = name.clone();
+    Test::new(name, limit, move || {
+        bed::forget_logs(&title);
+        run();
+    })
 }
 
 fn main() -> ExitCode {
-    let mut trials: Vec<_> = pure()
-        .into_iter()
-        .map(|(name, run)| {
-            Trial::test(name, move || {
-                run();
-                Ok(())
-            })
-        })
-        .collect();
-    for (name, run, is_ignored) in conformance::TESTS {
-        let trial = Trial::test(format!("conformance::{name}"), move || {
-            run();
-            Ok(())
-        });
-        trials.push(trial.with_ignored_flag(is_ignored));
+    let mut tests: Vec<_> = pure().into_iter().map(|(name, run)| test(name.to_owned(), LIMIT, run)).collect();
+    for (name, run, limit, is_long) in conformance::TESTS {
+        tests.push(test(format!("conformance::{name}"), limit, run).long(is_long));
     }
     for version in EtcdVersion::ALL {
         for (name, run) in on_every_version() {
             let name = format!("v{}::{name}", version.minor());
-            trials.push(Trial::test(name, move || {
-                let runtime =
-                    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-                runtime.map_err(Failed::from)?.block_on(run(version));
-                Ok(())
-            }));
+            tests.push(test(name, LIMIT, move || runtime().block_on(run(version))));
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+    let mut harness = Harness::from_args().keep_logs(bed::keep_logs);
+    harness.run(tests, THREADS);
+    harness.end()
 }

@@ -51,7 +51,7 @@ pub async fn a_full_database_is_compacted_defragmented_and_disarmed(version: Etc
     client.defragment().await.unwrap();
     let smaller = cluster.status(0).await;
     assert!(smaller.db_size < status.db_size, "{} and then {}", status.db_size, smaller.db_size);
-    assert_eq!(refused(client.put(b"key", b"value").await), Refusal::NoSpace); // until somebody takes it back
+    assert_eq!(refused(client.put(b"key", b"value").await), Refusal::NoSpace); // until the alarm is taken back
     client.disarm(alarm.member, AlarmKind::NoSpace).await.unwrap();
     client.disarm(alarm.member, AlarmKind::NoSpace).await.unwrap();
     assert_eq!(client.alarms().await.unwrap(), []);
@@ -137,7 +137,7 @@ pub async fn a_downgrade_is_judged(version: EtcdVersion) {
     client.downgrade(Downgrade::Validate, older).await.unwrap();
 }
 
-/// Begins or ends a downgrade. 3.5 does so and forgets to say it, until the caller is told that the time is over.
+/// Begins or ends a downgrade. 3.5 does so and does not answer, until it answers that the time is over.
 async fn change(client: &Client, version: EtcdVersion, action: Downgrade, target: &str) {
     let answer = client.downgrade(action, target).await;
     if version != EtcdVersion::V3_5 {

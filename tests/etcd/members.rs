@@ -123,7 +123,23 @@ pub async fn a_member_that_is_cut_off_answers_of_what_it_remembers_alone(version
     cluster.serves(0).await;
 }
 
-/// A voter that no longer hears of a majority says that nobody leads. A learner has no vote to ask for, and says nothing.
+/// etcd writes that an entry is agreed on to its log with the next entry, and not before. A voter that removes the other
+/// one of two, and is killed before that, comes back as one of two (3.5, 3.6) and waits for the other one for ever.
+pub async fn a_voter_that_is_left_alone_and_has_written_since_comes_back(version: EtcdVersion) {
+    let mut cluster = Cluster::of(version, 2).await;
+    let id = cluster.status(1).await.header.member_id;
+    let client = cluster.client(0);
+    cluster.once_healthy(async || client.remove(id).await).await;
+    cluster.bed.kill(1);
+    cluster.leader(&[0]).await;
+    client.put(b"key", b"value").await.unwrap();
+    cluster.bed.kill(0);
+    cluster.restart(0);
+    cluster.serves(0).await;
+    assert_eq!(cluster.client(0).members().await.unwrap().members.len(), 1);
+}
+
+/// A voter that no longer hears of a majority names no leader. A learner has no vote to ask for, and goes on naming one.
 pub async fn a_learner_names_the_leader_that_it_last_heard_of(version: EtcdVersion) {
     let mut cluster = Cluster::of(version, 2).await;
     let (client, peer_url) = (cluster.client(0), cluster.bed.peer_url(2));

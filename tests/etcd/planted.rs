@@ -1,9 +1,9 @@
 //! The check of histories is itself checked: it has nothing to say of what a store without faults does, whatever the
 //! order in which answers come, and names every fault that is planted.
 
-use crate::history::check::{Fault, check};
-use crate::history::record::{Action, Answer, Call, Event, Value};
-use crate::history::writer::Random;
+use kit::history::check::{Fault, check};
+use kit::history::record::{Action, Answer, Call, Event, Value};
+use kit::random::Random;
 
 const SEEDS: u64 = 100;
 const CALLS: u64 = 400;

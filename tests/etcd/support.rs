@@ -1,22 +1,20 @@
-//! Clusters for tests, and how tests wait.
+//! Clusters for tests, and clients of them.
 
 use std::time::Duration;
 
 use gatehouse::etcd::{Client, Error, Limits, Reason, Refusal, Status, Tls};
+use kit::wait::{PATIENCE, reached};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
-use tokio::time::{Instant, sleep};
 
-/// How long anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(40);
-/// Between two looks.
-const POLL: Duration = Duration::from_millis(50);
+use crate::bed::Bed;
 
 /// Limits for a machine that is busy with other tests.
 pub fn limits() -> Limits {
-    Limits { connect: Duration::from_secs(5), read: Duration::from_secs(5), ..Limits::default() }
+    let long = Duration::from_secs(30);
+    Limits { connect: long, read: long, change: long, ..Limits::default() }
 }
 
-/// Limits for clients that are to notice soon that nobody answers.
+/// Limits for clients that are to notice soon that no member answers.
 pub fn short() -> Limits {
     let second = Duration::from_secs(1);
     Limits { connect: second, read: second, change: second, ..Limits::default() }
@@ -24,7 +22,7 @@ pub fn short() -> Limits {
 
 /// Members of one cluster.
 pub struct Cluster {
-    pub bed: EtcdBed,
+    pub bed: Bed,
     pub version: EtcdVersion,
     flags: Vec<&'static str>,
 }
@@ -36,7 +34,7 @@ impl Cluster {
     }
 
     pub async fn with(version: EtcdVersion, size: usize, flags: &[&'static str]) -> Self {
-        let mut cluster = Self { bed: EtcdBed::new(false).unwrap(), version, flags: flags.to_vec() };
+        let mut cluster = Self { bed: Bed::new(false), version, flags: flags.to_vec() };
         let members: Vec<_> = (0..size).collect();
         for member in 0..size {
             cluster.bed.start(member, version, (EtcdState::New, &members), flags).unwrap();
@@ -78,11 +76,12 @@ impl Cluster {
     /// Waits until a voter serves what takes a quorum.
     pub async fn serves(&mut self, member: usize) {
         let client = self.client(member);
-        let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = client.members().await {
+        let served = reached(PATIENCE, async || {
             self.bed.check().unwrap();
-            assert!(Instant::now() < deadline, "{error}\n{}", self.bed.logs());
-            sleep(POLL).await;
+            client.members().await
+        });
+        if let Err(error) = served.await {
+            panic!("member {member} does not serve: {error}\n{}", self.bed.logs());
         }
     }
 
@@ -118,7 +117,7 @@ impl Cluster {
 
     /// Waits until something is so.
     pub async fn eventually<T>(&self, what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
-        eventually(what, look, || self.bed.logs()).await
+        self.bed.eventually(what, look).await
     }
 
     /// Asks a member of a cluster whose members have just met until it no longer says that they have not been
@@ -154,22 +153,6 @@ impl Cluster {
             Err(error) => panic!("{error}"),
         })
         .await;
-    }
-}
-
-/// Waits until something is so.
-pub async fn eventually<T>(
-    what: &str,
-    mut look: impl AsyncFnMut() -> Option<T>,
-    logs: impl Fn() -> String,
-) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(found) = look().await {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "no {what} within {PATIENCE:?}\n{}", logs());
-        sleep(POLL).await;
     }
 }
 

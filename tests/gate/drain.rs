@@ -1,13 +1,10 @@
 //! A server that goes loses nobody.
 
-use std::time::Duration;
-
 use gatehouse::runtime::Pages;
 use gatehouse::runtime::readiness::Weight;
 use gatehouse::server::{Health, Limits};
-use tokio::net::TcpStream;
 
-use crate::support::{Barrier, Gate, NEVER, echo, large, limits, within};
+use crate::support::{Barrier, Gate, LIMIT, NEVER, echo, large, limits, within};
 use crate::tls::{http2, post};
 
 /// Drains that stay where they are announced.
@@ -40,7 +37,7 @@ async fn after_that_nothing_is_accepted_and_an_idle_connection_is_still_answered
     idle.ask("/validate", "{}").await;
     let stays = gate.connect().await;
     gate.drain();
-    within(async { while TcpStream::connect(gate.address).await.is_ok() {} }).await;
+    gate.accepts_nothing().await;
     assert!(idle.ask("/validate", "{}").await.says_close());
     assert!(!gate.ended.is_finished());
     drop(stays);
@@ -59,7 +56,7 @@ async fn a_review_in_flight_is_answered() {
     let asked = tokio::spawn(gate.post("/convert").body(large()).send());
     gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#).await;
     gate.drain();
-    within(async { while TcpStream::connect(gate.address).await.is_ok() {} }).await;
+    gate.accepts_nothing().await;
     barrier.open();
     let answer = within(asked).await.unwrap().unwrap();
     assert_eq!(answer.status(), 200);
@@ -79,7 +76,7 @@ async fn http2_is_told_to_go_and_its_review_in_flight_is_answered() {
     let asked = tokio::spawn(sender.send_request(post(&gate, "/convert", &large())));
     gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/convert"} 1"#).await;
     gate.drain();
-    within(async { while TcpStream::connect(gate.address).await.is_ok() {} }).await;
+    gate.accepts_nothing().await;
     barrier.open();
     assert_eq!(within(asked).await.unwrap().unwrap().status(), 200);
     within(connection).await.unwrap().unwrap();
@@ -88,12 +85,14 @@ async fn http2_is_told_to_go_and_its_review_in_flight_is_answered() {
 
 #[tokio::test]
 async fn at_the_deadline_idle_connections_are_closed() {
-    let soon = Limits { drain_deadline: Duration::from_millis(50), ..limits() };
-    let mut gate = Gate::start(soon, echo);
-    let mut idle = gate.connect().await;
+    let mut gate = Gate::start(Limits { drain_deadline: LIMIT, ..limits() }, echo);
+    let (mut idle, mut other) = (gate.connect().await, gate.connect().await);
     idle.ask("/validate", "{}").await;
+    other.ask("/validate", "{}").await;
     gate.drain();
-    idle.closed().await;
+    gate.accepts_nothing().await;
+    assert_eq!(other.ask("/validate", "{}").await.status, 200, "the deadline has not come");
+    idle.closed_at_the_limit().await;
     within(gate.ended).await.unwrap();
 }
 

@@ -11,8 +11,10 @@
 )]
 
 mod drain;
+mod hostile;
 mod limits;
 mod process;
+mod program;
 mod reviews;
 mod support;
 mod tls;

@@ -6,7 +6,7 @@ use gatehouse::review::{Answer, Endpoint};
 use gatehouse::server::Limits;
 use serde_json::Value;
 
-use crate::support::{Barrier, Gate, echo, large, limits, within};
+use crate::support::{Barrier, Gate, echo, large, limits, passes, within};
 
 async fn json(response: reqwest::Response) -> Value {
     serde_json::from_str(&response.text().await.unwrap()).unwrap()
@@ -91,8 +91,10 @@ async fn a_review_that_takes_too_long_is_answered_before_the_client_gives_up() {
         held.pass();
         echo(endpoint, body)
     });
-    let asked = gate.post("/validate?timeout=200ms").body(large());
-    let refused = json(within(asked.send()).await.unwrap()).await;
+    let asked = tokio::spawn(gate.post("/validate?timeout=30s").body(large()).send());
+    barrier.reached().await;
+    passes(Duration::from_secs(30)).await;
+    let refused = json(within(asked).await.unwrap().unwrap()).await;
     barrier.open();
     assert_eq!(refused["failure"], 504);
     assert_eq!(refused["read"], large().len());
@@ -227,6 +229,6 @@ fn request_of(length: usize) -> String {
 async fn a_large_review_is_judged_whole() {
     let gate = Gate::echo();
     let body = "x".repeat(6_000_000);
-    let asked = gate.post("/validate").timeout(Duration::from_secs(30)).body(body);
+    let asked = gate.post("/validate").body(body);
     assert_eq!(json(asked.send().await.unwrap()).await["read"], 6_000_000);
 }

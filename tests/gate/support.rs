@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -19,10 +19,23 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Longer than anything here takes on a slow machine; reached only by a test that fails.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_mins(5);
 
-/// So long that no test lives to see it.
-pub const NEVER: Duration = Duration::from_hours(24);
+/// A limit that no test reaches by waiting: [`passes`] has it pass.
+pub const LIMIT: Duration = Duration::from_hours(1);
+
+/// How often a test has it pass, at most.
+const PASSES: u64 = 5_000;
+
+/// So long that no test reaches it, whatever passes.
+pub const NEVER: Duration = Duration::from_hours(2 * PASSES);
+
+/// Has a time pass at once, for all that waits on the clock of this test's runtime.
+pub async fn passes(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
 
 pub fn install_provider() {
     // The second test of a process finds it installed.
@@ -64,13 +77,15 @@ impl Authority {
         }
     }
 
-    /// A TLS client that trusts this authority and offers these protocols.
-    pub fn connector(&self, protocols: &[&str]) -> TlsConnector {
+    /// A TLS connection of a client that trusts this authority and offers these protocols.
+    pub async fn connect(&self, address: SocketAddr, protocols: &[&str]) -> TlsStream<TcpStream> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
-        TlsConnector::from(Arc::new(config))
+        let (connector, socket) = (TlsConnector::from(Arc::new(config)), TcpStream::connect(address).await);
+        let name = ServerName::try_from("localhost").unwrap();
+        within(connector.connect(name, socket.unwrap())).await.unwrap()
     }
 
     pub fn client(&self) -> reqwest::Client {
@@ -192,17 +207,24 @@ impl Gate {
     }
 
     pub async fn handshake(&self, protocols: &[&str]) -> TlsStream<TcpStream> {
-        let socket = TcpStream::connect(self.address).await.unwrap();
-        let name = ServerName::try_from("localhost").unwrap();
-        let connector = self.authority.connector(protocols);
-        within(connector.connect(name, socket)).await.unwrap()
+        self.authority.connect(self.address, protocols).await
+    }
+
+    /// Waits until nobody listens any more.
+    pub async fn accepts_nothing(&self) {
+        within(async {
+            while TcpStream::connect(self.address).await.is_ok() {
+                tokio::time::sleep(POLL).await;
+            }
+        })
+        .await;
     }
 
     /// Waits until the page of metrics has this line.
     pub async fn shows(&self, line: &str) {
         let seen = async {
             while !self.metrics.page().text().unwrap().lines().any(|one| one == line) {
-                tokio::time::sleep(Duration::from_millis(1)).await;
+                tokio::time::sleep(POLL).await;
             }
         };
         assert!(
@@ -212,6 +234,9 @@ impl Gate {
         );
     }
 }
+
+/// Between two looks.
+const POLL: Duration = Duration::from_millis(5);
 
 pub struct Connection(pub TlsStream<TcpStream>);
 
@@ -241,26 +266,7 @@ impl Connection {
     }
 
     pub async fn answer(&mut self) -> Raw {
-        within(async {
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                head.push(self.0.read_u8().await.unwrap());
-            }
-            let head = String::from_utf8(head).unwrap();
-            let length = head
-                .to_ascii_lowercase()
-                .lines()
-                .find_map(|line| line.strip_prefix("content-length: ").map(|text| text.parse().unwrap()))
-                .unwrap_or(0);
-            let mut body = vec![0; length];
-            self.0.read_exact(&mut body).await.unwrap();
-            Raw {
-                status: head[9..12].parse().unwrap(),
-                head,
-                body: serde_json::from_slice(&body).unwrap_or_default(),
-            }
-        })
-        .await
+        within(read_answer(&mut self.0)).await
     }
 
     /// Waits until the other side closes; nothing may come before.
@@ -270,6 +276,41 @@ impl Connection {
         let _ = within(self.0.read_to_end(&mut rest)).await;
         assert_eq!(String::from_utf8_lossy(&rest), "");
     }
+
+    /// Has [`LIMIT`] pass until the other side closes; nothing may come before. More than once: the server may see the
+    /// end of a handshake, from which it counts, later than its client does.
+    pub async fn closed_at_the_limit(mut self) {
+        let mut rest = Vec::new();
+        let mut closed = std::pin::pin!(self.0.read_to_end(&mut rest));
+        let mut is_closed = false;
+        for _ in 0..PASSES {
+            passes(LIMIT).await;
+            is_closed = tokio::time::timeout(POLL, closed.as_mut()).await.is_ok();
+            if is_closed {
+                break;
+            }
+        }
+        assert!(is_closed, "it stays open");
+        assert_eq!(String::from_utf8_lossy(&rest), "");
+    }
+}
+
+/// One answer.
+pub async fn read_answer(reader: &mut (impl AsyncRead + Unpin)) -> Raw {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(reader.read_u8().await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head
+        .to_ascii_lowercase()
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: ").map(|text| text.parse().unwrap()))
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).await.unwrap();
+    let body = serde_json::from_slice(&body).unwrap_or_default();
+    Raw { status: head[9..12].parse().unwrap(), head, body }
 }
 
 pub fn request(path: &str, body: &str) -> String {
@@ -291,17 +332,29 @@ pub fn large() -> String {
 
 /// Holds up whoever judges until it is opened.
 #[derive(Clone, Default)]
-pub struct Barrier(Arc<(std::sync::Mutex<bool>, std::sync::Condvar)>);
+pub struct Barrier(Arc<Held>);
+
+#[derive(Default)]
+struct Held {
+    is_open: std::sync::Mutex<bool>,
+    opened: std::sync::Condvar,
+    reached: tokio::sync::Notify,
+}
 
 impl Barrier {
     pub fn pass(&self) {
-        let (open, changed) = &*self.0;
-        let open = open.lock().unwrap();
-        drop(changed.wait_timeout_while(open, PATIENCE, |open| !*open).unwrap());
+        self.0.reached.notify_one();
+        let is_open = self.0.is_open.lock().unwrap();
+        drop(self.0.opened.wait_timeout_while(is_open, PATIENCE, |is_open| !*is_open).unwrap());
+    }
+
+    /// Waits until somebody is held up.
+    pub async fn reached(&self) {
+        within(self.0.reached.notified()).await;
     }
 
     pub fn open(&self) {
-        *self.0.0.lock().unwrap() = true;
-        self.0.1.notify_all();
+        *self.0.is_open.lock().unwrap() = true;
+        self.0.opened.notify_all();
     }
 }

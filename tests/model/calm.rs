@@ -1,109 +1,16 @@
-//! What happens once nothing goes wrong any more and nobody asks for anything else: everybody but the operator does what
-//! is to do, then the operator, and time passes where nothing else is left. From every state that has to lead to rest.
-
-use std::collections::HashSet;
-use std::sync::Mutex;
+//! What all has to come to, once nothing goes wrong any more and nobody asks for anything else.
 
 use gatehouse::api::condition::State;
 use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::observation::{Ordinal, PodPhase, Purpose};
+use gatehouse::controllers::etcdcluster::observation::{PodPhase, Purpose};
 use gatehouse::controllers::etcdcluster::plan::Plan;
 
 use crate::faults::Hand;
-use crate::rules::Rule;
-use crate::world::{Action, Kubelet, World, fingerprint};
-
-/// States from which rest is known to be reached.
-#[derive(Debug, Default)]
-pub struct Known(Mutex<HashSet<u64>>);
+use crate::world::World;
 
 impl World {
-    /// What everybody but the operator does by itself.
-    pub fn environment(&self) -> Vec<Action> {
-        let kubelet = [Kubelet::End, Kubelet::Release, Kubelet::Make, Kubelet::Show, Kubelet::Start];
-        let places =
-            self.ordinals().into_iter().flat_map(|ordinal| kubelet.map(|does| Action::Node(ordinal, does)));
-        let members = self.etcd.members.iter();
-        let is_led = self.leads();
-        let elected = members.clone().filter(|_| !is_led).map(|member| Action::Elect(member.id));
-        places.chain(elected).chain(members.map(|member| Action::CatchUp(member.id))).collect()
-    }
-
-    /// Where anything is, or may come to be.
-    pub fn ordinals(&self) -> Vec<Ordinal> {
-        let wanted = self.objects.set.as_ref().map_or(0, |set| set.replicas);
-        let mut ordinals: Vec<_> = (0..wanted).map(Ordinal).collect();
-        ordinals.extend(self.objects.pods.keys().chain(self.objects.volumes.keys()));
-        ordinals.sort_unstable();
-        ordinals.dedup();
-        ordinals
-    }
-
-    /// The next state of the calm, and what happens; nothing at rest.
-    fn calmer(&self, hand: Hand) -> Option<(Action, Self)> {
-        let operators = 0..self.operators.len();
-        let steps = operators.clone().map(Action::Step);
-        let passes = operators.map(Action::Pass);
-        let actions = self.environment().into_iter().chain(steps).chain(passes).chain([Action::Tick]);
-        actions.into_iter().find_map(|action| Some((action.clone(), self.after(&action, hand)?)))
-    }
-
-    /// What happens in the calm, as far as it is worth telling: to rest, or once round.
-    pub fn way_of_calm(&self, hand: Hand) -> Vec<String> {
-        let mut world = self.clone();
-        let mut passed = HashSet::new();
-        let mut way = Vec::new();
-        while passed.insert(fingerprint(&world)) && world.judge_state().is_none() {
-            let Some((action, next)) = world.calmer(hand) else { break };
-            way.push(match action {
-                Action::Step(operator) => format!("{:?}", world.operators[operator].rest[0]),
-                other => format!("{other:?}"),
-            });
-            world = next;
-        }
-        way
-    }
-
-    /// Goes on until rest.
-    pub fn calm_down(&mut self) {
-        for _ in 0..10_000 {
-            match self.calmer(Hand::sound()) {
-                Some((_, next)) => *self = next,
-                None => return,
-            }
-        }
-        panic!("no rest: {self:#?}");
-    }
-
-    /// The rule that is broken on the way to rest, or by there being none.
-    pub fn judge_calm(&self, hand: Hand, known: &Known) -> Option<Rule> {
-        let mut way = Vec::new();
-        let mut passed = HashSet::new();
-        let mut world = self.clone();
-        loop {
-            let print = fingerprint(&world);
-            if known.0.lock().expect("nobody panics with it").contains(&print) {
-                break;
-            }
-            if !passed.insert(print) {
-                return Some(Rule::NeverSettles);
-            }
-            way.push(print);
-            if let Some(rule) = world.judge_state() {
-                return Some(rule);
-            }
-            match world.calmer(hand) {
-                Some((_, next)) => world = next,
-                None if world.rests_well(hand) => break,
-                None => return Some(Rule::SettlesWrongly),
-            }
-        }
-        known.0.lock().expect("nobody panics with it").extend(way);
-        None
-    }
-
     /// Whether, at rest, what is asked for is so, or nothing more can be done and the status says why.
-    fn rests_well(&self, hand: Hand) -> bool {
+    pub fn rests_well(&self, hand: Hand) -> bool {
         let (_, plan) = self.planned(None, hand);
         if self.desired.is_deleting {
             return self.is_gone();
@@ -137,7 +44,7 @@ impl World {
         members.all(|member| self.data(member).is_some())
     }
 
-    /// Whether whoever has data runs.
+    /// Whether each member that has data runs.
     fn all_run(&self) -> bool {
         self.etcd.members.iter().all(|member| self.data(member).is_none() || self.runs(member))
     }
@@ -147,8 +54,8 @@ impl World {
         self.desired.template.version.minor > self.etcd.version + 1
     }
 
-    /// Whether the status says that the quorum is lost, and what can be done without one is done: whoever has data runs
-    /// and no request to go on from one of them is open, or the one that was chosen to go on from has lost its own.
+    /// Whether the status says that the quorum is lost, and what can be done without one is done: each member with data
+    /// runs and no request to go on from one of them is open, or the one that was chosen to go on from has lost its own.
     fn is_beyond_help(&self, plan: &Plan) -> bool {
         let is_said =
             [condition::QUORUM_LOST, condition::DEGRADED].map(|about| says(plan, about, State::True));

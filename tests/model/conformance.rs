@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use gatehouse::etcd::Refusal;
 
-use crate::membership::Cluster;
-use crate::membership::belief::Rules;
-use crate::membership::trace::{Step, Trace};
 use crate::mistakes::{Kind, Mistake};
+use kit::membership::Cluster;
+use kit::membership::belief::Rules;
+use kit::membership::trace::{Step, Trace};
 
 fn kept() -> Vec<(PathBuf, Trace)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/etcd");

@@ -9,7 +9,7 @@ use gatehouse::controllers::etcdcluster::observation::{
     ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, Pod, PodPhase,
     Purpose, RecoveryPhase, StatefulSet, Version,
 };
-use gatehouse::controllers::etcdcluster::plan::Plan;
+use gatehouse::controllers::etcdcluster::plan::{self, Plan};
 
 use crate::world::World;
 
@@ -22,13 +22,15 @@ pub enum Fault {
     AddsTwoAtOnce,
     /// It takes volumes that could not be read for gone.
     TakesUnknownVolumesForNone,
-    /// It changes members by any member's word, without a majority's.
+    /// It goes by any member's list, without a majority's word.
     TrustsAnyList,
+    /// It does so in what it does, and not in what it says.
+    ChangesAnyList,
     /// It changes another list than it decided on.
     IgnoresGuards,
     /// It deletes pods without asking once more whether the others serve.
     LooksOnce,
-    /// It forgets the cluster.
+    /// It forgets the cluster until a member has begun.
     ForgetsTheCluster,
     /// It deletes the volume of a member that it is to remove.
     DeletesVolumesFirst,
@@ -78,21 +80,11 @@ pub enum Fault {
 
 /// The operator's hand, with at most one fault.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Hand {
-    pub fault: Option<Fault>,
-}
+pub struct Hand(pub Option<Fault>);
 
 impl Hand {
-    pub const fn sound() -> Self {
-        Self { fault: None }
-    }
-
-    pub const fn with(fault: Fault) -> Self {
-        Self { fault: Some(fault) }
-    }
-
     fn has(self, fault: Fault) -> bool {
-        self.fault == Some(fault)
+        self.0 == Some(fault)
     }
 
     /// What it takes the spec to ask for.
@@ -104,7 +96,7 @@ impl Hand {
 
     /// What it takes what it read for.
     pub fn look(self, desired: &Desired, seen: &mut Observation) {
-        match self.fault {
+        match self.0 {
             Some(Fault::KeepsNoRecord) if seen.record.cluster_id.is_none() => {
                 seen.record.cluster_id = seen.membership.known().map(|list| list.cluster_id);
             }
@@ -119,10 +111,14 @@ impl Hand {
             Some(Fault::TakesUnknownVolumesForNone) if seen.volumes.is_unknown() => {
                 seen.volumes = Fact::Known(BTreeMap::new());
             }
-            Some(Fault::TrustsAnyList) if seen.membership.is_unknown() => {
+            Some(Fault::TrustsAnyList | Fault::ChangesAnyList) if seen.membership.is_unknown() => {
                 seen.membership = seen.last_membership.clone();
             }
-            Some(Fault::ForgetsTheCluster) => seen.record.cluster_id = None,
+            Some(Fault::ForgetsTheCluster)
+                if seen.pods.elements().all(|(_, pod)| pod.phase == PodPhase::Waiting) =>
+            {
+                seen.record.cluster_id = None;
+            }
             Some(Fault::ForgetsTheRecovery) => seen.record.recovery = None,
             Some(Fault::ForcesWithoutFence) => {
                 let Some(survivor) = seen.record.recovery.as_ref().and_then(|one| one.survivor) else {
@@ -144,16 +140,12 @@ impl Hand {
 
     /// What it makes of the plan.
     pub fn plan(self, world: &World, seen: &Observation, plan: &mut Plan) {
-        let Some(fault) = self.fault else { return };
+        let Some(fault) = self.0 else { return };
         if let Some(next) = self.does_first(world, seen) {
             plan.effects = vec![next];
         }
         let operation = plan.record.operation.map(|operation| operation.kind);
         let rolls = matches!(operation, Some(OperationKind::Upgrade | OperationKind::Restart));
-        let outdated = seen.pods.elements().filter(|(_, pod)| {
-            !pod.is_deleting && pod.phase == PodPhase::Up && pod.template != world.desired.template
-        });
-        let mut outdated = outdated.map(|(ordinal, pod)| deletes(ordinal, pod));
         match fault {
             Fault::ForgetsTheCluster | Fault::ForgetsTheRecovery | Fault::KeepsNoRecord => {
                 for effect in &mut plan.effects {
@@ -173,13 +165,16 @@ impl Hand {
             }
             Fault::NeverLetsGo => plan.effects.retain(|one| !matches!(one, Effect::RemoveFinalizer)),
             Fault::RollsWithoutGate if rolls && plan.effects.is_empty() => {
-                plan.effects.extend(outdated.next());
+                let leader = leader_of(seen);
+                let next = outdated(seen).find(|(ordinal, _)| Some(*ordinal) != leader);
+                plan.effects.extend(next.map(|(ordinal, pod)| deletes(ordinal, pod)));
             }
             Fault::RollsAllAtOnce
                 if rolls && plan.effects.iter().any(|one| matches!(one, Effect::DeletePod { .. })) =>
             {
-                plan.effects = outdated.collect();
+                plan.effects = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
             }
+            Fault::ChangesAnyList => plan.summary = plan::plan(&world.desired, seen).summary,
             Fault::CallsUnknownAvailable => {
                 for finding in &mut plan.summary.findings {
                     if finding.about == condition::AVAILABLE {
@@ -204,7 +199,7 @@ impl Hand {
 
     /// What it does before anything else.
     fn does_first(self, world: &World, seen: &Observation) -> Option<Effect> {
-        match self.fault? {
+        match self.0? {
             Fault::AddsTwoAtOnce => adds_another(world, seen),
             Fault::RejoinsEmpty => rejoins(seen),
             Fault::RunsWhoIsSetAside => runs_again(seen),
@@ -229,7 +224,7 @@ impl Hand {
             }
             Effect::MemberRemove { .. } => {
                 let set = seen.stateful_set.known()?;
-                let replicas = match self.fault? {
+                let replicas = match self.0? {
                     Fault::ShrinksTheSetFirst => set.replicas - 1,
                     Fault::ShrinksTheSetAtOnce => desired.replicas,
                     _ => return None,
@@ -237,8 +232,7 @@ impl Hand {
                 Some(applies(set, replicas))
             }
             Effect::DeletePod { only_if: Some(_), .. } if self.has(Fault::RollsTheLeaderFirst) => {
-                let leader = seen.answers().find_map(|(_, status)| status.leader)?;
-                let ordinal = ordinal_of(seen.membership.known()?, leader)?;
+                let ordinal = leader_of(seen)?;
                 Some(deletes(ordinal, seen.pod(ordinal).found()?))
             }
             _ => None,
@@ -314,6 +308,9 @@ fn rejoins(seen: &Observation) -> Option<Effect> {
         let (entry, pod) = (seen.entry(ordinal).found()?, seen.pod(ordinal).found()?);
         let volume = seen.volume(ordinal).found().filter(|volume| volume.handle.uid != entry.volume)?;
         match pod.phase {
+            PodPhase::Failing(_) if entry.purpose == Purpose::Run => {
+                tells(seen, ordinal, entry.turned(Purpose::SetAside))
+            }
             PodPhase::Failing(_) => Some(deletes(ordinal, pod)),
             PodPhase::Waiting => {
                 let (pod, volume) = (Some(pod.handle.uid.clone()), volume.handle.uid.clone());
@@ -348,6 +345,19 @@ fn deletes(ordinal: Ordinal, pod: &Pod) -> Effect {
 fn applies(set: &StatefulSet, replicas: u32) -> Effect {
     let (found, from, template) = (Some(set.handle.clone()), set.replicas, set.template);
     Effect::ApplyStatefulSet { found, from, replicas, template }
+}
+
+/// The pods that run another template than the StatefulSet has by now.
+fn outdated(seen: &Observation) -> impl Iterator<Item = (Ordinal, &Pod)> {
+    let template = seen.stateful_set.known().map(|set| set.template);
+    let is_outdated =
+        move |pod: &Pod| !pod.is_deleting && pod.phase == PodPhase::Up && Some(pod.template) != template;
+    seen.pods.elements().filter(move |(_, pod)| is_outdated(pod))
+}
+
+fn leader_of(seen: &Observation) -> Option<Ordinal> {
+    let leader = seen.answers().find_map(|(_, status)| status.leader)?;
+    ordinal_of(seen.membership.known()?, leader)
 }
 
 fn ordinal_of(list: &Membership, id: MemberId) -> Option<Ordinal> {

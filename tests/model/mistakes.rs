@@ -3,7 +3,7 @@
 use gatehouse::controllers::etcdcluster::observation::MemberId;
 use gatehouse::etcd::Refusal;
 
-use crate::membership::{Answer, Call, Cluster, Outcomes, Window, quorum};
+use kit::membership::{Answer, Call, Cluster, Outcomes, Window, quorum};
 
 /// A mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,9 +20,9 @@ pub enum Mistake {
     AddsVoters,
     /// What is removed stays in the list.
     KeepsTheRemoved,
-    /// Anybody hands over for whoever leads.
+    /// Each member hands over for the one that leads.
     AnyoneMovesTheLeader,
-    /// Whoever comes to lead knows what was heard before.
+    /// A new leader knows what the last one heard.
     HearsOfOthers,
     /// Any voter that runs takes a write, without a majority.
     NeedsNoQuorum,

@@ -11,8 +11,8 @@ use gatehouse::controllers::etcdcluster::observation::{
 use gatehouse::controllers::etcdcluster::plan::Plan;
 
 use crate::calm::says;
-use crate::membership::quorum;
 use crate::world::World;
+use kit::membership::quorum;
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,7 +23,7 @@ pub enum Rule {
     QuorumCost,
     /// There are two learners, or more members than one beyond the most that was ever asked for.
     TooManyMembers,
-    /// A second cluster is formed where one is recorded or clients have written, or a seed is told to.
+    /// A second cluster is formed where one is recorded or clients have written, or a seed's entry says so.
     SecondCluster,
     /// The volume of a member is deleted.
     MembersVolume,
@@ -57,13 +57,6 @@ pub enum Rule {
     SettlesWrongly,
 }
 
-impl Rule {
-    /// Whether it is about what all comes to, and not about a state or a step.
-    pub fn is_about_the_end(self) -> bool {
-        matches!(self, Self::NeverSettles | Self::SettlesWrongly)
-    }
-}
-
 impl World {
     /// What holds in every state.
     pub fn judge_state(&self) -> Option<Rule> {
@@ -74,20 +67,12 @@ impl World {
             (Rule::WriteLost, self.lacks_a_write()),
             (Rule::MinorsApart, self.minors_are_apart()),
         ];
-        let broken = rules.into_iter().filter(|(_, is_broken)| *is_broken).map(|(rule, _)| rule);
-        self.broken.into_iter().chain(broken).find(|rule| self.asks_for(*rule))
+        rules.into_iter().find(|(_, is_broken)| *is_broken).map(|(rule, _)| rule)
     }
 
     /// Breaks a rule, if it is the first one.
     pub fn breaks(&mut self, rule: Rule) {
-        if self.asks_for(rule) {
-            self.broken.get_or_insert(rule);
-        }
-    }
-
-    /// Whether it is to be told where a rule is broken.
-    fn asks_for(&self, rule: Rule) -> bool {
-        self.only.is_none_or(|only| only == rule)
+        self.broken.get_or_insert(rule);
     }
 
     fn lacks_a_write(&self) -> bool {
@@ -186,7 +171,7 @@ impl World {
             return true;
         }
         let replicas = self.desired.replicas;
-        // Where nothing is under way yet, what is waited for or done first is told by other words.
+        // Where nothing is under way yet, other words say what is waited for or done first.
         let is_at_rest = plan.summary.closed.is_none() && plan.effects.is_empty();
         let is_settled = says(plan, condition::PROGRESSING, State::False) && is_at_rest;
         let is_refused = says(plan, condition::SPEC_VALID, State::False);
@@ -230,7 +215,8 @@ impl World {
             }
             Effect::DeleteVolume { ordinal, .. } => {
                 let data = before.objects.volumes.get(ordinal).and_then(|disk| disk.data);
-                let is_members = data.is_some_and(|data| before.member(data.member).is_some());
+                let is_members = data.is_some_and(|data| before.member(data.member).is_some())
+                    || before.etcd.members.iter().any(|member| member.ordinal == Some(*ordinal));
                 let goes = before.desired.is_deleting && before.desired.deletes_volumes;
                 if is_members && before.objects.record.cluster_id.is_some() && !goes {
                     self.breaks(Rule::MembersVolume);

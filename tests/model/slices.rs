@@ -3,10 +3,13 @@
 use gatehouse::controllers::etcdcluster::observation::{
     MemberId, Ordinal, RecoveryPhase, RecoveryRequest, Version,
 };
+use kit::explore::{self, World as _};
 
-use crate::explore::{Reach, Slice};
 use crate::faults::Hand;
 use crate::world::{Action, Edit, Faults, Operator, World};
+
+type Slice = explore::Slice<World>;
+type Reach = explore::Reach<World>;
 
 const NEWEST: Version = Version::new(6, 16);
 
@@ -24,17 +27,17 @@ const CANCELLED: Reach = ("a recovery is cancelled", |_, world| {
     world.objects.record.recovery.as_ref().is_some_and(|recovery| recovery.phase == RecoveryPhase::Cancelled)
 });
 const CRASHED: Reach =
-    ("an operator has crashed", |slice, world| world.faults.crashes < slice.start.faults.crashes);
+    ("an operator has crashed", |start, world| world.faults.crashes < start.faults.crashes);
 const UNHEARD: Reach =
-    ("an answer was lost", |slice, world| world.faults.lost_answers < slice.start.faults.lost_answers);
-const ALL_ROLLED: Reach = ("all run the next version", |slice, world| {
-    let before = slice.start.desired.template;
+    ("an answer was lost", |start, world| world.faults.lost_answers < start.faults.lost_answers);
+const ALL_ROLLED: Reach = ("all run the next version", |start, world| {
+    let before = start.desired.template;
     world.objects.pods.len() == 3 && world.objects.pods.values().all(|place| place.pod.template != before)
 });
 const TWICE_ROLLED: Reach =
     ("all run the version after that", |_, world| world.objects.pods.len() == 3 && world.etcd.version == 7);
 const STOPPED: Reach =
-    ("no pod is left", |slice, world| world.objects.pods.is_empty() && !slice.start.objects.pods.is_empty());
+    ("no pod is left", |start, world| world.objects.pods.is_empty() && !start.objects.pods.is_empty());
 const LET_GO: Reach = ("it is let go", |_, world| world.desired.is_deleting && !world.objects.has_finalizer);
 
 /// What each change of the members does.
@@ -62,7 +65,7 @@ pub fn bootstrap() -> Slice {
     start.faults =
         Faults { crashes: 1, lost_answers: 1, losses: 1, kills: 1, writes: 1, ..Faults::default() };
     let does = &["apply-services", "apply-stateful-set", "write-config", "write-record", "delete-pod"];
-    Slice::new("bootstrap", start, &[ONE_VOTES, WRITTEN, CRASHED, UNHEARD], does)
+    Slice::new(start, &[ONE_VOTES, WRITTEN, CRASHED, UNHEARD], does)
 }
 
 /// One becomes three.
@@ -70,7 +73,7 @@ pub fn growth() -> Slice {
     let mut start = World::settled(1, NEWEST);
     start.edits = vec![Edit::Replicas(3)];
     start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, writes: 1, ..Faults::default() };
-    Slice::new("growth", start, &[THREE_VOTE, WRITTEN, CRASHED, UNHEARD], ADDS)
+    Slice::new(start, &[THREE_VOTE, WRITTEN, CRASHED, UNHEARD], ADDS)
 }
 
 /// Three become one, and a person thinks better of it.
@@ -78,7 +81,7 @@ pub fn shrinking() -> Slice {
     let mut start = World::settled(3, NEWEST);
     start.edits = vec![Edit::Replicas(1), Edit::Replicas(3)];
     start.faults = Faults { crashes: 1, lost_answers: 1, writes: 1, elections: 1, ..Faults::default() };
-    Slice::new("shrinking", start, &[ONE_VOTES, TWO_VOTE, WRITTEN, CRASHED, UNHEARD], REMOVES)
+    Slice::new(start, &[ONE_VOTES, TWO_VOTE, WRITTEN, CRASHED, UNHEARD], REMOVES)
 }
 
 /// One of three loses its volume.
@@ -87,7 +90,7 @@ pub fn loss() -> Slice {
     start.is_prompt = true;
     start.faults =
         Faults { crashes: 1, lost_answers: 1, losses: 1, kills: 1, writes: 1, ..Faults::default() };
-    Slice::new("loss", start, &[TWO_VOTE, WRITTEN, CRASHED, UNHEARD], &["member-remove", "member-add"])
+    Slice::new(start, &[TWO_VOTE, WRITTEN, CRASHED, UNHEARD], &["member-remove", "member-add"])
 }
 
 /// Three are brought to the next version, and to the one after that, at any time.
@@ -96,7 +99,7 @@ pub fn upgrade() -> Slice {
     start.edits = vec![Edit::Version(NEWEST), Edit::Version(Version::new(7, 3))];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, elections: 1, kills: 1, ..Faults::default() };
-    Slice::new("upgrade", start, &[ALL_ROLLED, TWICE_ROLLED, CRASHED], &["delete-pod", "move-leader"])
+    Slice::new(start, &[ALL_ROLLED, TWICE_ROLLED, CRASHED], &["delete-pod", "move-leader"])
 }
 
 /// One volume is lost and another one may be, the quorum with it, and a person asks for a recovery.
@@ -109,12 +112,12 @@ pub fn recovery() -> Slice {
     start.is_prompt = true;
     start.faults = Faults { losses: 1, writes: 1, ..Faults::default() };
     let does = &["write-config", "delete-pod", "delete-volume", "retain-volume", "member-add"];
-    Slice::new("recovery", start, &[NO_QUORUM, RECOVERED, CANCELLED], does)
+    Slice::new(start, &[NO_QUORUM, RECOVERED, CANCELLED], does)
 }
 
 /// Goes a way that leads to where a slice starts.
 fn after(start: World, way: &[Action]) -> World {
-    let step = |world: World, action: &Action| world.after(action, Hand::sound()).expect("it can be");
+    let step = |world: World, action: &Action| world.after(action, Hand::default()).expect("it can be");
     way.iter().fold(start, step)
 }
 
@@ -129,7 +132,7 @@ pub fn comeback() -> Slice {
     start.edits = vec![Edit::Recover(Some(request))];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, kills: 1, ..Faults::default() };
-    Slice::new("comeback", start, &[RECOVERED, CANCELLED, CRASHED], &["write-config", "delete-pod"])
+    Slice::new(start, &[RECOVERED, CANCELLED, CRASHED], &["write-config", "delete-pod"])
 }
 
 /// Two of five are left, of which one lacks a write that was acknowledged, and a recovery is asked for.
@@ -145,7 +148,7 @@ pub fn survivors() -> Slice {
     start.desired.replicas = 2;
     start.is_prompt = true;
     start.faults = Faults { kills: 1, ..Faults::default() };
-    Slice::new("survivors", start, &[NO_QUORUM, RECOVERED, TWO_VOTE], &["write-config", "retain-volume"])
+    Slice::new(start, &[NO_QUORUM, RECOVERED, TWO_VOTE], &["write-config", "retain-volume"])
 }
 
 /// A pass cannot read something, while members come and go.
@@ -154,7 +157,7 @@ pub fn blindness() -> Slice {
     start.edits = vec![Edit::Replicas(3)];
     start.is_prompt = true;
     start.faults = Faults { blind: 2, kills: 1, losses: 1, ..Faults::default() };
-    Slice::new("blindness", start, &[THREE_VOTE], ADDS)
+    Slice::new(start, &[THREE_VOTE], ADDS)
 }
 
 /// Two operators, each of which takes itself for the only one, and a volume that is left of a growth which was given up:
@@ -166,7 +169,7 @@ pub fn two_operators() -> Slice {
     start.edits = vec![Edit::Replicas(2)];
     start.is_prompt = true;
     start.faults = Faults { kills: 1, ..Faults::default() };
-    Slice::new("two_operators", start, &[TWO_VOTE], ADDS)
+    Slice::new(start, &[TWO_VOTE], ADDS)
 }
 
 /// Two operators, while a person thinks better of it twice: too large to be looked at whole, and found through quickly.
@@ -175,7 +178,7 @@ pub fn second_thoughts() -> Slice {
     start.operators.push(Operator::default());
     start.edits = [2, 1, 2].map(Edit::Replicas).to_vec();
     start.is_prompt = true;
-    Slice::new("second_thoughts", start, &[], &[])
+    Slice::new(start, &[], &[])
 }
 
 /// Members are restarted, stopped and started again, and work rests meanwhile.
@@ -185,7 +188,7 @@ pub fn stopping() -> Slice {
         vec![Edit::Revision, Edit::Pause(true), Edit::Pause(false), Edit::Replicas(0), Edit::Replicas(2)];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, blind: 1, kills: 1, elections: 1, ..Faults::default() };
-    Slice::new("stopping", start, &[STOPPED, TWO_VOTE, CRASHED], &["delete-pod", "apply-stateful-set"])
+    Slice::new(start, &[STOPPED, TWO_VOTE, CRASHED], &["delete-pod", "apply-stateful-set"])
 }
 
 /// A cluster is deleted with its volumes while it grows.
@@ -196,12 +199,7 @@ pub fn deletion() -> Slice {
     start.edits = vec![Edit::Replicas(2), Edit::Delete { volumes: true }];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, losses: 1, ..Faults::default() };
-    Slice::new(
-        "deletion",
-        start,
-        &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD],
-        &["delete-volume", "remove-finalizer"],
-    )
+    Slice::new(start, &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD], &["delete-volume", "remove-finalizer"])
 }
 
 /// A cluster that was to go with its volumes grows, and is deleted without them.
@@ -212,12 +210,7 @@ pub fn deletion_that_keeps() -> Slice {
     start.edits = vec![Edit::Replicas(2), Edit::Delete { volumes: false }];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, lost_answers: 1, kills: 1, ..Faults::default() };
-    Slice::new(
-        "deletion_that_keeps",
-        start,
-        &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD],
-        &["remove-finalizer"],
-    )
+    Slice::new(start, &[TWO_VOTE, STOPPED, LET_GO, CRASHED, UNHEARD], &["remove-finalizer"])
 }
 
 /// A pod is evicted while members are restarted. Until it has ended it goes on serving.
@@ -225,7 +218,7 @@ pub fn drain() -> Slice {
     let mut start = World::settled(3, NEWEST);
     start.edits = vec![Edit::Revision];
     start.faults = Faults { evictions: 1, ..Faults::default() };
-    Slice::new("drain", start, &[ALL_ROLLED], &["delete-pod"])
+    Slice::new(start, &[ALL_ROLLED], &["delete-pod"])
 }
 
 /// Three become five: to find faults in, for growth is looked at from one member on.
@@ -233,7 +226,7 @@ pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
     start.edits = vec![Edit::Replicas(5)];
     start.is_prompt = true;
-    Slice::new("growth_to_five", start, &[], &[])
+    Slice::new(start, &[], &[])
 }
 
 /// The same with five members, and more that goes wrong.
@@ -255,27 +248,27 @@ pub mod large {
         let mut start = World::settled(1, NEWEST);
         start.edits = [3, 5, 2].map(Edit::Replicas).to_vec();
         start.faults = Faults { kills: 2, ..MUCH };
-        Slice::new("large::growth", start, &[], &[])
+        Slice::new(start, &[], &[])
     }
 
     pub fn shrinking() -> Slice {
         let mut start = World::settled(5, NEWEST);
         start.edits = [3, 1, 5].map(Edit::Replicas).to_vec();
         start.faults = MUCH;
-        Slice::new("large::shrinking", start, &[], &[])
+        Slice::new(start, &[], &[])
     }
 
     pub fn loss() -> Slice {
         let mut start = World::settled(5, NEWEST);
         start.faults = Faults { losses: 2, ..MUCH };
-        Slice::new("large::loss", start, &[], &[])
+        Slice::new(start, &[], &[])
     }
 
     pub fn upgrade() -> Slice {
         let mut start = World::settled(5, Version::new(5, 33));
         start.edits = vec![Edit::Version(NEWEST), Edit::Replicas(3), Edit::Revision];
         start.faults = MUCH;
-        Slice::new("large::upgrade", start, &[], &[])
+        Slice::new(start, &[], &[])
     }
 
     pub fn recovery() -> Slice {
@@ -283,6 +276,6 @@ pub mod large {
         let request = |token: &str| RecoveryRequest { token: token.to_owned(), survivor: None };
         start.edits = ["one", "two"].map(|token| Edit::Recover(Some(request(token)))).to_vec();
         start.faults = Faults { losses: 3, kills: 4, ..MUCH };
-        Slice::new("large::recovery", start, &[], &[])
+        Slice::new(start, &[], &[])
     }
 }

@@ -6,6 +6,7 @@
 //! Assumes of etcd: what tests/membership says, which is held against real etcd.
 //! Does not say: anything of DNS, TLS, probes, full disks, how long things take, or what an entry holds.
 
+mod actions;
 mod apply;
 mod etcd;
 mod kubernetes;
@@ -20,10 +21,10 @@ use gatehouse::controllers::etcdcluster::observation::{
     Age, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
     Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
 };
+use kit::explore::World as _;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
-pub use version::fingerprint;
 use version::{identity, seen, seen_pod};
 
 /// All there is.
@@ -48,8 +49,6 @@ pub struct World {
     pub is_prompt: bool,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
-    /// The one rule that is looked at, where it is not all of them.
-    pub only: Option<Rule>,
 }
 
 /// What a person asks for.
@@ -233,7 +232,6 @@ impl World {
             hand_over_failed: false,
             is_prompt: false,
             broken: None,
-            only: None,
         }
     }
 
@@ -243,33 +241,11 @@ impl World {
     }
 
     /// Goes on until all is as asked for.
-    pub fn settle(mut self) -> Self {
-        self.calm_down();
-        let wanted = usize::try_from(self.desired.replicas).expect("few");
-        assert_eq!(self.voters().count(), wanted, "{self:#?}");
-        self
-    }
-
-    /// What follows; nothing where the action changes nothing or cannot be.
-    pub fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
-        if !self.may(action) {
-            return None;
-        }
-        let mut next = self.clone();
-        next.act(action, hand)?;
-        if self.is_prompt {
-            next.hurry();
-        }
-        next.watch(self);
-        next.forget();
-        (next != *self).then_some(next)
-    }
-
-    /// Whether an action may happen as often as this by now.
-    pub fn is_spent(&self, action: &Action) -> bool {
-        let mut faults = self.faults;
-        let is_spent = faults.of(action, self.leads()).is_some_and(|left| *left == 0);
-        is_spent || *action == Action::Edit && self.edits.is_empty()
+    pub fn settle(self) -> Self {
+        let settled = kit::explore::rest(self);
+        let wanted = usize::try_from(settled.desired.replicas).expect("few");
+        assert_eq!(settled.voters().count(), wanted, "{settled:#?}");
+        settled
     }
 
     /// Whether there is something for an action to act on, as far as that is seen at once.
@@ -292,22 +268,21 @@ impl World {
         is_there && !self.is_spent(action)
     }
 
-    fn act(&mut self, action: &Action, hand: Hand) -> Option<()> {
-        let leads = self.leads();
-        if let Some(left) = self.faults.of(action, leads) {
-            *left = left.checked_sub(1)?;
+    fn act(&mut self, before: &Self, action: &Action, hand: Hand) -> Option<()> {
+        if let Some(left) = self.faults.of(action, before) {
+            *left -= 1;
         }
         match action {
             Action::Pass(operator) => self.pass(*operator, None, hand),
             Action::Blind(operator, unread) => self.pass(*operator, Some(*unread), hand),
             Action::Step(operator) => {
-                if !self.step(*operator, hand)? {
+                if !self.step(before, *operator, hand)? {
                     self.operators[*operator].rest.clear();
                 }
                 Some(())
             }
             Action::Unheard(operator) => {
-                self.step(*operator, hand)?.then_some(())?;
+                self.step(before, *operator, hand)?.then_some(())?;
                 self.operators[*operator].rest.clear();
                 Some(())
             }
@@ -356,7 +331,7 @@ impl World {
         }
     }
 
-    /// What begins anew with a change.
+    /// The clocks that a change starts.
     fn watch(&mut self, before: &Self) {
         let operation = |world: &Self| -> Option<Operation> { world.objects.record.operation };
         self.fresh.operation |= operation(self).is_some() && operation(self) != operation(before);
@@ -391,14 +366,14 @@ impl Place {
 }
 
 impl Faults {
-    /// How often that may go wrong yet; nothing where it is nothing that goes wrong. That somebody comes to lead is one
-    /// only where somebody `leads`.
-    fn of(&mut self, action: &Action, leads: bool) -> Option<&mut u8> {
+    /// How often that may go wrong yet; nothing where it is nothing that goes wrong. An election is one only where a
+    /// member leads.
+    fn of(&mut self, action: &Action, world: &World) -> Option<&mut u8> {
         match action {
             Action::Blind(..) => Some(&mut self.blind),
             Action::Unheard(_) => Some(&mut self.lost_answers),
             Action::Crash(_) => Some(&mut self.crashes),
-            Action::Elect(_) => leads.then_some(&mut self.elections),
+            Action::Elect(_) => world.leads().then_some(&mut self.elections),
             Action::Kill(_) => Some(&mut self.kills),
             Action::Evict(_) => Some(&mut self.evictions),
             Action::Lose(_) => Some(&mut self.losses),

@@ -64,7 +64,7 @@ impl World {
                 let is_of_now = pending.planned.seen.now == self.now()
                     && pending.planned.seen.schedule.generation == self.schedules[at].generation;
                 if note.reason == "Scaled" && is_of_now && self.eldest() == Some(at) {
-                    self.told += 1;
+                    self.told = self.told.saturating_add(1);
                     if self.told > 1 && !self.is_disturbed {
                         self.breaks(Rule::ToldTwice);
                     }

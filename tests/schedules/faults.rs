@@ -38,7 +38,7 @@ pub enum Fault {
     SaysWhatItPlanned,
     /// It writes counts while it is suspended.
     IgnoresSuspension,
-    /// It deletes the Service of somebody else.
+    /// It deletes a Service that is not its own.
     DeletesAnyService,
     /// It never writes the bounds of an autoscaler.
     LeavesBounds,
@@ -142,7 +142,7 @@ impl Hand {
             Fault::ForgetsTheAutoscaler => {
                 let mut other = seen.clone();
                 other.schedule.spec.target = Target::Create;
-                plan.work.clone_from(&other.planned(Self::default()).plan.work);
+                plan.work.extend_from_slice(&other.planned(Self::default()).plan.work);
             }
             Fault::TellsTwice => {
                 let events: Vec<_> =

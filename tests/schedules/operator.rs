@@ -1,6 +1,6 @@
 //! The operator: its looks, its steps one after the other, and what it makes of their answers.
 
-use std::sync::Arc;
+use std::rc::Rc;
 
 use gatehouse::controllers::step::Step;
 use gatehouse::controllers::tdset::plan::Plan;
@@ -105,7 +105,7 @@ impl World {
             if pending.step().is_some() {
                 return;
             }
-            let planned = Arc::clone(&pending.planned);
+            let planned = Rc::clone(&pending.planned);
             let is_leaving = pending.planned.seen.schedule.is_deleting;
             if pending.reports {
                 let plan = pending.told().clone();
@@ -130,7 +130,7 @@ impl World {
 }
 
 impl Pending {
-    /// The plan that is told of.
+    /// The plan that the report is of.
     fn told(&self) -> &Plan {
         if self.is_refused { &self.planned.refused } else { &self.planned.plan }
     }

@@ -1,23 +1,19 @@
 //! What must never be, and what all has to come to.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Mutex;
-
 use gatehouse::api::tdset::v1::TDSetStatus;
 
 use crate::faults::Hand;
 use crate::text::Text;
-use crate::world::{Action, CLOCK, Manual, Pending, Target, World};
+use crate::world::{CLOCK, Manual, Pending, Target, World};
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// An object of somebody else is taken over, changed or deleted.
+    /// A foreign object is taken over, changed or deleted.
     ForeignWritten,
     /// A schedule writes the count of a workload that an older one has.
     HeldCountWritten,
-    /// A count that somebody wrote is taken back although it is to stand.
+    /// A count from elsewhere is taken back although it is to stand.
     ManualCountTakenBack,
     /// A count is written while the schedule is suspended.
     CountWrittenWhileSuspended,
@@ -31,7 +27,7 @@ pub enum Rule {
     LeftWithAnotherCount,
     /// The status says what was not seen.
     StatusLies,
-    /// A transition is told of twice, and nothing had gone wrong.
+    /// A transition is reported twice, and nothing had gone wrong.
     ToldTwice,
     /// At rest there is something to write, now or at another time before the next boundary.
     WritesAtRest,
@@ -42,13 +38,6 @@ pub enum Rule {
     /// Nothing is done any more, and it is not as asked for.
     SettlesWrongly,
 }
-
-/// States from which rest is known to be reached.
-#[derive(Debug, Default)]
-pub struct Known(Mutex<HashSet<u64>>);
-
-/// How many things the calm may take.
-const LONGEST_CALM: usize = 200;
 
 impl World {
     /// What holds of a status that was just written.
@@ -78,46 +67,8 @@ impl World {
         }
     }
 
-    /// The rule that is broken on the way to rest, or by what that is.
-    pub fn judge_calm(&self, hand: Hand, known: &Known) -> Option<Rule> {
-        let mut world = self.clone();
-        let mut way = Vec::new();
-        for _ in 0..LONGEST_CALM {
-            let mut hasher = DefaultHasher::new();
-            world.hash(&mut hasher);
-            let print = hasher.finish();
-            if known.0.lock().expect("nobody panics with it").contains(&print) {
-                known.0.lock().expect("nobody panics with it").extend(way);
-                return None;
-            }
-            way.push(print);
-            if let Some(rule) = world.broken {
-                return Some(rule);
-            }
-            if let Some(next) = world.calmer(hand) {
-                world = next;
-                continue;
-            }
-            let broken = world.judge_rest(hand);
-            if broken.is_none() {
-                known.0.lock().expect("nobody panics with it").extend(way);
-            }
-            return broken;
-        }
-        Some(Rule::NeverSettles)
-    }
-
-    /// What happens next if nobody asks for anything else and nothing goes wrong. A schedule is looked at only where
-    /// something has told of it, or its own wake is due.
-    fn calmer(&self, hand: Hand) -> Option<Self> {
-        let schedules = 0..self.schedules.len();
-        let steps = schedules.clone().filter(|at| self.workers[*at].pending.is_some()).map(Action::Step);
-        let passes = schedules.filter(|at| self.is_woken(*at)).map(Action::Pass);
-        let mut actions = [Action::Rollout, Action::Collect].into_iter().chain(steps).chain(passes);
-        actions.find_map(|action| self.after(&action, hand))
-    }
-
-    fn judge_rest(&self, hand: Hand) -> Option<Rule> {
+    /// The rule that is broken where nothing happens any more.
+    pub fn judge_rest(&self, hand: Hand) -> Option<Rule> {
         let schedules = || self.schedules.iter().enumerate().filter(|(_, schedule)| !schedule.is_gone);
         if schedules().any(|(at, _)| !self.rests_well(at)) {
             return Some(Rule::SettlesWrongly);

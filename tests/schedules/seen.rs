@@ -1,8 +1,10 @@
 //! What a pass reads of the world, in the types of production, and what production plans of that.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::hash::{Hash, Hasher};
+use std::rc::Rc;
+use std::sync::Arc;
 
 use futures::channel::mpsc;
 use gatehouse::api::tdset::status::Reason;
@@ -15,6 +17,7 @@ use gatehouse::controllers::tdset::plan::{self, Plan};
 use gatehouse::controllers::tdset::{COUNT_MANAGER, MANAGER, hands};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kit::explore::fingerprint;
 use kube::core::{ApiResource, DeserializeGuard};
 use serde_json::{Value, json};
 
@@ -158,6 +161,10 @@ fn metadata(found: &Deployment, object: &mut Value) {
     merge(&mut object["metadata"], &known);
 }
 
+thread_local! {
+    static PLANS: RefCell<HashMap<u64, Rc<Planned>>> = RefCell::default();
+}
+
 fn made<Object: serde::de::DeserializeOwned>(value: Value) -> Object {
     serde_json::from_value(value).expect("an object")
 }
@@ -233,15 +240,10 @@ impl Seen {
     }
 
     /// What production plans of it. The same is planned once.
-    pub fn planned(&self, hand: Hand) -> Arc<Planned> {
-        type Known = HashMap<u64, Arc<Planned>>;
-        static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
-        let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut hasher = DefaultHasher::new();
-        (self, hand).hash(&mut hasher);
-        let key = hasher.finish();
-        if let Some(known) = lock().get_or_insert_default().get(&key) {
-            return Arc::clone(known);
+    pub fn planned(&self, hand: Hand) -> Rc<Planned> {
+        let key = fingerprint(&(self, hand));
+        if let Some(known) = PLANS.with_borrow(|plans| plans.get(&key).map(Rc::clone)) {
+            return known;
         }
         let tdset = object(&self.schedule, self.at);
         let mut observed = self.observed();
@@ -255,8 +257,8 @@ impl Seen {
         let refused = plan::refused(&plan, &tdset.metadata, "refused (403)".to_owned(), &observed);
         let written =
             [&plan.work, &plan.report, &refused.report].map(|steps| steps.iter().map(written).collect());
-        let planned = Arc::new(Planned { key, seen: self.clone(), plan, refused, written });
-        lock().get_or_insert_default().insert(key, Arc::clone(&planned));
+        let planned = Rc::new(Planned { key, seen: self.clone(), plan, refused, written });
+        PLANS.with_borrow_mut(|plans| plans.insert(key, Rc::clone(&planned)));
         planned
     }
 }

@@ -1,7 +1,11 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
+use kit::explore;
+
 use crate::world::{Autoscaler, Edit, Faults, Spec, Target, World};
-use crate::{Reach, Slice};
+
+type Slice = explore::Slice<World>;
+type Reach = explore::Reach<World>;
 
 /// Two replicas, six from 8 to 18 o'clock.
 const SHOP: Spec = Spec {
@@ -20,11 +24,11 @@ const SETTLED_INSIDE: Reach = ("it is settled within the window", |_, world| {
 const OUTSIDE_AGAIN: Reach = ("it is settled after the window", |_, world| {
     world.clock == 2 && world.schedules[0].status.says("Ready", "True") && count(world) == Some(2)
 });
-const TOLD: Reach = ("a transition is told of", |_, world| world.told > 0);
+const TOLD: Reach = ("a transition is reported", |_, world| world.told > 0);
 const STANDS: Reach = ("a count stands", |_, world| world.schedules[0].status.says("ManualOverride", "True"));
 const GONE: Reach = ("it is gone", |_, world| world.schedules[0].is_gone);
 const CONFLICT: Reach =
-    ("it says that somebody else has it", |_, world| world.schedules[0].status.says("Conflict", "True"));
+    ("it says that another one has it", |_, world| world.schedules[0].status.says("Conflict", "True"));
 const LEFT: Reach = ("it is left with 4", |_, world| world.schedules[0].is_gone && count(world) == Some(4));
 const BOUND: Reach = ("the bounds are those of the window", |_, world| {
     world.autoscaler == Some(Autoscaler { least: 6, most: 12 })
@@ -45,7 +49,6 @@ pub fn made() -> Slice {
     start.evening = 2;
     start.faults = Faults { crashes: 1, lost_answers: 1, deletions: 1, ..Faults::default() };
     Slice::new(
-        "made",
         start,
         &[SETTLED_INSIDE, OUTSIDE_AGAIN, TOLD],
         &[
@@ -64,7 +67,6 @@ pub fn edited() -> Slice {
     start.edits = vec![Edit::Image, Edit::Service(false), Edit::Outside(3), Edit::Delete];
     start.faults = Faults { crashes: 1, ..Faults::default() };
     Slice::new(
-        "edited",
         start,
         &[SETTLED_INSIDE, GONE],
         &["tdset.apply-deployment", "tdset.delete-service", "tdset.write-count"],
@@ -76,16 +78,16 @@ pub fn kept() -> Slice {
     let mut start = World::new(&[Spec { keeps: true, ..SHOP }]);
     start.evening = 2;
     start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
-    Slice::new("kept", start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-count"])
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-count"])
 }
 
-/// Somebody else's workload.
+/// A foreign workload.
 pub fn referred() -> Slice {
     let spec = Spec { target: Target::Reference(None), keeps: true, ..SHOP };
     let mut start = World::new(&[spec]).with_foreign(5);
     start.evening = 2;
     start.faults = Faults { lost_answers: 1, scales: 1, ..Faults::default() };
-    Slice::new("referred", start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-scale"])
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, STANDS], &["tdset.write-scale"])
 }
 
 /// The same, to be left with 4.
@@ -93,7 +95,7 @@ pub fn left() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
     start.edits = vec![Edit::Delete];
     start.faults = Faults { crashes: 1, conflicts: 1, refusals: 1, ..Faults::default() };
-    Slice::new("left", start, &[SETTLED_INSIDE, LEFT], &["tdset.write-scale", "tdset.write-finalizers"])
+    Slice::new(start, &[SETTLED_INSIDE, LEFT], &["tdset.write-scale", "tdset.write-finalizers"])
 }
 
 /// An autoscaler has the count.
@@ -102,7 +104,7 @@ pub fn autoscaled() -> Slice {
     start.autoscaler = Some(Autoscaler { least: 1, most: 9 });
     start.edits = vec![Edit::Image];
     start.faults = Faults { lost_answers: 1, scales: 1, bounds: 1, ..Faults::default() };
-    Slice::new("autoscaled", start, &[BOUND], &["tdset.write-bounds", "tdset.make-deployment"])
+    Slice::new(start, &[BOUND], &["tdset.write-bounds", "tdset.make-deployment"])
 }
 
 /// The count is handed over to an autoscaler.
@@ -111,7 +113,7 @@ pub fn handed_over() -> Slice {
     start.autoscaler = Some(Autoscaler { least: 1, most: 9 });
     start.edits = vec![Edit::Autoscaler, Edit::Image];
     start.faults = Faults { crashes: 1, refusals: 1, ..Faults::default() };
-    Slice::new("handed_over", start, &[BOUND], &["tdset.write-count", "tdset.write-bounds"])
+    Slice::new(start, &[BOUND], &["tdset.write-count", "tdset.write-bounds"])
 }
 
 /// Two schedules for one workload, of which the older one goes.
@@ -121,15 +123,15 @@ pub fn two_schedules() -> Slice {
     let mut start = World::new(&[elder, younger]).with_foreign(5);
     start.edits = vec![Edit::Delete];
     start.faults = Faults { crashes: 1, ..Faults::default() };
-    Slice::new("two_schedules", start, &[SETTLED_INSIDE, TAKEN_OVER], &["tdset.write-scale"])
+    Slice::new(start, &[SETTLED_INSIDE, TAKEN_OVER], &["tdset.write-scale"])
 }
 
-/// Somebody else's objects stand where its own are to be.
+/// Foreign objects stand where its own are to be.
 pub fn taken() -> Slice {
     let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
     start.edits = vec![Edit::Service(false)];
     start.faults = Faults { deletions: 1, squatters: 2, ..Faults::default() };
-    Slice::new("taken", start, &[CONFLICT, SETTLED_INSIDE], &["tdset.make-deployment"])
+    Slice::new(start, &[CONFLICT, SETTLED_INSIDE], &["tdset.make-deployment"])
 }
 
 /// It is suspended, and goes on.
@@ -137,5 +139,5 @@ pub fn suspended() -> Slice {
     let mut start = World::new(&[SHOP]);
     start.edits = vec![Edit::Suspend(true), Edit::Image, Edit::Suspend(false)];
     start.faults = Faults { scales: 1, ..Faults::default() };
-    Slice::new("suspended", start, &[SETTLED_INSIDE, SUSPENDED], &["tdset.apply-deployment"])
+    Slice::new(start, &[SETTLED_INSIDE, SUSPENDED], &["tdset.apply-deployment"])
 }

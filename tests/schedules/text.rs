@@ -1,7 +1,8 @@
 //! Texts that are kept once, so that a world is copied and compared by their numbers.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::rc::Rc;
 
 use gatehouse::api::tdset::v1::TDSetStatus;
 use serde_json::Value;
@@ -15,7 +16,7 @@ pub struct Text(usize);
 #[derive(Default)]
 struct Texts {
     numbers: HashMap<String, usize>,
-    all: Vec<Arc<Known>>,
+    all: Vec<Rc<Known>>,
     /// What comes of merging the second into the first.
     merged: HashMap<(Text, Text), Text>,
 }
@@ -28,44 +29,41 @@ pub struct Known {
     pub status: TDSetStatus,
 }
 
-static TEXTS: Mutex<Option<Texts>> = Mutex::new(None);
+thread_local! {
+    static TEXTS: RefCell<Texts> = RefCell::default();
+}
 
 impl Text {
     /// Nothing yet.
     pub const NONE: Self = Self(0);
 
     pub fn new(json: Value) -> Self {
-        let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let Texts { numbers, all, .. } = texts.get_or_insert_default();
-        let text = json.to_string();
-        if let Some(number) = numbers.get(&text) {
-            return Self(*number);
-        }
-        let status = serde_json::from_value(json.clone()).unwrap_or_default();
-        all.push(Arc::new(Known { json, status }));
-        numbers.insert(text, all.len());
-        Self(all.len())
+        TEXTS.with_borrow_mut(|Texts { numbers, all, .. }| {
+            let number = numbers.entry(json.to_string()).or_insert_with(|| {
+                let status = serde_json::from_value(json.clone()).unwrap_or_default();
+                all.push(Rc::new(Known { json, status }));
+                all.len()
+            });
+            Self(*number)
+        })
     }
 
-    pub fn known(self) -> Arc<Known> {
-        let texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = self.0.checked_sub(1).and_then(|at| texts.as_ref()?.all.get(at).cloned());
-        drop(texts);
+    pub fn known(self) -> Rc<Known> {
+        let known = self.0.checked_sub(1).map(|at| TEXTS.with_borrow(|texts| Rc::clone(&texts.all[at])));
         known.unwrap_or_else(|| {
-            Arc::new(Known { json: Value::Object(serde_json::Map::new()), status: TDSetStatus::default() })
+            Rc::new(Known { json: Value::Object(serde_json::Map::new()), status: TDSetStatus::default() })
         })
     }
 
     /// The text with a patch merged into it.
     pub fn merged(self, patch: Self) -> Self {
-        let texts = || TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(merged) = texts().get_or_insert_default().merged.get(&(self, patch)) {
-            return *merged;
+        if let Some(merged) = TEXTS.with_borrow(|texts| texts.merged.get(&(self, patch)).copied()) {
+            return merged;
         }
         let mut json = self.json();
         merge(&mut json, &patch.json());
         let merged = Self::new(json);
-        texts().get_or_insert_default().merged.insert((self, patch), merged);
+        TEXTS.with_borrow_mut(|texts| texts.merged.insert((self, patch), merged));
         merged
     }
 

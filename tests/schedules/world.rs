@@ -1,11 +1,13 @@
-//! What is around the plans of TDSets: the clock, the objects of one namespace, whoever else writes them, and operators
+//! What is around the plans of TDSets: the clock, the objects of one namespace, others that write them, and operators
 //! that look, do one step after the other, crash, and hear answers or not.
 //!
 //! Believed of the API server, and not shown here: who owns a count after an apply, an update or a scale; that a uid in
-//! what is written is a precondition; that an apply without force is a conflict where somebody else's field differs.
+//! what is written is a precondition; that an apply without force is a conflict where another manager's field differs.
+
+mod actions;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::rc::Rc;
 
 use gatehouse::controllers::tdset::found::Carried;
 use gatehouse::controllers::tdset::recall::Recall;
@@ -36,7 +38,7 @@ pub struct Spec {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     Create,
-    /// Of a Deployment that somebody made; and what it is left with.
+    /// Of a foreign Deployment; and what it is left with.
     Reference(Option<i32>),
     /// One that is made, with an autoscaler.
     Autoscaler,
@@ -60,9 +62,9 @@ pub enum Owner {
     Template,
     /// What is applied by the manager of the count.
     Count,
-    /// `kubectl scale`, or whoever else came by the scale subresource, and no time is told.
+    /// `kubectl scale`, or another client of the scale subresource, and no time is kept.
     Scale,
-    /// Whoever made it.
+    /// Its maker.
     Maker,
 }
 
@@ -70,7 +72,7 @@ pub enum Owner {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Deployment {
     pub uid: u8,
-    /// What the first schedule has applied; nothing of one that somebody else made.
+    /// What the first schedule has applied; nothing of a foreign one.
     pub applied: Text,
     pub count: i32,
     pub owners: BTreeSet<Owner>,
@@ -100,7 +102,7 @@ pub struct Autoscaler {
 pub struct Worker {
     pub pending: Option<Pending>,
     pub recall: Recall,
-    /// Whether something has happened that it is told of.
+    /// Whether something has happened that it watches.
     pub is_told: bool,
     /// The instant at which it looks by itself.
     pub wake: Option<i64>,
@@ -111,7 +113,7 @@ pub struct Worker {
 #[expect(clippy::struct_excessive_bools, reason = "they hinge on nothing but what came of the steps so far")]
 pub struct Pending {
     /// What was read, and what is planned of that.
-    pub planned: Arc<Planned>,
+    pub planned: Rc<Planned>,
     /// How many steps were done.
     pub done: usize,
     pub has_changed: bool,
@@ -144,7 +146,7 @@ impl Worker {
     }
 }
 
-/// What somebody asks for.
+/// What a person asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Edit {
     Image,
@@ -164,17 +166,39 @@ pub struct Faults {
     pub lost_answers: u8,
     pub conflicts: u8,
     pub refusals: u8,
-    /// Somebody scales.
+    /// A person scales.
     pub scales: u8,
-    /// Somebody deletes the Deployment.
+    /// A person deletes the Deployment.
     pub deletions: u8,
-    /// Somebody makes a Deployment, or a Service, where there is none.
+    /// A person makes a Deployment, or a Service, where there is none.
     pub squatters: u8,
-    /// Somebody writes other bounds.
+    /// A person writes other bounds.
     pub bounds: u8,
 }
 
-/// A count that somebody wrote and that is to stand.
+impl Faults {
+    /// How often that may go wrong yet; nothing where it is nothing that goes wrong.
+    fn of(&mut self, action: &Action) -> Option<&mut u8> {
+        match action {
+            Action::Unheard(_) => Some(&mut self.lost_answers),
+            Action::Conflict(_) => Some(&mut self.conflicts),
+            Action::Refusal(_) => Some(&mut self.refusals),
+            Action::Crash => Some(&mut self.crashes),
+            Action::Scale => Some(&mut self.scales),
+            Action::Delete => Some(&mut self.deletions),
+            Action::Squat => Some(&mut self.squatters),
+            Action::Bounds => Some(&mut self.bounds),
+            Action::Pass(_)
+            | Action::Step(_)
+            | Action::Rollout
+            | Action::Collect
+            | Action::Tick
+            | Action::Edit => None,
+        }
+    }
+}
+
+/// A count from elsewhere that is to stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Manual {
     #[default]
@@ -216,7 +240,7 @@ pub enum Action {
     Step(usize),
     /// It does it, and does not hear so.
     Unheard(usize),
-    /// It is told that somebody else wrote first.
+    /// It hears that another client wrote first.
     Conflict(usize),
     /// The API server will not have it.
     Refusal(usize),
@@ -230,7 +254,7 @@ pub enum Action {
     Tick,
     /// The next edit.
     Edit,
-    /// Somebody writes a count of 9.
+    /// A person writes a count of 9.
     Scale,
     Delete,
     Squat,
@@ -266,7 +290,7 @@ impl World {
         }
     }
 
-    /// One for a Deployment that somebody made.
+    /// One for a foreign Deployment.
     pub fn with_foreign(mut self, count: i32) -> Self {
         self.deployment = Some(self.foreign(count));
         self
@@ -302,51 +326,38 @@ impl World {
         self.broken.get_or_insert(rule);
     }
 
-    /// Everybody is told.
+    /// All workers hear of a change.
     pub fn tell(&mut self) {
         for (worker, schedule) in self.workers.iter_mut().zip(&self.schedules) {
             worker.is_told |= !schedule.is_gone;
         }
     }
 
-    /// What is so after an action; nothing where it cannot be.
-    pub fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
-        let mut next = self.clone();
-        let is_done = match action {
-            Action::Pass(at) => next.pass(*at, hand),
-            Action::Step(at) => next.step(*at),
-            Action::Unheard(at) => {
-                next.faults.lost_answers = next.faults.lost_answers.checked_sub(1)?;
-                next.is_disturbed = true;
-                next.step_unheard(*at)
-            }
-            Action::Conflict(at) => {
-                next.faults.conflicts = next.faults.conflicts.checked_sub(1)?;
-                next.is_disturbed = true;
-                next.give_up(*at)
-            }
-            Action::Refusal(at) => {
-                next.faults.refusals = next.faults.refusals.checked_sub(1)?;
-                next.is_disturbed = true;
-                next.refuse(*at)
-            }
-            Action::Crash => next.crash(),
-            Action::Rollout => next.roll_out(),
-            Action::Collect => next.collect(),
-            Action::Tick => next.tick(),
-            Action::Edit => next.edit(),
-            Action::Scale => next.scale(),
-            Action::Delete => next.delete(),
-            Action::Squat => next.squat(),
-            Action::Bounds => next.write_bounds(),
-        };
-        (is_done && next != *self).then_some(next)
+    fn act(&mut self, action: &Action, hand: Hand) -> bool {
+        if let Some(left) = self.faults.of(action) {
+            *left -= 1;
+        }
+        self.is_disturbed |=
+            matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash);
+        match action {
+            Action::Pass(at) => self.pass(*at, hand),
+            Action::Step(at) => self.step(*at),
+            Action::Unheard(at) => self.step_unheard(*at),
+            Action::Conflict(at) => self.give_up(*at),
+            Action::Refusal(at) => self.refuse(*at),
+            Action::Crash => self.crash(),
+            Action::Rollout => self.roll_out(),
+            Action::Collect => self.collect(),
+            Action::Tick => self.tick(),
+            Action::Edit => self.edit(),
+            Action::Scale => self.scale(),
+            Action::Delete => self.delete(),
+            Action::Squat => self.squat(),
+            Action::Bounds => self.write_bounds(),
+        }
     }
 
     fn crash(&mut self) -> bool {
-        let Some(left) = self.faults.crashes.checked_sub(1) else { return false };
-        self.faults.crashes = left;
-        self.is_disturbed = true;
         let worker = Worker { is_told: true, ..Worker::default() };
         let count = self.workers.len();
         self.workers = vec![worker; count];
@@ -425,9 +436,7 @@ impl World {
 
     fn scale(&mut self) -> bool {
         let count = 9;
-        let Some(left) = self.faults.scales.checked_sub(1) else { return false };
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
-        self.faults.scales = left;
         (found.count, found.is_observed) = (count, false);
         found.owners = BTreeSet::from([Owner::Scale]);
         if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.keeps) {
@@ -451,8 +460,6 @@ impl World {
     }
 
     fn delete(&mut self) -> bool {
-        let Some(left) = self.faults.deletions.checked_sub(1) else { return false };
-        self.faults.deletions = left;
         self.manual = Manual::None;
         let is_done = self.deployment.take().is_some();
         self.tell();
@@ -460,8 +467,6 @@ impl World {
     }
 
     fn squat(&mut self) -> bool {
-        let Some(left) = self.faults.squatters.checked_sub(1) else { return false };
-        self.faults.squatters = left;
         match (&self.deployment, &self.service) {
             (None, _) => self.deployment = Some(self.foreign(5)),
             (_, None) => self.service = Some(Service { uid: self.uid(), applied: Text::NONE }),
@@ -472,8 +477,6 @@ impl World {
     }
 
     fn write_bounds(&mut self) -> bool {
-        let Some(left) = self.faults.bounds.checked_sub(1) else { return false };
-        self.faults.bounds = left;
         let Some(found) = &mut self.autoscaler else { return false };
         (found.least, found.most) = (3, 4);
         self.tell();

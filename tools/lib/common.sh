@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 shopt -s inherit_errexit # what fails inside $(…) fails
 
-tools=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+tools=$(cd -- "${BASH_SOURCE[0]%/*}/.." && pwd)
 cache=${GATEHOUSE_TOOLS:-${XDG_CACHE_HOME:-$HOME/.cache}/gatehouse/tools}
 readonly tools cache
 
@@ -10,6 +10,12 @@ say() { printf '%s\n' "$*"; }
 fail() {
     printf 'error: %s\n' "$*" >&2
     exit 1
+}
+
+# Seconds as people say them, in REPLY.
+duration() {
+    if (($1 < 55)); then REPLY="$1 seconds"; else REPLY="$((($1 + 30) / 60)) minutes"; fi
+    [[ $REPLY != '1 minutes' ]] || REPLY='a minute'
 }
 
 # Prints the comment at the head of a script.
@@ -35,5 +41,6 @@ lock() {
         say "another build is running; waiting for it"
         flock 9
     fi
+    rm -rf -- "$cache"/.building.* # of a build that was killed
     locked=yes
 }

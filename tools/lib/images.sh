@@ -6,8 +6,6 @@ readonly PAUSE=registry.k8s.io/pause:3.10.1
 readonly ETCD=quay.io/coreos/etcd
 readonly BUSYBOX=docker.io/library/busybox:1.35
 
-images_folder() { printf '%s/images' "$cache"; }
-
 # What the base of etcd's own image has beside the programs.
 etcd_rootfs() {
     local bin=$1 rootfs=$2
@@ -49,7 +47,7 @@ busybox_rootfs() {
 image() {
     local kind=$1 from=$2 name=$3 reference=$4 archive sum
     shift 4
-    archive=$(images_folder)/$name.tar
+    images_folder && archive=$REPLY/$name.tar
     sum=$(cat -- "$tools/image.sh" "$tools/lib/images.sh" "$tools/images/$kind.Dockerfile" "$@" | sha256sum | cut -d' ' -f1)
     if [[ -f $archive && -f $archive.stamp && $(<"$archive.stamp") == "$sum" ]]; then
         say "$reference is there already"
@@ -65,12 +63,12 @@ image() {
     say "$reference: made"
 }
 
+# Needs every etcd to have been built.
 build_images() {
     local family version bin
     for family in $(families | grep '^etcd'); do
-        build "$family"
-        version=$(version_of "$family")
-        bin=$(bin_of "$family")
+        version_of "$family" && version=$REPLY
+        bin_of "$family" && bin=$REPLY
         image etcd "$bin" "etcd-$version" "$ETCD:v$version" "${bin%/bin}"/stamps/{etcd,etcdctl,etcdutl}
     done
     family=kubernetes-$DEFAULT_KUBERNETES

@@ -2,17 +2,11 @@
 # of the pinned Kubernetes' kinds, from its OpenAPI document, and of those of the projects in crds/, from their CRDs.
 # shellcheck shell=bash
 
-schemas_folder() {
-    local version
-    version=$(version_of "kubernetes-$DEFAULT_KUBERNETES")
-    printf '%s/kubeconform-schemas-%s' "$cache" "$version"
-}
-
 # The folder of a module's sources, downloaded if need be.
 sources_of() {
     local family=$1 module=$2 version folder
     version=$(pinned "$family" "$module")
-    folder=$(cd "$tools/$family" && GOWORK=off go mod download -json "$module@v$version" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+    folder=$(cd "$tools/$family" && pin_go && go mod download -json "$module@v$version" | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
     [[ -d $folder ]] || fail "unable to get the sources of $module that tools/$family pins"
     printf '%s' "$folder"
 }
@@ -20,7 +14,7 @@ sources_of() {
 # The files to make, one a line: name, tab, content.
 schema_lines() {
     local family=$1 gojq kubernetes certificates monitoring
-    gojq=$(bin_of gojq)/gojq
+    bin_of gojq && gojq=$REPLY/gojq
     kubernetes=$(sources_of "$family" k8s.io/kubernetes)
     certificates=$(sources_of lib/crds github.com/cert-manager/cert-manager)
     monitoring=$(sources_of lib/crds github.com/prometheus-operator/prometheus-operator)
@@ -32,8 +26,8 @@ schema_lines() {
 # Needs gojq to have been built.
 build_schemas() {
     local folder version sum name content family=kubernetes-$DEFAULT_KUBERNETES
-    version=$(version_of "$family")
-    folder=$(schemas_folder)
+    version_of "$family" && version=$REPLY
+    schemas_folder && folder=$REPLY
     sum=$(cat -- "$tools"/lib/schemas.{jq,sh} "$tools/$family/go.mod" "$tools/lib/crds/go.mod" | sha256sum | cut -d' ' -f1)
     if [[ -f $folder/.stamp && $(<"$folder/.stamp") == "$sum" ]]; then
         say "schemas of Kubernetes $version are there already"

@@ -146,6 +146,8 @@ fn either_day_is_enough_where_both_are_restricted() {
 }
 
 proptest::proptest! {
+    #![proptest_config(crate::properties::config())]
+
     #[test]
     fn whatever_is_taken_matches_the_rule_in_the_definition(
         text in "[*?0-9]{1,2}(/[0-9]{1,2})?( [*?0-9]{1,2}(-[0-9]{1,2})?){3} ([0-9]|[*?]|sun|MON)(,[0-9])?"

@@ -31,7 +31,7 @@ fn tdset(spec: &Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+    #![proptest_config(crate::properties::cases(512))]
 
     #[test]
     fn what_goes_down_comes_up_again(seed: u64, nonsense in prop_oneof![Just(0u64), Just(12)]) {

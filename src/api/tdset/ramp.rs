@@ -193,6 +193,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::properties::config())]
+
         #[test]
         fn a_ramp_gets_there_and_never_past_nor_back(from in 0..10_000_i32, to in 0..10_000_i32, step in 1..=100_i32) {
             let spec = ramp(Some((percent(&format!("{step}%")), "1s")), Some((IntOrString::Int(step), "1s")));

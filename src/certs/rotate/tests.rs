@@ -205,6 +205,8 @@ fn a_leaf_is_never_trusted_as_an_authority() {
 }
 
 proptest::proptest! {
+    #![proptest_config(crate::properties::config())]
+
     /// Whatever the day, following the decisions once leaves nothing to decide: replicas cannot chase each other.
     #[test]
     fn a_decision_that_was_followed_is_not_made_again(hours in 0_i64..24 * 400, foreign: bool) {

@@ -1,46 +1,65 @@
-//! A control plane that has our definitions, somebody who converts, and no webhook configuration.
+//! A control plane that has our definitions, a gate that converts, and no webhook configuration. There is one of each
+//! version, which ends with this process.
 
 use std::fs;
-use std::net::SocketAddr;
-use std::time::Instant;
+use std::path::Path;
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use gatehouse::certs::certificate::{Bundle, Certificate};
 use gatehouse::install::{Address, Plan, definitions};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kit::bed::Bed;
+use kit::objects::{Ask, http_get, of};
+use kit::program::{Gate, Program};
+use kit::wait::eventually;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use testbed::{ControlPlane, Options};
+use serde_json::json;
+use testbed::{KubernetesVersion, Options};
 
-use crate::direct::Direct;
-use crate::support::{Bed, Gate, PATIENCE, until_established};
-
-/// The control plane, and what converts in it. Dropped, both end.
+/// The control plane, and what converts in it.
 pub struct Bare {
-    pub direct: Direct,
+    pub bed: Bed,
     plan: Plan,
     _converter: Gate,
-    pub cluster: ControlPlane,
+    turns: RwLock<()>,
+}
+
+/// The one of the version that `bed` has.
+pub fn beside(bed: &Bed) -> &'static Bare {
+    static OLDER: OnceLock<Bare> = OnceLock::new();
+    static NEWEST: OnceLock<Bare> = OnceLock::new();
+    let version = bed.objects.at("/version");
+    let part = |name: &str| version[name].as_str().expect("a number").to_owned();
+    let version = format!("{}.{}", part("major"), part("minor")).parse().expect("one of the testbed's");
+    let bare = match version {
+        KubernetesVersion::V1_34 => &OLDER,
+        KubernetesVersion::V1_36 => &NEWEST,
+    };
+    let bare = bare.get_or_init(|| Bare::start(version));
+    bare.bed.is_used();
+    bare
 }
 
 impl Bare {
-    /// Starts one of the version that `bed` has, with the definitions in it.
-    pub fn start(bed: &Bed) -> Self {
-        let bare = Self::without_definitions(bed);
-        bare.define(&definitions::all(&bare.plan));
+    fn start(version: KubernetesVersion) -> Self {
+        let options = Options { version, controller_manager: false, ..Options::default() };
+        let bed = Bed::start(&options, kit::gatehouse!()).unwrap_or_else(|error| panic!("{error}"));
+        let (converter, bundle) = converter(bed.cluster.folder());
+        let address = Address::Url { host: "127.0.0.1".to_owned(), port: converter.address.port() };
+        let plan = Plan { bundle: Some(bundle), ..Plan::at(address) };
+        let bare = Self { bed, plan, _converter: converter, turns: RwLock::default() };
+        bare.define(&bare.definitions());
         bare
     }
 
-    /// The same without the definitions.
-    pub fn without_definitions(bed: &Bed) -> Self {
-        let version = Direct::new(bed.cluster.kubeconfig()).get("/version");
-        let part = |name: &str| version[name].as_str().expect("a number").to_owned();
-        let version = format!("{}.{}", part("major"), part("minor")).parse().expect("one of the testbed's");
-        let options = Options { version, controller_manager: false, ..Options::default() };
-        let cluster = ControlPlane::start(&options).unwrap_or_else(|error| panic!("{error}"));
-        let (converter, bundle) = converter(&cluster);
-        let address = Address::Url { host: "127.0.0.1".to_owned(), port: converter.address.port() };
-        let plan = Plan { bundle: Some(bundle), ..Plan::at(address) };
-        let direct = Direct::new(cluster.kubeconfig());
-        Self { direct, plan, _converter: converter, cluster }
+    /// Waits until nobody changes what is installed, and has it stay so.
+    pub fn turn_of_many(&self) -> RwLockReadGuard<'_, ()> {
+        self.turns.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody else uses it.
+    pub fn turn_of_one(&self) -> RwLockWriteGuard<'_, ()> {
+        self.turns.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The definitions as they are installed.
@@ -48,23 +67,36 @@ impl Bare {
         definitions::all(&self.plan)
     }
 
-    /// Writes definitions, and waits until they are served as they are written.
+    /// Takes the definitions away, and all objects with them.
+    pub fn undefine(&self) {
+        for definition in self.definitions() {
+            let name = definition.metadata.name.expect("a name");
+            let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
+            self.bed.objects.must(Ask::delete(path));
+            self.bed.objects.until_gone(&format!("customresourcedefinition/{name}"), "");
+        }
+    }
+
+    /// Writes definitions, and waits until they are served.
     pub fn define(&self, definitions: &[CustomResourceDefinition]) {
-        let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": definitions});
-        let file = self.cluster.folder().join("definitions.json");
-        fs::write(&file, list.to_string()).expect("a file");
-        let mut command = self.cluster.kubectl();
-        command.args(["apply", "--server-side", "--force-conflicts", "-f"]).arg(file);
-        let output = command.output().expect("kubectl runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         for definition in definitions {
-            until_established(&self.cluster, definition.metadata.name.as_deref().expect("a name"));
+            let mut object = json!(definition);
+            object["apiVersion"] = "apiextensions.k8s.io/v1".into();
+            object["kind"] = "CustomResourceDefinition".into();
+            self.bed.objects.must(Ask::apply(&object, "", ""));
+        }
+        for definition in definitions {
+            self.bed.until_established(definition.metadata.name.as_deref().expect("a name"));
+            for version in &definition.spec.versions {
+                let path = of(&version.name, "default", &definition.spec.names.plural);
+                eventually(|| self.bed.objects.read(&path));
+            }
         }
     }
 }
 
 /// A gate that needs no cluster, and what its clients have to trust.
-fn converter(cluster: &ControlPlane) -> (Gate, Bundle) {
+fn converter(folder: &Path) -> (Gate, Bundle) {
     let mut parameters = CertificateParams::new(Vec::new()).expect("parameters");
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().expect("a key");
@@ -74,24 +106,19 @@ fn converter(cluster: &ControlPlane) -> (Gate, Bundle) {
     let leaf = CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("parameters");
     let leaf = leaf.signed_by(&leaf_key, &issuer).expect("a leaf");
     let file = |name: &str, text: String| {
-        let path = cluster.folder().join(name);
+        let path = folder.join(name);
         fs::write(&path, text).expect("a file");
         path.to_string_lossy().into_owned()
     };
     let (key, chain) = (file("tls.key", leaf_key.serialize_pem()), file("tls.crt", leaf.pem()));
     let words = ["serve", "--webhook-only", "--listen", "127.0.0.1:0", "--health-listen", "127.0.0.1:0"];
     let words = [&words[..], &["--tls-cert", &chain, "--tls-key", &key]].concat();
-    let gate = Gate::spawn(cluster.folder(), None, &words).unwrap_or_else(|error| panic!("{error}"));
-    until_ready(gate.health);
+    let gate = Gate::of(&Program::gatehouse(kit::gatehouse!(), &words), &folder.join("converter.log"));
+    let gate = gate.unwrap_or_else(|error| panic!("{error}"));
+    eventually(|| {
+        let page = http_get(gate.health, "/readyz");
+        if page.starts_with("HTTP/1.1 200") { Ok(()) } else { Err(page) }
+    });
     let bundle = Bundle::of(Certificate::read_all(authority.pem().as_bytes())).expect("an authority");
     (gate, bundle)
-}
-
-/// Waits until a gate says that it is ready.
-pub fn until_ready(health: SocketAddr) {
-    let begun = Instant::now();
-    while !crate::direct::http_get(health, "/readyz").starts_with("HTTP/1.1 200") {
-        assert!(begun.elapsed() < PATIENCE, "the gate does not get ready");
-        std::thread::yield_now();
-    }
 }

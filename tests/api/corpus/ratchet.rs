@@ -6,17 +6,17 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps,
 };
+use kit::bed::Bed;
+use kit::objects::{Ask, Objects, Outcome};
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::bare::Bare;
+use super::bare::{self, Bare};
 use super::{Base, By, collection, etcdcluster, judged, patched, path, set, tdset, yaml};
-use crate::direct::{Call, Direct, Outcome};
-use crate::support::{Bed, Gate, PATIENCE, root};
 
 /// A base, the fault that is stored, an edit elsewhere, and a second fault with its field and who refuses it.
 type Row = (&'static Base, &'static str, &'static str, &'static str, &'static str, By);
@@ -239,35 +239,49 @@ const ROWS: &[Row] = &[
 const TOO_LONG: &str = "a-name-that-is-far-too-long-for-its-backup-cron-job";
 
 pub fn what_was_stored_before_a_rule_takes_every_other_edit(bed: &Bed) {
-    let bare = Bare::without_definitions(bed);
+    let bare = bare::beside(bed);
+    let _turn = bare.turn_of_one();
+    let (namespace, objects) = (bare.bed.namespace().name.clone(), &bare.bed.objects);
     bare.define(&bare.definitions().into_iter().map(without_rules).collect::<Vec<_>>());
-    let mut objects: Vec<_> = ROWS.iter().enumerate().map(|(index, row)| faulty(index, row)).collect();
+    until_accepted(objects, &etcdcluster::NEW, "spec: {replicas: 9}");
+    until_accepted(objects, &tdset::NEW, "spec: {replicas: -1}");
+    let mut stored: Vec<_> = ROWS.iter().enumerate().map(|(index, row)| faulty(index, row)).collect();
     let long = patched(faulty(ROWS.len(), &ROWS[0]), &format!("metadata: {{name: {TOO_LONG}}}"));
-    objects.push(long);
-    let create =
-        |object: &Value| Call { method: "POST", path: collection("default", object), body: object.clone() };
-    for outcome in bare.direct.all(objects.iter().map(create).collect()) {
+    stored.push(long);
+    for outcome in objects.all(stored.iter().map(|object| Ask::create(object, &namespace)).collect()) {
         outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     }
 
     bare.define(&bare.definitions());
-    until_refused(&bare.direct, &etcdcluster::NEW, "spec: {replicas: 9}");
-    until_refused(&bare.direct, &tdset::NEW, "spec: {replicas: -1}");
+    until_refused(objects, &etcdcluster::NEW, "spec: {replicas: 9}");
+    until_refused(objects, &tdset::NEW, "spec: {replicas: -1}");
+    let place = Place { objects, namespace: &namespace };
     let mut doubts = String::new();
-    edit_all(&bare.direct, &objects, false, &mut doubts);
+    edit_all(&place, &stored, false, &mut doubts);
     assert!(doubts.is_empty(), "with the definitions alone:\n{doubts}");
 
-    for file in ["namespace.yaml", "rbac.yaml"] {
-        let mut kubectl = bare.cluster.kubectl();
-        kubectl.args(["apply", "-f"]).arg(root().join("deploy/base").join(file));
-        assert!(kubectl.output().expect("kubectl runs").status.success(), "{file}");
-    }
-    let _gate = Gate::install(&bare.cluster).unwrap_or_else(|error| panic!("{error}"));
-    until_refused(&bare.direct, &etcdcluster::NEW, "spec: {version: 3.4.1}");
-    until_refused(&bare.direct, &tdset::NEW, "spec: {timeZone: Europe/Atlantis}");
-    edit_all(&bare.direct, &objects, true, &mut doubts);
+    let gate = bare.bed.install(&[]).unwrap_or_else(|error| panic!("{error}"));
+    until_refused(objects, &etcdcluster::NEW, "spec: {version: 3.4.1}");
+    until_refused(objects, &tdset::NEW, "spec: {timeZone: Europe/Atlantis}");
+    edit_all(&place, &stored, true, &mut doubts);
     assert!(doubts.is_empty(), "with the gate:\n{doubts}");
-    delete_all(&bare.direct, &objects);
+    delete_all(&place, &stored);
+    gate.into_program().kill();
+    without_gate(bare);
+}
+
+/// Has the control plane as it was: the gate's definitions and configurations outlive it.
+fn without_gate(bare: &Bare) {
+    for kind in ["mutatingwebhookconfigurations", "validatingwebhookconfigurations"] {
+        let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}/gatehouse");
+        bare.bed.objects.must(Ask::delete(path));
+    }
+    bare.define(&bare.definitions());
+    until_accepted(&bare.bed.objects, &etcdcluster::NEW, "spec: {version: 3.4.1}");
+    until_accepted(&bare.bed.objects, &tdset::NEW, "spec: {timeZone: Europe/Atlantis}");
+    // Nobody converts where a definition points at the gate that was killed.
+    until_accepted(&bare.bed.objects, &etcdcluster::OLD, "");
+    until_accepted(&bare.bed.objects, &tdset::OLD, "");
 }
 
 /// The same definition with schemas that take anything.
@@ -296,28 +310,39 @@ fn faulty(index: usize, row: &Row) -> Value {
 
 /// Waits until new objects with that fault are refused: definitions and configurations come into force a moment
 /// after they are written.
-fn until_refused(direct: &Direct, base: &Base, change: &str) {
+fn until_refused(objects: &Objects, base: &Base, change: &str) {
+    eventually(|| match objects.one(tried(base, change)) {
+        Err(_) => Ok(()),
+        Ok(_) => Err(format!("nobody refuses {change}")),
+    });
+}
+
+/// Waits until such objects are taken.
+fn until_accepted(objects: &Objects, base: &Base, change: &str) {
+    eventually(|| objects.one(tried(base, change)).map_err(|refusal| refusal.message));
+}
+
+fn tried(base: &Base, change: &str) -> Ask {
     let object = base.changed(change);
-    let begun = Instant::now();
-    let create = || Call {
-        method: "POST",
-        path: collection("default", &object) + "?dryRun=All",
-        body: object.clone(),
-    };
-    while direct.one(create()).is_ok() {
-        assert!(begun.elapsed() < PATIENCE, "nobody refuses {change}");
-    }
+    Ask::post(collection("default", &object) + "?dryRun=All", object)
+}
+
+/// Where the objects are.
+struct Place<'a> {
+    objects: &'a Objects,
+    namespace: &'a str,
 }
 
 /// Tries every edit on every object, without storing any.
-fn edit_all(direct: &Direct, objects: &[Value], gate: bool, doubts: &mut String) {
-    for (index, object) in objects.iter().enumerate() {
+fn edit_all(place: &Place, stored: &[Value], gate: bool, doubts: &mut String) {
+    for (index, object) in stored.iter().enumerate() {
         let (_, fault, elsewhere, second, field, by) = &ROWS[index % ROWS.len()];
         let fault = if index < ROWS.len() { fault } else { "a name that is too long" };
-        let stored = direct.get(&path("default", object));
+        let path = path(place.namespace, object);
+        let stored = place.objects.at(&path);
         let mut expect = |what: &str, edit: Value, sub_resource: &str, expected: &BTreeSet<String>| {
-            let target = format!("{}{sub_resource}?dryRun=All", path("default", object));
-            let outcome = direct.one(Call { method: "PATCH", path: target, body: edit.clone() });
+            let target = format!("{path}{sub_resource}?dryRun=All");
+            let outcome = place.objects.one(Ask::patch(target, edit.clone()));
             let found = fields(&outcome);
             if found != *expected {
                 let message = outcome.err().map(|refusal| refusal.message).unwrap_or_default();
@@ -360,13 +385,12 @@ fn fields(outcome: &Outcome) -> BTreeSet<String> {
 }
 
 /// Objects go when they are deleted and their finalizer is taken away, whatever is wrong with them.
-fn delete_all(direct: &Direct, objects: &[Value]) {
-    for object in objects {
-        let call = |method, body| Call { method, path: path("default", object), body };
-        for call in [call("DELETE", Value::Null), call("PATCH", json!({"metadata": {"finalizers": null}}))] {
-            direct.one(call).unwrap_or_else(|refusal| panic!("{object}: {}", refusal.message));
-        }
-        let gone = direct.one(call("GET", Value::Null)).expect_err("it is gone");
+fn delete_all(place: &Place, stored: &[Value]) {
+    for object in stored {
+        let path = path(place.namespace, object);
+        place.objects.must(Ask::delete(&*path));
+        place.objects.must(Ask::patch(&*path, json!({"metadata": {"finalizers": null}})));
+        let gone = place.objects.one(Ask::get(&*path)).expect_err("it is gone");
         assert_eq!(gone.code, 404, "{}", gone.message);
     }
 }

@@ -1,16 +1,15 @@
 //! Autoscalers: that of the spec gets its bounds, that of somebody else keeps the count.
 
+use kit::bed::{Bed, Namespace};
+use kit::operator::Fate;
 use serde_json::{Value, json};
 
-use super::{for_workload, foreign, message, owners_of_count, span, tdset, until_condition};
+use super::site::Site;
+use super::watched::Counts;
+use super::{for_workload, foreign, label, message, owners_of_count, patch, scale, tdset, until_condition};
 use crate::Test;
-use crate::support::{Bed, Namespace};
 
 pub const TESTS: &[Test] = &[
-    (
-        "an_autoscaler_gets_its_bounds_and_the_workload_no_count",
-        an_autoscaler_gets_its_bounds_and_the_workload_no_count,
-    ),
     ("an_autoscaler_of_a_workload_that_is_there", an_autoscaler_of_a_workload_that_is_there),
     (
         "an_autoscaler_that_is_missing_or_of_another_is_named",
@@ -19,12 +18,17 @@ pub const TESTS: &[Test] = &[
     ("an_autoscaler_of_somebody_else_has_the_count", an_autoscaler_of_somebody_else_has_the_count),
 ];
 
+pub const ON_CLOCKS: &[Test] = &[(
+    "an_autoscaler_gets_its_bounds_and_the_workload_no_count",
+    an_autoscaler_gets_its_bounds_and_the_workload_no_count,
+)];
+
 pub fn autoscaler(namespace: &Namespace, name: &str, deployment: &str, least: u32, most: u32) {
     let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": deployment});
     let object = json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": name},
         "spec": {"scaleTargetRef": target, "minReplicas": least, "maxReplicas": most}});
-    namespace.kubectl(&["create"]).input(object.to_string()).ok();
+    namespace.create(&object);
 }
 
 fn bounds(namespace: &Namespace, name: &str) -> (Value, Value) {
@@ -34,24 +38,30 @@ fn bounds(namespace: &Namespace, name: &str) -> (Value, Value) {
 
 fn an_autoscaler_gets_its_bounds_and_the_workload_no_count(bed: &Bed) {
     let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
     autoscaler(&namespace, "web", "web", 1, 2);
-    let mut rush = span("rush", 4, 7200, 4);
+    let mut rush = site.span("rush", 5, 120, 4);
     rush["maxReplicas"] = json!(9);
     let fields =
         json!({"replicas": 2, "autoscaler": {"hpaRef": "web", "maxReplicas": 6}, "exceptions": [rush]});
-    namespace.kubectl(&["create"]).input(tdset("web", &fields)).ok();
+    namespace.create(&tdset("web", &fields));
     namespace.until("hpa/web", "{.spec.minReplicas}", "2");
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(6)));
     namespace.until_created("deployment/web");
+    namespace.until("tdset/web", "{.status.nextTransition.replicas}", "4");
+    site.jump(5);
     namespace.until("hpa/web", "{.spec.minReplicas}", "4");
     assert_eq!(bounds(&namespace, "web"), (json!(4), json!(9)));
     namespace.until("tdset/web", "{.status.lastTransition.to.replicas}", "4");
 
-    // The count is nobody's but the autoscaler's, and that of whoever stands for it here.
-    namespace.kubectl(&["scale", "deployment/web", "--replicas=8"]).ok();
-    namespace.kubectl(&["label", "tdset/web", "colour=red"]).ok();
+    // The count is nobody's but the autoscaler's. Its controller, which looks every 15 seconds, has come to the lower bound
+    // before somebody else scales: what it has decided before it would write after that.
+    namespace.until("deployment/web", "{.spec.replicas}", "4");
+    scale(&namespace, "deployment/web", 8);
+    label(&namespace, "tdset/web", "red");
     let target = json!({"target": {"create": {"image": "registry.k8s.io/pause:3.9"}}});
-    super::patch(&namespace, "web", &target);
+    patch(&namespace, "web", &target);
     let image = "{.spec.template.spec.containers[0].image}";
     namespace.until("deployment/web", image, "registry.k8s.io/pause:3.9");
     let deployment = namespace.get("deployment", "web");
@@ -59,8 +69,7 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_no_count(bed: &Bed) {
     let owners = owners_of_count(&deployment);
     assert!(!owners.iter().any(|owner| owner.starts_with("gatehouse")), "{owners:?}");
     // What somebody else makes of the bounds is taken back.
-    let other = r#"{"spec":{"minReplicas":1,"maxReplicas":3}}"#;
-    namespace.kubectl(&["patch", "hpa", "web", "--type=merge", "-p", other]).ok();
+    namespace.change("hpa/web", &json!({"spec": {"minReplicas": 1, "maxReplicas": 3}}));
     namespace.until("hpa/web", "{.spec.minReplicas}", "4");
     assert_eq!(bounds(&namespace, "web"), (json!(4), json!(9)));
 }
@@ -70,24 +79,22 @@ fn an_autoscaler_of_a_workload_that_is_there(bed: &Bed) {
     foreign(&namespace, "web", 3);
     autoscaler(&namespace, "web", "web", 1, 3);
     let fields = json!({"replicas": 5, "autoscaler": {"hpaRef": "web"}});
-    namespace.kubectl(&["create"]).input(for_workload("hours", "apps/v1", "Deployment", "web", &fields)).ok();
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     // Its upper bound is not ours, so that is how far the lower one goes.
     namespace.until("hpa/web", "{.spec.minReplicas}", "3");
     assert_eq!(bounds(&namespace, "web"), (json!(3), json!(3)));
     let owners = owners_of_count(&namespace.get("deployment", "web"));
     assert!(!owners.iter().any(|owner| owner.starts_with("gatehouse")), "{owners:?}");
-    if bed.cluster.has_controller_manager() {
-        let object = until_condition(&namespace, "hours", "Ready", "False", "OutOfBounds");
-        let expected = "5 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 3";
-        assert_eq!(message(&object, "Ready"), expected);
-    }
+    let object = until_condition(&namespace, "hours", "Ready", "False", "OutOfBounds");
+    let expected = "5 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 3";
+    assert_eq!(message(&object, "Ready"), expected);
 }
 
 fn an_autoscaler_that_is_missing_or_of_another_is_named(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 1);
     let fields = json!({"autoscaler": {"hpaRef": "web"}});
-    namespace.kubectl(&["create"]).input(for_workload("hours", "apps/v1", "Deployment", "web", &fields)).ok();
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerNotFound");
     assert_eq!(message(&object, "Ready"), "HorizontalPodAutoscaler web does not exist");
     autoscaler(&namespace, "web", "other", 1, 3);
@@ -96,27 +103,28 @@ fn an_autoscaler_that_is_missing_or_of_another_is_named(bed: &Bed) {
         message(&object, "Ready").contains("scales Deployment other, and not Deployment web"),
         "{object}"
     );
-    namespace.kubectl(&["delete", "hpa", "web"]).ok();
+    namespace.delete("hpa/web");
     autoscaler(&namespace, "web", "web", 1, 3);
     namespace.until("hpa/web", "{.spec.minReplicas}", "2");
 }
 
 fn an_autoscaler_of_somebody_else_has_the_count(bed: &Bed) {
     let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
     foreign(&namespace, "web", 4);
     autoscaler(&namespace, "theirs", "web", 1, 9);
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("hours", "apps/v1", "Deployment", "web", &json!({})))
-        .ok();
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({})));
     let object = until_condition(&namespace, "hours", "Conflict", "True", "OtherAutoscaler");
     assert!(
         message(&object, "Conflict").contains("HorizontalPodAutoscaler theirs scales the workload"),
         "{object}"
     );
+    // A later change is told of, and brings about no more than that.
+    patch(&namespace, "hours", &json!({"replicas": 3}));
+    namespace.until("tdset/hours", "{.status.scheduledReplicas}", "3");
     assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 4);
     assert_eq!(bounds(&namespace, "theirs"), (json!(1), json!(9)));
-    namespace.kubectl(&["delete", "hpa", "theirs"]).ok();
-    namespace.until("deployment/web", "{.spec.replicas}", "2");
+    namespace.delete("hpa/theirs");
+    counts.until(&[4, 3]);
     until_condition(&namespace, "hours", "Conflict", "False", "NoConflict");
 }

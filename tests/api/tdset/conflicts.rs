@@ -1,10 +1,10 @@
 //! Objects of others under our names, and several schedules for one workload.
 
+use kit::bed::Bed;
 use serde_json::{Value, json};
 
-use super::{TDSETS, for_workload, foreign, message, notes, object, tdset, until_condition};
+use super::{TDSETS, delete, for_workload, foreign, message, notes, tdset, until_condition};
 use crate::Test;
-use crate::support::Bed;
 
 pub const TESTS: &[Test] = &[
     ("a_foreign_deployment_is_never_adopted", a_foreign_deployment_is_never_adopted),
@@ -17,24 +17,28 @@ fn a_foreign_deployment_is_never_adopted(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "taken", 2);
     let before = namespace.get("deployment", "taken");
-    namespace.kubectl(&["create"]).input(tdset("taken", &json!({}))).ok();
+    namespace.create(&tdset("taken", &json!({})));
     until_condition(&namespace, "taken", "Conflict", "True", "NameTaken");
     let after = namespace.get("deployment", "taken");
     assert_eq!(before["spec"], after["spec"]);
     assert!(after["metadata"].get("ownerReferences").is_none());
-    assert_eq!(notes(&namespace, "taken", "NameTaken").len(), 1, "it is told of once");
-    namespace.kubectl(&["delete", "deployment", "taken"]).ok();
+    namespace.delete("deployment/taken");
     until_condition(&namespace, "taken", "Conflict", "False", "NoConflict");
     namespace.until("deployment/taken", "{.spec.replicas}", "1");
+    assert_eq!(notes(&namespace, "taken", "NameTaken").len(), 1, "it is told of once");
 }
 
 fn a_foreign_service_is_never_adopted(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create", "service", "clusterip", "taken", "--tcp=1234"]).ok();
+    let ports = json!([{"port": 1234}]);
+    let metadata = json!({"name": "taken"});
+    namespace.create(
+        &json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": {"ports": ports}}),
+    );
     let before = namespace.get("service", "taken");
-    let mut object = object("taken", &json!({}));
+    let mut object = tdset("taken", &json!({}));
     object["spec"]["target"]["create"]["servicePort"] = json!(80);
-    namespace.kubectl(&["create"]).input(object.to_string()).ok();
+    namespace.create(&object);
     let object = until_condition(&namespace, "taken", "Conflict", "True", "NameTaken");
     assert_eq!(message(&object, "Conflict"), "Service taken exists and is not controlled by this object");
     // The count does not wait for it.
@@ -42,7 +46,7 @@ fn a_foreign_service_is_never_adopted(bed: &Bed) {
     let after = namespace.get("service", "taken");
     assert_eq!(before["spec"], after["spec"]);
     assert!(after["metadata"].get("ownerReferences").is_none());
-    namespace.kubectl(&["delete", "service", "taken"]).ok();
+    namespace.delete("service/taken");
     until_condition(&namespace, "taken", "Conflict", "False", "NoConflict");
     namespace.until("service/taken", "{.spec.ports[0].port}", "80");
 }
@@ -59,10 +63,7 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
     foreign(&namespace, "web", 1);
     for (name, replicas) in [("red", 3), ("blue", 5)] {
         let fields = json!({"replicas": replicas});
-        namespace
-            .kubectl(&["create"])
-            .input(for_workload(name, "apps/v1", "Deployment", "web", &fields))
-            .ok();
+        namespace.create(&for_workload(name, "apps/v1", "Deployment", "web", &fields));
     }
     let is_red = age(&namespace.get(TDSETS, "red")) < age(&namespace.get(TDSETS, "blue"));
     let (older, younger) = if is_red { (("red", "3"), ("blue", "5")) } else { (("blue", "5"), ("red", "3")) };
@@ -71,21 +72,18 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
     assert_eq!(message(&object, "Conflict"), expected);
     until_condition(&namespace, older.0, "Conflict", "False", "NoConflict");
     namespace.until("deployment/web", "{.spec.replicas}", older.1);
-    namespace.kubectl(&["delete", TDSETS, older.0]).ok();
+    delete(&namespace, older.0);
     namespace.until("deployment/web", "{.spec.replicas}", younger.1);
     until_condition(&namespace, younger.0, "Conflict", "False", "NoConflict");
 }
 
 fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(tdset("maker", &json!({"replicas": 3}))).ok();
+    namespace.create(&tdset("maker", &json!({"replicas": 3})));
     namespace.until_created("deployment/maker");
     namespace.until("deployment/maker", "{.spec.replicas}", "3");
     let fields = json!({"replicas": 5});
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("other", "apps/v1", "Deployment", "maker", &fields))
-        .ok();
+    namespace.create(&for_workload("other", "apps/v1", "Deployment", "maker", &fields));
     let is_maker = age(&namespace.get(TDSETS, "maker")) < age(&namespace.get(TDSETS, "other"));
     let (loser, count) = if is_maker { ("other", "3") } else { ("maker", "5") };
     until_condition(&namespace, loser, "Conflict", "True", "OtherSchedule");

@@ -1,17 +1,21 @@
 //! Counts that somebody else writes, and counts that move in steps.
 
-use std::time::{Duration, Instant};
-
+use gatehouse::runtime::clock;
+use kit::bed::Bed;
+use kit::operator::Fate;
 use serde_json::{Value, json};
 
-use super::{TDSETS, for_workload, foreign, message, patch, seconds_from_now, span, tdset, until_condition};
+use super::site::Site;
+use super::watched::Counts;
+use super::{TDSETS, for_workload, foreign, message, patch, scale, tdset, until_condition, until_status};
 use crate::Test;
-use crate::direct::Direct;
-use crate::support::{Bed, Namespace, PATIENCE};
 
 pub const TESTS: &[Test] = &[
-    ("a_count_by_kubectl_scale_is_undone_in_two_seconds", a_count_by_kubectl_scale_is_undone_in_two_seconds),
+    ("a_count_by_kubectl_scale_is_undone", a_count_by_kubectl_scale_is_undone),
     ("a_workload_that_is_deleted_is_made_again", a_workload_that_is_deleted_is_made_again),
+];
+
+pub const ON_CLOCKS: &[Test] = &[
     ("a_kept_count_stands_until_the_next_transition", a_kept_count_stands_until_the_next_transition),
     (
         "a_kept_count_of_somebody_elses_workload_stands_as_well",
@@ -20,60 +24,48 @@ pub const TESTS: &[Test] = &[
     ("a_ramp_is_climbed_step_by_step", a_ramp_is_climbed_step_by_step),
 ];
 
-/// Everything that a count is, one after another, from when `act` is done until it is `last`; and how long that took.
-fn counts(namespace: &Namespace, deployment: &str, last: i64, act: impl FnOnce()) -> (Vec<i64>, Duration) {
-    let direct = Direct::new(namespace.bed.cluster.kubeconfig());
-    let path = format!("/apis/apps/v1/namespaces/{}/deployments/{deployment}", namespace.name);
-    act();
-    let begun = Instant::now();
-    let mut seen: Vec<i64> = Vec::new();
-    loop {
-        let count = direct.get(&path)["spec"]["replicas"].as_i64().unwrap();
-        if seen.last() != Some(&count) {
-            seen.push(count);
-        }
-        if count == last {
-            return (seen, begun.elapsed());
-        }
-        assert!(begun.elapsed() < PATIENCE, "never {last}: {seen:?}");
-        std::thread::park_timeout(Duration::from_millis(10));
-    }
-}
-
-fn a_count_by_kubectl_scale_is_undone_in_two_seconds(bed: &Bed) {
+fn a_count_by_kubectl_scale_is_undone(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(tdset("firm", &json!({"resyncMinutes": 1440}))).ok();
-    namespace.until_created("deployment/firm");
+    let counts = ["firm", "web"].map(|name| Counts::of(&namespace, "deployments", name));
+    namespace.create(&tdset("firm", &json!({"resyncMinutes": 1440})));
     namespace.until("tdset/firm", "{.status.scheduledReplicas}", "1");
     foreign(&namespace, "web", 2);
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("by-scale", "apps/v1", "Deployment", "web", &json!({})))
-        .ok();
+    let manifest = for_workload("by-scale", "apps/v1", "Deployment", "web", &json!({}));
+    namespace.create(&manifest);
     namespace.until("tdset/by-scale", "{.status.replicas}", "2");
-    for (name, count) in [("firm", 1), ("web", 2)] {
-        let (_, took) = counts(&namespace, name, count, || {
-            namespace.kubectl(&["scale", &format!("deployment/{name}"), "--replicas=7"]).ok();
-        });
-        println!("the count of {name} was back after {took:?}");
-        assert!(took < Duration::from_secs(2), "{name}: {took:?}");
+    for (name, counts, count) in [("firm", &counts[0], 1), ("web", &counts[1], 2)] {
+        counts.until(&[count]);
+        let begun = clock::instant();
+        scale(&namespace, &format!("deployment/{name}"), 7);
+        counts.until(&[count, 7, count]);
+        println!("the count of {name} was back after {:.1?}", begun.elapsed());
     }
 }
 
 fn a_workload_that_is_deleted_is_made_again(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(tdset("firm", &json!({}))).ok();
+    namespace.create(&tdset("firm", &json!({})));
     namespace.until_created("deployment/firm");
-    namespace.kubectl(&["delete", "deployment", "firm", "--wait=false"]).ok();
-    namespace.until_created("deployment/firm");
+    let uid = namespace.get("deployment", "firm")["metadata"]["uid"].clone();
+    namespace.delete("deployment/firm");
+    bed.objects.until("deployment/firm", &namespace.name, |made| {
+        if made["metadata"]["uid"] == uid {
+            Err("the one that was deleted is there".to_owned())
+        } else {
+            Ok(())
+        }
+    });
 }
 
 fn a_kept_count_stands_until_the_next_transition(bed: &Bed) {
     let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    let counts = Counts::of(&namespace, "deployments", "kept");
     let fields = json!({"manualScale": "KeepUntilNextTransition"});
-    namespace.kubectl(&["create"]).input(tdset("kept", &fields)).ok();
+    namespace.create(&tdset("kept", &fields));
     namespace.until("tdset/kept", "{.status.replicas}", "1");
-    namespace.kubectl(&["scale", "deployment/kept", "--replicas=7"]).ok();
+    scale(&namespace, "deployment/kept", 7);
     let object = until_condition(&namespace, "kept", "ManualOverride", "True", "ManuallyScaled");
     assert_eq!(
         message(&object, "ManualOverride"),
@@ -84,48 +76,69 @@ fn a_kept_count_stands_until_the_next_transition(bed: &Bed) {
     patch(&namespace, "kept", &create);
     let image = "{.spec.template.spec.containers[0].image}";
     namespace.until("deployment/kept", image, "registry.k8s.io/pause:3.9");
-    assert_eq!(namespace.get("deployment", "kept")["spec"]["replicas"], 7);
-
-    patch(&namespace, "kept", &json!({"exceptions": [span("rush", 3, 7200, 4)]}));
-    namespace.until("deployment/kept", "{.spec.replicas}", "4");
-    until_condition(&namespace, "kept", "ManualOverride", "False", "NotOverridden");
+    ends_with_a_transition(&site, "kept");
+    counts.until(&[1, 7, 4]);
     let status = namespace.get(TDSETS, "kept")["status"].clone();
     assert_eq!(status["lastTransition"]["to"]["window"], "exception/rush", "{status}");
 }
 
+/// A count of somebody else stands until a span begins that asks for 4.
+fn ends_with_a_transition(site: &Site, name: &str) {
+    patch(site.namespace, name, &json!({"exceptions": [site.span("rush", 5, 120, 4)]}));
+    let start = site.at(5).to_string();
+    site.namespace.until(&format!("tdset/{name}"), "{.status.nextTransition.time}", &start);
+    until_condition(site.namespace, name, "ManualOverride", "True", "ManuallyScaled");
+    site.jump(5);
+    until_condition(site.namespace, name, "ManualOverride", "False", "NotOverridden");
+}
+
 fn a_kept_count_of_somebody_elses_workload_stands_as_well(bed: &Bed) {
     let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    let counts = Counts::of(&namespace, "deployments", "web");
     foreign(&namespace, "web", 2);
     let fields = json!({"manualScale": "KeepUntilNextTransition"});
-    namespace.kubectl(&["create"]).input(for_workload("kept", "apps/v1", "Deployment", "web", &fields)).ok();
+    namespace.create(&for_workload("kept", "apps/v1", "Deployment", "web", &fields));
     namespace.until("tdset/kept", "{.status.replicas}", "2");
-    namespace.kubectl(&["scale", "deployment/web", "--replicas=7"]).ok();
+    scale(&namespace, "deployment/web", 7);
     let object = until_condition(&namespace, "kept", "ManualOverride", "True", "ManuallyScaled");
     assert!(message(&object, "ManualOverride").starts_with("kubectl wrote 7, 2 are"), "{object}");
-    patch(&namespace, "kept", &json!({"exceptions": [span("rush", 3, 7200, 4)]}));
-    namespace.until("deployment/web", "{.spec.replicas}", "4");
-    until_condition(&namespace, "kept", "ManualOverride", "False", "NotOverridden");
+    ends_with_a_transition(&site, "kept");
+    counts.until(&[2, 7, 4]);
 }
 
 fn a_ramp_is_climbed_step_by_step(bed: &Bed) {
     let namespace = bed.namespace();
-    let between = json!({"start": seconds_from_now(4), "end": seconds_from_now(16)});
-    let step = json!({"step": 2, "every": "2s"});
-    let fields = json!({"exceptions": [{"name": "rush", "between": between, "replicas": 6}],
-        "ramp": {"up": step, "down": {"step": "50%", "every": "1s"}}});
-    namespace.kubectl(&["create"]).input(tdset("stairs", &fields)).ok();
-    namespace.until_created("deployment/stairs");
-    let (seen, _) = counts(&namespace, "stairs", 6, || {
-        until_condition(&namespace, "stairs", "Progressing", "True", "Ramping");
-        let ramp = namespace.get(TDSETS, "stairs")["status"]["ramp"].clone();
-        assert_eq!((&ramp["from"], &ramp["to"]), (&json!(1), &json!(6)), "{ramp}");
-    });
-    assert!([3, 5, 6].ends_with(&seen), "{seen:?}");
-    let (seen, _) = counts(&namespace, "stairs", 1, || {});
-    assert_eq!(seen, [6, 3, 1]);
-    let is_over = |status: &Value| status["ramp"].is_null() && status["scheduledReplicas"] == 1;
-    crate::support::eventually(|| {
-        let status = namespace.get(TDSETS, "stairs")["status"].clone();
-        if is_over(&status) { Ok(()) } else { Err(status.to_string()) }
-    });
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    let counts = Counts::of(&namespace, "deployments", "stairs");
+    let ramp = json!({"up": {"step": 2, "every": "2m"}, "down": {"step": "50%", "every": "1m"}});
+    let fields = json!({"exceptions": [site.span("rush", 5, 15, 6)], "ramp": ramp});
+    namespace.create(&tdset("stairs", &fields));
+    let status = |is_so: &dyn Fn(&Value) -> bool| until_status(&namespace, "stairs", is_so);
+    status(&|status| status["nextTransition"]["replicas"] == 6);
+    let is_on_a_ramp = |to: u32| move |status: &Value| status["ramp"]["to"] == to;
+    let is_over =
+        |count: u32| move |status: &Value| status["ramp"].is_null() && status["scheduledReplicas"] == count;
+    for (minutes, seen) in [(5, &[1, 3][..]), (7, &[1, 3, 5]), (9, &[1, 3, 5, 6])] {
+        site.jump(minutes);
+        counts.until(seen);
+        if minutes < 9 {
+            let ramp = status(&is_on_a_ramp(6))["ramp"].clone();
+            assert_eq!(
+                (&ramp["from"], &ramp["since"]),
+                (&json!(1), &json!(site.at(5).to_string())),
+                "{ramp}"
+            );
+            until_condition(&namespace, "stairs", "Progressing", "True", "Ramping");
+        }
+    }
+    status(&is_over(6));
+    site.jump(15);
+    counts.until(&[1, 3, 5, 6, 3]);
+    status(&is_on_a_ramp(1));
+    site.jump(16);
+    counts.until(&[1, 3, 5, 6, 3, 1]);
+    status(&is_over(1));
 }

@@ -3,17 +3,18 @@
 use gatehouse::runtime::clock;
 use jiff::tz::TimeZone;
 use jiff::{ToSpan as _, Zoned};
+use kit::bed::{Bed, Namespace};
+use kit::objects::Ask;
 use serde_json::json;
 
 use super::{TDSETS, message, tdset, until_condition};
 use crate::Test;
-use crate::support::{Bed, Namespace};
 
 pub const TESTS: &[Test] = &[("dates_in_a_config_map_decide", dates_in_a_config_map_decide)];
 
 fn put(namespace: &Namespace, text: &str) {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "holidays"}, "data": {"2026": text}});
-    namespace.kubectl(&["apply"]).input(object.to_string()).ok();
+    namespace.bed.objects.must(Ask::apply(&object, &namespace.name, ""));
 }
 
 fn dates_in_a_config_map_decide(bed: &Bed) {
@@ -21,12 +22,12 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
     let fields = json!({"timeZone": "Etc/UTC", "replicas": 3,
         "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
-    namespace.kubectl(&["create"]).input(tdset("shop", &fields)).ok();
+    namespace.create(&tdset("shop", &fields));
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
     assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays does not exist");
     assert!(object["status"].get("scheduledReplicas").is_none(), "what is not known is not claimed");
-    let made = namespace.kubectl(&["get", "deployments", "-o", "name"]).ok();
-    assert_eq!(made, "", "it would begin with a count that nobody asked for");
+    let made = bed.objects.list("deployments", &namespace.name, "").unwrap();
+    assert!(made.is_empty(), "it would begin with a count that nobody asked for: {made:?}");
 
     put(&namespace, "2001-01-01 # long ago\n");
     namespace.until_created("deployment/shop");
@@ -48,8 +49,7 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     assert_eq!(deployment["spec"]["replicas"], 0, "the count stays while the dates are not known");
     assert!(tdset["status"].get("nextTransition").is_none(), "{tdset}");
 
-    let other = json!({"data": {"2026": null, "2027": "2027-01-01"}}).to_string();
-    namespace.kubectl(&["patch", "configmap", "holidays", "--type=merge", "-p", &other]).ok();
+    namespace.change("configmap/holidays", &json!({"data": {"2026": null, "2027": "2027-01-01"}}));
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
     assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays has no key 2026");
     put(&namespace, "2001-01-01\n");

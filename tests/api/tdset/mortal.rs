@@ -1,29 +1,27 @@
 //! An operator that dies, or does not hear an answer, once at each point of what it does for TDSets, and is started again
 //! each time. It has to end where another one ends that nothing befalls, which works the same objects in another
 //! namespace; and it may not write more of them.
+//!
+//! There is one TDSet at a time: a death while a request for another was under way would spare the point after that
+//! request, for the next life would find it done.
 
-use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
-
-use gatehouse::cli::operate::message::{Said, Told};
+use kit::bed::{Bed, Namespace};
+use kit::operator::Fate;
+use kit::wait::eventually;
 use serde_json::{Value, json};
-use testbed::Options;
 
 use super::autoscalers::autoscaler;
-use super::{TDSETS, for_workload, foreign, notes, owners_of_count, span, tdset};
-use crate::Alone;
-use crate::support::{Bed, Gate, Namespace, eventually};
+use super::site::Site;
+use super::{TDSETS, delete, for_workload, foreign, notes, owners_of_count, patch, scale, tdset};
+use crate::Test;
 
-pub const TESTS: &[Alone] = &[
-    ("an_operator_that_dies_at_each_point_ends_where_another_does", || {
-        live_with("kill", &["before", "after"]);
+pub const TESTS: &[Test] = &[
+    ("an_operator_that_dies_at_each_point_ends_where_another_does", |bed| {
+        live_with(bed, Fate::Dies, &["before", "after"]);
     }),
-    ("an_operator_that_loses_each_answer_ends_where_another_does", || live_with("lose", &["after"])),
+    ("an_operator_that_loses_each_answer_ends_where_another_does", |bed| {
+        live_with(bed, Fate::LosesTheAnswer, &["after"]);
+    }),
 ];
 
 /// What the life below has it do.
@@ -41,129 +39,42 @@ const STEPS: [&str; 11] = [
     "publish-event",
 ];
 
-/// How often that is lived at most, until each point has been met.
-const LIVES: usize = 3;
-
-/// An operator of one namespace that is started again whenever it ends, until it is dropped.
-struct Mortal {
-    shared: Arc<Shared>,
-    keeper: Option<JoinHandle<()>>,
-}
-
-struct Shared {
-    namespace: String,
-    kubeconfig: PathBuf,
-    points: PathBuf,
-    fate: String,
-    running: Mutex<Option<Child>>,
-    ends: AtomicBool,
-}
-
-impl Mortal {
-    fn start(kubeconfig: &Path, folder: &Path, namespace: &str, fate: &str) -> Self {
-        let shared = Arc::new(Shared {
-            namespace: namespace.to_owned(),
-            kubeconfig: kubeconfig.to_owned(),
-            points: folder.join("points"),
-            fate: fate.to_owned(),
-            running: Mutex::default(),
-            ends: AtomicBool::new(false),
-        });
-        let kept = Arc::clone(&shared);
-        let keeper = std::thread::spawn(move || {
-            let mut lives = 0..;
-            while !kept.ends.load(Ordering::Relaxed) {
-                kept.live(lives.next().expect("a number"));
-            }
-        });
-        Self { shared, keeper: Some(keeper) }
-    }
-
-    /// The points that it came to and that acted.
-    fn met(&self) -> Vec<String> {
-        let text = fs::read_to_string(&self.shared.points).unwrap_or_default();
-        text.lines().map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Mortal {
-    fn drop(&mut self) {
-        self.shared.ends.store(true, Ordering::Relaxed);
-        self.shared.kill();
-        let ended = self.keeper.take().map(JoinHandle::join);
-        assert!(matches!(ended, Some(Ok(()))) || std::thread::panicking(), "it was kept running");
-    }
-}
-
-impl Shared {
-    fn kill(&self) {
-        if let Some(running) = &mut *self.running.lock().unwrap() {
-            running.kill().expect("it is ours");
-        }
-    }
-
-    /// The life of one process. Each has a lease of its own: it has nobody to wait for.
-    fn live(&self, life: usize) {
-        let log = fs::File::options().create(true).append(true).open(self.points.with_extension("log"));
-        let mut process = Command::new(env!("CARGO_BIN_EXE_gatehouse"))
-            .args(["operate", "--namespace", &self.namespace, "--watch-namespaces", &self.namespace])
-            .args(["--lease", &format!("mortal-{life}")])
-            .env("KUBECONFIG", &self.kubeconfig)
-            .env("GATEHOUSE_FAIL_POINTS", format!("{}:{}", self.fate, self.points.display()))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log.expect("a log"))
-            .spawn()
-            .expect("it starts");
-        let (mut told, said) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-        *self.running.lock().unwrap() = Some(process);
-        // Nobody could kill it before that.
-        if self.ends.load(Ordering::Relaxed) {
-            self.kill();
-        }
-        for line in BufReader::new(said).lines().map_while(Result::ok) {
-            if let Ok(Said::Won(number)) = serde_json::from_str(&line) {
-                let answer = serde_json::to_string(&Told::Installed(number)).expect("JSON");
-                let _gone = writeln!(told, "{answer}");
-            }
-        }
-        let ended = self.running.lock().unwrap().take().map(|mut process| process.wait());
-        assert!(matches!(ended, Some(Ok(_))), "it has ended");
-    }
-}
-
 /// The namespace of an operator that nothing befalls, and that of one that something does.
-struct Both<'a>([Namespace<'a>; 2]);
+struct Both<'a>([&'a Namespace<'a>; 2]);
 
 impl Both<'_> {
-    fn create(&self, manifest: &str) {
-        for namespace in &self.0 {
-            namespace.kubectl(&["create"]).input(manifest).ok();
-        }
+    fn each(&self, act: impl FnMut(&Namespace)) {
+        self.0.into_iter().for_each(act);
     }
 
-    fn kubectl(&self, words: &[&str]) {
-        for namespace in &self.0 {
-            namespace.kubectl(words).ok();
-        }
+    fn create(&self, object: &Value) {
+        self.each(|namespace| {
+            namespace.create(object);
+        });
     }
 
     fn change(&self, name: &str, spec: &Value) {
-        self.kubectl(&["patch", TDSETS, name, "--type=merge", "-p", &json!({"spec": spec}).to_string()]);
+        self.each(|namespace| patch(namespace, name, spec));
+    }
+
+    fn scale(&self, workload: &str, replicas: u32) {
+        self.each(|namespace| scale(namespace, workload, replicas));
+    }
+
+    fn delete(&self, name: &str) {
+        self.each(|namespace| delete(namespace, name));
     }
 
     #[track_caller]
     fn until(&self, object: &str, field: &str, value: &str) {
-        for namespace in &self.0 {
-            namespace.until(object, field, value);
-        }
+        self.each(|namespace| namespace.until(object, field, value));
     }
 
     /// Both come to say the same of a TDSet, and that they have seen it as it is.
     #[track_caller]
     fn until_same(&self, name: &str) {
         eventually(|| {
-            let [one, other] = self.0.each_ref().map(|namespace| told(&namespace.get(TDSETS, name)));
+            let [one, other] = self.0.map(|namespace| told(&namespace.get(TDSETS, name)));
             let is_of_now = |told: &Value| told["observedGeneration"] == told["generation"];
             if one == other && is_of_now(&one) { Ok(()) } else { Err(format!("{one}\n{other}")) }
         });
@@ -172,7 +83,7 @@ impl Both<'_> {
     /// Both have made the same of an object, in as many changes of its spec.
     #[track_caller]
     fn are_same(&self, resource: &str, name: &str) {
-        let [one, other] = self.0.each_ref().map(|namespace| made(&namespace.get(resource, name)));
+        let [one, other] = self.0.map(|namespace| made(&namespace.get(resource, name)));
         assert_eq!(one, other, "{resource} {name}");
     }
 }
@@ -209,37 +120,24 @@ fn made(object: &Value) -> Value {
 }
 
 /// Lets something befall the operator at all points of a life.
-fn live_with(fate: &str, moments: &[&str]) {
-    let options = Options { controller_manager: true, ..Options::from_env().expect("sound options") };
-    let bed = Bed::without_gate(&options).unwrap_or_else(|error| panic!("{error}"));
-    let both = Both([bed.namespace(), bed.namespace()]);
-    let watched = ["--watch-namespaces", &both.0[0].name];
-    let gate = Gate::install_with(&bed.cluster, &watched).unwrap_or_else(|error| panic!("{error}"));
-    bed.set_gate(Some(gate));
-    let mortal = Mortal::start(bed.cluster.kubeconfig(), bed.cluster.folder(), &both.0[1].name, fate);
-    let points: Vec<_> = STEPS
-        .iter()
-        .flat_map(|step| moments.iter().map(move |moment| format!("tdset.{step}.{moment}")))
-        .collect();
-    // A death for one TDSet while a request for another is under way spares the point after that request, and the next
-    // life finds it done.
-    for _ in 0..LIVES {
-        live(&both);
-        let met = mortal.met();
-        println!("{fate}: {} times", met.len());
-        let missed: Vec<_> = points.iter().filter(|point| !met.contains(point)).collect();
-        if missed.is_empty() {
-            return;
-        }
-        println!("not yet at {missed:?}");
-        both.kubectl(&["delete", "deployment/web", "deployment/bound", "hpa/bound"]);
-        both.kubectl(&["delete", "events", "--all"]);
-    }
-    panic!("not at all of {points:?} in {LIVES} lives");
+fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
+    let namespaces = [bed.namespace(), bed.namespace()];
+    let sites = namespaces.each_ref().map(Site::new);
+    let (_calm, mortal) = (sites[0].start(Fate::Lives), sites[1].start(fate));
+    let both = Both(namespaces.each_ref());
+    live_with_a_deployment(&both, &sites);
+    live_with_a_workload_that_is_there(&both);
+    live_with_an_autoscaler(&both);
+    let met = mortal.met();
+    println!("{fate:?}: {} times", met.len());
+    let mut points =
+        STEPS.iter().flat_map(|step| moments.iter().map(move |moment| format!("tdset.{step}.{moment}")));
+    let missed: Vec<_> = points.by_ref().filter(|point| !met.contains(point)).collect();
+    assert_eq!(missed, [""; 0], "never met");
 }
 
-fn live(both: &Both) {
-    // It is made, with a Service, and its Service is changed, and goes.
+/// It is made, with a Service, which is changed, and goes. A boundary passes, somebody scales, and the image is changed.
+fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
     both.create(&tdset("shop", &json!({"replicas": 2, "target": {"create": create}})));
     both.until("service/shop", "{.spec.ports[0].port}", "80");
@@ -249,47 +147,61 @@ fn live(both: &Both) {
     both.change("shop", &json!({"target": {"create": {"servicePort": 81}}}));
     both.until("service/shop", "{.spec.ports[0].port}", "81");
     both.change("shop", &json!({"target": {"create": {"servicePort": null}}}));
-    both.0.iter().for_each(|namespace| namespace.until_gone("service/shop"));
+    both.each(|namespace| namespace.until_gone("service/shop"));
 
-    // A boundary passes, somebody scales, and the image is changed.
-    both.change("shop", &json!({"exceptions": [span("rush", 5, 7200, 4)]}));
+    // The same times for both.
+    both.change("shop", &json!({"exceptions": [sites[0].span("rush", 60, 180, 4)]}));
+    both.until("tdset/shop", "{.status.nextTransition.replicas}", "4");
+    for site in sites {
+        site.jump(61);
+    }
     both.until("tdset/shop", "{.status.lastTransition.to.replicas}", "4");
     both.until("deployment/shop", "{.spec.replicas}", "4");
-    both.kubectl(&["scale", "deployment/shop", "--replicas=9"]);
+    both.scale("deployment/shop", 9);
     both.until("deployment/shop", "{.spec.replicas}", "4");
     both.change("shop", &json!({"target": {"create": {"image": "registry.k8s.io/pause:3.9"}}}));
     both.until("deployment/shop", "{.spec.template.spec.containers[0].image}", "registry.k8s.io/pause:3.9");
     both.until_same("shop");
     both.are_same("deployment", "shop");
-    for namespace in &both.0 {
-        let scaled = notes(namespace, "shop", "Scaled");
-        assert!((1..=3).contains(&scaled.len()), "one transition: {scaled:?}");
-        assert!(scaled.iter().all(|note| note.starts_with("replicas 2 → 4: exception rush")), "{scaled:?}");
+    let [calm, mortal] = both.0.map(|namespace| notes(namespace, "shop", "Scaled"));
+    assert_eq!(calm.len(), 1, "one transition: {calm:?}");
+    // Who dies between an event and the status tells of it again.
+    assert!((1..=3).contains(&mortal.len()), "one transition: {mortal:?}");
+    for note in calm.iter().chain(&mortal) {
+        assert!(note.starts_with("replicas 2 → 4: exception rush, "), "{note}");
     }
+    both.delete("shop");
+    both.each(|namespace| namespace.until_gone("deployment/shop"));
+}
 
-    // A workload that somebody made, one with an autoscaler, and what is left of them.
-    for namespace in &both.0 {
-        foreign(namespace, "web", 5);
-        foreign(namespace, "bound", 1);
-        autoscaler(namespace, "bound", "bound", 1, 9);
-    }
+/// A workload that somebody made, and what is left of it.
+fn live_with_a_workload_that_is_there(both: &Both) {
+    both.each(|namespace| foreign(namespace, "web", 5));
     let left = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 6});
     both.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({"target": {"ref": left}})));
-    let bounded = json!({"autoscaler": {"hpaRef": "bound"}});
-    both.create(&for_workload("bounds", "apps/v1", "Deployment", "bound", &bounded));
     both.until("deployment/web", "{.spec.replicas}", "2");
-    both.until("hpa/bound", "{.spec.minReplicas}", "2");
-    // The autoscaler's controller looks every 15 s.
-    both.until("deployment/bound", "{.spec.replicas}", "2");
-    both.kubectl(&["scale", "deployment/web", "--replicas=8"]);
+    both.until_same("hours");
+    both.scale("deployment/web", 8);
     both.until("deployment/web", "{.spec.replicas}", "2");
     both.until_same("hours");
     both.are_same("deployment", "web");
-    both.are_same("deployment", "bound");
-    both.kubectl(&["delete", TDSETS, "shop", "hours", "bounds", "--timeout=60s"]);
-    for namespace in &both.0 {
-        namespace.until_gone("deployment/shop");
-    }
+    both.delete("hours");
     both.until("deployment/web", "{.spec.replicas}", "6");
     both.are_same("deployment", "web");
+}
+
+/// A workload with an autoscaler.
+fn live_with_an_autoscaler(both: &Both) {
+    both.each(|namespace| {
+        foreign(namespace, "bound", 1);
+        autoscaler(namespace, "bound", "bound", 1, 9);
+    });
+    let bounded = json!({"autoscaler": {"hpaRef": "bound"}});
+    both.create(&for_workload("bounds", "apps/v1", "Deployment", "bound", &bounded));
+    both.until("hpa/bound", "{.spec.minReplicas}", "2");
+    // The autoscaler's controller looks every 15 s.
+    both.until("deployment/bound", "{.spec.replicas}", "2");
+    both.until_same("bounds");
+    both.are_same("deployment", "bound");
+    both.delete("bounds");
 }

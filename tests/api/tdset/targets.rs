@@ -1,10 +1,15 @@
 //! Workloads that somebody else made: Deployments, StatefulSets, and kinds that the shipped rights do not know.
 
+use kit::bed::{Bed, NAMESPACE};
+use kit::objects::Ask;
 use serde_json::{Value, json};
 
-use super::{TDSETS, for_workload, foreign, message, notes, owners_of_count, patch, span, until_condition};
+use super::watched::Counts;
+use super::{
+    TDSETS, delete, for_workload, foreign, message, notes, owners_of_count, patch, scale, until_condition,
+    until_status, with_span_ahead, workload,
+};
 use crate::Test;
-use crate::support::{Bed, NAMESPACE, Namespace, eventually, until_established};
 
 pub const TESTS: &[Test] = &[
     ("of_a_deployment_only_the_count_is_written", of_a_deployment_only_the_count_is_written),
@@ -22,19 +27,6 @@ pub const TESTS: &[Test] = &[
     ),
     ("nothing_holds_up_a_deletion_without_a_workload", nothing_holds_up_a_deletion_without_a_workload),
 ];
-
-fn create(namespace: &Namespace, manifest: &Value) {
-    namespace.kubectl(&["create"]).input(manifest.to_string()).ok();
-}
-
-/// A StatefulSet with one replica.
-fn stateful_set(name: &str) -> Value {
-    let labels = json!({"app": name});
-    let container = json!({"name": "main", "image": "registry.k8s.io/pause:3.10"});
-    json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
-        "spec": {"serviceName": name, "replicas": 1, "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}}}})
-}
 
 /// A definition of a kind with a count that is called `size`, in a group of its own.
 fn definition(group: &str, scalable: bool) -> Value {
@@ -57,8 +49,8 @@ fn definition(group: &str, scalable: bool) -> Value {
 }
 
 fn define(bed: &Bed, group: &str, scalable: bool) {
-    bed.kubectl(&["create"]).input(definition(group, scalable).to_string()).ok();
-    until_established(&bed.cluster, &format!("widgets.{group}"));
+    bed.objects.must(Ask::create(&definition(group, scalable), ""));
+    bed.until_established(&format!("widgets.{group}"));
 }
 
 /// What an administrator does so that a kind of his can be scaled.
@@ -75,7 +67,7 @@ fn grant(bed: &Bed, group: &str) {
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": metadata["name"]},
         "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": "gatehouse"}]});
     for object in [role, binding] {
-        bed.kubectl(&["create"]).input(object.to_string()).ok();
+        bed.objects.must(Ask::create(&object, ""));
     }
 }
 
@@ -83,10 +75,7 @@ fn of_a_deployment_only_the_count_is_written(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 5);
     let mut before = namespace.get("deployment", "web");
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("hours", "apps/v1", "Deployment", "web", &json!({})))
-        .ok();
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({})));
     namespace.until("deployment/web", "{.spec.replicas}", "2");
     let after = namespace.get("deployment", "web");
     before["spec"]["replicas"] = json!(2);
@@ -101,13 +90,13 @@ fn of_a_deployment_only_the_count_is_written(bed: &Bed) {
             .filter(|one| one["manager"] == "gatehouse-tdset-count")
             .all(|one| one["subresource"] == "scale")
     );
-    if bed.cluster.has_controller_manager() {
-        let object = until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
-        assert_eq!(message(&object, "Ready"), "2 of 2 replicas are there");
-        assert_eq!(object["status"]["selector"], "app=web");
-    }
+    let object = until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
+    assert_eq!(message(&object, "Ready"), "2 of 2 replicas are there");
+    assert_eq!(object["status"]["selector"], "app=web");
     // What its own maker applies later leaves the count alone, if he leaves it out.
-    namespace.kubectl(&["set", "image", "deployment/web", "pause=registry.k8s.io/pause:3.9"]).ok();
+    let path = "/spec/template/spec/containers/0/image";
+    let image = json!([{"op": "replace", "path": path, "value": "registry.k8s.io/pause:3.9"}]);
+    namespace.change("deployment/web", &image);
     patch(&namespace, "hours", &json!({"replicas": 3}));
     namespace.until("deployment/web", "{.spec.replicas}", "3");
     let image = &namespace.get("deployment", "web")["spec"]["template"]["spec"]["containers"][0]["image"];
@@ -116,16 +105,18 @@ fn of_a_deployment_only_the_count_is_written(bed: &Bed) {
 
 fn a_stateful_set_follows_the_timetable(bed: &Bed) {
     let namespace = bed.namespace();
-    create(&namespace, &stateful_set("database"));
-    let fields = json!({"exceptions": [span("rush", 3, 7200, 4)]});
-    let manifest = for_workload("hours", "apps/v1", "StatefulSet", "database", &fields);
-    namespace.kubectl(&["create"]).input(manifest).ok();
-    namespace.until("statefulset/database", "{.spec.replicas}", "4");
-    namespace.until("tdset/hours", "{.status.activeWindow}", "exception/rush");
-    namespace.until("tdset/hours", "{.status.lastTransition.to.replicas}", "4");
-    assert_eq!(owners_of_count(&namespace.get("statefulset", "database")), ["gatehouse-tdset-count"]);
-    namespace.kubectl(&["scale", "statefulset/database", "--replicas=1"]).ok();
-    namespace.until("statefulset/database", "{.spec.replicas}", "4");
+    let make = |name: &str| {
+        namespace.create(&workload("StatefulSet", name, 1));
+        namespace.create(&for_workload(name, "apps/v1", "StatefulSet", name, &json!({})));
+    };
+    let (name, counts) = with_span_ahead(&namespace, 4, 1_000, make, "statefulsets");
+    let (tdset, stateful_set) = (format!("tdset/{name}"), format!("statefulset/{name}"));
+    counts.until(&[1, 2, 4]);
+    namespace.until(&tdset, "{.status.activeWindow}", "exception/rush");
+    namespace.until(&tdset, "{.status.lastTransition.to.replicas}", "4");
+    assert_eq!(owners_of_count(&namespace.get("statefulset", &name)), ["gatehouse-tdset-count"]);
+    scale(&namespace, &stateful_set, 1);
+    counts.until(&[1, 2, 4, 1, 4]);
 }
 
 fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
@@ -134,11 +125,8 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
     define(bed, GROUP, true);
     let api_version = format!("{GROUP}/v1");
     let widget = json!({"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1}});
-    create(&namespace, &widget);
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("hours", &api_version, "Widget", "one", &json!({})))
-        .ok();
+    namespace.create(&widget);
+    namespace.create(&for_workload("hours", &api_version, "Widget", "one", &json!({})));
     let object = until_condition(&namespace, "hours", "Ready", "False", "RightMissing");
     assert_eq!(
         message(&object, "Ready"),
@@ -147,22 +135,26 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
              grant that to its ServiceAccount"
         )
     );
-    assert_eq!(notes(&namespace, "hours", "RightMissing").len(), 1, "it is told of once");
     grant(bed, GROUP);
-    let plural = format!("widgets.{GROUP}");
-    namespace.until(&format!("{plural}/one"), "{.spec.size}", "2");
-    // From now on it is watched.
-    let resize = |size: u32| {
-        let patch = json!({"spec": {"size": size}}).to_string();
-        namespace.kubectl(&["patch", &plural, "one", "--type=merge", "-p", &patch]).ok();
+    let widgets = format!("/apis/{api_version}/namespaces/{}/widgets", namespace.name);
+    let path = format!("{widgets}/one");
+    let until_size = |size: u32| {
+        bed.objects.follow(&widgets, "one", |found| {
+            let found = found.map(|widget| &widget["spec"]["size"]);
+            if found == Some(&json!(size)) { Ok(()) } else { Err(format!("its size is {found:?}")) }
+        });
     };
+    until_size(2);
+    assert_eq!(notes(&namespace, "hours", "RightMissing").len(), 1, "it is told of once");
+    // From now on it is watched.
+    let resize = |size: u32| bed.objects.must(Ask::patch(&*path, json!({"spec": {"size": size}})));
     resize(9);
-    namespace.until(&format!("{plural}/one"), "{.spec.size}", "2");
+    until_size(2);
     patch(&namespace, "hours", &json!({"manualScale": "KeepUntilNextTransition"}));
     namespace.until("tdset/hours", "{.status.observedGeneration}", "2");
     resize(8);
     until_condition(&namespace, "hours", "ManualOverride", "True", "ManuallyScaled");
-    assert_eq!(namespace.get(&plural, "one")["spec"]["size"], 8);
+    assert_eq!(bed.objects.at(&path)["spec"]["size"], 8);
 }
 
 fn a_kind_that_is_not_there_is_named(bed: &Bed) {
@@ -174,7 +166,7 @@ fn a_kind_that_is_not_there_is_named(bed: &Bed) {
         ("no-kind", format!("{GROUP}/v1"), "Gadget", "TargetNotFound", "has no kind Gadget"),
         ("no-group", "none.example.com/v1".to_owned(), "Widget", "TargetNotFound", "is not served"),
     ] {
-        namespace.kubectl(&["create"]).input(for_workload(name, &api_version, kind, name, &json!({}))).ok();
+        namespace.create(&for_workload(name, &api_version, kind, name, &json!({})));
         let object = until_condition(&namespace, name, "Ready", "False", reason);
         assert!(message(&object, "Ready").contains(text), "{object}");
     }
@@ -182,42 +174,35 @@ fn a_kind_that_is_not_there_is_named(bed: &Bed) {
 
 fn a_workload_that_is_missing_is_scaled_when_it_comes(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("hours", "apps/v1", "Deployment", "web", &json!({})))
-        .ok();
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({})));
     let object = until_condition(&namespace, "hours", "Ready", "False", "TargetNotFound");
     assert_eq!(message(&object, "Ready"), "Deployment web does not exist");
     assert_eq!(object["status"]["scheduledReplicas"], 2, "the timetable is told all the same");
     for replicas in [5, 6] {
         foreign(&namespace, "web", replicas);
         namespace.until("deployment/web", "{.spec.replicas}", "2");
-        eventually(|| {
-            let status = namespace.get(TDSETS, "hours")["status"].clone();
-            let text = status.to_string();
-            if text.contains("TargetNotFound") { Err(text) } else { Ok(()) }
-        });
-        namespace.kubectl(&["delete", "deployment", "web"]).ok();
+        until_status(&namespace, "hours", |status| !status.to_string().contains("TargetNotFound"));
+        namespace.delete("deployment/web");
         until_condition(&namespace, "hours", "Ready", "False", "TargetNotFound");
     }
 }
 
 fn a_deleted_schedule_leaves_the_count(bed: &Bed) {
     let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
     foreign(&namespace, "web", 5);
-    namespace
-        .kubectl(&["create"])
-        .input(for_workload("hours", "apps/v1", "Deployment", "web", &json!({})))
-        .ok();
-    namespace.until("deployment/web", "{.spec.replicas}", "2");
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({})));
+    counts.until(&[5, 2]);
     assert!(namespace.get(TDSETS, "hours")["metadata"].get("finalizers").is_none());
-    namespace.kubectl(&["delete", TDSETS, "hours"]).ok();
-    assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 2);
-    namespace.kubectl(&["scale", "deployment/web", "--replicas=7"]).ok();
-    assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 7);
+    delete(&namespace, "hours");
+    scale(&namespace, "deployment/web", 7);
+    // A schedule that comes later is worked after all that the other one's end and this count have brought about.
+    let fields = json!({"replicas": 3});
+    namespace.create(&for_workload("later", "apps/v1", "Deployment", "web", &fields));
+    counts.until(&[5, 2, 7, 3]);
 }
 
-fn left_with(name: &str, replicas: u32) -> String {
+fn left_with(name: &str, replicas: u32) -> Value {
     let reference =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "replicasOnDeletion": replicas});
     for_workload("hours", "apps/v1", "Deployment", name, &json!({"target": {"ref": reference}}))
@@ -225,21 +210,23 @@ fn left_with(name: &str, replicas: u32) -> String {
 
 fn a_deleted_schedule_leaves_the_count_that_it_states(bed: &Bed) {
     let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
     foreign(&namespace, "web", 5);
-    namespace.kubectl(&["create"]).input(left_with("web", 6)).ok();
-    namespace.until("deployment/web", "{.spec.replicas}", "2");
-    let finalizers = eventually(|| {
-        let metadata = namespace.get(TDSETS, "hours")["metadata"].clone();
-        metadata.get("finalizers").cloned().ok_or_else(|| metadata.to_string())
+    namespace.create(&left_with("web", 6));
+    counts.until(&[5, 2]);
+    let finalizers = bed.objects.until("tdset/hours", &namespace.name, |tdset| {
+        tdset["metadata"].get("finalizers").cloned().ok_or_else(|| tdset["metadata"].to_string())
     });
     assert_eq!(finalizers, json!(["gatehouse.dev/replicas-on-deletion"]));
-    namespace.kubectl(&["delete", TDSETS, "hours"]).ok();
+    // It is gone when the workload has the count.
+    delete(&namespace, "hours");
     assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 6);
+    counts.until(&[5, 2, 6]);
 }
 
 fn nothing_holds_up_a_deletion_without_a_workload(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.kubectl(&["create"]).input(left_with("nothing", 6)).ok();
+    namespace.create(&left_with("nothing", 6));
     until_condition(&namespace, "hours", "Ready", "False", "TargetNotFound");
-    namespace.kubectl(&["delete", TDSETS, "hours", "--timeout=30s"]).ok();
+    delete(&namespace, "hours");
 }

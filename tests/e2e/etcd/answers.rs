@@ -1,17 +1,17 @@
-//! An operator whose requests to the API server come to grief: refused, done and not told of, or answered with what was
-//! so before.
+//! An operator whose requests to the API server are answered otherwise: refused, done without an answer, or answered with
+//! what was so before.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
 
+use kit::operator::{Fate, Operator};
 use serde_json::json;
 
-use super::cluster::Etcd;
-use super::mortal::{Fate, Mortal};
-use super::trial::Trial;
+use super::cluster::{Etcd, NAME};
+use super::trial::{Trial, operated};
 use super::twin::Twin;
 use super::{NEWEST, gone_with_its_object, gone_within};
-use crate::cluster::Bed;
+use crate::cluster::{Bed, Namespace};
 use crate::release::Way;
 
 /// What is read for a cluster from its first object to its last, and does not change, or is not read again.
@@ -49,52 +49,74 @@ const WRITES: [&str; 13] = [
 /// What becomes of a request: [`gatehouse::runtime::fail_point`].
 const OF_ALL: [&str; 4] = ["throttled", "trouble", "forbidden", "lost"];
 
-/// The life of a small cluster, whose requests come to grief in one way each, and which is told old news.
+/// The life of a small cluster: each kind of request is answered otherwise in one way, and reads and watches are behind.
 pub fn etcd_outlives_an_operator_that_is_answered_otherwise(bed: &Bed, way: Way) {
     bed.deployed(way);
-    let _aside = bed.stand_aside();
     let namespace = bed.namespace("etcd-answers");
-    let operator = Mortal::start(bed, &namespace, Fate::IsAnsweredOtherwiseOnce);
-    let begun = Instant::now();
-    let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
-    etcd.until_settled(1);
-    etcd.write();
-    let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
-    let report = trial.lives();
-    let (taken, met) = (begun.elapsed(), operator.met());
-    let count = met.len();
-    bed.say(format!(
-        "{}: etcd: a life in {taken:.1?}: answered otherwise {count} times: {report}",
-        way.name()
-    ));
-    let kinds: BTreeSet<_> =
-        met.iter().filter(|point| fate(point) != "stale").map(|point| kind(point)).collect();
-    let missed: Vec<_> = all().filter(|kind| !kinds.contains(kind)).collect();
-    assert!(missed.is_empty(), "never one of {missed:?}: {met:?}");
-    let fates: BTreeSet<_> = met.iter().map(|point| fate(point)).collect();
-    let wanted =
-        BTreeSet::from(["conflict", "forbidden", "lost", "skipped", "stale", "throttled", "trouble"]);
-    assert_eq!(fates, wanted, "{met:?}");
+    operated(bed, way, &namespace, Fate::IsAnsweredOtherwiseOnce, |operator| {
+        let begun = Instant::now();
+        let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
+        etcd.until_settled(1);
+        etcd.write();
+        falls_behind(&etcd, &namespace, operator);
+        let trial = Trial { bed, way, namespace: &namespace, operator, etcd: &etcd };
+        let report = trial.lives();
+        let (taken, met) = (begun.elapsed(), operator.met());
+        let (way, count) = (way.name(), met.len());
+        crate::figure(format!(
+            "{way}: etcd: a life in {taken:.1?}: answered otherwise {count} times: {report}"
+        ));
+        let kinds: BTreeSet<_> =
+            met.iter().filter(|point| fate(point) != "stale").map(|point| kind(point)).collect();
+        let missed: Vec<_> = all().filter(|kind| !kinds.contains(kind)).collect();
+        assert!(missed.is_empty(), "never one of {missed:?}: {met:?}");
+        let fates: BTreeSet<_> = met.iter().map(|point| fate(point)).collect();
+        let wanted =
+            BTreeSet::from(["conflict", "forbidden", "lost", "skipped", "stale", "throttled", "trouble"]);
+        assert_eq!(fates, wanted, "{met:?}");
+    });
 }
 
-/// The same in every way, anew at each change; and what is made in the end is what is made of an equal cluster whose
-/// operator is told what is so.
+/// The object is changed until one of its reads was answered with what was so before, and one of two events of it was
+/// skipped: that takes reads that differ, and events that follow each other.
+fn falls_behind(etcd: &Etcd<'_>, namespace: &Namespace<'_>, operator: &Operator) {
+    let mut changes = 0;
+    etcd.until(|_| {
+        changes += 1;
+        let change = format!("changed={changes}");
+        namespace.kubectl(&["annotate", "--overwrite", "etcdcluster", NAME, &change]).ok();
+        let met = operator.met();
+        let is_met = |point: &str| met.iter().any(|one| one == point);
+        let is_behind = is_met("get etcdclusters.stale") && is_met("watch etcdclusters.skipped");
+        if is_behind { Ok(()) } else { Err(format!("after {changes} changes: {met:?}")) }
+    });
+}
+
+/// The same in every way, once more at each change; and what is made in the end is what is made of an equal cluster whose
+/// operator is answered with what is so.
 pub fn etcd_outlives_an_operator_that_is_answered_in_every_other_way(bed: &Bed, way: Way) {
     bed.deployed(way);
-    let _aside = bed.stand_aside();
     let (namespace, calm) = (bed.namespace("etcd-answered"), bed.namespace("etcd-calm"));
-    let operator = Mortal::start(bed, &namespace, Fate::IsAnsweredOtherwise);
-    let _calm = Mortal::start(bed, &calm, Fate::Lives);
+    operated(bed, way, &calm, Fate::Lives, |_| {
+        operated(bed, way, &namespace, Fate::IsAnsweredOtherwise, |operator| {
+            let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
+            let undisturbed = Etcd::new(&calm, "Automatic", NEWEST, 1);
+            let twin = Twin { one: (&namespace, &etcd), other: (&calm, &undisturbed) };
+            let trial = Trial { bed, way, namespace: &namespace, operator, etcd: &etcd };
+            is_made_alike(&trial, &twin);
+        });
+    });
+}
+
+fn is_made_alike(trial: &Trial<'_>, twin: &Twin<'_>) {
+    let Trial { bed, way, namespace, operator, etcd } = trial;
+    let (calm, undisturbed) = twin.other;
     let begun = Instant::now();
-    let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
-    let undisturbed = Etcd::new(&calm, "Automatic", NEWEST, 1);
-    let twin = Twin { one: (&namespace, &etcd), other: (&calm, &undisturbed) };
     twin.until_settled(1);
     etcd.write();
-    let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
     let change = |what: &str, change: &serde_json::Value, replicas: usize| {
         trial.run(Fate::IsAnsweredOtherwise, what, &[], || {
-            for etcd in [&undisturbed, &etcd] {
+            for etcd in [undisturbed, etcd] {
                 etcd.may_have(replicas);
                 etcd.change(change);
             }
@@ -109,10 +131,13 @@ pub fn etcd_outlives_an_operator_that_is_answered_in_every_other_way(bed: &Bed, 
     assert_eq!(etcd.seen().len(), 2, "no member is added twice");
     let report = etcd.expect_kept(1000);
     operator.meets(Fate::IsAnsweredOtherwise);
-    gone_within("5m", bed, &namespace); // what is refused is tried again after a minute at most
-    gone_with_its_object(bed, &calm);
+    gone_within("5m", bed, namespace); // what is refused is tried again after a minute at most
+    gone_with_its_object(bed, calm);
     let (taken, met) = (begun.elapsed(), operator.ever_met());
-    bed.say(format!("{}: etcd: a life in {taken:.1?}: answered in every other way: {report}", way.name()));
+    crate::figure(format!(
+        "{}: etcd: a life in {taken:.1?}: answered in every other way: {report}",
+        way.name()
+    ));
     let of =
         |kind: &str, fates: &[&str]| fates.iter().map(|fate| format!("{kind}.{fate}")).collect::<Vec<_>>();
     let wanted = all()

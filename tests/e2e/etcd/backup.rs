@@ -1,18 +1,18 @@
-//! Backups to a volume: before an upgrade, when somebody asks, and what can be made of them.
+//! Backups to a volume: before an upgrade, when a person asks, and what can be made of them.
 
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Instant;
 
 use gatehouse::etcd::{Client, Limits, Range};
+use kit::call::Call;
+use kit::wait::eventually;
 use serde_json::{Value, json};
-use testbed::EtcdVersion;
+use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
 use super::cluster::{Etcd, NAME, condition};
 use super::gone_with_its_object;
 use crate::cluster::{BUSYBOX, Bed, Namespace};
-use crate::kubectl::eventually;
 use crate::release::Way;
 
 /// The claim that backups go to.
@@ -34,7 +34,7 @@ pub fn etcd_is_backed_up_when_asked_and_before_an_upgrade(bed: &Bed, way: Way) {
         "destination": {"persistentVolumeClaim": {"claimName": CLAIM}}, "retention": {"keepLast": 1},
     });
     etcd.change(&json!({"version": "3.6.16", "backup": backup}));
-    let first = before_the_upgrade(&etcd, &namespace, bed, way);
+    let first = before_the_upgrade(&etcd, &namespace, way);
 
     let second = when_asked(&etcd, &namespace);
     assert_ne!(first["name"], second["name"]);
@@ -73,7 +73,7 @@ pub fn claim(namespace: &Namespace<'_>) {
 }
 
 /// The upgrade waits for its backup, which waits for its claim; what is said of it in the end.
-fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: Way) -> Value {
+fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) -> Value {
     etcd.until(|_| {
         let said = condition(&etcd.object()?, "Progressing");
         let message = said["message"].as_str().unwrap_or_default();
@@ -100,7 +100,7 @@ fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way
     });
     etcd.until_runs("3.6.16");
     etcd.until_settled(1);
-    bed.say(format!("{}: etcd: backed up and upgraded after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: etcd: backed up and upgraded after {:.1?}", way.name(), begun.elapsed()));
     assert_eq!(etcd.read("kept").as_deref(), Some("yes"));
     let object = etcd.object().expect("it is there");
     let ready = condition(&object, "BackupReady");
@@ -123,7 +123,7 @@ fn when_asked(etcd: &Etcd<'_>, namespace: &Namespace<'_>) -> Value {
     eventually(|| {
         let selector = "--field-selector=reason=BackupVerified";
         let events = namespace.kubectl(&["get", "events", selector, "-o=name"]).run()?;
-        if events.lines().count() >= 2 { Ok(()) } else { Err(format!("told of: {events}")) }
+        if events.lines().count() >= 2 { Ok(()) } else { Err(format!("events: {events}")) }
     });
     success
 }
@@ -152,47 +152,24 @@ fn manifests(folder: &Path) -> usize {
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "json")).count()
 }
 
-/// An etcd that was made of a backup. Dropped, it is killed.
-struct Restored(Child);
-
-impl Drop for Restored {
-    fn drop(&mut self) {
-        let _killed = self.0.kill();
-        let _ended = self.0.wait();
-    }
-}
-
 /// A backup makes an etcd that holds what was written before it was asked for.
 fn restored(snapshot: &Path, size: u64) {
+    const VERSION: EtcdVersion = EtcdVersion::V3_6;
     assert_eq!(std::fs::metadata(snapshot).expect("it is there").len(), size);
-    let folder = tempfile::tempdir().expect("a folder");
-    let data = folder.path().join("data");
-    let tool = |name| EtcdVersion::V3_6.tool(name).expect("it is built");
-    let mut restore = Command::new(tool("etcdutl"));
-    let done = restore.args(["snapshot", "restore", "--data-dir"]).arg(&data).arg(snapshot).output();
-    let done = done.expect("it runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    let [client, peer] = [(), ()].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
-    let [client, peer] =
-        [client, peer].map(|port| format!("http://{}", port.local_addr().expect("an address")));
-    let mut etcd = Command::new(tool("etcd"));
-    etcd.arg("--data-dir").arg(&data).args([
-        "--listen-client-urls",
-        &client,
-        "--advertise-client-urls",
-        &client,
-    ]);
-    etcd.args(["--listen-peer-urls", &peer]).stdout(Stdio::null()).stderr(Stdio::null());
-    let _etcd = Restored(etcd.spawn().expect("it starts"));
+    let mut bed = EtcdBed::new(false).expect("room for an etcd");
+    let mut restore = Command::new(VERSION.tool("etcdutl").expect("it is built"));
+    restore.args(["snapshot", "restore", "--data-dir"]).arg(bed.data(0)).arg(snapshot);
+    Call::new(restore).ok();
+    bed.start(0, VERSION, (EtcdState::New, &[0]), &[]).expect("it starts");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let _inside = runtime.enter();
-    let client = Client::new(&client, None, Limits::default()).expect("a URL");
-    let read = |key: &str| {
-        let range = Range { key: key.as_bytes().to_vec(), ..Range::default() };
-        eventually(|| runtime.block_on(client.range(range.clone())).map_err(|error| error.to_string()))
-    };
+    let client = Client::new(&bed.client_url(0), None, Limits::default()).expect("a URL");
     for key in ["kept", "asked"] {
-        let found = read(key);
+        let range = Range { key: key.as_bytes().to_vec(), ..Range::default() };
+        let found = eventually(|| {
+            bed.check().map_err(|error| error.to_string())?;
+            runtime.block_on(client.range(range.clone())).map_err(|error| error.to_string())
+        });
         assert_eq!(found.key_values.first().map(|found| found.value.as_slice()), Some(&b"yes"[..]), "{key}");
     }
 }

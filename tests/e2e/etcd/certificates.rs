@@ -19,7 +19,7 @@ fn running(etcd: &Etcd<'_>) -> BTreeMap<String, String> {
     runs.map(|pod| (text(&pod["metadata"]["name"]), text(&pod["metadata"]["uid"]))).collect()
 }
 
-/// Waits until each member was made anew since `before`, one at a time.
+/// Waits until each member has another Pod than in `before`, one at a time.
 fn until_all_restarted(etcd: &Etcd<'_>, before: &BTreeMap<String, String>) {
     etcd.until(|_| {
         let now = running(etcd);
@@ -51,19 +51,20 @@ pub fn etcd_follows_another_authority(bed: &Bed, way: Way) {
     });
     assert_ne!(after["data"]["ca.crt"], before["data"]["ca.crt"]);
     until_all_restarted(&etcd, &pods);
-    bed.say(format!("{}: etcd: all trust another authority after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: etcd: all trust another authority after {:.1?}", way.name(), begun.elapsed()));
     let restarted = running(&etcd);
 
     // A kubelet may take two minutes to show a Pod what its Secret has by now.
     etcd.until(|_| etcd.pods().iter().try_for_each(|pod| etcd.asked(pod, &after)));
-    bed.say(format!("{}: etcd: all show its certificates after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: etcd: all show its certificates after {:.1?}", way.name(), begun.elapsed()));
     etcd.until_settled(3);
     etcd.goes_on(100);
-    assert_eq!(running(&etcd), restarted, "a new certificate restarts nobody");
+    assert_eq!(running(&etcd), restarted, "a new certificate restarts no member");
     for pod in &etcd.pods() {
-        assert!(etcd.asked(pod, &before).is_err(), "the certificates of before are gone");
+        assert!(etcd.asked(pod, &before).is_err(), "the earlier certificates are gone");
     }
     let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: another authority: {report}", way.name()));
+    report.expect_no_outage();
+    crate::figure(format!("{}: etcd: another authority: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }

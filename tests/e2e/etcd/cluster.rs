@@ -9,15 +9,23 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::future::join_all;
 use gatehouse::etcd::{Client, Limits, Members, Password, Refusal, Tls};
+use kit::history::writer::{Report, Writer};
+pub use kit::objects::condition;
+use kit::wait::patient;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::history::writer::{Report, Writer};
 use crate::cluster::Namespace;
-pub use crate::objects::condition;
 
 /// How long a cluster may take to be as it is asked for.
 const PATIENCE: Duration = Duration::from_mins(4);
+
+/// Between two calls of a client that writes: several clusters are written to at a time, and no gap that is looked for is
+/// shorter.
+const WRITE_PAUSE: Duration = Duration::from_millis(10);
+
+/// Between two looks at the members.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long a call may take, to a member that hangs too.
 const CALL: Duration = Duration::from_secs(2);
@@ -105,7 +113,7 @@ impl<'a> Etcd<'a> {
         self.namespace.get(&format!("etcdcluster/{NAME}"))
     }
 
-    /// The Pods that are not told to end, by name.
+    /// The Pods that are not to end, by name.
     pub fn pods(&self) -> Vec<Value> {
         let pods = self.namespace.list("pods", &format!("app.kubernetes.io/instance={NAME}"));
         pods.into_iter().filter(|pod| pod["metadata"]["deletionTimestamp"].is_null()).collect()
@@ -151,7 +159,7 @@ impl<'a> Etcd<'a> {
         Client::at(address, &url, tls, limits).expect("a URL")
     }
 
-    /// What the member in that Pod says to a new connection of whoever trusts the authority in `authority` alone.
+    /// What the member in that Pod answers to a new connection by a client that trusts the authority in `authority` alone.
     pub fn asked(&self, pod: &Value, authority: &Value) -> Result<(), String> {
         let _inside = self.runtime.enter();
         let tls = tls(authority, &self.client_secret().expect("TLS"));
@@ -159,7 +167,7 @@ impl<'a> Etcd<'a> {
         self.runtime.block_on(client.members()).map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// What etcd says of its members, where a majority answers; each time it is looked at whether that may be so.
+    /// The members as etcd lists them, where a majority answers. Each time the list is checked.
     pub fn members(&self) -> Option<Members> {
         let voters = self.voters();
         if let Some(writer) = &*self.writer.borrow() {
@@ -179,20 +187,29 @@ impl<'a> Etcd<'a> {
     /// Waits until `look` finds what it looks for, clients following the members meanwhile.
     #[track_caller]
     pub fn until<T>(&self, mut look: impl FnMut(Option<Members>) -> Result<T, String>) -> T {
-        let begun = Instant::now();
+        let (begun, limit) = (Instant::now(), patient(PATIENCE));
         loop {
             match look(self.members()) {
                 Ok(found) => return found,
                 Err(last) => {
                     let object = self.object().map_or_else(|why| why, |object| object["status"].to_string());
-                    assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {last}; status: {object}");
+                    assert!(begun.elapsed() < limit, "not within {limit:?}: {last}; status: {object}");
                 }
             }
-            std::thread::park_timeout(Duration::from_millis(200));
+            std::thread::park_timeout(2 * PAUSE);
         }
     }
 
-    /// Waits until it is told that the quorum is lost: the condition.
+    /// Looks at the members all the while for so long, as clients that follow them do.
+    pub fn follow_for(&self, time: Duration) {
+        let end = Instant::now() + time;
+        while let Some(left) = end.checked_duration_since(Instant::now()) {
+            self.members();
+            std::thread::park_timeout(left.min(PAUSE));
+        }
+    }
+
+    /// Waits until the status has the quorum as lost: the condition.
     pub fn until_quorum_lost(&self) -> Value {
         self.until(|_| {
             let lost = condition(&self.object()?, "QuorumLost");
@@ -238,7 +255,7 @@ impl<'a> Etcd<'a> {
     pub fn write(&self) {
         self.writers.set(self.writers.get() + 1);
         let prefix = format!("history-{}", self.writers.get());
-        let writer = self.runtime.block_on(Writer::start(&prefix, self.voters()));
+        let writer = self.runtime.block_on(Writer::start_with_pause(&prefix, self.voters(), WRITE_PAUSE));
         *self.writer.borrow_mut() = Some(writer);
     }
 
@@ -254,7 +271,7 @@ impl<'a> Etcd<'a> {
         self.runtime.block_on(writer.as_ref().expect("it writes").goes_on(count));
     }
 
-    /// Stops writing. Every word that was given was kept, and all voters have the same data.
+    /// Stops writing. Every change that was acknowledged was kept, and all voters have the same data.
     #[track_caller]
     pub fn expect_kept(&self, at_least: usize) -> Report {
         let writer = self.writer.borrow_mut().take().expect("it writes");
@@ -296,8 +313,7 @@ impl<'a> Etcd<'a> {
     #[track_caller]
     pub fn hash(&self, revision: i64) -> u32 {
         let voters = self.voters();
-        let hash =
-            |voter: &Client| self.runtime.block_on(voter.hash_keys(revision)).expect("it is told").hash;
+        let hash = |voter: &Client| self.runtime.block_on(voter.hash_keys(revision)).expect("a hash").hash;
         let hashes: Vec<_> = voters.iter().map(hash).collect();
         assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "at {revision}: {hashes:x?}");
         hashes[0]
@@ -310,12 +326,22 @@ impl<'a> Etcd<'a> {
         voters.iter().find_map(ask).expect("a member answers").members.len()
     }
 
-    /// Whether that is the password of root, and if not, what etcd says.
+    /// Whether that is the password of root, and if not, what etcd answers.
     pub fn takes(&self, password: &str) -> Result<(), String> {
         let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
         let password = Password::new(password.to_owned());
         let asked = self.runtime.block_on(voter.authenticate("root", &password));
         asked.map_err(|error| error.to_string())
+    }
+
+    /// That is not the password of root: etcd refuses it, at the first answer that there is.
+    #[track_caller]
+    pub fn refuses(&self, password: &str) {
+        self.until(|_| match self.takes(password) {
+            Ok(()) => panic!("it is the password"),
+            Err(why) if why.contains("authentication failed") => Ok(()),
+            Err(why) => Err(why),
+        });
     }
 
     /// What a key holds.
@@ -331,7 +357,7 @@ fn version(object: &Value) -> &str {
     object["metadata"]["resourceVersion"].as_str().unwrap_or_default()
 }
 
-/// What whoever trusts the authorities of one Secret, and shows the certificate of another, is to members.
+/// A client that trusts the authorities of one Secret, and shows the certificate of another.
 fn tls(authority: &Value, shown: &Value) -> Tls {
     let part = |secret: &Value, key: &str| {
         BASE64.decode(secret["data"][key].as_str().expect("a key")).expect("base64")

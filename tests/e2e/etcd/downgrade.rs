@@ -24,10 +24,11 @@ pub fn etcd_is_brought_one_minor_down(bed: &Bed, way: Way) {
         let begun = Instant::now();
         etcd.change(&json!({"version": version}));
         until_agreed(&etcd, version, agreed);
-        bed.say(format!("{}: etcd: down and up: {version} after {:.1?}", way.name(), begun.elapsed()));
+        crate::figure(format!("{}: etcd: down and up: {version} after {:.1?}", way.name(), begun.elapsed()));
     }
     let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: down and up: {report}", way.name()));
+    report.expect_no_outage();
+    crate::figure(format!("{}: etcd: down and up: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }
 

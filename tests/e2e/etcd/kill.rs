@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use kit::operator::Fate;
 use serde_json::json;
 
 use super::cluster::Etcd;
-use super::mortal::{Fate, Mortal};
-use super::trial::Trial;
+use super::trial::{Trial, operated};
 use super::{NEWEST, gone_with_its_object};
 use crate::cluster::Bed;
 use crate::release::Way;
@@ -65,52 +65,67 @@ pub fn etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect(be
 
 fn life(bed: &Bed, way: Way, name: &str, fate: Fate) {
     bed.deployed(way);
-    let _aside = bed.stand_aside();
     let namespace = bed.namespace(name);
-    let operator = Mortal::start(bed, &namespace, fate);
-    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 1);
-    etcd.until_settled(1);
-    etcd.write();
-    let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
-    let begun = Instant::now();
-    let report = trial.lives();
-    let (taken, count) = (begun.elapsed(), operator.met().len());
-    bed.say(format!("{}: etcd: a life in {taken:.1?}: {fate:?} {count} times: {report}", way.name()));
-    trial.met_all(fate, "lived", &LIFE);
+    operated(bed, way, &namespace, fate, |operator| {
+        let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 1);
+        etcd.until_settled(1);
+        etcd.write();
+        let trial = Trial { bed, way, namespace: &namespace, operator, etcd: &etcd };
+        let begun = Instant::now();
+        let report = trial.lives();
+        let (taken, count) = (begun.elapsed(), operator.met().len());
+        crate::figure(format!(
+            "{}: etcd: a life in {taken:.1?}: {fate:?} {count} times: {report}",
+            way.name()
+        ));
+        trial.met_all(fate, "lived", &LIFE);
+    });
 }
 
-/// One after the other: each change with an operator that dies at each of its points, then with one that loses each
-/// answer.
+/// Each change of three members with an operator that dies at each of its points.
 pub fn etcd_outlives_an_operator_that_dies_at_every_point(bed: &Bed, way: Way) {
     bed.deployed(way);
-    let _aside = bed.stand_aside();
-    let namespace = bed.namespace("etcd-mortal");
-    let operator = Mortal::start(bed, &namespace, Fate::Dies);
-    let etcd = Etcd::new(&namespace, "Disabled", "3.5.33", 1);
-    etcd.until_settled(1);
-    etcd.write();
-    let trial = Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd };
-    let scale = |replicas| {
-        etcd.scale(replicas);
-        etcd.goes_on(100);
-    };
-    trial.run(Fate::Dies, "grown", &GROWTH, || scale(3));
-    trial.run(Fate::Dies, "upgraded", &UPGRADE, || {
-        etcd.change(&json!({"version": "3.6.16"}));
-        etcd.until_runs("3.6.16");
-        etcd.until_settled(3);
-        etcd.goes_on(100);
+    let namespace = bed.namespace("etcd-dying-often");
+    operated(bed, way, &namespace, Fate::Dies, |operator| {
+        let etcd = Etcd::new(&namespace, "Disabled", "3.5.33", 1);
+        etcd.until_settled(1);
+        etcd.write();
+        let trial = Trial { bed, way, namespace: &namespace, operator, etcd: &etcd };
+        trial.run(Fate::Dies, "grown", &GROWTH, || scale(&etcd, 3));
+        trial.run(Fate::Dies, "upgraded", &UPGRADE, || {
+            etcd.change(&json!({"version": "3.6.16"}));
+            etcd.until_runs("3.6.16");
+            etcd.until_settled(3);
+            etcd.goes_on(100);
+        });
+        trial.run(Fate::Dies, "shrunk", &SHRINK, || scale(&etcd, 1));
+        over(&trial, "dies everywhere");
     });
-    trial.run(Fate::Dies, "shrunk", &SHRINK, || scale(1));
-    let known = etcd.seen();
-    trial.run(Fate::LosesTheAnswer, "grown", &GROWTH, || scale(3));
-    assert_eq!(
-        etcd.seen().difference(&known).count(),
-        2,
-        "a member whose addition was not heard of is taken"
-    );
-    trial.run(Fate::LosesTheAnswer, "shrunk", &SHRINK, || scale(1));
-    let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: with an operator that dies everywhere: {report}", way.name()));
-    gone_with_its_object(bed, &namespace);
+}
+
+/// The same growth and shrinking with one that loses each answer.
+pub fn etcd_outlives_an_operator_that_loses_the_answer_at_every_point(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-unheard-often");
+    operated(bed, way, &namespace, Fate::LosesTheAnswer, |operator| {
+        let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 1);
+        etcd.until_settled(1);
+        etcd.write();
+        let trial = Trial { bed, way, namespace: &namespace, operator, etcd: &etcd };
+        trial.run(Fate::LosesTheAnswer, "grown", &GROWTH, || scale(&etcd, 3));
+        assert_eq!(etcd.seen().len(), 3, "a member whose addition was not heard of is taken");
+        trial.run(Fate::LosesTheAnswer, "shrunk", &SHRINK, || scale(&etcd, 1));
+        over(&trial, "loses every answer");
+    });
+}
+
+fn scale(etcd: &Etcd<'_>, replicas: usize) {
+    etcd.scale(replicas);
+    etcd.goes_on(100);
+}
+
+fn over(trial: &Trial<'_>, operator: &str) {
+    let report = trial.etcd.expect_kept(1000);
+    crate::figure(format!("{}: etcd: with an operator that {operator}: {report}", trial.way.name()));
+    gone_with_its_object(trial.bed, trial.namespace);
 }

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use kit::process;
+use kit::wait::within;
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
 use super::{NEWEST, gone_with_its_object};
 use crate::cluster::{Bed, Namespace};
-use crate::kubectl::within;
-use crate::process;
 use crate::release::{NAMESPACE, Way};
 
-/// Someone who cannot decide: another count each second, for a minute, and then 3.
+/// Another count each second, for a minute, and then 3.
 pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-hurry");
@@ -20,25 +20,23 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     etcd.write();
     etcd.may_have(7);
     for second in 0_u64..60 {
-        let next = Instant::now() + Duration::from_secs(1);
         // Each of 1 to 7, and never the same twice.
         let count = format!("--replicas={}", 1 + second * 3 % 7);
         namespace.kubectl(&["scale", "etcdcluster", NAME, &count]).ok();
-        while Instant::now() < next {
-            etcd.members(); // never two learners, never too many
-        }
+        etcd.follow_for(Duration::from_secs(1)); // never two learners, never too many
     }
     let begun = Instant::now();
     etcd.change(&json!({"replicas": 3}));
     etcd.until_settled(3);
     etcd.goes_on(100);
-    bed.say(format!(
+    crate::figure(format!(
         "{}: etcd: 3 members after a minute of other wishes: {:.1?}",
         way.name(),
         begun.elapsed()
     ));
     let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: asked for another count every second: {report}", way.name()));
+    report.expect_no_outage();
+    crate::figure(format!("{}: etcd: asked for another count every second: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }
 
@@ -59,7 +57,7 @@ pub fn a_cluster_that_hangs_holds_up_no_other(bed: &Bed, way: Way) {
         .input(json!({"apiVersion": "v1", "kind": "List", "items": clusters}).to_string())
         .ok();
     within(Duration::from_mins(20), || settled(bed, &namespace));
-    bed.say(format!("{}: {MANY} clusters after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: {MANY} clusters after {:.1?}", way.name(), begun.elapsed()));
     figures(bed, way, "at rest");
     let calm = changes(&namespace, true);
     let processes = namespace.members("one-0-0");
@@ -75,8 +73,8 @@ pub fn a_cluster_that_hangs_holds_up_no_other(bed: &Bed, way: Way) {
     processes.into_iter().for_each(process::thaw);
     for (what, taken) in [("all answer", calm), ("one hangs", hung)] {
         let (median, longest) = (taken[taken.len() / 2], taken[taken.len() - 1]);
-        bed.say(format!(
-            "{}: a change is seen to after {median:.1?}, {longest:.1?} at most: {what}",
+        crate::figure(format!(
+            "{}: a change is acted on after {median:.1?}, {longest:.1?} at most: {what}",
             way.name()
         ));
     }
@@ -119,7 +117,7 @@ fn changes(namespace: &Namespace<'_>, pause: bool) -> Vec<Duration> {
     taken
 }
 
-/// Tells what the operator's process takes while nobody asks for anything.
+/// Measures what the operator's process takes while nothing is asked for.
 fn figures(bed: &Bed, way: Way, when: &str) {
     let leader = bed.until_led();
     let process = bed.processes(NAMESPACE, &leader.pod, &["gatehouse", "operate"])[0];
@@ -128,7 +126,7 @@ fn figures(bed: &Bed, way: Way, when: &str) {
     let after = process::usage(process);
     let share = after.cpu.saturating_sub(before.cpu).as_secs_f64() / REST.as_secs_f64() * 100.0;
     let megabytes = after.resident >> 20;
-    bed.say(format!(
+    crate::figure(format!(
         "{}: the operator of {MANY} clusters, {when}: {megabytes} MiB, {share:.1} % of a core",
         way.name()
     ));

@@ -1,19 +1,12 @@
-//! EtcdClusters of real members, while clients write to them and what they are told is checked.
+//! EtcdClusters of real members, while clients write to them and what they are answered is checked.
 
 mod answers;
 mod backup;
 mod certificates;
-#[path = "../../chains/mod.rs"]
-mod chains;
 mod cluster;
 mod downgrade;
-#[path = "../../history/mod.rs"]
-mod history;
 mod kill;
 mod load;
-mod mortal;
-#[path = "../../passes/mod.rs"]
-mod passes;
 mod recovery;
 mod seldom;
 pub mod told;
@@ -21,95 +14,77 @@ mod transitions;
 mod trial;
 mod twin;
 mod users;
-mod watched;
 
 use std::time::Instant;
 
+use kit::process;
 use serde_json::{Value, json};
 
 use crate::Test;
 use crate::cluster::{Bed, Namespace};
-use crate::process;
 use crate::release::Way;
 use cluster::{Etcd, condition};
 
 /// Each has a namespace of its own, and none changes what is deployed. The longest come first: they run side by side.
 pub const TESTS: &[Test] = &[
-    ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
     (
         "etcd_is_brought_back_from_the_member_that_is_left",
         recovery::etcd_is_brought_back_from_the_member_that_is_left,
     ),
-    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
-    ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
     ("etcd_is_upgraded_member_by_member", etcd_is_upgraded_member_by_member),
-    (
-        "etcd_is_backed_up_when_asked_and_before_an_upgrade",
-        backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
-    ),
+    ("etcd_outlives_the_loss_of_members", etcd_outlives_the_loss_of_members),
+    ("etcd_grows_and_shrinks", etcd_grows_and_shrinks),
     ("etcd_is_brought_one_minor_down", downgrade::etcd_is_brought_one_minor_down),
     ("etcd_is_asked_for_another_count_every_second", load::etcd_is_asked_for_another_count_every_second),
+    ("etcd_of_one_member_is_set_back_too", etcd_of_one_member_is_set_back_too),
+    ("etcd_follows_another_authority", certificates::etcd_follows_another_authority),
     (
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
-    ("etcd_of_one_member_is_set_back_too", etcd_of_one_member_is_set_back_too),
-    ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
+    ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
+    (
+        "etcd_is_backed_up_when_asked_and_before_an_upgrade",
+        backup::etcd_is_backed_up_when_asked_and_before_an_upgrade,
+    ),
 ];
 
-/// What takes long, and is run when it is asked for (`make e2e-long`).
-pub const LONG: &[Test] = &[
-    (
-        "etcd_outlives_an_operator_that_dies_at_every_point",
-        kill::etcd_outlives_an_operator_that_dies_at_every_point,
-    ),
-    (
-        "etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect",
-        kill::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect,
-    ),
-    (
-        "etcd_outlives_an_operator_that_is_answered_in_every_other_way",
-        answers::etcd_outlives_an_operator_that_is_answered_in_every_other_way,
-    ),
-    (
-        "etcd_is_brought_back_by_an_operator_that_dies_at_it",
-        seldom::etcd_is_brought_back_by_an_operator_that_dies_at_it,
-    ),
-    (
-        "etcd_gets_room_from_an_operator_that_dies_at_it",
-        seldom::etcd_gets_room_from_an_operator_that_dies_at_it,
-    ),
-    (
-        "etcd_is_brought_down_by_an_operator_that_dies_at_it",
-        seldom::etcd_is_brought_down_by_an_operator_that_dies_at_it,
-    ),
-    (
-        "etcd_that_nobody_writes_to_is_upgraded_by_an_operator_that_dies_at_it",
-        seldom::etcd_that_nobody_writes_to_is_upgraded_by_an_operator_that_dies_at_it,
-    ),
-    (
-        "etcd_asks_who_is_there_for_an_operator_that_dies_at_it",
-        seldom::etcd_asks_who_is_there_for_an_operator_that_dies_at_it,
-    ),
-    (
-        "etcd_is_backed_up_by_an_operator_that_dies_at_it",
-        seldom::etcd_is_backed_up_by_an_operator_that_dies_at_it,
-    ),
+/// With operators of their own, while those that are deployed stand aside; each has a namespace of its own as well.
+pub const ASIDE: &[&[Test]] = &[
+    &[
+        (
+            "etcd_outlives_an_operator_that_dies_at_each_kind_of_effect",
+            kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
+        ),
+        (
+            "etcd_outlives_an_operator_that_is_answered_otherwise",
+            answers::etcd_outlives_an_operator_that_is_answered_otherwise,
+        ),
+        (
+            "etcd_outlives_an_operator_that_is_answered_in_every_other_way",
+            answers::etcd_outlives_an_operator_that_is_answered_in_every_other_way,
+        ),
+        (
+            "etcd_outlives_an_operator_that_dies_at_every_point",
+            kill::etcd_outlives_an_operator_that_dies_at_every_point,
+        ),
+        (
+            "etcd_outlives_an_operator_that_loses_the_answer_at_every_point",
+            kill::etcd_outlives_an_operator_that_loses_the_answer_at_every_point,
+        ),
+        (
+            "etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect",
+            kill::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect,
+        ),
+    ],
+    seldom::TESTS,
+];
+
+/// Under the deployed operator, of which each takes all that the machine has, or measures that.
+pub const ALONE: &[Test] = &[
     ("etcd_is_the_same_whatever_way_it_came", transitions::etcd_is_the_same_whatever_way_it_came),
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
-];
-
-/// With an operator of its own, while those that are deployed stand still.
-pub const ALONE: &[Test] = &[
-    (
-        "etcd_outlives_an_operator_that_dies_at_each_kind_of_effect",
-        kill::etcd_outlives_an_operator_that_dies_at_each_kind_of_effect,
-    ),
-    (
-        "etcd_outlives_an_operator_that_is_answered_otherwise",
-        answers::etcd_outlives_an_operator_that_is_answered_otherwise,
-    ),
 ];
 
 /// After all others.
@@ -126,21 +101,22 @@ fn etcd_grows_and_shrinks(bed: &Bed, way: Way) {
     let begun = Instant::now();
     let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
     etcd.until_settled(1);
-    bed.say(format!("{}: etcd: the first member serves after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: etcd: the first member serves after {:.1?}", way.name(), begun.elapsed()));
     etcd.write();
     for replicas in [3, 5, 3, 1] {
         let begun = Instant::now();
         etcd.scale(replicas);
         etcd.goes_on(100);
-        bed.say(format!("{}: etcd: {replicas} members after {:.1?}", way.name(), begun.elapsed()));
+        crate::figure(format!("{}: etcd: {replicas} members after {:.1?}", way.name(), begun.elapsed()));
     }
     volumes_grow(&etcd, &namespace);
     let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: grown and shrunk: {report}", way.name()));
+    report.expect_no_outage();
+    crate::figure(format!("{}: etcd: grown and shrunk: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }
 
-/// More is asked for; that the disk follows is the class's business.
+/// More is asked for; whether the disk follows is up to its class.
 fn volumes_grow(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
     etcd.change(&json!({"storage": {"size": "2Gi"}}));
     etcd.until(|_| {
@@ -187,10 +163,11 @@ fn etcd_is_upgraded_member_by_member(bed: &Bed, way: Way) {
         etcd.until_runs(version);
         etcd.until_settled(3);
         etcd.goes_on(100);
-        bed.say(format!("{}: etcd: {version} after {:.1?}", way.name(), begun.elapsed()));
+        crate::figure(format!("{}: etcd: {version} after {:.1?}", way.name(), begun.elapsed()));
     }
     let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: upgraded: {report}", way.name()));
+    report.expect_no_outage();
+    crate::figure(format!("{}: etcd: upgraded: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }
 
@@ -199,11 +176,10 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-loss");
     let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
     etcd.until_settled(3);
-    the_leader_hangs(&etcd, &namespace, bed, way);
+    the_leader_hangs(&etcd, &namespace, way);
     etcd.write();
     for ordinal in 0..3 {
-        namespace.members(&format!("main-{ordinal}")).into_iter().for_each(process::kill);
-        etcd.until_settled(3);
+        crash(&etcd, &namespace, &format!("main-{ordinal}"));
         etcd.goes_on(50);
     }
     for ordinal in 0..3 {
@@ -225,15 +201,19 @@ fn etcd_outlives_the_loss_of_members(bed: &Bed, way: Way) {
                 .ok_or_else(|| format!("{members:?}"))
         });
         etcd.until_settled(3);
-        bed.say(format!("{}: etcd: a wiped member is replaced after {:.1?}", way.name(), begun.elapsed()));
+        crate::figure(format!(
+            "{}: etcd: a wiped member is replaced after {:.1?}",
+            way.name(),
+            begun.elapsed()
+        ));
     }
     let report = etcd.expect_kept(1000);
-    bed.say(format!("{}: etcd: members lost: {report}", way.name()));
+    crate::figure(format!("{}: etcd: members lost: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }
 
 /// The leader stands still, connections and all, and later goes on as if nothing had been.
-fn the_leader_hangs(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: Way) {
+fn the_leader_hangs(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) {
     etcd.write();
     etcd.goes_on(100);
     let leads =
@@ -252,19 +232,46 @@ fn the_leader_hangs(etcd: &Etcd<'_>, namespace: &Namespace<'_>, bed: &Bed, way: 
     etcd.until_settled(3);
     etcd.goes_on(100);
     let report = etcd.expect_kept(300);
-    bed.say(format!("{}: etcd: a leader that hangs: {report}", way.name()));
+    crate::figure(format!("{}: etcd: a leader that hangs: {report}", way.name()));
 }
 
-/// Deletes Pods, and waits until others are in their place.
+/// Kills the member in a Pod, and waits until that has been started once more and the cluster is whole.
+fn crash(etcd: &Etcd<'_>, namespace: &Namespace<'_>, pod: &str) {
+    let restarts = || {
+        let pod = namespace.get(&format!("pod/{pod}"))?;
+        Ok::<_, String>((is_ready(&pod), pod["status"]["containerStatuses"][0]["restartCount"].as_u64()))
+    };
+    let (_, before) = restarts().expect("it is there");
+    namespace.members(pod).into_iter().for_each(process::kill);
+    // The status may still be the one from before the crash: the Pod cannot.
+    etcd.until(|_| match restarts()? {
+        (true, now) if now > before => Ok(()),
+        now => Err(format!("ready and restarts of {pod}: {now:?}, and restarts before: {before:?}")),
+    });
+    etcd.until_settled(3);
+}
+
+fn is_ready(pod: &Value) -> bool {
+    pod["status"]["containerStatuses"][0]["ready"] == true
+}
+
+/// Deletes Pods, and waits until others serve in their place.
 fn delete_pods(etcd: &Etcd<'_>, namespace: &Namespace<'_>, names: &[&str]) {
-    let uid = |name: &str| Ok::<_, String>(namespace.get(&format!("pod/{name}"))?["metadata"]["uid"].clone());
-    let before: Vec<Value> = names.iter().map(|name| uid(name).expect("it is there")).collect();
+    let pod = |name: &str| namespace.get(&format!("pod/{name}"));
+    let uid = |pod: &Value| pod["metadata"]["uid"].clone();
+    let before: Vec<Value> = names.iter().map(|name| uid(&pod(name).expect("it is there"))).collect();
     let words = [&["delete", "pods", "--wait=false"][..], names].concat();
     namespace.kubectl(&words).ok();
+    // The status may still be the one from before the deletion: Pods of other uids cannot.
     etcd.until(|_| {
-        let now = names.iter().map(|name| uid(name)).collect::<Result<Vec<_>, _>>()?;
-        let kept = now.iter().zip(&before).any(|(now, before)| now == before);
-        if kept { Err("a Pod is still there".to_owned()) } else { Ok(()) }
+        let now = names.iter().map(|name| pod(name)).collect::<Result<Vec<_>, _>>()?;
+        let serves = |(now, before): (&Value, &Value)| is_ready(now) && uid(now) != *before;
+        let count = now.iter().zip(&before).filter(|pair| serves(*pair)).count();
+        if count == names.len() {
+            Ok(())
+        } else {
+            Err(format!("{count} of {names:?} are replaced and ready"))
+        }
     });
     etcd.until_settled(3);
 }
@@ -301,8 +308,7 @@ fn etcd_with_an_image_that_does_not_start_is_set_back(bed: &Bed, way: Way) {
         let degraded = condition(&etcd.object()?, "Degraded");
         if degraded["reason"] == "UpgradeStalled" { Ok(degraded) } else { Err(format!("{degraded}")) }
     });
-    let broken =
-        etcd.pods().iter().filter(|pod| pod["status"]["containerStatuses"][0]["ready"] != true).count();
+    let broken = etcd.pods().iter().filter(|pod| !is_ready(pod)).count();
     assert_eq!(broken, 1, "one Pod is affected: {said}");
     etcd.change(&json!({"version": NEWEST}));
     etcd.until_settled(3);
@@ -325,6 +331,6 @@ fn etcd_of_one_member_is_set_back_too(bed: &Bed, way: Way) {
     etcd.until_settled(1);
     etcd.goes_on(100);
     let (taken, report) = (begun.elapsed(), etcd.expect_kept(100));
-    bed.say(format!("{}: etcd: one member is set back after {taken:.1?}: {report}", way.name()));
+    crate::figure(format!("{}: etcd: one member is set back after {taken:.1?}: {report}", way.name()));
     gone_with_its_object(bed, &namespace);
 }

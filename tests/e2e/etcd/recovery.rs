@@ -5,12 +5,13 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use kit::call::Call;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
 use super::{NEWEST, gone_with_its_object, wipe};
 use crate::cluster::{BUSYBOX, Bed, Namespace};
-use crate::kubectl::eventually;
 use crate::release::Way;
 
 const ANNOTATION: &str = "gatehouse.dev/recover-quorum";
@@ -33,14 +34,14 @@ pub fn etcd_is_brought_back_from_the_member_that_is_left(bed: &Bed, way: Way) {
     let begun = Instant::now();
     wipe(&namespace, &[1, 2]);
     let lost = etcd.until_quorum_lost();
-    bed.say(format!("{}: etcd: a lost quorum is told after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: etcd: a lost quorum is told after {:.1?}", way.name(), begun.elapsed()));
     assert_eq!(uids(&namespace, "persistentvolumeclaims"), claims, "nothing is wiped by itself: {lost}");
     assert_eq!(etcd.remembered(), 3, "nobody is removed");
 
     let said = annotate(&namespace, "yes").fails();
     assert!(said.contains("must be auto or the name of a member such as main-0"), "{said}");
     annotate(&namespace, "auto").ok();
-    brought_back(bed, way, &etcd);
+    brought_back(way, &etcd);
     assert_eq!(etcd.hash(report.last), hash, "all that was acknowledged is there, on all voters");
     copied(&namespace, &etcd.object().expect("it is there")["status"]["recovery"]);
     set_aside(bed, &namespace, &claims);
@@ -52,21 +53,29 @@ pub fn etcd_is_brought_back_from_the_member_that_is_left(bed: &Bed, way: Way) {
     gone_with_its_object(bed, &namespace);
 }
 
-/// Waits until the request has been carried out, and says how long each part took.
-fn brought_back(bed: &Bed, way: Way, etcd: &Etcd<'_>) {
+/// The phases of a recovery that a test waits for, one after the other.
+pub const PHASES: [&str; 4] = ["Fencing", "Forcing", "Clearing", "Done"];
+
+/// Waits until the recovery has come to a phase, or further.
+#[track_caller]
+pub fn until_phase(etcd: &Etcd<'_>, phase: &str) {
+    let place = |name: &Value| PHASES.iter().position(|phase| *name == **phase);
+    etcd.until(|_| {
+        let recovery = etcd.object()?["status"]["recovery"].clone();
+        let is_there = place(&recovery["phase"]) >= place(&json!(phase));
+        if is_there { Ok(()) } else { Err(recovery.to_string()) }
+    });
+}
+
+/// Waits until the request has been carried out, and measures how long each part took.
+fn brought_back(way: Way, etcd: &Etcd<'_>) {
     let begun = Instant::now();
-    for phase in ["Forcing", "Clearing", "Done"] {
-        etcd.until(|_| {
-            let recovery = etcd.object()?["status"]["recovery"].clone();
-            let phases = ["Fencing", "Forcing", "Clearing", "Done"];
-            let place = |name: &Value| phases.iter().position(|phase| *name == *phase);
-            let is_there = place(&recovery["phase"]) >= place(&json!(phase));
-            if is_there { Ok(()) } else { Err(recovery.to_string()) }
-        });
-        bed.say(format!("{}: etcd: recovery: {phase} after {:.1?}", way.name(), begun.elapsed()));
+    for phase in PHASES {
+        until_phase(etcd, phase);
+        crate::figure(format!("{}: etcd: recovery: {phase} after {:.1?}", way.name(), begun.elapsed()));
     }
     let object = etcd.until_settled(3);
-    bed.say(format!("{}: etcd: recovered: three members after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!("{}: etcd: recovered: three members after {:.1?}", way.name(), begun.elapsed()));
     let recovery = &object["status"]["recovery"];
     assert_eq!(
         (&recovery["request"], &recovery["survivor"]),
@@ -139,7 +148,7 @@ fn acts_once(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
     assert_eq!(uids(namespace, "pods"), pods, "no Pod was made anew");
 }
 
-pub fn annotate(namespace: &Namespace<'_>, request: &str) -> crate::kubectl::Call {
+pub fn annotate(namespace: &Namespace<'_>, request: &str) -> Call {
     let annotation = format!("{ANNOTATION}={request}");
     namespace.kubectl(&["annotate", "--overwrite", "etcdcluster", NAME, &annotation])
 }

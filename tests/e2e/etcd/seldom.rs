@@ -1,40 +1,67 @@
 //! An operator that dies, or does not hear an answer, at the effects that clusters seldom have: when a quorum is lost, a
 //! database is full, a lower minor is asked for, etcd is to ask who is there, or a backup comes first.
 
+use kit::operator::Fate;
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
 use super::downgrade::until_agreed;
-use super::mortal::{Fate, Mortal};
-use super::trial::Trial;
+use super::trial::{Trial, operated};
 use super::{NEWEST, backup, gone_with_its_object, recovery, users, wipe};
+use crate::Test;
 use crate::cluster::Bed;
 use crate::release::Way;
 
-/// One after the other, each over a cluster of its own.
-const FATES: [(Fate, &str); 2] = [(Fate::Dies, "dying"), (Fate::LosesTheAnswer, "unheard")];
+/// Each with both fates.
+pub const TESTS: &[Test] = &[
+    ("etcd_is_brought_back_by_an_operator_that_dies_at_it", |bed, way| brought_back(bed, way, Fate::Dies)),
+    ("etcd_is_brought_back_by_an_operator_that_loses_answers", |bed, way| {
+        brought_back(bed, way, Fate::LosesTheAnswer);
+    }),
+    ("etcd_gets_room_from_an_operator_that_dies_at_it", |bed, way| gets_room(bed, way, Fate::Dies)),
+    ("etcd_gets_room_from_an_operator_that_loses_answers", |bed, way| {
+        gets_room(bed, way, Fate::LosesTheAnswer);
+    }),
+    ("etcd_is_brought_down_by_an_operator_that_dies_at_it", |bed, way| brought_down(bed, way, Fate::Dies)),
+    ("etcd_is_brought_down_by_an_operator_that_loses_answers", |bed, way| {
+        brought_down(bed, way, Fate::LosesTheAnswer);
+    }),
+    ("etcd_without_a_writer_is_upgraded_by_an_operator_that_dies_at_it", |bed, way| {
+        upgraded_at_rest(bed, way, Fate::Dies);
+    }),
+    ("etcd_without_a_writer_is_upgraded_by_an_operator_that_loses_answers", |bed, way| {
+        upgraded_at_rest(bed, way, Fate::LosesTheAnswer);
+    }),
+    ("etcd_asks_who_is_there_for_an_operator_that_dies_at_it", |bed, way| asks(bed, way, Fate::Dies)),
+    ("etcd_asks_who_is_there_for_an_operator_that_loses_answers", |bed, way| {
+        asks(bed, way, Fate::LosesTheAnswer);
+    }),
+    ("etcd_is_backed_up_by_an_operator_that_dies_at_it", |bed, way| backed_up(bed, way, Fate::Dies)),
+    ("etcd_is_backed_up_by_an_operator_that_loses_answers", |bed, way| {
+        backed_up(bed, way, Fate::LosesTheAnswer);
+    }),
+];
 
 /// A cluster as it is asked for at first: `tls.mode`, version, members, and more of its spec.
 type Asked<'a> = (&'a str, &'a str, usize, Value);
 
 /// Lets a cluster live through that, whatever becomes of its operator.
-fn trials(bed: &Bed, way: Way, what: &str, asked: &Asked<'_>, life: impl Fn(&Trial<'_>, Fate)) {
+fn tried(bed: &Bed, way: Way, (what, fate): (&str, Fate), asked: &Asked<'_>, life: impl FnOnce(&Trial<'_>)) {
     bed.deployed(way);
-    let _aside = bed.stand_aside();
-    for (fate, word) in FATES {
-        let namespace = bed.namespace(&format!("etcd-{what}-{word}"));
-        let operator = Mortal::start(bed, &namespace, Fate::Lives);
+    let word = if fate == Fate::Dies { "dying" } else { "unheard" };
+    let namespace = bed.namespace(&format!("etcd-{what}-{word}"));
+    operated(bed, way, &namespace, Fate::Lives, |operator| {
         let (tls, version, replicas, more) = asked;
         let etcd = Etcd::asking(&namespace, tls, version, *replicas, more);
-        life(&Trial { bed, way, namespace: &namespace, operator: &operator, etcd: &etcd }, fate);
+        life(&Trial { bed, way, namespace: &namespace, operator, etcd: &etcd });
         gone_with_its_object(bed, &namespace);
-    }
+    });
 }
 
-pub fn etcd_is_brought_back_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
+fn brought_back(bed: &Bed, way: Way, fate: Fate) {
     const POINTS: [&str; 6] =
         ["write-record", "write-config", "delete-pod", "retain-volume", "delete-volume", "member-add"];
-    trials(bed, way, "back", &("Disabled", NEWEST, 3, json!({})), |trial, fate| {
+    tried(bed, way, ("back", fate), &("Disabled", NEWEST, 3, json!({})), |trial| {
         let Trial { namespace, etcd, .. } = trial;
         etcd.until_settled(3);
         etcd.write();
@@ -46,10 +73,8 @@ pub fn etcd_is_brought_back_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) 
             wipe(namespace, &[1, 2]);
             etcd.until_quorum_lost();
             recovery::annotate(namespace, "main-0").ok();
-            etcd.until(|_| {
-                let recovery = etcd.object()?["status"]["recovery"].clone();
-                if recovery["phase"] == "Done" { Ok(()) } else { Err(recovery.to_string()) }
-            });
+            // An operator that dies counts once more for how long the quorum has been lost.
+            recovery::PHASES.iter().for_each(|phase| recovery::until_phase(etcd, phase));
             etcd.until_settled(3);
         });
         assert_eq!(etcd.hash(report.last), hash, "all that was acknowledged is there, on all voters");
@@ -57,9 +82,9 @@ pub fn etcd_is_brought_back_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) 
     });
 }
 
-pub fn etcd_gets_room_from_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
+fn gets_room(bed: &Bed, way: Way, fate: Fate) {
     let options = json!({"options": {"quotaBackendBytes": "16Mi"}});
-    trials(bed, way, "full", &("Disabled", NEWEST, 1, options), |trial, fate| {
+    tried(bed, way, ("full", fate), &("Disabled", NEWEST, 1, options), |trial| {
         let etcd = trial.etcd;
         etcd.until_settled(1);
         etcd.put("kept", "yes");
@@ -72,8 +97,8 @@ pub fn etcd_gets_room_from_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
     });
 }
 
-pub fn etcd_is_brought_down_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
-    trials(bed, way, "down", &("Disabled", NEWEST, 3, json!({})), |trial, fate| {
+fn brought_down(bed: &Bed, way: Way, fate: Fate) {
+    tried(bed, way, ("down", fate), &("Disabled", NEWEST, 3, json!({})), |trial| {
         let etcd = trial.etcd;
         etcd.until_settled(3);
         etcd.write();
@@ -96,13 +121,13 @@ pub fn etcd_is_brought_down_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) 
             until_agreed(etcd, "3.5.33", "3.5");
         });
         let report = etcd.expect_kept(500);
-        trial.bed.say(format!("{}: etcd: down, {fate:?}: {report}", trial.way.name()));
+        crate::figure(format!("{}: etcd: down, {fate:?}: {report}", trial.way.name()));
     });
 }
 
-/// Nobody writes, so that it has to, before a minor that needs a snapshot of all that was written before.
-pub fn etcd_that_nobody_writes_to_is_upgraded_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
-    trials(bed, way, "idle", &("Disabled", NEWEST, 1, json!({})), |trial, fate| {
+/// No client writes, so that the operator has to, before a minor that needs a snapshot of all that was written before.
+fn upgraded_at_rest(bed: &Bed, way: Way, fate: Fate) {
+    tried(bed, way, ("idle", fate), &("Disabled", NEWEST, 1, json!({})), |trial| {
         let etcd = trial.etcd;
         etcd.until_settled(1);
         etcd.put("kept", "yes");
@@ -115,28 +140,28 @@ pub fn etcd_that_nobody_writes_to_is_upgraded_by_an_operator_that_dies_at_it(bed
     });
 }
 
-pub fn etcd_asks_who_is_there_for_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
+fn asks(bed: &Bed, way: Way, fate: Fate) {
     let auth = json!({"auth": {"enabled": true, "rootSecret": "main-root"}});
-    trials(bed, way, "auth", &("Automatic", NEWEST, 1, auth), |trial, fate| {
+    tried(bed, way, ("auth", fate), &("Automatic", NEWEST, 1, auth), |trial| {
         let Trial { namespace, etcd, .. } = trial;
         let [first, second] = users::PASSWORDS;
         trial.run(fate, "asking", &["auth-enable"], || {
             users::keep(namespace, &json!({"username": "root", "password": first}));
             etcd.until_settled(1);
         });
-        etcd.takes(first).expect("its password");
+        etcd.until(|_| etcd.takes(first));
         trial.run(fate, "another password", &["set-root-password"], || {
             users::keep(namespace, &json!({"username": "root", "password": second}));
             etcd.until(|_| etcd.takes(second));
             etcd.until_settled(1);
         });
-        etcd.takes(first).expect_err("the one of before");
+        etcd.refuses(first);
         etcd.put("kept", "yes");
     });
 }
 
-pub fn etcd_is_backed_up_by_an_operator_that_dies_at_it(bed: &Bed, way: Way) {
-    trials(bed, way, "backed-up", &("Disabled", "3.5.33", 1, json!({})), |trial, fate| {
+fn backed_up(bed: &Bed, way: Way, fate: Fate) {
+    tried(bed, way, ("backed-up", fate), &("Disabled", "3.5.33", 1, json!({})), |trial| {
         let Trial { namespace, etcd, .. } = trial;
         etcd.until_settled(1);
         etcd.put("kept", "yes");

@@ -1,17 +1,18 @@
-//! What the operators of all tests told of their passes, planned again.
+//! What operators logged of their passes during tests, planned again.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use kit::passes::again::{Report, check};
+use kit::passes::log::{Event, Log};
+
 use super::cluster::Etcd;
-use super::passes::again::{Report, check};
-use super::passes::log::Log;
-use super::passes::rules::Rule;
-use super::{NEWEST, gone_with_its_object, mortal};
+use super::{NEWEST, gone_with_its_object};
 use crate::cluster::Bed;
 use crate::release::{NAMESPACE, Way};
 
-/// What an operator tells that has to be planned again: everything, and each pass.
+/// What an operator logs that has to be planned again: everything, and each pass.
 pub const FILTER: &str = "info,gatehouse::passes=trace";
 
 /// What is done for a cluster that is asked for a second member, for one less, and to go.
@@ -27,10 +28,8 @@ const DONE: [&str; 9] = [
     "remove-finalizer",
 ];
 
-/// What an object that is read as it was a while ago seems to break: it remembers less than it did.
-const STALE: [Rule; 2] = [Rule::OtherCluster, Rule::RecoveredTwice];
-
-/// After all others, whose passes it plans too. Where it is run alone it has those of a cluster of its own.
+/// After all others, whose passes by the deployed operators it plans too. Where it is run alone it has those of a
+/// cluster of its own.
 pub fn etcd_is_worked_as_its_passes_plan_when_they_are_planned_again(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-told");
@@ -39,43 +38,37 @@ pub fn etcd_is_worked_as_its_passes_plan_when_they_are_planned_again(bed: &Bed, 
     etcd.scale(2);
     etcd.scale(1);
     gone_with_its_object(bed, &namespace);
-    let report = again(bed, way, &logs_of_the_deployed(bed), &[]);
-    assert!(report.clusters > 0, "nobody told of a cluster: {report}");
+    let report = again(way, &logs_of_the_deployed(bed));
+    assert!(report.clusters > 0, "no pass is logged: {report}");
     let is_done = |name: &&str| report.effects.contains_key(&((*name).to_owned(), "done".to_owned()));
     let missed: Vec<_> = DONE.iter().filter(|name| !is_done(name)).collect();
-    assert!(missed.is_empty(), "nobody told of {missed:?}: {:?}", report.effects);
-    those_of_tests(bed, way);
+    assert!(missed.is_empty(), "{missed:?} are not logged: {:?}", report.effects);
 }
 
-/// The same of the operators that tests start, and end at any moment: each log, beside theirs.
-fn those_of_tests(bed: &Bed, way: Way) {
-    for folder in fs::read_dir(mortal::folder(bed)).into_iter().flatten() {
-        let folder = folder.expect("an entry").path();
-        let text = fs::read(folder.join("log")).expect("a log");
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let but: &[Rule] = if was_told_old_news(&folder) { &STALE } else { &[] };
-        let report = again(bed, way, &[String::from_utf8_lossy(&text).into_owned()], but);
-        assert!(report.clusters > 0, "nobody told of the cluster in {name}: {report}");
-    }
-}
-
-/// Whether one of them was told what was so before.
-fn was_told_old_news(folder: &Path) -> bool {
-    let mut files = Vec::new();
-    files_below(folder, &mut files);
-    files.retain(|file| !file.ends_with("log"));
-    let is_old = |point: &str| point.split_once('.').is_some_and(|(_, fate)| fate == "stale");
-    files.iter().any(|file| fs::read_to_string(file).expect("points").lines().any(is_old))
-}
-
-/// What is told in logs, planned again: no rule is broken but these.
+/// What is in logs, planned again: no rule is broken. With `KEEP_TRACES=FOLDER` the passes of each cluster are left
+/// there, as `tests/traces` keeps them.
 #[track_caller]
-fn again(bed: &Bed, way: Way, texts: &[String], but: &[Rule]) -> Report {
-    let mut report = check(&Log::read(texts.iter().map(String::as_str)));
-    report.violations.retain(|violation| !but.contains(&violation.rule));
-    bed.say(format!("{}: etcd: {report}", way.name()));
+pub fn again(way: Way, texts: &[String]) -> Report {
+    let log = Log::read(texts.iter().map(String::as_str));
+    if let Some(folder) = std::env::var_os("KEEP_TRACES") {
+        keep(&log, Path::new(&folder));
+    }
+    let report = check(&log);
+    crate::figure(format!("{}: etcd: {report}", way.name()));
     assert!(report.violations.is_empty(), "{report}: {:#?}", report.violations);
     report
+}
+
+fn keep(log: &Log, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder");
+    let objects = log.lines.iter().filter_map(|line| match &line.event {
+        Event::Pass(pass) => pass.object.split('/').next(),
+        Event::Effect(_) => None,
+    });
+    for namespace in objects.collect::<BTreeSet<_>>() {
+        let file = folder.join(format!("{namespace}.ndjson"));
+        fs::write(file, log.of(namespace).written()).expect("it is written");
+    }
 }
 
 /// The logs of those that are deployed.

@@ -1,30 +1,30 @@
 //! Chains of edits, drawn from a seed, of a real cluster that is written to all the while.
 //!
-//! At no moment is anything wrong that nobody asked for, whatever comes up is not touched any more, what does not come up
-//! is healed by the spec of before, and in the end the cluster is like one that was made with the last spec.
+//! At no moment is anything wrong that was not asked for, whatever comes up is not touched any more, what does not come up
+//! is healed by the spec before it, and in the end the cluster is like one that was made with the last spec.
 //!
-//! `E2E_SEED` says which chain is the first, and `E2E_CHAINS` how many there are; they go side by side.
+//! `E2E_SEED` names the first chain, and `E2E_CHAINS` how many there are; they go side by side.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use kit::audit::Line;
+use kit::chains::chain::{Chain, Edit, Pace, chain, patch};
+use kit::chains::compare::differences;
+use kit::random::{Random, seed};
 use serde_json::Value;
 
-use super::chains::chain::{Chain, Edit, Pace, chain, patch};
-use super::chains::compare::differences;
 use super::cluster::{Etcd, NAME, condition};
 use super::gone_with_its_object;
-use super::history::writer::Random;
 use super::twin::{self, LABELS};
-use super::watched::Watched;
-use crate::audit::Line;
 use crate::cluster::{Bed, Namespace};
 use crate::release::Way;
+use crate::watched::{Watched, version};
 
 /// Edits of a chain.
 const LENGTH: usize = 6;
 
-/// The chain that is gone where nobody says which, and how many.
+/// The first chain unless another one is asked for, and how many there are.
 const SEED: u64 = 1;
 const CHAINS: u64 = 2;
 
@@ -39,13 +39,12 @@ const REST: Duration = Duration::from_mins(2);
 
 pub fn etcd_is_the_same_whatever_way_it_came(bed: &Bed, way: Way) {
     bed.deployed(way);
-    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let first = number("E2E_SEED").unwrap_or(SEED);
-    let seeds = first..first + number("E2E_CHAINS").unwrap_or(CHAINS);
+    let first = seed("E2E_SEED", SEED);
+    let seeds = (0..kit::env_or("E2E_CHAINS", CHAINS)).map(|number| first.wrapping_add(number));
     std::thread::scope(|scope| {
         let walks: Vec<_> = seeds.map(|seed| scope.spawn(move || walk(bed, way, seed))).collect();
         let ended: Vec<_> = walks.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        // All of them have come to their end before one is told of.
+        // A failure of one lets the others come to their end.
         for ended in ended {
             ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
@@ -55,15 +54,15 @@ pub fn etcd_is_the_same_whatever_way_it_came(bed: &Bed, way: Way) {
 fn walk(bed: &Bed, way: Way, seed: u64) {
     let mut random = Random(seed);
     let chain = chain(&mut || random.draw(), LENGTH);
-    bed.say(format!("{}: etcd: E2E_SEED={seed}: {chain}", way.name()));
+    crate::figure(format!("{}: etcd: E2E_SEED={seed}: {chain}", way.name()));
     let begun = Instant::now();
     let namespace = bed.namespace(&format!("etcd-chain-{seed}"));
     let etcd = made(&namespace, &chain.first);
-    let watched = Watched::start(bed, &namespace.name);
+    let watched = Watched::start(bed, &format!("etcdcluster/{NAME}"), &namespace.name);
     let mut way_there =
         WayThere { bed, seed, namespace: &namespace, etcd: &etcd, rests_since: 0, broken: Vec::new() };
     way_there.go(&chain);
-    let told = watched.until(version(&etcd.object().expect("it is there")));
+    let told = watched.until_version(version(&etcd.object().expect("it is there")));
     way_there.nothing_was_wrong(&told);
     let taken = begun.elapsed();
 
@@ -74,7 +73,7 @@ fn walk(bed: &Bed, way: Way, seed: u64) {
     let (left, right) = (twin::made(&namespace, &etcd), twin::made(&fresh, &other));
     let found = differences(&left, &right);
     assert!(found.is_empty(), "E2E_SEED={seed}: the way there shows, and what is made at once: {found:#?}");
-    bed.say(format!(
+    crate::figure(format!(
         "{}: etcd: E2E_SEED={seed}: there after {taken:.1?}, {} objects alike, {} looks at the status",
         way.name(),
         left.len(),
@@ -151,7 +150,7 @@ impl WayThere<'_> {
         let (since, known) = (version(&self.object()), self.identities());
         self.etcd.change(&patch(before, &edit.spec));
         match edit.pace {
-            Pace::Hurries(pause) => self.follows_for(pause),
+            Pace::Hurries(pause) => self.etcd.follow_for(pause),
             Pace::Rests => self.rests(),
             Pace::Breaks => {
                 self.broken.push((since, u64::MAX));
@@ -177,14 +176,6 @@ impl WayThere<'_> {
             self.etcd.expect_kept(50);
         }
         settled
-    }
-
-    /// So long clients follow the members, who are on their way.
-    fn follows_for(&self, pause: Duration) {
-        let end = Instant::now() + pause;
-        while Instant::now() < end {
-            self.etcd.members();
-        }
     }
 
     fn rests(&mut self) {
@@ -254,9 +245,4 @@ impl WayThere<'_> {
             assert!(is_expected, "E2E_SEED={}: nothing broke it: {degraded}", self.seed);
         }
     }
-}
-
-/// The version of an object, which grows with each change of anything.
-pub fn version(object: &Value) -> u64 {
-    object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse().ok()).expect("a version")
 }

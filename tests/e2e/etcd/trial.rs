@@ -1,23 +1,58 @@
-//! A change of a cluster whose operator has something become of it.
+//! A change of a cluster whose operator dies, loses an answer or is answered otherwise meanwhile.
+//!
+//! Guarantees: what such an operator logs of its passes is planned again and held against the rules when its test is over.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
 use std::time::Instant;
 
+use kit::operator::{Fate, Operator, Post};
+use kit::wait::eventually;
 use serde_json::json;
 
 use super::cluster::Etcd;
-use super::gone_with_its_object;
-use super::mortal::{Fate, Mortal};
+use super::{gone_with_its_object, told};
 use crate::cluster::{Bed, Namespace};
-use crate::kubectl::eventually;
 use crate::release::Way;
 
 pub struct Trial<'a> {
     pub bed: &'a Bed,
     pub way: Way,
     pub namespace: &'a Namespace<'a>,
-    pub operator: &'a Mortal,
+    pub operator: &'a Operator,
     pub etcd: &'a Etcd<'a>,
+}
+
+/// Has an operator with that fate work a namespace during a test, while those that are deployed stand aside. It is a
+/// process beside the cluster: what is deployed has no points at which it could die.
+pub fn operated<T>(
+    bed: &Bed,
+    way: Way,
+    namespace: &Namespace<'_>,
+    fate: Fate,
+    test: impl FnOnce(&Operator) -> T,
+) -> T {
+    // A build with fail points: the one of `cargo build`, or the one that a variable names.
+    let program =
+        std::env::var_os("GATEHOUSE_MORTAL").map_or_else(|| kit::gatehouse!().to_owned(), PathBuf::from);
+    let post = Post {
+        program,
+        kubeconfig: bed.cluster.kubeconfig().to_owned(),
+        namespace: namespace.name.clone(),
+        folder: bed.operators().join(&namespace.name),
+        variables: vec![("GATEHOUSE_LOG", told::FILTER.to_owned())],
+    };
+    let log = post.log();
+    let aside = bed.stand_aside();
+    let operator = Operator::start(post, fate);
+    let found = test(&operator);
+    drop(operator);
+    drop(aside);
+    let logged = fs::read(log).expect("a log");
+    let report = told::again(way, &[String::from_utf8_lossy(&logged).into_owned()]);
+    assert!(report.clusters > 0, "no pass is logged in {}: {report}", namespace.name);
+    found
 }
 
 impl Trial<'_> {
@@ -33,7 +68,7 @@ impl Trial<'_> {
         let begun = Instant::now();
         change();
         let (taken, count) = (begun.elapsed(), self.operator.met().len());
-        self.bed.say(format!("{}: etcd: {what} in {taken:.1?}: {fate:?} {count} times", self.way.name()));
+        crate::figure(format!("{}: etcd: {what} in {taken:.1?}: {fate:?} {count} times", self.way.name()));
         self.met_all(fate, what, points);
     }
 
@@ -50,7 +85,7 @@ impl Trial<'_> {
     }
 
     /// A cluster of one member, which is written to, is grown, upgraded, given more room, shrunk and deleted. What its
-    /// clients were told.
+    /// clients were answered.
     pub fn lives(&self) -> String {
         let etcd = self.etcd;
         etcd.scale(2);

@@ -1,14 +1,14 @@
 //! Two clusters that are asked for the same, of which nothing else becomes of one: what is made of both has to be alike,
-//! as [`super::chains::compare`] has it.
+//! as [`kit::chains::compare`] has it.
 
 use std::collections::BTreeMap;
 
+use kit::chains::compare::{KINDS, differences, snapshot};
+use kit::wait::eventually;
 use serde_json::Value;
 
-use super::chains::compare::{KINDS, differences, snapshot};
 use super::cluster::Etcd;
 use crate::cluster::Namespace;
-use crate::kubectl::eventually;
 
 /// What is to be read of a cluster: no two of one namespace have the same labels.
 pub const LABELS: &str = "app.kubernetes.io/instance=main";

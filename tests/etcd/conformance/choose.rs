@@ -1,35 +1,14 @@
 //! What is done next.
 
+use kit::membership::trace::{Line, Seat, Step};
+use kit::membership::{Answer, quorum};
+use kit::random::Random;
+
 use super::run::{NOBODY, PLACES, Run};
-use crate::membership::quorum;
-use crate::membership::trace::{Seat, Step};
-
-/// A stream of numbers from a seed (splitmix64).
-#[derive(Debug)]
-pub struct Dice(pub u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Less than that.
-    pub fn below(&mut self, limit: usize) -> usize {
-        usize::try_from(self.roll() % limit.max(1) as u64).unwrap_or(0)
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> Option<T> {
-        from.get(self.below(from.len())).copied()
-    }
-}
 
 impl Run {
     /// One of the steps that make sense now, and now and then one that does not.
-    pub fn choose(&self, dice: &mut Dice) -> Step {
+    pub fn choose(&self, dice: &mut Random) -> Step {
         let seats: Vec<Seat> = self.seats().copied().collect();
         if seats.is_empty() {
             return self.choose_without_quorum(dice);
@@ -69,7 +48,9 @@ impl Run {
             if is_empty && !seat.is_started {
                 ways.push((16, Step::Join(id)));
             } else if is_up {
-                ways.push((if is_spare { 5 } else { 2 }, Step::Kill(id)));
+                if seat.is_learner || !self.forgets_when_killed() {
+                    ways.push((if is_spare { 5 } else { 2 }, Step::Kill(id)));
+                }
             } else if !is_empty {
                 ways.push((8, Step::Restart(id)));
             }
@@ -90,8 +71,18 @@ impl Run {
         ways.push((1, Step::Add { asked, id, place: seats[0].place }));
     }
 
-    /// Mostly whoever leads or another voter, and now and then one that cannot do it.
-    fn whom(&self, dice: &mut Dice, seats: &[Seat], live: &[Seat]) -> u64 {
+    /// Whether the one voter that is left would come back as one of two: the model does not know of that.
+    fn forgets_when_killed(&self) -> bool {
+        let is_entry = |line: &&Line| !matches!(line.step, Step::List { .. } | Step::MoveLeader { .. });
+        let mut entries =
+            self.trace.lines.iter().rev().filter(|line| line.answer == Some(Answer::Done)).filter(is_entry);
+        let last = entries.next().map(|line| line.step);
+        let voters = self.seats().filter(|seat| !seat.is_learner).count();
+        voters == 1 && matches!(last, Some(Step::Remove { .. }))
+    }
+
+    /// Mostly the leader or another voter, and now and then one that cannot do it.
+    fn whom(&self, dice: &mut Random, seats: &[Seat], live: &[Seat]) -> u64 {
         let leader = self.view.as_ref().map(|view| view.leader);
         match dice.below(20) {
             0..9 => leader,
@@ -103,7 +94,7 @@ impl Run {
     }
 
     /// Little can be done, and it ends soon.
-    fn choose_without_quorum(&self, dice: &mut Dice) -> Step {
+    fn choose_without_quorum(&self, dice: &mut Random) -> Step {
         let before = self.trace.lines.iter().rev().find_map(|line| line.seen.as_ref());
         let seats: Vec<Seat> = before.map(|view| view.members.clone()).unwrap_or_default();
         let up: Vec<_> =
@@ -127,7 +118,7 @@ impl Run {
     }
 }
 
-fn weigh(dice: &mut Dice, ways: &[(usize, Step)]) -> Step {
+fn weigh(dice: &mut Random, ways: &[(usize, Step)]) -> Step {
     let mut at = dice.below(ways.iter().map(|(weight, _)| weight).sum());
     for (weight, step) in ways {
         if at < *weight {

@@ -5,23 +5,29 @@ use std::time::Duration;
 
 use gatehouse::controllers::etcdcluster::observation::MemberId;
 use gatehouse::etcd::{Client, Error, Limits, Member, Range, Reason, Refusal};
+use kit::membership::belief::Belief;
+use kit::membership::trace::{Line, Seat, Step, Trace, View};
+use kit::membership::{Answer, Call, Cluster as Model, Outcomes, Window};
+use kit::wait::reached;
 use testbed::EtcdVersion;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
-use crate::membership::belief::Belief;
-use crate::membership::trace::{Line, Seat, Step, Trace, View};
-use crate::membership::{Answer, Call, Cluster as Model, Outcomes, Window};
 use crate::support::{self, Cluster};
 
 /// Members find room here.
 pub const PLACES: u32 = 5;
-/// An identity that nobody has, here and there.
+/// An identity that no member has.
 pub const NOBODY: u64 = 99;
-/// For how long a connection has to stand before etcd counts it, and for how long it takes to come about.
+/// For how long a connection has to stand before etcd counts it, and for how long it takes to come about. No member says
+/// whether it counts one, so that this time has to pass.
 const HEALTH: Duration = Duration::from_millis(6500);
+/// For how long a leader is waited for that hands over to a member that does not follow: less than the election timeout
+/// for which it tries, so that the next step comes within it.
+const HANDING_OVER: Duration = Duration::from_millis(300);
 /// For how long a member may have a wrong view of a connection that stands, before others are asked too.
 const WRONG_VIEW: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(50);
+/// How long members may take to agree, to answer, or to end.
+const SETTLED: Duration = Duration::from_secs(40);
 const KEYS: (&str, &str) = ("key-", "key.");
 
 /// What real etcd is held against.
@@ -44,6 +50,10 @@ pub struct Run {
     term: u64,
     written: u32,
     acknowledged: BTreeSet<String>,
+    /// How many steps were answered.
+    pub answered: usize,
+    /// Answers that the model does not allow and that were asked for again, each counted once a step.
+    pub passing: BTreeMap<Answer, usize>,
 }
 
 /// Why a sequence ended before its time.
@@ -51,7 +61,7 @@ pub struct Run {
 pub enum End {
     /// The model does not explain what happened.
     Unexplained(String),
-    /// Somebody else came to lead meanwhile, which excuses any answer.
+    /// Another member came to lead meanwhile, which excuses any answer.
     Disturbed,
 }
 
@@ -76,6 +86,8 @@ impl Run {
             term: 0,
             written: 0,
             acknowledged: BTreeSet::new(),
+            answered: 0,
+            passing: BTreeMap::new(),
             cluster,
             trace,
             known,
@@ -112,7 +124,7 @@ impl Run {
         if !self.means_something(step) {
             return Ok(());
         }
-        let answer = if step.call().is_some() { Some(self.ask(step).await?) } else { None };
+        let answer = if step.call().is_some() { Some(self.ask(step).await) } else { None };
         if answer.is_none() {
             self.process(step).await?;
         }
@@ -173,29 +185,40 @@ impl Run {
         self.cluster.client_with(self.place(id), limits)
     }
 
-    /// Asks, and once more where the answer is one that etcd gives for a while.
-    async fn ask(&mut self, step: Step) -> Result<Answer, End> {
+    /// Asks, and again where the answer is one that etcd gives for a while.
+    async fn ask(&mut self, step: Step) -> Answer {
         let (asked, call) = step.call().unwrap();
         let allowed = self.belief.allowed(asked, call);
-        let deadline = Instant::now() + WRONG_VIEW;
-        loop {
-            let answer = self.ask_once(step, allowed.contains(&Answer::Done)).await;
-            let passes = match answer {
-                // A late failure on a connection that is whole makes a member think that there is none, and etcd makes
-                // an identity of the peer URL and the second: what was removed within it is meant again.
-                Answer::Refused(Refusal::Unhealthy | Refusal::MemberNotFound) => !allowed.contains(&answer),
-                _ => false,
-            };
-            if !passes || Instant::now() > deadline {
-                return Ok(answer);
+        // Where silence may come, it need not last.
+        let limits = match (allowed.contains(&Answer::Unsure), allowed.contains(&Answer::Done)) {
+            (false, _) => support::limits(),
+            (true, true) => Limits::default(),
+            (true, false) if matches!(call, Call::MoveLeader(_)) => {
+                Limits { change: HANDING_OVER, ..support::short() }
             }
-            sleep(POLL).await;
+            (true, false) => support::short(),
+        };
+        let mut passing = BTreeSet::new();
+        let answer = reached(WRONG_VIEW, async || {
+            let answer = self.ask_once(step, limits).await;
+            // A late failure on a connection that is whole makes a member think that there is none, and etcd makes an
+            // identity of the peer URL and the second: what was removed within it is meant again.
+            let may_pass = matches!(answer, Answer::Refused(Refusal::Unhealthy | Refusal::MemberNotFound));
+            if may_pass && !allowed.contains(&answer) {
+                passing.insert(answer);
+                return Err(answer);
+            }
+            Ok(answer)
+        });
+        let (Ok(answer) | Err(answer)) = answer.await;
+        self.answered += 1;
+        for answer in passing {
+            *self.passing.entry(answer).or_default() += 1;
         }
+        answer
     }
 
-    async fn ask_once(&mut self, step: Step, may_be_done: bool) -> Answer {
-        let patient = Limits { read: Duration::from_secs(10), ..support::limits() };
-        let limits = if may_be_done { patient } else { support::short() };
+    async fn ask_once(&mut self, step: Step, limits: Limits) -> Answer {
         let asked = step.call().unwrap().0.0;
         let client = self.client(asked, limits);
         match step {
@@ -236,11 +259,13 @@ impl Run {
                 self.empty.remove(&id);
             }
             Step::Kill(id) => {
-                self.cluster.bed.kill(self.place(id));
+                let place = self.place(id);
+                self.cluster.bed.kill(place);
                 self.running.remove(&id);
             }
             Step::Wipe(id) => {
-                self.cluster.bed.wipe(self.place(id)).unwrap();
+                let place = self.place(id);
+                self.cluster.bed.wipe(place).unwrap();
                 self.running.remove(&id);
                 self.empty.insert(id);
             }
@@ -257,10 +282,8 @@ impl Run {
         if let Some(id) = begins {
             let client = self.client(id, support::short());
             let line = Line { step, answer: None, seen: None };
-            let answers = async || client.status().await.ok().map(|_| ());
-            self.within(support::PATIENCE, answers)
-                .await
-                .ok_or_else(|| self.end(&line, "it does not answer"))?;
+            let answered = reached(SETTLED, async || client.status().await).await;
+            answered.map_err(|error| self.end(&line, &format!("it does not answer: {error}")))?;
         }
         if !matches!(step, Step::Wait | Step::Look) {
             self.last_change = Instant::now();
@@ -268,24 +291,16 @@ impl Run {
         Ok(())
     }
 
-    async fn within<T>(&self, patience: Duration, mut look: impl AsyncFnMut() -> Option<T>) -> Option<T> {
-        let deadline = Instant::now() + patience;
-        loop {
-            match look().await {
-                None if Instant::now() < deadline => sleep(POLL).await,
-                found => return found,
-            }
-        }
-    }
-
-    /// Looks until all that run agree: on who leads, or that nobody does.
+    /// Looks until all that run agree: on the leader, or that there is none.
     async fn look(&mut self, has_quorum: Option<bool>, step: Step) -> Result<Option<View>, String> {
         if has_quorum == Some(false) {
-            let alone = self.within(support::PATIENCE, async || self.is_alone().await.then_some(())).await;
-            return alone.map(|()| None).ok_or_else(|| "somebody leads, without a quorum".to_owned());
+            let alone = async || {
+                if self.is_alone().await { Ok(None) } else { Err("a member leads without a quorum") }
+            };
+            return reached(SETTLED, alone).await.map_err(str::to_owned);
         }
-        let agreed = self.within(support::PATIENCE, async || self.agree().await).await;
-        let (members, leader, term) = agreed.ok_or("the members do not agree, in spite of a quorum")?;
+        let agreed = async || self.agree().await.ok_or("the members do not agree, in spite of a quorum");
+        let (members, leader, term) = reached(SETTLED, agreed).await?;
         self.term = term;
         let mut seats = Vec::new();
         for member in &members {
@@ -297,12 +312,13 @@ impl Run {
                 self.known.insert(id, (member.id, place));
                 self.empty.insert(id);
             }
-            let id = self.number(member.id).ok_or_else(|| format!("a member of nobody's: {member:?}"))?;
+            let id =
+                self.number(member.id).ok_or_else(|| format!("a member that was never added: {member:?}"))?;
             let (is_learner, is_started) = (member.is_learner, !member.name.is_empty());
             seats.push(Seat { id, place, is_learner, is_started });
         }
         seats.sort_unstable();
-        let leader = self.number(leader).ok_or("a leader of nobody's")?;
+        let leader = self.number(leader).ok_or("a leader that was never added")?;
         self.has_all(leader).await?;
         Ok(Some(View { leader, members: seats }))
     }
@@ -370,13 +386,10 @@ impl Run {
         let gone: Vec<_> = self.running.iter().copied().filter(is_gone).collect();
         for id in gone {
             let place = self.place(id);
-            let deadline = Instant::now() + support::PATIENCE;
-            while self.cluster.bed.runs(place) {
-                if Instant::now() > deadline {
-                    let line = Line { step: Step::Look, answer: None, seen: None };
-                    return Err(self.end(&line, &format!("member {id} was removed, and goes on")));
-                }
-                sleep(POLL).await;
+            let ended = async || if self.cluster.bed.runs(place) { Err(()) } else { Ok(()) };
+            if reached(SETTLED, ended).await.is_err() {
+                let line = Line { step: Step::Look, answer: None, seen: None };
+                return Err(self.end(&line, &format!("member {id} was removed, and goes on")));
             }
             self.cluster.bed.wipe(place).unwrap();
             self.running.remove(&id);

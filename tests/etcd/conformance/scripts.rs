@@ -1,14 +1,15 @@
 //! Sequences that show something in particular.
 
-use super::run::NOBODY;
-use crate::membership::trace::Step::{
+use kit::membership::trace::Step::{
     self, Add, Join, Kill, List, MoveLeader, Promote, Remove, Restart, Wait, Wipe, Write,
 };
+
+use super::run::NOBODY;
 
 /// A name, the voters that form the cluster, and what is done to them.
 pub type Script = (&'static str, u32, &'static [Step]);
 
-pub const ALL: [Script; 8] = [
+pub const ALL: [Script; 9] = [
     ("dead-learner", 1, DEAD_LEARNER),
     ("dead-learner-elsewhere", 3, DEAD_LEARNER_ELSEWHERE),
     ("one-of-four-down", 4, ONE_OF_FOUR_DOWN),
@@ -17,9 +18,10 @@ pub const ALL: [Script; 8] = [
     ("removals", 3, REMOVALS),
     ("replacement", 3, REPLACEMENT),
     ("asked-of-learners", 2, ASKED_OF_LEARNERS),
+    ("handing-over", 3, HANDING_OVER),
 ];
 
-/// Whoever leads hands over to the first one.
+/// The leader hands over to the first one.
 const fn first_leads(asked: u64) -> Step {
     MoveLeader { asked, to: 1 }
 }
@@ -39,7 +41,7 @@ const DEAD_LEARNER: &[Step] = &[
     List { asked: 2 },
 ];
 
-/// Whoever comes to lead has not heard of a learner that is down.
+/// A new leader has not heard of a learner that is down.
 const DEAD_LEARNER_ELSEWHERE: &[Step] = &[
     Wait,
     first_leads(2),
@@ -112,7 +114,7 @@ const NO_QUORUM: &[Step] = &[
     Write { asked: 1 },
 ];
 
-/// Of whoever leads, by a member of itself, and of the last one.
+/// Of the leader, by a member of itself, and of the last one.
 const REMOVALS: &[Step] = &[
     Remove { asked: 1, id: 2 },
     Wait,
@@ -145,6 +147,26 @@ const REPLACEMENT: &[Step] = &[
     Kill(1),
     Write { asked: 4 },
     Restart(1),
+    Write { asked: 1 },
+];
+
+/// What is proposed while a leader waits for a dead heir is dropped, wherever it was asked for.
+const HANDING_OVER: &[Step] = &[
+    Wait,
+    first_leads(2),
+    first_leads(3),
+    Kill(2),
+    Wait,
+    MoveLeader { asked: 1, to: 2 },
+    Remove { asked: 3, id: 2 },
+    Write { asked: 3 },
+    MoveLeader { asked: 1, to: 2 },
+    Write { asked: 1 },
+    Write { asked: 1 },
+    MoveLeader { asked: 1, to: 2 },
+    Add { asked: 3, id: 4, place: 3 },
+    Write { asked: 3 },
+    Remove { asked: 3, id: 2 },
     Write { asked: 1 },
 ];
 

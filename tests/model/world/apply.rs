@@ -6,20 +6,19 @@ use gatehouse::controllers::etcdcluster::observation::{Fact, Membership, Operati
 
 use super::*;
 use crate::faults::Hand;
-use crate::membership::quorum;
+use kit::membership::quorum;
 
 impl World {
     /// Does the next thing of an operator's pass. Whether it was done; nothing where there is none.
-    pub fn step(&mut self, operator: usize, hand: Hand) -> Option<bool> {
+    pub fn step(&mut self, before: &Self, operator: usize, hand: Hand) -> Option<bool> {
         let rest = &mut self.operators[operator].rest;
         if rest.is_empty() {
             return None;
         }
         let effect = rest.remove(0);
-        let before = self.clone();
         let is_done = hand.apply(self, &effect).unwrap_or_else(|| self.apply(&effect, hand));
         if is_done {
-            self.judge_effect(&before, &effect);
+            self.judge_effect(before, &effect);
         }
         Some(is_done)
     }

@@ -1,7 +1,7 @@
 //! Etcd's members and their data, as pods and volumes have them. What etcd makes of a call is in tests/membership.
 
 use super::*;
-use crate::membership::{Answer, Call, Cluster, Replica, Window, quorum};
+use kit::membership::{Answer, Call, Cluster, Replica, Window, quorum};
 
 impl World {
     /// The cluster that was formed last.
@@ -85,7 +85,7 @@ impl World {
         let index = self.etcd.index;
         let replicas = self.etcd.members.iter().filter_map(|member| {
             let (data, runs) = (self.data(member)?, self.runs(member));
-            // Who lacks an entry lacks much here; and whoever asks has seen that the learner answers.
+            // A member that lacks an entry lacks much here; and the operator asks only where the learner answers.
             Some((member.id, Replica { index: data.index, runs, is_heard: runs && data.index == index }))
         });
         let replicas = replicas.collect();

@@ -45,6 +45,16 @@ impl World {
         {}
     }
 
+    /// Where anything is, or may come to be.
+    pub fn ordinals(&self) -> Vec<Ordinal> {
+        let wanted = self.objects.set.as_ref().map_or(0, |set| set.replicas);
+        let mut ordinals: Vec<_> = (0..wanted).map(Ordinal).collect();
+        ordinals.extend(self.objects.pods.keys().chain(self.objects.volumes.keys()));
+        ordinals.sort_unstable();
+        ordinals.dedup();
+        ordinals
+    }
+
     fn is_wanted(&self, ordinal: Ordinal) -> bool {
         self.objects.set.as_ref().is_some_and(|set| ordinal.0 < set.replicas)
     }

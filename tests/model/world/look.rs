@@ -8,6 +8,7 @@ use gatehouse::controllers::etcdcluster::observation::{
     Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
 };
 use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
+use kit::explore::fingerprint;
 
 use super::*;
 use crate::faults::Hand;
@@ -124,14 +125,14 @@ impl World {
     /// What the operator plans now.
     pub fn planned(&self, unread: Option<Unread>, hand: Hand) -> (Observation, Rc<Plan>) {
         let seen = self.observe(unread);
-        if hand.fault.is_none() {
+        if hand.0.is_none() {
             let plan = planned_once(&self.desired, &seen);
             return (seen, plan);
         }
         let mut believed = seen.clone();
         hand.look(&self.desired, &mut believed);
         let mut plan = plan(&hand.desired(&self.desired), &believed);
-        hand.plan(self, &believed, &mut plan);
+        hand.plan(self, &seen, &mut plan);
         (seen, Rc::new(plan))
     }
 

@@ -251,7 +251,8 @@ impl Plan {
         command
             .args(["--secure-port=0", "--leader-elect=false", "--profiling=false"])
             .args(["--use-service-account-credentials", "--enable-hostpath-provisioner"])
-            .args(["--kube-api-qps=100", "--kube-api-burst=200"]);
+            .args(["--kube-api-qps=100", "--kube-api-burst=200"])
+            .arg("--horizontal-pod-autoscaler-sync-period=2s"); // else 15 s, which tests would wait for
         path_flags(
             &mut command,
             [

@@ -2,29 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "tests say what they expect by unwrapping")]
 
-use std::{
-    process::{Command, Output},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{process::Command, time::Instant};
 
+use kit::{call::Call, wait::eventually};
 use testbed::{ControlPlane, Error, Options};
 
-const PATIENCE: Duration = Duration::from_secs(30);
-
-fn succeed(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
-    String::from_utf8(stdout).unwrap()
-}
-
-#[expect(clippy::disallowed_methods, reason = "controllers of other processes are waited for")]
-fn eventually(what: &str, mut check: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !check() {
-        assert!(Instant::now() < deadline, "{what}");
-        thread::sleep(Duration::from_millis(100));
-    }
+/// A call of a kubectl, or of another program, with these words more.
+fn call(mut command: Command, words: &[&str]) -> Call {
+    command.args(words);
+    Call::new(command)
 }
 
 #[test]
@@ -37,10 +23,12 @@ fn a_control_plane_works_and_leaves_nothing() {
     eprintln!("ready in {:.1?}, {} MiB", begin.elapsed(), memory / 1024);
 
     administrator_sees_namespaces(&cluster);
-    if cluster.has_controller_manager() {
-        controllers_make_pods_and_collect_garbage(&cluster);
-        service_accounts_have_their_own_kubeconfig(&cluster);
-    }
+    assert!(
+        cluster.has_controller_manager(),
+        "KUBEBUILDER_ASSETS names a folder without kube-controller-manager: unset it and run `make tools`"
+    );
+    controllers_make_pods_and_collect_garbage(&cluster);
+    service_accounts_have_their_own_kubeconfig(&cluster);
     others_are_told_apart(&cluster);
     etcd_answers(&cluster);
     an_api_server_comes_back(&cluster);
@@ -56,46 +44,50 @@ fn a_control_plane_works_and_leaves_nothing() {
 }
 
 fn administrator_sees_namespaces(cluster: &ControlPlane) {
-    let namespaces = succeed(cluster.kubectl().args(["get", "namespaces", "--output=name"]));
+    let namespaces = call(cluster.kubectl(), &["get", "namespaces", "--output=name"]).ok();
     assert!(namespaces.contains("namespace/kube-system"), "{namespaces}");
-    let version = succeed(cluster.kubectl().arg("version"));
+    let version = call(cluster.kubectl(), &["version"]).ok();
     eprintln!("{}", version.trim().replace('\n', ", "));
     assert!(!version.contains("v0.0.0"), "{version}");
 }
 
 fn controllers_make_pods_and_collect_garbage(cluster: &ControlPlane) {
-    succeed(cluster.kubectl().args(["create", "deployment", "web", "--image=none", "--replicas=2"]));
+    call(cluster.kubectl(), &["create", "deployment", "web", "--image=none", "--replicas=2"]).ok();
     let phases = || {
         let path = "--output=jsonpath={.items[*].status.phase}";
-        succeed(cluster.kubectl().args(["get", "pods", "--selector=app=web", path]))
+        call(cluster.kubectl(), &["get", "pods", "--selector=app=web", path]).ok()
     };
-    eventually("two pods of the deployment", || phases() == "Pending Pending");
+    eventually(|| match phases().as_str() {
+        "Pending Pending" => Ok(()),
+        other => Err(format!("phases of the pods of the deployment: {other}")),
+    });
     let begin = Instant::now();
-    succeed(cluster.kubectl().args(["delete", "deployment", "web", "--wait=false"]));
-    eventually("the pods to be collected", || phases().is_empty());
+    call(cluster.kubectl(), &["delete", "deployment", "web", "--wait=false"]).ok();
+    eventually(|| match phases().as_str() {
+        "" => Ok(()),
+        left => Err(format!("pods that are to be collected: {left}")),
+    });
     eprintln!("garbage collected in {:.1?}", begin.elapsed());
 }
 
 fn service_accounts_have_their_own_kubeconfig(cluster: &ControlPlane) {
     let kubeconfig = cluster.kubeconfig_for_service_account("default", "default").unwrap();
-    let name = succeed(cluster.kubectl_as(&kubeconfig).args(["auth", "whoami"]));
+    let name = call(cluster.kubectl_as(&kubeconfig), &["auth", "whoami"]).ok();
     assert!(name.contains("system:serviceaccount:default:default"), "{name}");
 }
 
 fn others_are_told_apart(cluster: &ControlPlane) {
     let nobody = cluster.kubeconfig_for("nobody", &["strangers"]).unwrap();
-    let refused = cluster.kubectl_as(&nobody).args(["get", "secrets"]).output().unwrap();
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("User \"nobody\" cannot list"));
+    let refused = call(cluster.kubectl_as(&nobody), &["get", "secrets"]).fails();
+    assert!(refused.contains("User \"nobody\" cannot list"), "{refused}");
     let ruler = cluster.kubeconfig_for("somebody", &["system:masters"]).unwrap();
-    succeed(cluster.kubectl_as(&ruler).args(["get", "secrets"]));
+    call(cluster.kubectl_as(&ruler), &["get", "secrets"]).ok();
 }
 
 fn etcd_answers(cluster: &ControlPlane) {
-    let mut etcdctl = cluster.etcdctl().unwrap();
-    if std::path::Path::new(etcdctl.get_program()).is_file() {
-        let keys = succeed(etcdctl.args(["get", "/registry/namespaces/", "--prefix", "--keys-only"]));
-        assert!(keys.contains("/registry/namespaces/default"), "{keys}");
-    }
+    let words = ["get", "/registry/namespaces/", "--prefix", "--keys-only"];
+    let keys = call(cluster.etcdctl().unwrap(), &words).ok();
+    assert!(keys.contains("/registry/namespaces/default"), "{keys}");
 }
 
 fn a_cluster_of_others_is_left_alone(cluster: &ControlPlane) {
@@ -104,23 +96,23 @@ fn a_cluster_of_others_is_left_alone(cluster: &ControlPlane) {
     assert_eq!(guest.server(), cluster.server());
     assert!(guest.is_existing() && guest.processes().is_empty());
     let nobody = guest.kubeconfig_for("nobody", &[]).unwrap();
-    let name = succeed(guest.kubectl_as(&nobody).args(["auth", "whoami"]));
+    let name = call(guest.kubectl_as(&nobody), &["auth", "whoami"]).ok();
     assert!(name.contains("nobody"), "{name}");
     assert!(matches!(guest.restart_api_server(), Err(Error::NotOurs)));
     let folder = guest.folder().to_owned();
     drop(guest);
     assert!(!folder.exists());
-    succeed(cluster.kubectl().args(["get", "--raw", "/readyz"]));
+    call(cluster.kubectl(), &["get", "--raw", "/readyz"]).ok();
 }
 
 fn an_api_server_comes_back(cluster: &ControlPlane) {
-    succeed(cluster.kubectl().args(["create", "configmap", "kept"]));
+    call(cluster.kubectl(), &["create", "configmap", "kept"]).ok();
     let before = Instant::now();
     cluster.restart_api_server().unwrap();
     eprintln!("api server restarted in {:.1?}", before.elapsed());
-    succeed(cluster.kubectl().args(["get", "configmap", "kept"]));
+    call(cluster.kubectl(), &["get", "configmap", "kept"]).ok();
     cluster.kill_api_server().unwrap();
-    assert!(!cluster.kubectl().args(["get", "--raw", "/readyz"]).output().unwrap().status.success());
+    call(cluster.kubectl(), &["get", "--raw", "/readyz"]).fails();
     cluster.start_api_server().unwrap();
-    succeed(cluster.kubectl().args(["get", "configmap", "kept"]));
+    call(cluster.kubectl(), &["get", "configmap", "kept"]).ok();
 }

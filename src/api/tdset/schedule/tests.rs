@@ -464,8 +464,8 @@ fn agrees(spec: &TDSetSpec, moments: &[(Timestamp, DateTime)]) -> Result<(), Tes
     Ok(())
 }
 
-fn runner(cases: u32) -> TestRunner {
-    TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
+fn runner(usual: u32) -> TestRunner {
+    TestRunner::new(Config { source_file: Some(file!()), ..crate::properties::cases(usual) })
 }
 
 fn compare_in_all_places(cases: u32, step: u16) {

@@ -511,6 +511,8 @@ fn conditions_of_others_stay() {
 }
 
 proptest! {
+    #![proptest_config(crate::properties::config())]
+
     /// At any time of a year, from any count: two passes bring it about and tell of it, and a third finds nothing.
     #[test]
     fn every_pass_ends_in_rest(start in 0..31_536_000_i64, later in 0..31_536_000_i64, count in 0..20_i32) {

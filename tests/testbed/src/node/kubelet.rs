@@ -42,8 +42,8 @@ pub(crate) fn command(
 }
 
 /// It runs on any kernel that has control groups at all, beside swap and on a full disk, and it never throws
-/// images away, since there is no registry to get them back from; and it keeps logs whole, since
-/// tests read them.
+/// images away, since there is no registry to get them back from; it keeps logs whole, since tests read them; and it
+/// shows Pods what their Secrets have by now, and restarts what crashes, sooner than the minutes of its defaults.
 fn configuration(settings: &Settings<'_>, resolver: &Path) -> serde_json::Value {
     let node = settings.block.node();
     json!({
@@ -76,6 +76,8 @@ fn configuration(settings: &Settings<'_>, resolver: &Path) -> serde_json::Value 
         "containerLogMaxSize": "1Gi",
         "serializeImagePulls": false,
         "nodeStatusUpdateFrequency": "5s",
+        "syncFrequency": "10s",
+        "crashLoopBackOff": {"maxContainerRestartPeriod": "20s"},
         "oomScoreAdj": 0,
         "maxPods": 250,
         "volumePluginDir": "/var/lib/kubelet/volume-plugins",

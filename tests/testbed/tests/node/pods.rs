@@ -10,7 +10,7 @@ use std::{
 
 use testbed::ControlPlane;
 
-use crate::support::{WEB, apply, eventually, kubectl, options, succeed};
+use crate::support::{WEB, apply, call, eventually, kubectl, options};
 
 /// A test, and its name.
 type Test = (&'static str, fn(&ControlPlane));
@@ -94,7 +94,7 @@ fn pods_reach_services_by_name(cluster: &ControlPlane) {
             assert_eq!(answer.trim(), "web", "{pod} asks {host}");
         }
         let lookup = format!("exec --namespace=names {pod} -- nslookup example.com.");
-        assert!(!cluster.kubectl().args(lookup.split_whitespace()).output().unwrap().status.success());
+        call(cluster.kubectl(), &lookup.split_whitespace().collect::<Vec<_>>()).fails();
     }
     let address = kubectl(cluster, "get service web --namespace=names --output=jsonpath={.spec.clusterIP}");
     assert!(get(&format!("{address}:80")).unwrap().contains("web"));
@@ -108,11 +108,8 @@ fn pods_have_a_token_and_reach_the_api_server(cluster: &ControlPlane) {
     // It does not speak TLS as the API server wants it, but the answer tells who answered.
     let script = "cd /var/run/secrets/kubernetes.io/serviceaccount; test -s token -a -s ca.crt && \
         printf 'GET / HTTP/1.0\\r\\n\\r\\n' | nc $KUBERNETES_SERVICE_HOST $KUBERNETES_SERVICE_PORT";
-    succeed(
-        kubectl_in(cluster, "accounts")
-            .args(["run", "client", "--image=busybox:1.35", "--restart=Never"])
-            .args(["--", "sh", "-c", script]),
-    );
+    let run = ["run", "client", "--image=busybox:1.35", "--restart=Never", "--", "sh", "-c", script];
+    call(kubectl_in(cluster, "accounts"), &run).ok();
     let path = "get pod client --namespace=accounts --output=jsonpath={.status.phase}";
     eventually("the pod to end", || matches!(kubectl(cluster, path).as_str(), "Succeeded" | "Failed"));
     let said = kubectl(cluster, "logs --namespace=accounts client");
@@ -125,8 +122,7 @@ fn the_audit_log_has_what_gatehouse_asks_and_nothing_else(cluster: &ControlPlane
     let log = cluster.audit_log().unwrap();
     let get = |namespace: &str| {
         let kubeconfig = cluster.kubeconfig_for_service_account(namespace, "default").unwrap();
-        let output = cluster.kubectl_as(&kubeconfig).args(["get", "secrets", "--namespace=default"]).output();
-        assert!(!output.unwrap().status.success());
+        call(cluster.kubectl_as(&kubeconfig), &["get", "secrets", "--namespace=default"]).fails();
     };
     get("default");
     get("gatehouse-system");
@@ -153,8 +149,8 @@ fn logs_of_components_and_containers_are_collected(cluster: &ControlPlane) {
     assert!(read("objects.txt").contains("pod/web"));
     assert!(read("pods.txt").contains("Started"), "{}", read("pods.txt"));
     assert!(read("events.txt").contains("Scheduled"));
-    let found =
-        succeed(Command::new("grep").args(["-rl", "ready to serve"]).arg(folder.path().join("containers")));
+    let containers = folder.path().join("containers");
+    let found = call(Command::new("grep"), &["-rl", "ready to serve", &containers.to_string_lossy()]).ok();
     assert!(found.contains("collected_web"), "{found}");
 
     let existing = Some(cluster.kubeconfig().to_owned());

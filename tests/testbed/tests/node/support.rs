@@ -1,16 +1,9 @@
 //! What the tests of the node share.
 
-use std::{
-    io::Write,
-    path::PathBuf,
-    process::{Command, Output, Stdio},
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, process::Command};
 
+use kit::{call::Call, wait};
 use testbed::{ControlPlane, Options};
-
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A cluster with a node, whatever `KUBECONFIG` says: what is tested is the testbed.
 pub fn options(name: &str) -> Options {
@@ -19,44 +12,42 @@ pub fn options(name: &str) -> Options {
 
 /// The archive of an image that `tools/build.sh images` makes.
 pub fn image(name: &str) -> PathBuf {
+    built("images").join(format!("{name}.tar"))
+}
+
+/// Where `tools/build.sh` has what it builds of a family.
+pub fn built(family: &str) -> PathBuf {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/build.sh");
-    let folder = succeed(Command::new(script).args(["--print", "images"]));
-    PathBuf::from(folder.trim()).join(format!("{name}.tar"))
+    PathBuf::from(call(Command::new(script), &["--print", family]).ok().trim())
 }
 
-pub fn succeed(command: &mut Command) -> String {
-    let Output { status, stdout, stderr } = command.output().unwrap();
-    assert!(status.success(), "{command:?}: {}", String::from_utf8_lossy(&stderr));
-    String::from_utf8(stdout).unwrap()
+/// A call of a program with these words more.
+pub fn call(mut command: Command, words: &[&str]) -> Call {
+    command.args(words);
+    Call::new(command)
 }
 
-/// kubectl's words about these arguments.
-pub fn kubectl(cluster: &ControlPlane, arguments: &str) -> String {
-    succeed(cluster.kubectl().args(arguments.split_whitespace()))
+/// What kubectl prints for these words.
+pub fn kubectl(cluster: &ControlPlane, words: &str) -> String {
+    call(cluster.kubectl(), &words.split_whitespace().collect::<Vec<_>>()).ok()
 }
 
-pub fn apply(mut kubectl: Command, manifest: &str) {
-    let command = kubectl.args(["apply", "--filename=-"]).stdin(Stdio::piped()).stdout(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(manifest.as_bytes()).unwrap();
-    assert!(child.wait().unwrap().success(), "{manifest}");
+/// Applies a manifest by this kubectl.
+pub fn apply(kubectl: Command, manifest: &str) {
+    call(kubectl, &["apply"]).input(manifest).ok();
 }
 
+/// Waits until that is so.
 pub fn eventually(what: &str, mut check: impl FnMut() -> bool) {
-    vanishes(what, || if check() { Vec::new() } else { vec!["not yet"] });
+    wait::eventually(|| if check() { Ok(()) } else { Err(what) });
 }
 
-#[expect(clippy::disallowed_methods, reason = "other processes are waited for")]
+/// Waits until nothing is left.
 pub fn vanishes<T: std::fmt::Debug>(what: &str, mut list: impl FnMut() -> Vec<T>) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
+    wait::eventually(|| {
         let left = list();
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{what}: {left:#?}");
-        thread::sleep(Duration::from_millis(100));
-    }
+        if left.is_empty() { Ok(()) } else { Err(format!("{what}: {left:#?}")) }
+    });
 }
 
 /// A web server that does not run as root, may do nothing special, and serves what it wrote to its volume.

@@ -13,10 +13,13 @@ use testbed::{
     instance::{Instances, Record},
 };
 
-use crate::support::{WEB, apply, eventually, image, options, succeed, vanishes};
+use crate::support::{WEB, apply, built, call, eventually, image, options, vanishes};
 
 /// Has this program start a cluster of the name that the variable says, and hold it until it is killed.
 pub const HOLD: &str = "TESTBED_NODE_TEST_HOLDS";
+
+/// Waits for the Pod of [`WEB`].
+const READY: [&str; 4] = ["wait", "--for=condition=Ready", "pod/web", "--timeout=60s"];
 
 /// A test that needs a machine for itself, and its name.
 type Test = (&'static str, fn());
@@ -30,12 +33,12 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// Says the folder of its cluster when a pod with a volume runs in it.
+/// Prints the folder of its cluster when a pod with a volume runs in it.
 pub fn hold(name: &str) {
     let cluster = ControlPlane::start(&options(name)).unwrap();
     cluster.load_image(&image("busybox")).unwrap();
     apply(cluster.kubectl(), WEB);
-    succeed(cluster.kubectl().args(["wait", "--for=condition=Ready", "pod/web", "--timeout=60s"]));
+    call(cluster.kubectl(), &READY).ok();
     println!("{}", cluster.folder().display());
     std::io::stdout().flush().unwrap();
     loop {
@@ -69,13 +72,11 @@ impl Traces {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let folder = self.folder.display().to_string();
         left.extend(mounts.lines().filter(|line| line.contains(&folder)).map(str::to_owned));
-        let links = succeed(Command::new("ip").args(["-details", "link"]));
+        let links = call(Command::new("ip"), &["-details", "link"]).ok();
         let alias = format!("alias testbed {}", self.name);
         left.extend(links.lines().filter(|line| line.trim() == alias).map(str::to_owned));
-        let groups = ["-maxdepth", "2", "-name", &format!("testbed-{}-*", self.name)].map(str::to_owned);
-        left.extend(
-            succeed(Command::new("find").arg("/sys/fs/cgroup").args(groups)).lines().map(str::to_owned),
-        );
+        let groups = ["/sys/fs/cgroup", "-maxdepth", "2", "-name", &format!("testbed-{}-*", self.name)];
+        left.extend(call(Command::new("find"), &groups).ok().lines().map(str::to_owned));
         if self.folder.exists() {
             left.push(folder);
         }
@@ -139,19 +140,13 @@ fn up(instances: &Instances, name: &str) -> Record {
     assert!(started);
     instances.load_image(name, &image("busybox")).unwrap();
     let kubectl = || {
-        let mut command = Command::new(kubectl_program());
+        let mut command = Command::new(built("kubernetes").join("kubectl"));
         command.env("KUBECONFIG", &record.kubeconfig);
         command
     };
     apply(kubectl(), WEB);
-    succeed(kubectl().args(["wait", "--for=condition=Ready", "pod/web", "--timeout=60s"]));
+    call(kubectl(), &READY).ok();
     record
-}
-
-fn kubectl_program() -> PathBuf {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/build.sh");
-    let folder = succeed(Command::new(script).args(["--print", "kubernetes"]));
-    PathBuf::from(folder.trim()).join("kubectl")
 }
 
 fn down_clears_what_killed_components_leave() {
@@ -163,7 +158,7 @@ fn down_clears_what_killed_components_leave() {
         for process in record.control_plane.iter().filter(|process| labels.contains(&process.label.as_str()))
         {
             let script = format!("kill -s KILL -- -{}", process.id.pid());
-            succeed(Command::new("sh").args(["-c", &script]));
+            call(Command::new("sh"), &["-c", &script]).ok();
             eventually("the component to end", || !process.id.runs());
         }
         assert!(!instances.read("crashed").unwrap().unwrap().is_up());
@@ -189,9 +184,9 @@ fn down_clears_a_start_that_was_killed_with_its_reaper() {
         fs::read_to_string(folder.join("pids")).is_ok_and(|pids| pids.contains(" kubelet\n"))
     });
     let traces = Traces::of("halfway", &folder);
-    let reaper =
-        succeed(Command::new("pgrep").args(["-f", "testbed-reaper", "-P", &starting.0.id().to_string()]));
-    succeed(Command::new("kill").args(["-s", "KILL", reaper.trim()]));
+    let parent = starting.0.id().to_string();
+    let reaper = call(Command::new("pgrep"), &["-f", "testbed-reaper", "-P", &parent]).ok();
+    call(Command::new("kill"), &["-s", "KILL", reaper.trim()]).ok();
     drop(starting);
     assert!(traces.left().iter().any(|line| line.contains("kubelet")), "{:#?}", traces.left());
     let instances = Instances::at(state.path().join("gatehouse"));

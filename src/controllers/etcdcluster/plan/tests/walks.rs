@@ -4,9 +4,10 @@
 use super::world::World;
 use crate::controllers::etcdcluster::observation::{Member, Ordinal, Version};
 use crate::controllers::etcdcluster::plan::{Plan, Refusal, Step};
+use crate::properties;
 
 /// Walks that are taken. A failure names its seed.
-const WALKS: u64 = 100;
+const WALKS: u32 = 100;
 
 /// Steps of a walk.
 const STEPS: usize = 60;
@@ -78,7 +79,7 @@ fn walk(mut world: World, seed: u64) -> (World, Plan) {
 
 #[test]
 fn whatever_happens_the_spec_is_reached_once_it_stops() {
-    for seed in 1..=WALKS {
+    for seed in properties::seeds(WALKS) {
         let (_, plan) = walk(World::new(3, Version::new(6, 14)), seed);
         assert!(plan.summary.is_reached, "seed {seed}: {plan:#?}");
     }
@@ -86,7 +87,7 @@ fn whatever_happens_the_spec_is_reached_once_it_stops() {
 
 #[test]
 fn whatever_happens_in_memory_a_majority_keeps_the_data() {
-    for seed in 1..=WALKS {
+    for seed in properties::seeds(WALKS) {
         let mut world = World::new(3, Version::new(6, 14));
         world.desired.is_in_memory = true;
         let (world, plan) = walk(world, seed);

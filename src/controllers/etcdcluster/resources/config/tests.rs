@@ -249,6 +249,8 @@ fn any_entry() -> impl Strategy<Value = ConfigEntry> {
 }
 
 proptest! {
+    #![proptest_config(crate::properties::config())]
+
     #[test]
     fn entries_read_back(told in proptest::collection::btree_map((0_u32..12).prop_map(Ordinal), any_entry(), 0..5)) {
         let data = data(&plain(), &told, &[]);

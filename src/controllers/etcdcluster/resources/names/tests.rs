@@ -74,6 +74,8 @@ fn the_selector_is_that_of_the_pods() {
 }
 
 proptest! {
+    #![proptest_config(crate::properties::config())]
+
     #[test]
     fn what_is_written_reads_back(minor: u64, patch: u64, revision: u64, number: u32, id: u64) {
         let template = Template { version: Version::new(minor, patch), revision };

@@ -40,6 +40,8 @@ fn any_record() -> impl Strategy<Value = Record> {
 }
 
 proptest! {
+    #![proptest_config(crate::properties::config())]
+
     #[test]
     fn what_is_remembered_reads_back(first in any_record(), then in any_record()) {
         let status = remember(&plain(), &EtcdClusterStatus::default(), &first, second(1));

@@ -342,6 +342,8 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
 }
 
 proptest! {
+    #![proptest_config(crate::properties::config())]
+
     /// Whatever happened and whoever scaled: one pass brings the count where it belongs, another one tells of it, and
     /// then there is nothing left to do; a ramp, looked at when it asks to be, arrives.
     #[test]

@@ -256,7 +256,7 @@ fn world(seed: u64, rates: &[u64], lost: u64, slow: u64) -> World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(crate::properties::cases(200))]
 
     #[test]
     fn two_never_lead(

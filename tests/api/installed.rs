@@ -1,0 +1,69 @@
+//! What gatehouse writes when it installs itself, and how a control plane gets rid of it.
+
+use gatehouse::kinds::KINDS;
+use kit::bed::Bed;
+use kit::objects::{Ask, of};
+use kit::wait::eventually;
+use serde_json::json;
+
+pub const SECRET: &str = "/api/v1/namespaces/gatehouse-system/secrets/gatehouse-ca";
+pub const ETCDCLUSTERS: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/etcdclusters.gatehouse.dev";
+pub const TDSETS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tdsets.gatehouse.dev";
+pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gatehouse";
+pub const VALIDATING: &str =
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse";
+pub const CONFIGURATIONS: [&str; 2] = [MUTATING, VALIDATING];
+/// All of it.
+pub const WRITTEN: [&str; 5] = [SECRET, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
+
+/// Waits until the API server asks the gate about objects in this namespace.
+#[track_caller]
+pub fn until_guarded(bed: &Bed, namespace: &str) {
+    eventually(|| {
+        let unsupported = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster",
+            "metadata": {"name": "asked"}, "spec": {"version": "3.4.1"}});
+        let path = of("v1", namespace, "etcdclusters") + "?dryRun=All";
+        match bed.objects.one(Ask::post(path, unsupported)) {
+            Err(refusal) if refusal.message.contains("spec.version") => Ok(()),
+            Err(refusal) => Err(refusal.message),
+            Ok(_) => Err("the gate is not asked".to_owned()),
+        }
+    });
+}
+
+/// Takes away what gates of earlier tests, which have ended, have left: their objects, what they installed, and who led.
+pub fn clear(bed: &Bed) {
+    let lease = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/gatehouse";
+    for path in CONFIGURATIONS.into_iter().chain([SECRET, lease]) {
+        bed.objects.if_there(Ask::delete(path));
+    }
+    for kind in KINDS {
+        let plural = kind.names().plural;
+        let all = format!("/apis/gatehouse.dev/v1/{plural}");
+        eventually(|| remove_objects(bed, &all));
+        let definition = format!("{plural}.gatehouse.dev");
+        let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition}");
+        bed.objects.if_there(Ask::delete(path));
+        bed.objects.until_gone(&format!("customresourcedefinition/{definition}"), "");
+    }
+    bed.grant();
+}
+
+/// Deletes all objects there, without those that would keep them; whether none is left.
+fn remove_objects(bed: &Bed, all: &str) -> Result<(), String> {
+    let Some(list) = bed.objects.if_there(Ask::get(all)) else { return Ok(()) };
+    let items = list["items"].as_array().cloned().unwrap_or_default();
+    for object in &items {
+        let (plural, metadata) = (all.rsplit('/').next().unwrap_or_default(), &object["metadata"]);
+        let text = |field: &str| metadata[field].as_str().unwrap_or_default();
+        let path = format!("{}/{}", of("v1", text("namespace"), plural), text("name"));
+        // A webhook is asked for a moment after its configuration has gone.
+        let unkept = bed.objects.one(Ask::patch(&*path, json!({"metadata": {"finalizers": null}})));
+        match unkept.and_then(|_| bed.objects.one(Ask::delete(&*path))) {
+            Err(refusal) if refusal.code != 404 => return Err(refusal.message),
+            _ => {}
+        }
+    }
+    if items.is_empty() { Ok(()) } else { Err(format!("{} objects at {all}", items.len())) }
+}

@@ -1,0 +1,189 @@
+//! What is left when gatehouse is taken away, and what it does where it has rights in one namespace alone.
+
+use gatehouse::rights::{self, Names, Place};
+use kit::bed::{Bed, NAMESPACE};
+use kit::deploy::deploy;
+use kit::objects::{Ask, http_get, of};
+use kit::program::Gate;
+use kit::wait::eventually;
+use serde_json::{Value, json};
+
+use super::{House, is_ready, tdset, until_ready};
+use crate::Test;
+use crate::installed::CONFIGURATIONS;
+
+pub const TESTS: &[Test] = &[
+    ("the_configurations_go_with_their_owner", the_configurations_go_with_their_owner),
+    ("with_rights_in_one_namespace_that_one_is_worked", with_rights_in_one_namespace_that_one_is_worked),
+];
+
+const CLUSTER_ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gatehouse";
+
+/// Who owns both configurations, where both are there.
+fn owners(bed: &Bed) -> Option<Vec<Value>> {
+    let found = CONFIGURATIONS.iter().map(|path| bed.objects.one(Ask::get(*path)).ok());
+    found.map(|object| object.map(|object| object["metadata"]["ownerReferences"].clone())).collect()
+}
+
+fn owned_by(bed: &Bed) -> Value {
+    let uid = bed.objects.at(CLUSTER_ROLE)["metadata"]["uid"].clone();
+    json!([{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "name": "gatehouse", "uid": uid}])
+}
+
+fn until_gone(bed: &Bed, path: &str) {
+    let (collection, name) = path.rsplit_once('/').expect("a path");
+    bed.objects.follow(collection, name, |found| match found {
+        None => Ok(()),
+        Some(found) => Err(format!("{path} is there: {found}")),
+    });
+}
+
+fn the_configurations_go_with_their_owner(bed: &Bed) {
+    let options: &[&str] = &["--cluster-role", "gatehouse", "--drain-delay", "0s"];
+    let house = House::begin(bed);
+    let mut replicas = house.replicas(&[options]);
+    let owner = owned_by(bed);
+    assert_eq!(owners(bed), Some(vec![owner.clone(), owner.clone()]));
+    let (here, going) = (&house.namespace, bed.namespace());
+    for namespace in [here, &going] {
+        namespace.create(&tdset("kept", &json!({})));
+        namespace.create(&json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet",
+            "metadata": {"name": "old"}, "spec": {"container": {"image": "shop", "port": 80}, "defaultReplica": 2,
+                "schedulingConfig": [{"startTime": 8, "endTime": 18, "replica": 6}]}}));
+    }
+
+    // One of the same name is another one: what belonged to the first goes, and comes back.
+    let mut role = bed.objects.at(CLUSTER_ROLE);
+    role["metadata"] = json!({"name": "gatehouse"});
+    bed.objects.must(Ask::delete(CLUSTER_ROLE));
+    bed.objects.must(Ask::create(&role, ""));
+    let second = owned_by(bed);
+    assert_ne!(second, owner);
+    eventually(|| match owners(bed) {
+        Some(both) if both == [second.clone(), second.clone()] => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+
+    uninstall(bed, replicas.remove(0));
+    objects_outlive_the_gate(&house, &going.name);
+
+    // Installed again, all that is left is taken up.
+    bed.grant();
+    let mut replicas = house.replicas(&[options]);
+    assert_eq!(here.get("tdsets.v1alpha1.gatehouse.dev", "new")["spec"]["defaultReplica"], 1);
+    house.works("new", 3);
+
+    // Without a gate, the definitions can be deleted as well, and all objects with them.
+    uninstall(bed, replicas.remove(0));
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tdsets.gatehouse.dev";
+    bed.objects.must(Ask::delete(definitions));
+    until_gone(bed, definitions);
+}
+
+/// An uninstall takes the rights first: nothing is put back, though the gate still runs.
+fn uninstall(bed: &Bed, gate: Gate) {
+    bed.objects.must(Ask::delete(CLUSTER_ROLE));
+    for path in CONFIGURATIONS {
+        until_gone(bed, path);
+    }
+    gate.logs("failed to correct the installation");
+    assert_eq!(owners(bed), None);
+    gate.into_program().kill();
+}
+
+/// The definitions point at a gate that is gone, and their objects are there as they are stored.
+fn objects_outlive_the_gate(house: &House, going: &str) {
+    let (objects, here) = (&house.bed.objects, &house.namespace);
+    assert_eq!(here.get("tdset", "kept")["spec"]["replicas"], 1);
+    here.change("tdset/kept", &json!({"spec": {"replicas": 2}}));
+    house.tdset("new", &json!({}));
+    let old = objects.one(Ask::get(of("v1alpha1", &here.name, "tdsets") + "/kept"));
+    let refusal = old.expect_err("nobody converts");
+    assert!(
+        refusal.message.contains("conversion webhook for gatehouse.dev/v1, Kind=TDSet failed"),
+        "{refusal:?}"
+    );
+    // So are those that were written in the old version, by people whose fields nobody can convert now.
+    let written = here.change("tdset/old", &json!({"spec": {"replicas": 3}}));
+    assert_eq!((&written["spec"]["replicas"], &written["metadata"]["generation"]), (&json!(3), &json!(2)));
+    assert_eq!(written["metadata"].get("managedFields"), None, "who wrote what is forgotten");
+    let foreground = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"});
+    objects.must(Ask { method: "DELETE", path: here.path("tdset/old"), body: foreground });
+    here.until_gone("tdset/old");
+    here.delete("tdset/kept");
+    here.until_gone("tdset/kept");
+    objects.must(Ask::delete(format!("/api/v1/namespaces/{going}")));
+    objects.until_gone(&format!("namespace/{going}"), "");
+}
+
+/// An account with the rights that working in a namespace needs, and none in the cluster.
+fn narrow_rights(bed: &Bed, namespace: &str) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    const VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let work =
+        rights::parts(&Names::DEFAULT).into_iter().filter(|part| part.place == Place::WatchedNamespaces);
+    let rules: Vec<_> = work
+        .flat_map(|part| part.rules)
+        .map(|rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}))
+        .collect();
+    let binding = |namespace: &str, name: &str, role: &str| {
+        json!({"apiVersion": VERSION, "kind": "RoleBinding", "metadata": {"name": name, "namespace": namespace},
+            "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": "narrow"}]})
+    };
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "narrow", "namespace": NAMESPACE}}),
+        binding(NAMESPACE, "own", "gatehouse"),
+        json!({"apiVersion": VERSION, "kind": "Role", "metadata": {"name": "work", "namespace": namespace},
+            "rules": rules}),
+        binding(namespace, "work", "work"),
+    ] {
+        bed.objects.must(Ask::create(&object, ""));
+    }
+}
+
+fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
+    let house = House::begin(bed);
+    let (shop, depot) = (&house.namespace, bed.namespace());
+    narrow_rights(bed, &shop.name);
+    let watched: &[&str] = &["--watch-namespaces", &shop.name, "--lease-duration", "3s"];
+    let narrow = house.replica_as("narrow", &[&["--install", "false"], watched].concat());
+    eventually(|| {
+        let page = http_get(narrow.health, "/readyz");
+        let waits = "[-]definitions not ready: etcdclusters.v1alpha1.gatehouse.dev is not served yet";
+        if page.contains(waits) && page.starts_with("HTTP/1.1 5") { Ok(()) } else { Err(page) }
+    });
+    let definitions = deploy().join("crds");
+    bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
+    until_ready(&narrow);
+    narrow.logs("leading");
+
+    for namespace in [&depot, shop] {
+        namespace.create(&tdset("apart", &json!({})));
+    }
+    house.until_replicas("apart", 1);
+    shop.until("tdset/apart", "{.status.scheduledReplicas}", "1");
+    // What is changed after all of that is worked as well, and still only there.
+    for namespace in [&depot, shop] {
+        namespace.change("tdset/apart", &json!({"spec": {"replicas": 2}}));
+    }
+    house.until_replicas("apart", 2);
+    shop.until("tdset/apart", "{.status.observedGeneration}", "2");
+    let made = bed.objects.one(Ask::get(depot.path("deployment/apart")));
+    assert_eq!(made.map_err(|refusal| refusal.code), Err(404), "no other namespace is touched");
+    assert_eq!(depot.get("tdset", "apart").get("status"), None, "no other namespace is touched");
+    assert!(owners(bed).is_none(), "nothing cluster-wide is written");
+    let log = narrow.log().text();
+    assert!(!log.contains("is forbidden"), "{log}");
+
+    // Ready is who can be called, whatever becomes of the installation.
+    let hopeful = house.replica_as("narrow", watched);
+    until_ready(&hopeful);
+    let failed = hopeful.logs("task ended, will restart it");
+    assert!(
+        failed["error"].as_str().is_some_and(|error| error.contains("customresourcedefinitions")),
+        "{failed}"
+    );
+    bed.kubectl(&["delete", "-k", &definitions.to_string_lossy()]).ok();
+    assert!(is_ready(&hopeful) && is_ready(&narrow), "and it stays so");
+}

@@ -1,0 +1,170 @@
+//! A namespace with operators and a clock of its own.
+//!
+//! Guarantees: an operator has the shipped rights and no more, but for its Leases, which lie in its namespace; the audit
+//! log tells its requests from those of all others.
+//! Assumes: the gate of the bed works other namespaces.
+
+use std::fs;
+use std::path::PathBuf;
+
+use gatehouse::runtime::clock;
+use jiff::{SignedDuration, Timestamp};
+use kit::bed::{NAMESPACE, Namespace};
+use kit::objects::{Ask, Objects, path_of};
+use kit::operator::{Fate, Operator, Post};
+use kit::program::Log;
+use kit::wait::eventually;
+use serde_json::{Value, json};
+
+use super::span;
+
+/// A namespace with operators and a clock of its own.
+pub struct Site<'a> {
+    pub namespace: &'a Namespace<'a>,
+    /// A whole second shortly before the test.
+    begun: Timestamp,
+    post: Post,
+    clock: PathBuf,
+}
+
+impl<'a> Site<'a> {
+    /// One in which no operator works yet.
+    pub fn new(namespace: &'a Namespace<'a>) -> Self {
+        let kubeconfig = account(namespace);
+        let cluster = &namespace.bed.cluster;
+        let folder = cluster.folder().join(&namespace.name);
+        let clock = folder.join("clock");
+        let variables = vec![
+            ("GATEHOUSE_CLOCK", clock.display().to_string()),
+            ("GATEHOUSE_LOG", "info,gatehouse=debug".to_owned()),
+            // Nobody waits for it, and a machine that is too busy to renew it in seconds does not end a term.
+            ("GATEHOUSE_LEASE_DURATION", "5m".to_owned()),
+        ];
+        let post = Post {
+            program: kit::gatehouse!().to_owned(),
+            kubeconfig,
+            namespace: namespace.name.clone(),
+            folder,
+            variables,
+        };
+        let begun = Timestamp::from_second(clock::now().as_second()).expect("a time");
+        Self { namespace, begun, post, clock }
+    }
+
+    /// So many minutes after the test began.
+    pub fn at(&self, minutes: i64) -> Timestamp {
+        self.begun + SignedDuration::from_mins(minutes)
+    }
+
+    /// A span of the timetable from and until so many minutes after the test began, with that count.
+    pub fn span(&self, name: &str, from: i64, until: i64, replicas: u32) -> Value {
+        span(name, self.at(from), self.at(until), replicas)
+    }
+
+    /// Has it be so many minutes after the test began. The clock goes on from there. An operator looks again after ten
+    /// minutes in any case: a shorter jump brings about a look only where that was to be.
+    pub fn jump(&self, minutes: i64) {
+        let offset = self.at(minutes).duration_since(clock::now());
+        let next = self.clock.with_extension("next");
+        fs::create_dir_all(&self.post.folder).expect("a folder");
+        fs::write(&next, offset.to_string()).expect("a file");
+        fs::rename(next, &self.clock).expect("a file");
+    }
+
+    /// An operator that works the namespace.
+    pub fn start(&self, fate: Fate) -> Operator {
+        Operator::start(self.post.clone(), fate)
+    }
+
+    /// What operators have asked of the API server here so far, their Leases left out.
+    pub fn asked(&self) -> Vec<String> {
+        let log = self.namespace.bed.cluster.audit_log().expect("it is kept");
+        let user = format!("system:serviceaccount:{NAMESPACE}:{}", self.namespace.name);
+        let log = fs::read_to_string(log).unwrap_or_default();
+        let lines = log.lines().filter(|line| line.contains(&user));
+        let lines = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        // A watch has one line when it begins and one when it ends.
+        let lines = lines.filter(|line| line["verb"] != "watch" || line["stage"] == "ResponseStarted");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let asked = lines.map(|line| format!("{} {}", text(&line["verb"]), text(&line["requestURI"])));
+        asked.filter(|line| !line.contains("/leases")).collect()
+    }
+
+    /// The passes of its operators from now on.
+    pub fn looks(&self) -> Looks {
+        Looks::from_now(&Log::of(&self.post.log()), &self.namespace.name)
+    }
+}
+
+/// The kubeconfig of an account with those rights, once the API server grants them.
+fn account(namespace: &Namespace) -> PathBuf {
+    for object in rights(&namespace.name) {
+        namespace.bed.objects.must(Ask::create(&object, ""));
+    }
+    let kubeconfig = namespace.bed.kubeconfig_of(&namespace.name);
+    let objects = Objects::new(&kubeconfig);
+    for path in [path_of("tdsets", &namespace.name), path_of("leases", &namespace.name) + "/none"] {
+        eventually(|| match objects.one(Ask::get(&*path)) {
+            Err(refusal) if refusal.code != 404 => Err(refusal.message),
+            Ok(_) | Err(_) => Ok(()),
+        });
+    }
+    kubeconfig
+}
+
+/// Waits until an operator has counted so many transitions. It counts one when it has heard that the status is written.
+#[track_caller]
+pub fn until_transitions(operator: &Operator, count: u64) {
+    let counted = eventually(|| match operator.metric("gatehouse_tdset_transitions_total") {
+        counted if counted < count => Err(format!("{counted} of {count} transitions are counted")),
+        counted => Ok(counted),
+    });
+    assert_eq!(counted, count, "transitions");
+}
+
+/// An account in gatehouse's namespace with the shipped ClusterRole, and Leases in the namespace that it works.
+fn rights(namespace: &str) -> [Value; 4] {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    const VERSION: &str = "rbac.authorization.k8s.io/v1";
+    let all = format!("gatehouse-{namespace}");
+    let subjects = json!([{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": namespace}]);
+    let role = |kind: &str, name: &str| json!({"apiGroup": GROUP, "kind": kind, "name": name});
+    let verbs = ["create", "get", "update"];
+    let leases = json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs});
+    let here = json!({"namespace": namespace, "name": "leases"});
+    [
+        json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"namespace": NAMESPACE, "name": namespace}}),
+        json!({"apiVersion": VERSION, "kind": "ClusterRoleBinding", "metadata": {"name": all},
+            "roleRef": role("ClusterRole", "gatehouse"), "subjects": subjects}),
+        json!({"apiVersion": VERSION, "kind": "Role", "metadata": here, "rules": [leases]}),
+        json!({"apiVersion": VERSION, "kind": "RoleBinding", "metadata": here,
+            "roleRef": role("Role", "leases"), "subjects": subjects}),
+    ]
+}
+
+/// Passes over the TDSets of a namespace since a moment, as an operator's log tells of them.
+pub struct Looks {
+    lines: Box<dyn FnMut() -> Vec<Value>>,
+    namespace: String,
+}
+
+impl Looks {
+    /// Those that come from now on.
+    pub fn from_now(log: &Log, namespace: &str) -> Self {
+        Self { lines: Box::new(log.from_now()), namespace: namespace.to_owned() }
+    }
+
+    /// Waits until a pass over each of these has gone through all of it.
+    #[track_caller]
+    pub fn until_over(mut self, names: &[&str]) {
+        let mut missed: Vec<_> = names.iter().map(|name| format!("{}/{name}", self.namespace)).collect();
+        eventually(|| {
+            for line in (self.lines)() {
+                let is_look = line["message"] == "pass" && line["result"] == "done";
+                missed.retain(|name| !is_look || line["object"] != **name);
+            }
+            if missed.is_empty() { Ok(()) } else { Err(format!("no look at {missed:?}")) }
+        });
+    }
+}

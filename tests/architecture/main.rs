@@ -1,0 +1,269 @@
+//! The borders that keep this code easy to change, held by a test.
+//!
+//! - `src/api` and `src/review` are pure: they name no client, no server, no clock, no file, nothing asynchronous.
+//! - Only `src/runtime` starts tasks and asks the time.
+//! - The grid is complete: every kind has a file for every concern.
+//! - No file grows beyond what one reads at a sitting, tests included.
+//! - Properties draw the same cases in each run.
+//!
+//! Each rule is a function of sources, so that it is also held against sources that break it.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by unwrapping")]
+
+mod names;
+mod sources;
+
+use std::path::Path;
+
+use sources::{Source, below, root};
+
+/// Lines of a file.
+const LONGEST_FILE: usize = 400;
+
+/// Files that may be longer: how long at most, and why. One that has become short enough has to leave the list.
+const LONGER: &[(&str, usize, &str)] = &[
+    ("tests/api/corpus/etcdcluster.rs", 532, "a table of objects and of what is said of each"),
+    ("tests/api/corpus/tdset.rs", 564, "a table of objects and of what is said of each"),
+    ("tests/schedules/world.rs", 417, "all that is around the plans, in one model"),
+];
+
+/// Where files are counted.
+const COUNTED: &[&str] = &["benches", "src", "tests"];
+
+/// Files that are about seeds.
+const ABOUT_SEEDS: &[&str] = &["src/properties.rs", "tests/architecture/main.rs"];
+
+/// What pure code does not name.
+const EFFECTS: &[&str] = &[
+    "kube::Client",
+    "kube::Api",
+    "kube::api",
+    "kube::client",
+    "kube::runtime",
+    "tokio",
+    "axum",
+    "hyper",
+    "futures",
+    "rand",
+    "std::env",
+    "std::fs",
+    "std::io",
+    "std::net",
+    "std::process",
+    "std::thread",
+    "SystemTime",
+    "Instant::now",
+    "Timestamp::now",
+    "Zoned::now",
+    "crate::runtime",
+    "crate::server",
+    "async",
+    "await",
+];
+
+/// What only the runtime names.
+const TASKS_AND_TIME: &[&str] = &[
+    "tokio::spawn",
+    "tokio::task::spawn",
+    "tokio::task::spawn_blocking",
+    "std::thread::spawn",
+    "Instant::now",
+    "SystemTime::now",
+    "Timestamp::now",
+    "Zoned::now",
+];
+
+/// What a file names all the same, and why. What it does not name any more has to leave the list.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "src/rights.rs",
+        "crate::runtime",
+        "rights of the election, which are data beside the code that needs them",
+    ),
+    (
+        "src/install/guard.rs",
+        "Instant::now",
+        "how long ago the last correction was, which only paces the next one",
+    ),
+];
+
+/// Folders of the library that are pure throughout.
+const PURE: &[&str] = &["src/api", "src/review"];
+
+/// Pure files in folders with effects.
+const PURE_FILES: &[&str] =
+    &["decision.rs", "effect.rs", "observation.rs", "plan.rs", "rights.rs", "rotate.rs", "status.rs"];
+
+/// Folders that are pure wherever they lie.
+const PURE_PARTS: &[&str] = &["observation", "plan", "resources"];
+
+/// The files that each kind has below `src/api`.
+const API_GRID: &[&str] = &["convert", "default", "mod", "status", "v1", "v1alpha1", "validate"];
+
+/// The files that each kind has below `src/controllers` once an operator works it.
+const CONTROLLER_GRID: &[&str] = &["mod", "observe", "plan", "resources", "rights", "status"];
+
+fn is_pure(path: &Path) -> bool {
+    PURE.iter().any(|folder| path.starts_with(folder))
+        || path.file_name().is_some_and(|name| PURE_FILES.iter().any(|pure| name == *pure))
+        || path.iter().any(|part| PURE_PARTS.iter().any(|pure| part == *pure))
+}
+
+fn is_the_runtime(path: &Path) -> bool {
+    path.starts_with("src/runtime")
+}
+
+/// What these sources name although they must not, each with its file, and exceptions that are none.
+fn crossed(files: &[Source], exceptions: &[(&str, &str, &str)]) -> Vec<String> {
+    let mut used = Vec::new();
+    let mut broken = Vec::new();
+    for file in files.iter().filter(|file| !file.is_unit_test()) {
+        let pure = if is_pure(&file.path) { EFFECTS } else { &[] };
+        let outside = if is_the_runtime(&file.path) { &[] } else { TASKS_AND_TIME };
+        let names = names::of(&file.text);
+        for wanted in pure.iter().chain(outside) {
+            let Some(name) = names.iter().find(|name| name.has(wanted)) else { continue };
+            let excepted =
+                |(path, what, _): &(&str, &str, &str)| file.path == Path::new(path) && what == wanted;
+            match exceptions.iter().position(excepted) {
+                Some(which) => used.push(which),
+                None => broken.push(format!("{}: names {wanted} by {name}", file.path.display())),
+            }
+        }
+    }
+    let unused = exceptions.iter().enumerate().filter(|(which, _)| !used.contains(which));
+    let unused = unused.map(|(_, (path, what, _))| format!("{path}: names {what} no more: no exception"));
+    broken.into_iter().chain(unused).collect()
+}
+
+/// Files that are too long, and those that may be longer and are not.
+fn too_long(files: &[Source], longer: &[(&str, usize, &str)]) -> Vec<String> {
+    let limit = |file: &Source| longer.iter().find(|(path, ..)| file.path == Path::new(path));
+    let counted = files.iter().filter(|file| !file.is_unit_test());
+    let broken = counted.filter_map(|file| {
+        let (lines, most) = (file.lines_of_code(), limit(file).map_or(LONGEST_FILE, |(_, most, _)| *most));
+        (lines > most).then(|| format!("{}: {lines} lines, at most {most}", file.path.display()))
+    });
+    let is_long = |path: &str| {
+        files.iter().any(|file| file.path == Path::new(path) && file.lines_of_code() > LONGEST_FILE)
+    };
+    let unused = longer.iter().filter(|(path, ..)| !is_long(path));
+    broken.chain(unused.map(|(path, ..)| format!("{path}: is not longer: no exception"))).collect()
+}
+
+/// Files whose properties draw other cases in each run.
+fn unseeded(files: &[Source]) -> Vec<String> {
+    let is_unseeded = |file: &&Source| {
+        let blocks = file.text.split("proptest! {\n").skip(1);
+        let by_hand = file.text.split("TestRunner::new(").skip(1);
+        let is_seeded = |code: &str| code.lines().next().is_some_and(|line| line.contains("properties::"));
+        !blocks.chain(by_hand).all(is_seeded)
+    };
+    let others = files.iter().filter(|file| !ABOUT_SEEDS.iter().any(|path| file.path == Path::new(path)));
+    others.filter(is_unseeded).map(|file| file.path.display().to_string()).collect()
+}
+
+/// Files of a grid that there are not.
+fn missing(folder: &str, kinds: &[String], grid: &[&str]) -> Vec<String> {
+    let files =
+        kinds.iter().flat_map(|kind| grid.iter().map(move |concern| format!("{folder}/{kind}/{concern}")));
+    let is_there = |file: &String| {
+        root().join(format!("{file}.rs")).exists() || root().join(file).join("mod.rs").exists()
+    };
+    files.filter(|file| !is_there(file)).collect()
+}
+
+#[test]
+fn pure_code_names_no_effect_and_only_the_runtime_starts_tasks_and_asks_the_time() {
+    let broken = crossed(&below(&["src"]), EXCEPTIONS);
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn no_file_is_longer_than_one_reads_at_a_sitting() {
+    let broken = too_long(&below(COUNTED), LONGER);
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn properties_draw_the_same_cases_in_each_run() {
+    let broken = unseeded(&below(COUNTED));
+    assert!(broken.is_empty(), "no configuration of `properties` in {broken:#?}");
+}
+
+#[test]
+fn every_kind_has_a_file_for_every_concern() {
+    let kinds = gatehouse::kinds::KINDS.iter().map(|kind| kind.names().kind.to_lowercase());
+    let kinds: Vec<_> = kinds.collect();
+    assert_eq!(missing("src/api", &kinds, API_GRID), [""; 0]);
+    let worked: Vec<_> =
+        kinds.into_iter().filter(|kind| root().join("src/controllers").join(kind).exists()).collect();
+    assert!(!worked.is_empty());
+    assert_eq!(missing("src/controllers", &worked, CONTROLLER_GRID), [""; 0]);
+}
+
+#[test]
+fn a_border_that_is_crossed_is_told() {
+    let file = |path: &str, text: &str| crossed(&[Source::planted(path, text)], &[]);
+    let reads = "use std::{env, fs};";
+    for path in ["src/api/tdset/convert.rs", "src/backup/decision.rs", "src/controllers/x/plan/scale.rs"] {
+        let told = file(path, reads);
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert_eq!(told[1], format!("{path}: names std::fs by std::fs"));
+        assert_eq!(file(path, "use kube::{Client, CustomResource};").len(), 1);
+        assert_eq!(file(path, "async fn f() { g().await }").len(), 2);
+    }
+    for path in ["src/backup/store.rs", "src/api/tdset/tests.rs", "src/api/tests/table.rs"] {
+        assert_eq!(file(path, reads), [""; 0]);
+    }
+    let asks = "use jiff::Timestamp as Time; fn f() { Time::now(); tokio::spawn(g()); }";
+    assert_eq!(file("src/server/mod.rs", asks).len(), 2);
+    assert_eq!(file("src/runtime/clock.rs", asks), [""; 0]);
+}
+
+#[test]
+fn an_exception_is_for_one_file_and_has_to_be_needed() {
+    let files = ["src/api/a.rs", "src/api/b.rs"].map(|path| Source::planted(path, "use std::fs;"));
+    let told = crossed(&files, &[("src/api/a.rs", "std::fs", "planted")]);
+    assert_eq!(told, ["src/api/b.rs: names std::fs by std::fs"]);
+    let told =
+        crossed(&files[..1], &[("src/api/a.rs", "std::fs", ""), ("src/api/a.rs", "std::env", "planted")]);
+    assert_eq!(told, ["src/api/a.rs: names std::env no more: no exception"]);
+}
+
+#[test]
+fn a_long_file_is_told_wherever_it_lies() {
+    let file = |path: &str, lines: usize| Source::planted(path, &"let a = 1;\n// why\n".repeat(lines));
+    for path in ["src/server/mod.rs", "tests/api/main.rs", "tests/testbed/tests/node.rs", "benches/a.rs"] {
+        assert_eq!(too_long(&[file(path, LONGEST_FILE)], &[]), [""; 0], "comments do not count");
+        assert_eq!(
+            too_long(&[file(path, LONGEST_FILE + 1)], &[]),
+            [format!("{path}: 401 lines, at most 400")]
+        );
+    }
+    let table =
+        Source::planted("src/a.rs", &("use a;\n#[cfg(test)]\nmod tests {".to_owned() + &"\n".repeat(500)));
+    assert_eq!(too_long(&[table, file("src/a/tests.rs", 500), file("src/a/tests/b.rs", 500)], &[]), [""; 0]);
+}
+
+#[test]
+fn a_file_that_may_be_longer_may_not_grow_and_has_to_be_long() {
+    let file = |lines: usize| [Source::planted("tests/a.rs", &"a\n".repeat(lines))];
+    let longer = [("tests/a.rs", 450, "planted")];
+    assert_eq!(too_long(&file(450), &longer), [""; 0]);
+    assert_eq!(too_long(&file(451), &longer), ["tests/a.rs: 451 lines, at most 450"]);
+    assert_eq!(too_long(&file(400), &longer), ["tests/a.rs: is not longer: no exception"]);
+    assert_eq!(too_long(&[], &longer), ["tests/a.rs: is not longer: no exception"]);
+}
+
+#[test]
+fn a_property_without_its_seed_is_told() {
+    let config = "    #![proptest_config(crate::properties::config())]\n";
+    let (plain, seeded) = ("proptest! {\n    #[test]\n", format!("proptest! {{\n{config}"));
+    let run = "TestRunner::new(Config::default())";
+    for text in [plain, run, &format!("{seeded}\n{plain}"), &format!("{seeded}\n{run}")] {
+        assert_eq!(unseeded(&[Source::planted("src/a.rs", text)]), ["src/a.rs"], "{text}");
+    }
+    let run = "TestRunner::new(properties::cases(20))";
+    assert_eq!(unseeded(&[Source::planted("src/a.rs", &(seeded + run))]), [""; 0]);
+}

@@ -1,0 +1,88 @@
+//! What the tests of gatehouse share.
+//!
+//! | module | what it does |
+//! |---|---|
+//! | [`harness`] | runs tests that share what is costly to start: limits, times, logs of what failed |
+//! | [`wait`] | waits for a state, and tells what was there instead when it does not come |
+//! | [`call`] | runs a program as a user does: kubectl, helm, gatehouse |
+//! | [`bed`] | a control plane with the shipped rights in it, and gatehouse at its gate |
+//! | [`deploy`] | renders what lies below `deploy/` |
+//! | [`program`] | runs gatehouse beside a test, and follows its log |
+//! | [`operator`] | keeps an operator running that dies or is answered otherwise at its points |
+//! | [`objects`] | reads and writes objects of an API server with one client |
+//! | [`audit`] | reads the audit log of an API server |
+//! | [`process`] | finds, signals and measures processes of this machine |
+//! | [`random`] | draws numbers from a seed |
+//! | [`history`] | writes to etcd beside a test and checks what the clients were answered |
+//! | [`membership`] | models how etcd answers changes of its members |
+//! | [`passes`] | plans again what an operator logged, and checks it |
+//! | [`chains`] | draws chains of edits of an EtcdCluster, and compares two clusters |
+//! | [`explore`] | searches all that can happen around a plan |
+//!
+//! Guarantees: nothing here passes a test by itself; each helper panics, or returns an error, with what it saw last.
+//!
+//! Never: sleeps for a fixed time in the hope that something is over, and asserts a wall time.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "a test says what it expects by panicking"
+)]
+#![expect(clippy::must_use_candidate, reason = "a test may look only to see that it does not fail")]
+
+pub mod audit;
+pub mod bed;
+pub mod call;
+pub mod chains;
+pub mod deploy;
+pub mod explore;
+pub mod harness;
+pub mod history;
+pub mod membership;
+pub mod objects;
+pub mod operator;
+pub mod passes;
+mod paths;
+pub mod process;
+pub mod program;
+pub mod random;
+pub mod wait;
+
+/// The program that `cargo test` built for the tests of this package.
+#[macro_export]
+macro_rules! gatehouse {
+    () => {
+        ::std::path::Path::new(env!("CARGO_BIN_EXE_gatehouse"))
+    };
+}
+
+/// The folder of the sources that these tests are of.
+#[must_use]
+pub fn root() -> &'static std::path::Path {
+    let own = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    own.ancestors().nth(2).expect("this crate lies two folders below it")
+}
+
+/// A variable of the environment as a value; the default where it is not set.
+///
+/// # Panics
+/// It is set and cannot be read as such a value.
+#[must_use]
+pub fn env_or<T: std::str::FromStr>(name: &str, default: T) -> T {
+    match std::env::var(name) {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("{name}={text} cannot be read")),
+        Err(_) => default,
+    }
+}
+
+/// Whether a test is to replace the files that it compares with (`UPDATE_EXPECTED`).
+///
+/// # Panics
+/// This is a run that decides whether a change is taken (`CI`): its expected files are those that were committed.
+#[must_use]
+pub fn updates_expected() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    assert!(!(is_set("UPDATE_EXPECTED") && is_set("CI")), "UPDATE_EXPECTED is not for a run with CI set");
+    is_set("UPDATE_EXPECTED")
+}

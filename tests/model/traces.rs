@@ -1,0 +1,112 @@
+//! What once went wrong in the plan, and no longer does: ways that the exploration found, shortened.
+
+use gatehouse::controllers::etcdcluster::observation::{MemberId, Ordinal};
+
+use kit::explore::Impassable;
+
+use crate::slices;
+use crate::world::Action::{Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
+use crate::world::Kubelet::{End, Make, Show, Start};
+use crate::world::{Action, Kubelet, Unread};
+
+/// The volume goes once its data are told to be there, and before the cluster is recorded. The next pod was told the
+/// same, and so for ever: its volume was deleted, and the entry stayed.
+#[test]
+fn a_seed_whose_volume_goes_once_it_is_told_to_be_there_begins_again() {
+    let seed = Ordinal(0);
+    let prepare = [Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Node(seed, Make)];
+    let start = [Pass(0), Step(0), Node(seed, Show), Node(seed, Start), Pass(0), Lose(seed)];
+    slices::bootstrap().holds_after(&[&prepare[..], &start].concat());
+}
+
+/// Two of two members vote, three are asked for, and the ConfigMap cannot be read. That was called as asked for.
+#[test]
+fn a_cluster_that_is_to_grow_is_not_called_settled_while_the_config_map_is_unread() {
+    let slice = slices::blindness();
+    slice.holds_after(&[Edit]);
+    let blind = Blind(0, Unread::Config);
+    let nothing_is_done = Err(Impassable::Idle(1, blind.clone()));
+    assert_eq!(slice.walk(&[Edit, blind]), nothing_is_done);
+}
+
+/// Another operator deletes a claim that was left, while a pod waits on it that this one made a member's place of. The
+/// claim cannot go while the pod is there, no member was made on a claim that goes, and nobody deleted the pod.
+#[test]
+fn a_pod_that_waits_on_a_claim_which_goes_is_made_again() {
+    let grow = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Pass(1), Step(1), Pass(1), Step(1)];
+    let think_better = [Edit, Pass(1), Step(1), Pass(1), Edit];
+    slices::second_thoughts().holds_after(&[&grow[..], &think_better].concat());
+}
+
+/// A pod that was told late to wait begins once the survivor has made a cluster of its data: that one is the quorum by
+/// then, and the pod has to be stopped all the same.
+#[test]
+fn a_pod_that_begins_beside_the_survivor_is_stopped_although_that_is_a_quorum() {
+    let mut slice = slices::comeback();
+    slice.start.is_prompt = false;
+    let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Node(Ordinal(1), Make), Step(0), Pass(0), Step(0)];
+    let name =
+        [Node(Ordinal(0), End), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0)];
+    let begin = [Node(Ordinal(2), End), Node(Ordinal(2), Make), Pass(0), Node(Ordinal(1), Start)];
+    slice.holds_after(&[&fence[..], &name, &begin].concat());
+}
+
+/// The quorum comes back between the look at which a pod was to be stopped for a recovery, and its deletion: that would
+/// have cost the quorum again.
+#[test]
+fn a_recovery_that_is_under_way_stops_no_pod_of_a_quorum_that_is_back() {
+    let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Step(0), Node(Ordinal(0), Start), Pass(0)];
+    let slice = slices::comeback();
+    slice.holds_after(&[&fence[..], &[Elect(MemberId(1))]].concat());
+    // What was planned is refused, and the rest of the pass is forgotten.
+    slice.holds_after(&[&fence[..], &[Elect(MemberId(1)), Step(0)]].concat());
+}
+
+/// A request to recover comes while a member is being replaced, a majority answers again, and it comes to nothing. That
+/// a member is missing is not called settled once nothing else is left to do.
+#[test]
+fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
+    let way = [
+        Action::Node(Ordinal(0), Kubelet::Start),
+        Action::Elect(MemberId(1)),
+        Action::Pass(0),
+        Action::Step(0),
+        Action::Pass(0),
+        Action::Step(0),
+        Action::Pass(0),
+        Action::Step(0),
+        Action::Kill(Ordinal(2)),
+        Action::Edit,
+        Action::Tick,
+        Action::Pass(0),
+        Action::Node(Ordinal(2), Kubelet::Start),
+        Action::Tick,
+    ];
+    slices::comeback().holds_after(&way);
+}
+
+/// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to go
+/// answers until it has ended, and counted as one that serves: one of three was left.
+#[test]
+fn a_pod_that_was_told_to_go_is_none_that_the_next_one_can_be_spared_for() {
+    let look = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0)];
+    slices::drain().holds_after(&[&look[..], &[Action::Evict(Ordinal(1)), Step(0)]].concat());
+}
+
+/// A cluster is to stop, and the StatefulSet cannot be read: that was called as asked for while all members ran.
+#[test]
+fn a_cluster_that_is_to_stop_is_not_called_stopped_while_the_stateful_set_is_unread() {
+    let blind = Blind(0, Unread::StatefulSet);
+    let nothing_is_done = Err(Impassable::Idle(4, blind.clone()));
+    assert_eq!(slices::stopping().walk(&[Edit, Edit, Edit, Edit, blind]), nothing_is_done);
+}
+
+/// A way that cannot be gone fails with the reason: it is not the same as a slice in which less goes wrong by now.
+#[test]
+fn a_way_that_cannot_be_gone_says_why() {
+    let slice = slices::bootstrap();
+    let spent = Action::Evict(Ordinal(0));
+    assert_eq!(slice.walk(std::slice::from_ref(&spent)), Err(Impassable::Spent(0, spent)));
+    let idle = Action::Step(0);
+    assert_eq!(slice.walk(std::slice::from_ref(&idle)), Err(Impassable::Idle(0, idle)));
+}

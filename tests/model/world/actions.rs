@@ -1,0 +1,145 @@
+//! What may happen in a world, and what does in its calm.
+
+use std::iter::once;
+
+use super::*;
+
+impl kit::explore::World for World {
+    type Action = Action;
+    type Hand = Hand;
+    type Rule = Rule;
+
+    const NEVER_SETTLES: Rule = Rule::NeverSettles;
+
+    fn actions(&self) -> Vec<Action> {
+        let faults = self.faults;
+        let mut actions = Vec::new();
+        for (operator, at) in self.operators.iter().zip(0..) {
+            if operator.rest.is_empty() {
+                let statuses = self.objects.pods.keys().map(|ordinal| Unread::Status(*ordinal));
+                let unread =
+                    [Unread::StatefulSet, Unread::Pods, Unread::Volumes, Unread::Config, Unread::Members];
+                let blind = unread.into_iter().chain(statuses).map(|what| Action::Blind(at, what));
+                actions.extend(once(Action::Pass(at)).chain(blind));
+            } else {
+                actions.extend([Action::Step(at), Action::Unheard(at), Action::Crash(at)]);
+            }
+        }
+        actions.extend(self.environment());
+        let ordinals = self.ordinals();
+        for action in [Action::Kill, Action::Evict, Action::Lose] {
+            actions.extend(ordinals.iter().copied().map(action));
+        }
+        if self.leads() {
+            actions.extend(self.voters().map(|voter| Action::Elect(voter.id)));
+        }
+        if faults.writes > 0 && self.is_served() {
+            actions.extend((0..self.majorities().len()).map(Action::Write));
+        }
+        actions.extend([Action::Edit, Action::Tick]);
+        actions
+    }
+
+    /// Everybody but the operator does what is to do, then the operator, and time passes where nothing else is left.
+    fn calm(&self) -> Vec<Action> {
+        let operators = 0..self.operators.len();
+        let steps = operators.clone().map(Action::Step);
+        let passes = operators.map(Action::Pass);
+        self.environment().into_iter().chain(steps).chain(passes).chain([Action::Tick]).collect()
+    }
+
+    fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
+        if !self.may(action) {
+            return None;
+        }
+        let mut next = self.clone();
+        next.act(self, action, hand)?;
+        if self.is_prompt {
+            next.hurry();
+        }
+        next.watch(self);
+        next.forget();
+        (next != *self).then_some(next)
+    }
+
+    fn broken(&self) -> Option<Rule> {
+        self.broken.or_else(|| self.judge_state())
+    }
+
+    fn broken_at_rest(&self, hand: Hand) -> Option<Rule> {
+        (!self.rests_well(hand)).then_some(Rule::SettlesWrongly)
+    }
+
+    fn planned(&self, action: &Action) -> Vec<&'static str> {
+        let (Action::Pass(operator) | Action::Blind(operator, _)) = action else { return Vec::new() };
+        let effects = self.operators[*operator].rest.iter();
+        effects.map(|effect| effect.points().before.trim_end_matches(".before")).collect()
+    }
+
+    fn is_spent(&self, action: &Action) -> bool {
+        let mut faults = self.faults;
+        let is_spent = faults.of(action, self).is_some_and(|left| *left == 0);
+        is_spent || *action == Action::Edit && self.edits.is_empty()
+    }
+
+    fn shown(&self, action: &Action) -> String {
+        match action {
+            Action::Step(operator) => format!("{:?}", self.operators[*operator].rest[0]),
+            other => format!("{other:?}"),
+        }
+    }
+
+    fn written(action: &Action) -> String {
+        match action {
+            Action::Blind(operator, unread) => format!("Action::Blind({operator}, Unread::{unread:?})"),
+            Action::Node(ordinal, does) => format!("Action::Node({ordinal:?}, Kubelet::{does:?})"),
+            other => format!("Action::{other:?}"),
+        }
+    }
+}
+
+impl World {
+    /// What everybody but the operator does by itself.
+    fn environment(&self) -> Vec<Action> {
+        let kubelet = [Kubelet::End, Kubelet::Release, Kubelet::Make, Kubelet::Show, Kubelet::Start];
+        let places =
+            self.ordinals().into_iter().flat_map(|ordinal| kubelet.map(|does| Action::Node(ordinal, does)));
+        let members = self.etcd.members.iter();
+        let is_led = self.leads();
+        let elected = members.clone().filter(|_| !is_led).map(|member| Action::Elect(member.id));
+        places.chain(elected).chain(members.map(|member| Action::CatchUp(member.id))).collect()
+    }
+}
+
+#[test]
+fn a_way_that_breaks_a_rule_is_printed_as_the_test_that_goes_it() {
+    use kit::explore::Broken;
+
+    let way = vec![
+        Action::Blind(0, Unread::Status(Ordinal(1))),
+        Action::Node(Ordinal(2), Kubelet::Start),
+        Action::Elect(MemberId(3)),
+        Action::Tick,
+    ];
+    let broken = Broken::<World> { rule: Rule::QuorumCost, way, calm: vec!["Pass(0)".to_owned()] };
+    assert_eq!(
+        broken.as_test("loss"),
+        "breaks QuorumCost
+
+/// What happens, and what came of it.
+#[test]
+fn what_it_means() {
+    let way = [
+        Action::Blind(0, Unread::Status(Ordinal(1))),
+        Action::Node(Ordinal(2), Kubelet::Start),
+        Action::Elect(MemberId(3)),
+        Action::Tick,
+    ];
+    slices::loss().holds_after(&way);
+}
+
+// And then:
+//     Pass(0)
+"
+    );
+}

@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# What has to hold before a change is taken: each stage timed, ended at a limit, and held against its budget.
+#
+#   tools/ci.sh                  all stages
+#   tools/ci.sh STAGE...         some of them: tools hygiene lint build pure servers cluster
+#
+# Budgets are in tests/budget.toml. The log of each stage is below target/ci; the slowest tests and what became of each
+# stage are printed at the end, also where a stage fails. With CI set, what the dependencies compile to is kept between
+# runs in ${XDG_CACHE_HOME:-~/.cache}/gatehouse/ci-target; what this repository compiles to never is.
+set -euo pipefail
+
+# shellcheck source=lib/common.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=lib/tests.sh
+source "$tools/lib/tests.sh"
+cd -- "$tools/.."
+
+readonly STAGES=(tools hygiene lint build pure servers cluster)
+# A kept target folder that is larger than this is made from nothing again.
+readonly MOST_KIB=$((15 << 20))
+run=$PWD/target/ci
+readonly run
+export TEST_TIMES=$run/tests.tsv
+
+# ---- the stages ----
+
+stage_tools() {
+    tools/doctor.sh check test e2e
+    tools/node-packages.sh
+    tools/build.sh all node images deploy
+    make --no-print-directory cargo-deny
+}
+
+stage_hygiene() {
+    tools/hygiene.sh
+    cargo fmt --all --check
+    make --no-print-directory deny
+}
+
+stage_lint() {
+    # The tests of the cluster tier are not among all targets: `cargo test` passes them by.
+    cargo clippy --workspace --all-targets --quiet -- --deny warnings
+    cargo clippy --workspace --test e2e --test node --quiet -- --deny warnings
+}
+
+# One call, so that each dependency is compiled with one set of features.
+stage_build() { build_tests; }
+
+# What needs both cores, one program after the other.
+stage_pure() {
+    local name
+    for name in architecture gatehouse kit testbed generated cli preview chains replay gate deploy schedules model; do
+        run_tests "$name"
+    done
+}
+
+# What mostly waits for servers: two programs side by side.
+stage_servers() {
+    local api
+    run_tests api &
+    api=$!
+    for name in etcd guard certificates control_plane; do
+        run_tests "$name" || { kill "$api" 2>/dev/null; wait "$api" || true; return 1; }
+    done
+    wait "$api"
+}
+
+stage_cluster() {
+    local slice
+    run_tests e2e
+    slice=$(git rev-list --count HEAD 2>/dev/null || echo 0)
+    say "the slice of what takes long: SLICE=$slice"
+    SLICE=${SLICE:-$slice} run_tests e2e
+    if node_is_due; then run_tests node; fi
+}
+
+# The local cluster's own tests run where what they are about has changed since the ledger had them green.
+node_is_due() {
+    local commit
+    commit=$(sed -n '/"part":"node"/{/"result":"ok"/s/.*"commit":"\([0-9a-f]*\)".*/\1/p}' tests/ledger.ndjson | tail -n 1)
+    [[ -n $commit ]] || return 0
+    ! git diff --quiet "$commit" -- tests/testbed tools Cargo.lock 2>/dev/null
+}
+
+# ---- around them ----
+
+budget_of() { awk -v stage="$1" '$1 == stage && $2 == "=" { print $3; exit }' tests/budget.toml; }
+
+# Runs a stage in a process of its own, so that all of it ends at its limit.
+run_stage() {
+    local stage=$1 begun=$SECONDS budget result=ok
+    budget=$(budget_of "$stage")
+    [[ -n $budget ]] || fail "tests/budget.toml has no budget for the stage $stage"
+    printf '\n==== %s (budget %s s)\n' "$stage" "$budget"
+    timeout --kill-after=30 "$((budget * 3))" "$0" --stage "$stage" 2>&1 | tee "$run/$stage.log" || result=FAILED
+    printf '%s\t%s\t%s\t%s\n' "$stage" "$((SECONDS - begun))" "$budget" "$result" >>"$run/stages.tsv"
+    [[ $result == ok ]]
+}
+
+image=
+# The release image, while the tests wait for other things: it takes what the cores have left.
+start_image() {
+    local idle=()
+    ! command -v chrt >/dev/null || idle=(chrt --idle 0)
+    (
+        begun=$SECONDS
+        "${idle[@]}" make --no-print-directory image >"$run/image.log" 2>&1 9>&- || exit 1
+        printf 'image\t%s\t%s\tok\n' "$((SECONDS - begun))" "$(budget_of image)" >>"$run/stages.tsv"
+    ) &
+    image=$!
+}
+await_image() {
+    [[ -n $image ]] || return 0
+    local begun=$SECONDS
+    wait "$image" || { image= && cat "$run/image.log" && fail "the image was not built"; }
+    image=
+    say "waited $((SECONDS - begun)) s more for the image"
+}
+
+# rustup may know the compiler that is pinned by another name.
+find_compiler() {
+    local pinned
+    pinned=$(sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml)
+    rustc -V >/dev/null 2>&1 || [[ $(RUSTUP_TOOLCHAIN=stable rustc -V 2>/dev/null) != "rustc $pinned "* ]] ||
+        export RUSTUP_TOOLCHAIN=stable
+}
+
+# Dependencies alone are kept between runs.
+keep_dependencies() {
+    local kept=${XDG_CACHE_HOME:-$HOME/.cache}/gatehouse/ci-target size compiler
+    mkdir -p -- "$kept"
+    exec 9>"$kept.lock"
+    flock 9
+    compiler=$(rustc -vV)
+    size=$(du -sk -- "$kept" | cut -f1)
+    if ((size > MOST_KIB)) || [[ ! -f $kept/.compiler || $(<"$kept/.compiler") != "$compiler" ]]; then
+        rm -rf -- "${kept:?}"
+        mkdir -p -- "$kept"
+        printf '%s\n' "$compiler" >"$kept/.compiler"
+    fi
+    export CARGO_TARGET_DIR=$kept CARGO_INCREMENTAL=0
+    local profile
+    for profile in dev release; do
+        cargo clean --quiet --package gatehouse --package kit --package testbed --profile "$profile"
+        cargo clean --quiet --package gatehouse --package kit --package testbed --profile "$profile" \
+            --target "$(rustc -vV | sed -n 's/^host: \([^-]*\)-.*/\1/p')-unknown-linux-gnu"
+    done
+}
+
+report() {
+    local stage seconds budget result
+    printf '\n==== the slowest tests\n'
+    [[ ! -s $TEST_TIMES ]] || sort -rn -- "$TEST_TIMES" | head -n 20 | awk -F'\t' '{ printf "%8.1f s  %-6s %s\n", $1, $2, $3 }'
+    printf '\n==== figures\n'
+    grep -ahoE '^ *figure: .*' "$run"/*.log | sort -u || true
+    printf '\n==== stages\n'
+    while IFS=$'\t' read -r stage seconds budget result; do
+        printf '%-10s %6s s of %6s  %s%s\n' "$stage" "$seconds" "$budget" "$result" \
+            "$( ((seconds * 2 <= budget * 3)) || printf '  OVER its budget by half')"
+    done <"$run/stages.tsv"
+    printf '%-10s %6s s\n' all "$SECONDS"
+    printf '\n==== the long checks, by their last line in tests/ledger.ndjson\n'
+    tools/ledger.sh ages
+}
+
+cleanup() {
+    local status=$?
+    if [[ -n $image ]]; then kill "$image" 2>/dev/null || true; fi
+    report || true
+    if ((status != 0)); then printf '\nFAILED: %s\n' "$failed"; fi
+    return "$status"
+}
+
+failed='before any stage'
+main() {
+    local stage stages=("$@")
+    case ${1:-} in
+    -h | --help)
+        usage "${BASH_SOURCE[0]}"
+        return
+        ;;
+    --stage)
+        "stage_$2"
+        return
+        ;;
+    '') stages=("${STAGES[@]}") ;;
+    esac
+    rm -rf -- "$run"
+    mkdir -p -- "$run"
+    : >"$run/stages.tsv"
+    find_compiler
+    [[ -z ${CI:-} ]] || keep_dependencies
+    trap cleanup EXIT
+    for stage in "${stages[@]}"; do
+        failed=$stage
+        [[ $stage != cluster ]] || await_image
+        run_stage "$stage"
+        if [[ $stage == build && " ${stages[*]} " == *' cluster '* ]]; then start_image; fi
+    done
+    failed=
+}
+
+main "$@"

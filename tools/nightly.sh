@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# The checks that take long, in parts of less than 80 minutes. Each run leaves a line in tests/ledger.ndjson.
+#
+#   tools/nightly.sh PART      runs a part; its log is target/nightly/PART.log
+#   tools/nightly.sh --list    names the parts
+#
+# Seeds are random, printed and written down; SEED=n repeats one.
+set -euo pipefail
+
+# shellcheck source=lib/common.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
+# shellcheck source=lib/tests.sh
+source "$tools/lib/tests.sh"
+cd -- "$tools/.."
+
+readonly LIMIT=4800 # seconds
+SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+export NIGHTLY=1 TEST_PATIENCE=${TEST_PATIENCE:-2} SEED
+export PROPTEST_RNG_SEED=$SEED E2E_SEED=$SEED MODEL_SEED=$SEED CONFORMANCE_SEED=$SEED
+
+# What tests on a node need.
+on_a_node() {
+    make --no-print-directory image
+    tools/node-packages.sh
+    tools/build.sh node images deploy
+    build_tests
+}
+
+# The way of deploying as it ships: the full drain, both ways, what the hand-in leaves out, and the image of the Dockerfile.
+part_release() {
+    on_a_node
+    E2E_WHOLE=1 run_tests e2e
+}
+
+# The local cluster's own tests.
+part_node() {
+    on_a_node
+    run_tests node
+}
+
+# Operators that die or are answered otherwise, at every point of a larger life.
+part_long-1() {
+    on_a_node
+    NIGHTLY_PART=long-1 run_tests e2e --ignored
+}
+
+# Those at what clusters seldom have, chains of edits, a hundred clusters.
+part_long-2() {
+    on_a_node
+    NIGHTLY_PART=long-2 run_tests e2e --ignored
+}
+
+# The same deaths with the release profile.
+part_kill() { make --no-print-directory kill; }
+
+# Explorations and members at random, and each property many times.
+part_model() {
+    tools/build.sh all
+    build_tests
+    run_tests model --include-ignored --test-threads 1
+    run_tests etcd --include-ignored --test-threads 1 conformance::
+    PROPTEST_CASES=${PROPTEST_CASES:-10000} run_tests gatehouse
+}
+
+part_bench() { make --no-print-directory bench; }
+
+parts() { declare -F | sed -n 's/^declare -f part_//p'; }
+
+main() {
+    local part=${1:-} begun=$SECONDS result=ok log figures
+    case $part in
+    -h | --help)
+        usage "${BASH_SOURCE[0]}"
+        return
+        ;;
+    --list)
+        parts
+        return
+        ;;
+    --part)
+        "part_$2"
+        return
+        ;;
+    esac
+    declare -F "part_$part" >/dev/null || fail "PART=$part: there is $(parts | paste -sd' ')"
+    log=target/nightly/$part.log
+    mkdir -p -- "${log%/*}"
+    timeout --kill-after=60 "$LIMIT" "$0" --part "$part" 2>&1 | tee "$log" || result=FAILED
+    mapfile -t figures < <(grep -ahoE '^ *figure: .*' "$log" | sed 's/^ *figure: //' | sort -u || true)
+    tools/ledger.sh add "$part" "$SEED" "$((SECONDS - begun))" "$result" "${figures[@]}"
+    [[ $result == ok ]]
+}
+
+main "$@"
