@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use kit::bed::Bed;
-use kit::objects::{Ask, of};
+use kit::bed::{Bed, Namespace};
+use kit::objects::Ask;
 use kit::operator::Fate;
 use kit::random::is_night;
-use kit::wait::{PATIENCE, patient};
+use kit::wait::{PATIENCE, eventually, patient};
 use serde_json::{Value, json};
 use testbed::Options;
 
@@ -27,40 +27,24 @@ fn hundreds_share_a_boundary() {
     let namespace = bed.namespace();
     let site = Site::new(&namespace);
     let operator = site.start(Fate::Lives);
-    let tdsets = of("v1", &namespace.name, "tdsets");
-    let deployments = format!("/apis/apps/v1/namespaces/{}/deployments", namespace.name);
     let rush = site.span("rush", 60, 120, 4);
-    let asks = (0..count)
-        .map(|at| Ask::post(&*tdsets, tdset(&format!("shop-{at:04}"), &json!({"exceptions": [rush]}))));
+    let asks = (0..count).map(|at| {
+        Ask::create(&tdset(&format!("shop-{at:04}"), &json!({"exceptions": [rush]})), &namespace.name)
+    });
     let begun = Instant::now();
-    for outcome in bed.objects.all(asks.collect()) {
-        outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-    }
+    create_all(&bed, asks.collect());
     println!("{count} were created after {:.1?}", begun.elapsed());
-    let until_all = |path: &str, is_so: &dyn Fn(&Value) -> bool| {
-        // However slow the machine is, it gets on.
-        let (mut most, mut since) = (0, Instant::now());
-        while most < count {
-            let list = bed.objects.at(path);
-            let so_far = list["items"].as_array().expect("a list").iter().filter(|one| is_so(one)).count();
-            if so_far > most {
-                (most, since) = (so_far, Instant::now());
-            }
-            assert!(since.elapsed() < patient(PATIENCE), "no more than {most} of {count} for {PATIENCE:?}");
-            std::thread::park_timeout(Duration::from_millis(200));
-        }
-    };
-    until_all(&tdsets, &|tdset| tdset["status"]["nextTransition"]["replicas"] == 4);
+    until_all(&namespace, "tdsets", count, |tdset| tdset["status"]["nextTransition"]["replicas"] == 4);
     println!("{count} were made and told of after {:.1?}", begun.elapsed());
 
     site.jump(60);
     let begun = Instant::now();
-    until_all(&deployments, &|found| found["spec"]["replicas"] == 4);
+    until_all(&namespace, "deployments", count, |found| found["spec"]["replicas"] == 4);
     let took = begun.elapsed();
-    until_all(&tdsets, &|tdset| tdset["status"]["lastTransition"]["to"]["replicas"] == 4);
-    let list = bed.objects.at(&tdsets);
+    let is_told = |tdset: &Value| tdset["status"]["lastTransition"]["to"]["replicas"] == 4;
+    let tdsets = until_all(&namespace, "tdsets", count, is_told);
     let late = |tdset: &Value| tdset["status"]["lastTransition"]["latenessMs"].as_u64().expect("a number");
-    let mut late: Vec<_> = list["items"].as_array().expect("a list").iter().map(late).collect();
+    let mut late: Vec<_> = tdsets.iter().map(late).collect();
     late.sort_unstable();
     println!(
         "{count} counts written within {took:.1?} of their boundary as a list of all shows; \
@@ -69,8 +53,42 @@ fn hundreds_share_a_boundary() {
         late[count - 1]
     );
     until_transitions(&operator, count as u64);
-    let list = bed.objects.at(&deployments);
-    let is_written_once = |found: &&Value| found["metadata"]["generation"] == 2;
-    let once = list["items"].as_array().expect("a list").iter().filter(is_written_once).count();
-    assert_eq!(once, count, "each is written once");
+    until_all(&namespace, "deployments", count, |found| found["metadata"]["generation"] == 2);
+}
+
+/// Makes them all. What an API server that is too busy does not make is asked for again, as any client would.
+fn create_all(bed: &Bed, mut left: Vec<Ask>) {
+    eventually(|| {
+        let mut outcomes = bed.objects.all(left.clone()).into_iter();
+        left.retain(|_| match outcomes.next() {
+            Some(Err(refusal)) if refusal.code >= 500 => true,
+            Some(Err(refusal)) if refusal.code != 409 => panic!("{}", refusal.message),
+            _ => false,
+        });
+        if left.is_empty() { Ok(()) } else { Err(format!("{} are not made", left.len())) }
+    });
+}
+
+/// Waits until all objects of a resource are so, for as long as more of them become so: however slow the machine is, it
+/// gets on.
+fn until_all(
+    namespace: &Namespace,
+    resource: &str,
+    count: usize,
+    is_so: impl Fn(&Value) -> bool,
+) -> Vec<Value> {
+    let (mut most, mut since) = (0, Instant::now());
+    loop {
+        // A busy API server may not answer.
+        let list = namespace.bed.objects.list(resource, &namespace.name, "").unwrap_or_default();
+        let so_far = list.iter().filter(|one| is_so(one)).count();
+        if so_far == count {
+            return list;
+        }
+        if so_far > most {
+            (most, since) = (so_far, Instant::now());
+        }
+        assert!(since.elapsed() < patient(PATIENCE), "no more than {most} of {count} {resource} are so");
+        std::thread::park_timeout(Duration::from_millis(200));
+    }
 }
