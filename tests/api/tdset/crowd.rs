@@ -39,7 +39,8 @@ fn hundreds_share_a_boundary() {
 
     site.jump(60);
     let begun = Instant::now();
-    until_all(&namespace, "deployments", count, |found| found["spec"]["replicas"] == 4);
+    let is_written = |found: &Value| found["spec"]["replicas"] == 4;
+    until_all(&namespace, "deployments", count, is_written);
     let took = begun.elapsed();
     let is_told = |tdset: &Value| tdset["status"]["lastTransition"]["to"]["replicas"] == 4;
     let tdsets = until_all(&namespace, "tdsets", count, is_told);
@@ -53,7 +54,9 @@ fn hundreds_share_a_boundary() {
         late[count - 1]
     );
     until_transitions(&operator, count as u64);
-    until_all(&namespace, "deployments", count, |found| found["metadata"]["generation"] == 2);
+    let deployments = until_all(&namespace, "deployments", count, is_written);
+    let is_written_once = |found: &Value| found["metadata"]["generation"] == 2;
+    assert!(deployments.iter().all(is_written_once), "each is written once");
 }
 
 /// Makes them all. What an API server that is too busy does not make is asked for again, as any client would.
