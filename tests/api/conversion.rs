@@ -2,13 +2,17 @@
 
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, http_get, of};
+use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::corpus::bare;
 
+/// With nobody who works so many objects.
+pub const ON_BARE: &[Test] =
+    &[("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions)];
 pub const TESTS: &[Test] = &[
-    ("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions),
     (
         "a_watch_of_the_old_version_sees_an_edit_of_the_new_one",
         a_watch_of_the_old_version_sees_an_edit_of_the_new_one,
@@ -65,33 +69,20 @@ fn rewrite(namespace: &Namespace, path: &str, edit: impl Fn(&mut Value)) -> (Val
     })
 }
 
-/// How many TDSets the gate has converted.
-fn converted(bed: &Bed) -> u64 {
-    let page = http_get(bed.gate(|gate| gate.health), "/metrics");
+/// How many TDSets a gate has converted.
+fn converted(gate: &Gate) -> u64 {
+    let page = http_get(gate.health, "/metrics");
     let line = r#"gatehouse_conversion_objects_total{kind="TDSet",result="success"} "#;
     page.lines().find_map(|one| one.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
 }
 
-/// One of many, of which nobody has to make pods.
-fn one_of_many(index: usize, name: &str) -> Value {
-    if index.is_multiple_of(2) {
-        let mut object = old(name);
-        (object["spec"]["defaultReplica"], object["spec"]["schedulingConfig"][0]["replica"]) =
-            (0.into(), 0.into());
-        object
-    } else {
-        let mut object = new(name);
-        (object["spec"]["replicas"], object["spec"]["windows"][0]["replicas"]) = (0.into(), 0.into());
-        object
-    }
-}
-
 fn lists_hold_every_object_in_both_versions(bed: &Bed) {
-    let namespace = bed.namespace();
-    let objects = &bed.objects;
-    let before = converted(bed);
+    let bare = bare::beside(bed);
+    let _turn = bare.turn_of_many();
+    let (namespace, objects) = (bare.bed.namespace(), &bare.bed.objects);
+    let before = converted(&bare.converter);
     let name = |index: usize| format!("many-{index:03}");
-    let object = |index: usize| one_of_many(index, &name(index));
+    let object = |index: usize| if index.is_multiple_of(2) { old(&name(index)) } else { new(&name(index)) };
     for outcome in objects.all((0..MANY).map(|index| Ask::create(&object(index), &namespace.name)).collect())
     {
         outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
@@ -101,13 +92,13 @@ fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     for path in [&hub, &spoke] {
         assert_eq!(names(&objects.at(path)), expected, "{path}");
     }
-    assert!(converted(bed) >= before + MANY as u64, "each was converted");
-    let raw: Value = serde_json::from_str(&bed.kubectl(&["get", "--raw", &spoke]).ok()).expect("JSON");
+    assert!(converted(&bare.converter) >= before + MANY as u64, "each was converted");
+    let raw: Value = serde_json::from_str(&bare.bed.kubectl(&["get", "--raw", &spoke]).ok()).expect("JSON");
     assert_eq!(names(&raw), expected);
     assert!(raw["items"].as_array().expect("a list").iter().enumerate().all(|(index, item)| {
         let zoned = item["metadata"]["annotations"]["conversion.gatehouse.dev/spec.timeZone"].is_string();
         item["apiVersion"] == "gatehouse.dev/v1alpha1"
-            && item["spec"]["defaultReplica"] == 0
+            && item["spec"]["defaultReplica"] == 2
             && (zoned || index % 2 == 0)
     }));
 

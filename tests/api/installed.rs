@@ -14,7 +14,9 @@ pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhoo
 pub const VALIDATING: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse";
 pub const CONFIGURATIONS: [&str; 2] = [MUTATING, VALIDATING];
-/// All of it.
+/// Where replicas agree on who leads.
+pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/gatehouse";
+/// All that is installed.
 pub const WRITTEN: [&str; 5] = [SECRET, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
 
 /// Waits until the API server asks the gate about objects in this namespace.
@@ -34,8 +36,7 @@ pub fn until_guarded(bed: &Bed, namespace: &str) {
 
 /// Takes away what gates of earlier tests, which have ended, have left: their objects, what they installed, and who led.
 pub fn clear(bed: &Bed) {
-    let lease = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/gatehouse";
-    for path in CONFIGURATIONS.into_iter().chain([SECRET, lease]) {
+    for path in CONFIGURATIONS.into_iter().chain([SECRET, LEASE]) {
         bed.objects.if_there(Ask::delete(path));
     }
     for kind in KINDS {

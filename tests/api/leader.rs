@@ -4,20 +4,21 @@
 //! Tests take turns on a control plane. When who leads changes is told by the Lease: a term is over when its last renewal
 //! is as old as the Lease lasts.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::MutexGuard;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use kit::bed::{Bed, Namespace};
-use kit::objects::http_get;
+use kit::objects::{Ask, http_get};
 use kit::process;
 use kit::program::{Gate, Log};
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::installed::{clear, until_guarded};
+use crate::installed::{LEASE, until_guarded};
 use front::Front;
 
 mod front;
@@ -49,7 +50,7 @@ const AS_SHIPPED: &[&str] = &[];
 struct House<'a> {
     bed: &'a Bed,
     namespace: Namespace<'a>,
-    front: Front,
+    front: Arc<Front>,
     _turn: MutexGuard<'a, ()>,
 }
 
@@ -74,11 +75,13 @@ impl Lease {
 }
 
 impl<'a> House<'a> {
-    /// One in which nothing is installed and nobody has led.
+    /// One in which nobody has led. What replicas of other tests have installed is there, if any ran before.
     fn begin(bed: &'a Bed) -> Self {
         let turn = bed.turn();
-        clear(bed);
-        Self { bed, namespace: bed.namespace(), front: Front::new(), _turn: turn }
+        bed.objects.if_there(Ask::delete(LEASE));
+        let front = front_of(bed);
+        front.clear();
+        Self { bed, namespace: bed.namespace(), front, _turn: turn }
     }
 
     /// One more replica.
@@ -152,6 +155,14 @@ impl<'a> House<'a> {
     fn spec_of_lease(&self) -> Value {
         self.bed.objects.get("lease/gatehouse", "gatehouse-system").expect("a Lease")["spec"].clone()
     }
+}
+
+/// The address that is installed in a control plane: it stays the same, so that definitions do not change from test to
+/// test.
+fn front_of(bed: &Bed) -> Arc<Front> {
+    static FRONTS: Mutex<BTreeMap<PathBuf, Arc<Front>>> = Mutex::new(BTreeMap::new());
+    let mut fronts = FRONTS.lock().unwrap();
+    Arc::clone(fronts.entry(bed.cluster.folder().to_owned()).or_insert_with(|| Arc::new(Front::new())))
 }
 
 fn tdset(name: &str, fields: &Value) -> Value {

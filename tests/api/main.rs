@@ -81,6 +81,7 @@ const MODULES: &[Module] = &[
     beside("certificates", certificates::TESTS, NEWEST),
     beside("conversion", conversion::TESTS, EVERY),
     in_turns("corpus", corpus::TESTS, EVERY),
+    in_turns("conversion", conversion::ON_BARE, EVERY),
     in_turns("deploy", deploy::EVERYWHERE, EVERY),
     in_turns("deploy", deploy::ONCE, NEWEST),
     beside("etcdcluster", etcdcluster::TESTS, NEWEST),
@@ -103,7 +104,7 @@ const LIMIT: Duration = Duration::from_mins(4);
 const LIMIT_IN_TURNS: Duration = Duration::from_mins(8);
 
 /// Parts of the names of tests that take longest: they begin first.
-const LONGEST: &[&str] = &["::crowd::", "hundreds_share", "::mortal::", "alone::tdset::", "lists_hold_every"];
+const LONGEST: &[&str] = &["::crowd::", "hundreds_share", "::mortal::", "alone::tdset::"];
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);

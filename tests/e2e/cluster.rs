@@ -222,7 +222,7 @@ impl Bed {
         })
     }
 
-    /// Has the operators of all replicas stand still until nobody needs that any more; the gates go on.
+    /// Has the operators of all replicas stand still until no test needs that any more; the gates go on.
     pub fn stand_aside(&self) -> Aside<'_> {
         let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
         if aside.count == 0 {

@@ -71,7 +71,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// Users that call until they are told to stop.
+/// Users that call until they are stopped.
 pub struct Traffic {
     runtime: Runtime,
     stop: Arc<AtomicBool>,

@@ -20,7 +20,7 @@ use testbed::{KubernetesVersion, Options};
 pub struct Bare {
     pub bed: Bed,
     plan: Plan,
-    _converter: Gate,
+    pub converter: Gate,
     turns: RwLock<()>,
 }
 
@@ -47,7 +47,7 @@ impl Bare {
         let (converter, bundle) = converter(bed.cluster.folder());
         let address = Address::Url { host: "127.0.0.1".to_owned(), port: converter.address.port() };
         let plan = Plan { bundle: Some(bundle), ..Plan::at(address) };
-        let bare = Self { bed, plan, _converter: converter, turns: RwLock::default() };
+        let bare = Self { bed, plan, converter, turns: RwLock::default() };
         bare.define(&bare.definitions());
         bare
     }

@@ -31,6 +31,11 @@ impl Front {
     pub fn add(&self, replica: SocketAddr) {
         self.replicas.lock().expect("sound").push(replica);
     }
+
+    /// Forgets all replicas.
+    pub fn clear(&self) {
+        self.replicas.lock().expect("sound").clear();
+    }
 }
 
 fn join(client: TcpStream, server: TcpStream) -> io::Result<()> {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{House, is_ready, tdset, until_ready};
 use crate::Test;
-use crate::installed::CONFIGURATIONS;
+use crate::installed::{self, CONFIGURATIONS};
 
 pub const TESTS: &[Test] = &[
     ("the_configurations_go_with_their_owner", the_configurations_go_with_their_owner),
@@ -41,6 +41,7 @@ fn until_gone(bed: &Bed, path: &str) {
 fn the_configurations_go_with_their_owner(bed: &Bed) {
     let options: &[&str] = &["--cluster-role", "gatehouse", "--drain-delay", "0s"];
     let house = House::begin(bed);
+    installed::clear(bed);
     let mut replicas = house.replicas(&[options]);
     let owner = owned_by(bed);
     assert_eq!(owners(bed), Some(vec![owner.clone(), owner.clone()]));
@@ -144,6 +145,7 @@ fn narrow_rights(bed: &Bed, namespace: &str) {
 
 fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
     let house = House::begin(bed);
+    installed::clear(bed);
     let (shop, depot) = (&house.namespace, bed.namespace());
     narrow_rights(bed, &shop.name);
     let watched: &[&str] = &["--watch-namespaces", &shop.name, "--lease-duration", "3s"];

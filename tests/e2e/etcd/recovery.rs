@@ -34,7 +34,11 @@ pub fn etcd_is_brought_back_from_the_member_that_is_left(bed: &Bed, way: Way) {
     let begun = Instant::now();
     wipe(&namespace, &[1, 2]);
     let lost = etcd.until_quorum_lost();
-    crate::figure(format!("{}: etcd: a lost quorum is told after {:.1?}", way.name(), begun.elapsed()));
+    crate::figure(format!(
+        "{}: etcd: a lost quorum is in the status after {:.1?}",
+        way.name(),
+        begun.elapsed()
+    ));
     assert_eq!(uids(&namespace, "persistentvolumeclaims"), claims, "nothing is wiped by itself: {lost}");
     assert_eq!(etcd.remembered(), 3, "nobody is removed");
 
@@ -145,7 +149,7 @@ fn acts_once(etcd: &Etcd<'_>, namespace: &Namespace<'_>) {
         if is_cancelled { Ok(()) } else { Err(recovery.to_string()) }
     });
     etcd.until_settled(3);
-    assert_eq!(uids(namespace, "pods"), pods, "no Pod was made anew");
+    assert_eq!(uids(namespace, "pods"), pods, "no Pod was replaced");
 }
 
 pub fn annotate(namespace: &Namespace<'_>, request: &str) -> Call {

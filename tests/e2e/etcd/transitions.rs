@@ -28,7 +28,7 @@ const LENGTH: usize = 6;
 const SEED: u64 = 1;
 const CHAINS: u64 = 2;
 
-/// Longer than it takes to make a pod anew: what is told for so long does not come up.
+/// Longer than it takes to replace a pod: what is reported for so long does not come up.
 const RESTART: Duration = Duration::from_secs(30);
 
 /// Within this each cluster at rest is looked at, and numbers in its status that have moved are written once more.
@@ -154,7 +154,7 @@ impl WayThere<'_> {
             Pace::Rests => self.rests(),
             Pace::Breaks => {
                 self.broken.push((since, u64::MAX));
-                self.is_told(edit);
+                self.is_reported(edit);
             }
             Pace::Settles => {
                 let settled = self.settles(edit);
@@ -197,8 +197,8 @@ impl WayThere<'_> {
         assert!(done.is_empty(), "it is paused: {done:#?}");
     }
 
-    /// What does not come up is told, and takes no more than one member along.
-    fn is_told(&self, edit: &Edit) {
+    /// What does not come up is reported, and takes no more than one member along.
+    fn is_reported(&self, edit: &Edit) {
         let mut since = None;
         let degraded = self.etcd.until(|_| {
             let degraded = condition(&self.object(), "Degraded");

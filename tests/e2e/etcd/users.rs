@@ -65,12 +65,12 @@ pub fn etcd_takes_the_password_of_root_from_a_secret(bed: &Bed, way: Way) {
     assert_eq!(uids(), pods, "nothing is restarted for a password");
     etcd.put("kept", "by certificate");
     assert_eq!(etcd.read("kept").as_deref(), Some("by certificate"));
-    nobody_tells(bed, &namespace);
+    is_kept_secret(bed, &namespace);
     gone_with_its_object(bed, &namespace);
 }
 
 /// No password is in the object, its events, or what gatehouse logs.
-fn nobody_tells(bed: &Bed, namespace: &Namespace<'_>) {
+fn is_kept_secret(bed: &Bed, namespace: &Namespace<'_>) {
     let logs = ["logs", "--namespace", NAMESPACE, "--selector=app.kubernetes.io/name=gatehouse", "--tail=-1"];
     for told in
         [namespace.kubectl(&["get", "etcdclusters,events", "-o", "yaml"]).ok(), bed.kubectl(&logs).ok()]

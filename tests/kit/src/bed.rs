@@ -207,14 +207,14 @@ pub fn keep_logs(test: &str) -> String {
         let used = all.values().filter(|one| one.tests.contains(test));
         used.filter_map(|one| one.cluster.upgrade()).collect()
     };
-    let mut words = format!("the logs are in {}", kept(test).display());
+    let mut words = vec![format!("the logs are in {}", kept(test).display())];
     for cluster in used {
         keep(&cluster, test);
-        for process in cluster.processes().iter().filter(|process| !process.id.runs()) {
-            words += &format!("; {} has ended: {}", process.label, end_of(process.id.pid()));
-        }
+        let processes = cluster.processes();
+        let ended = processes.iter().filter(|process| !process.id.runs());
+        words.extend(ended.map(|one| format!("{} has ended: {}", one.label, end_of(one.id.pid()))));
     }
-    words
+    words.join("; ")
 }
 
 /// How a process has ended that nobody has waited for: the last field of its status, proc(5).

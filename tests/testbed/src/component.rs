@@ -115,7 +115,7 @@ impl Drop for Component {
     }
 }
 
-/// Adds a line to the file `pids`, by which a cluster can be cleared away when nobody is left who knows it.
+/// Adds a line to the file `pids`, by which a cluster can be cleared away when no process is left that knows it.
 pub(crate) fn record(folder: &Path, label: &str, process: &ProcessId) -> Result<(), Error> {
     let path = folder.join("pids");
     let line = format!("{} {} {label}\n", process.pid(), process.started());

@@ -76,7 +76,7 @@ impl Record {
                 process.id.stop(OTHERS_GRACE)?;
             }
         }
-        // The folder knows its processes, also those of a start that nobody saw the end of.
+        // The folder knows its processes, also those of a start that did not come to its end.
         teardown::clear(&self.folder)?;
         // The file tells that the folder is a control plane's, whatever the record says.
         if self.folder.join("boot").is_file() { remove_folder(&self.folder) } else { Ok(()) }

@@ -30,7 +30,7 @@ impl User {
         Self(json!({"token": token}))
     }
 
-    /// The same credentials, speaking as somebody else.
+    /// The same credentials, speaking as another user.
     pub(crate) fn impersonating(&self, user: &str, groups: &[&str]) -> Self {
         let mut value = self.0.clone();
         value["as"] = json!(user);
@@ -59,7 +59,7 @@ pub(crate) fn write(path: &Path, cluster: &Cluster, user: &User) -> Result<(), E
     write_private(path, &format!("{value:#}\n"))
 }
 
-/// kubectl with this kubeconfig, its cache in `folder`, and without the habits of whoever runs the tests.
+/// kubectl with this kubeconfig, its cache in `folder`, and without the settings of the user who runs the tests.
 pub(crate) fn kubectl(program: &Path, kubeconfig: &Path, folder: &Path) -> Command {
     let mut command = Command::new(program);
     command

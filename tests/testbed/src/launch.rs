@@ -77,7 +77,7 @@ impl Running {
 }
 
 impl Plan {
-    /// Starts everything; on other ports again when somebody took one before a component did.
+    /// Starts everything; on other ports again when another process took one before a component did.
     pub(crate) fn launch(&mut self, reaper: &mut Reaper) -> Result<Running, Error> {
         if self.node.is_some() {
             return self.launch_once(reaper);

@@ -193,7 +193,7 @@ mod tests {
         earlier.stop(Duration::ZERO).unwrap();
         assert!(id.runs());
         id.stop(Duration::from_secs(5)).unwrap();
-        assert!(!id.runs()); // ended, although nobody has waited for it yet
+        assert!(!id.runs()); // ended, although its parent has not waited for it yet
         child.wait().unwrap();
     }
 

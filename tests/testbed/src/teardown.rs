@@ -1,4 +1,4 @@
-//! Clears away a cluster by what its folder says, whoever started it and however that ended.
+//! Clears away a cluster by what its folder says, whichever process started it and however that ended.
 //!
 //! The folder's file `pids` has a line `PID START LABEL` for each process, oldest first, written as they start;
 //! `cgroup` names the control group, and `boot` the boot that all of it is of.

@@ -29,7 +29,7 @@ impl Deadline {
     }
 }
 
-/// Whether somebody takes connections there.
+/// Whether a server takes connections there.
 pub(crate) fn listens(host: Ipv4Addr, port: u16) -> bool {
     TcpStream::connect_timeout(&SocketAddr::from((host, port)), CONNECT_PATIENCE).is_ok()
 }

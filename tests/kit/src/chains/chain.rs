@@ -26,7 +26,7 @@ const MOST: u64 = 3;
 /// Largest volume, in Gi.
 const LARGEST: u64 = 3;
 
-/// The longest that nobody waits between two edits, in milliseconds: some come before the first pass, some in the midst.
+/// The longest pause between two hasty edits, in milliseconds: some come before the first pass, some in the midst.
 const LONGEST_PAUSE: u64 = 8000;
 
 /// One in so many edits comes before the one before it has come about.
@@ -136,7 +136,7 @@ pub enum Pace {
     Rests,
     /// Nothing: the next edit comes so soon.
     Hurries(Duration),
-    /// That it is told that this does not come up. The next edit sets it back.
+    /// That the status has that this does not come up. The next edit sets it back.
     Breaks,
 }
 

@@ -30,7 +30,7 @@ const OWN: [(&str, &str, &str); 11] = [
     (
         "statefulsets",
         "/spec/volumeClaimTemplates/0/spec/resources",
-        "what was asked for at first: Kubernetes lets nobody change it, and claims are compared themselves",
+        "what was asked for at first: Kubernetes lets no one change it, and claims are compared themselves",
     ),
     ("statefulsets", "/spec/volumeClaimTemplates/0/status", "of no claim"),
     (

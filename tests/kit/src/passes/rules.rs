@@ -174,7 +174,7 @@ fn serving(seen: &Observation) -> impl Iterator<Item = MemberId> {
     })
 }
 
-/// Whether a member that goes does not lead, or nobody else can, or that it goes as the leader was recorded: handing
+/// Whether a member that goes does not lead, or no other member can, or that it goes as the leader was recorded: handing
 /// over had failed.
 fn lets_leader_go(seen: &Observation, member: MemberId) -> bool {
     let leads = seen.answers().any(|(_, status)| status.member_id == member && status.leader == Some(member));
@@ -196,7 +196,7 @@ fn spares_volumes(desired: &Desired, seen: &Observation, effect: &Effect) -> boo
     let Effect::DeleteVolume { volume, ordinal, membership, .. } = effect else { return true };
     let is_ours = seen.volume(*ordinal).is_known_and(|one| one.owner == Owner::Ours);
     let goes = desired.is_deleting && desired.deletes_volumes || seen.record.cluster_id.is_none();
-    // A member is told on which volume it lives. Of one that was removed another volume may be left at its ordinal.
+    // A member's entry names the volume that it lives on. Of one that was removed another volume may be left at its ordinal.
     let lives = seen.entry(*ordinal).is_known_and(|entry| {
         let member = list(seen).and_then(|list| list.at(*ordinal));
         entry.volume == volume.uid && member.is_some_and(|member| entry.member == Some(member.id))

@@ -43,7 +43,7 @@ remove_groups() {
 "#;
 
 /// Makes a group named after the cluster, with the reaper knowing of it, and leaves its name in the folder for
-/// whoever has to clear up later.
+/// the process that clears up later.
 pub(crate) fn make(folder: &Path, name: &str, reaper: &mut Reaper) -> Result<String, Error> {
     let group = format!("testbed-{name}-{}", random_hex(4)?);
     write_private(&folder.join("cgroup"), &group)?;

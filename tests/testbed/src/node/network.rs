@@ -1,10 +1,10 @@
 //! The addresses of one cluster, and the cable between its network and the machine's.
 //!
-//! Every cluster has a block of 198.18.0.0/15, the range that RFC 2544 sets aside for tests and nobody routes:
+//! Every cluster has a block of 198.18.0.0/15, the range that RFC 2544 sets aside for tests and no router forwards:
 //! pods, Services, and a pair of addresses for the cable. The machine has a route to the whole block, so pods
 //! and Services answer to it as well. There is no way from a cluster to other networks.
 //!
-//! Which blocks are taken is told by the names of the cables' ends; making an interface is atomic, so two
+//! Which blocks are taken follows from the names of the cables' ends; making an interface is atomic, so two
 //! clusters never get one block.
 
 use std::{net::Ipv4Addr, path::Path, process::Command};
