@@ -104,7 +104,7 @@ test: ## Everything that runs without a node: pure tests, real API servers of bo
 .PHONY: conformance
 conformance: ## Many random changes of members on real etcd, held against the model and kept under tests/traces/etcd
 	@tools/build.sh all
-	CONFORMANCE_KEEP=tests/traces/etcd cargo test --workspace --test etcd -- --include-ignored --test-threads 1 conformance::
+	NIGHTLY=1 CONFORMANCE_KEEP=tests/traces/etcd cargo test --workspace --test etcd -- --include-ignored --test-threads 1 conformance::
 
 .PHONY: e2e
 e2e: ## gatehouse as users deploy it, in a cluster with a node; root on Linux

@@ -67,10 +67,9 @@ stage_servers() {
 
 stage_cluster() {
     local slice
-    run_tests e2e
-    slice=$(git rev-list --count HEAD 2>/dev/null || echo 0)
-    say "the slice of what takes long: SLICE=$slice"
-    SLICE=${SLICE:-$slice} run_tests e2e
+    slice=${SLICE:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}
+    say "with the slice of what takes long: SLICE=$slice"
+    SLICE='' WITH_SLICE=$slice run_tests e2e
     if node_is_due; then run_tests node; fi
 }
 

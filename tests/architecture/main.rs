@@ -25,7 +25,6 @@ const LONGER: &[(&str, usize, &str)] = &[
     ("tests/api/corpus/etcdcluster.rs", 532, "a table of objects and of what is said of each"),
     ("tests/api/corpus/tdset.rs", 564, "a table of objects and of what is said of each"),
     ("tests/schedules/world.rs", 417, "all that is around the plans, in one model"),
-    ("tests/kit/src/objects.rs", 500, "one client, with all that tests ask of it"),
 ];
 
 /// Where files are counted.

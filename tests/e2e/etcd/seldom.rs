@@ -74,7 +74,9 @@ fn brought_back(bed: &Bed, way: Way, fate: Fate) {
             etcd.until_quorum_lost();
             recovery::annotate(namespace, "main-0").ok();
             // An operator that dies counts once more for how long the quorum has been lost.
-            recovery::PHASES.iter().for_each(|phase| recovery::until_phase(etcd, phase));
+            for phase in recovery::PHASES {
+                recovery::until_phase(etcd, phase);
+            }
             etcd.until_settled(3);
         });
         assert_eq!(etcd.hash(report.last), hash, "all that was acknowledged is there, on all voters");

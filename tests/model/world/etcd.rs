@@ -1,4 +1,4 @@
-//! Etcd's members and their data, as pods and volumes have them. What etcd makes of a call is in tests/membership.
+//! Etcd's members and their data, as pods and volumes have them. What etcd makes of a call is in `kit::membership`.
 
 use super::*;
 use kit::membership::{Answer, Call, Cluster, Replica, Window, quorum};
