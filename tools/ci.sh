@@ -83,15 +83,19 @@ node_is_due() {
 
 # ---- around them ----
 
-budget_of() { awk -v stage="$1" '$1 == stage && $2 == "=" { print $3; exit }' tests/budget.toml; }
+# seconds_of TABLE STAGE: what tests/budget.toml has for it.
+seconds_of() {
+    awk -v table="[$1]" -v stage="$2" '/^\[/ { here = $1 } here == table && $1 == stage { print $3 }' tests/budget.toml
+}
 
 # Runs a stage in a process of its own, so that all of it ends at its limit.
 run_stage() {
-    local stage=$1 begun=$SECONDS budget result=ok
-    budget=$(budget_of "$stage")
+    local stage=$1 begun=$SECONDS budget limit result=ok
+    budget=$(seconds_of budget "$stage")
     [[ -n $budget ]] || fail "tests/budget.toml has no budget for the stage $stage"
+    limit=$(seconds_of limit "$stage")
     printf '\n==== %s (budget %s s)\n' "$stage" "$budget"
-    timeout --kill-after=30 "$((budget * 3))" "$0" --stage "$stage" 2>&1 | tee "$run/$stage.log" || result=FAILED
+    timeout --kill-after=30 "${limit:-$((budget * 3))}" "$0" --stage "$stage" 2>&1 | tee "$run/$stage.log" || result=FAILED
     printf '%s\t%s\t%s\t%s\n' "$stage" "$((SECONDS - begun))" "$budget" "$result" >>"$run/stages.tsv"
     [[ $result == ok ]]
 }
@@ -104,7 +108,7 @@ start_image() {
     (
         begun=$SECONDS
         "${idle[@]}" make --no-print-directory image >"$run/image.log" 2>&1 9>&- || exit 1
-        printf 'image\t%s\t%s\tok\n' "$((SECONDS - begun))" "$(budget_of image)" >>"$run/stages.tsv"
+        printf 'image\t%s\t%s\tok\n' "$((SECONDS - begun))" "$(seconds_of budget image)" >>"$run/stages.tsv"
     ) &
     image=$!
 }
