@@ -33,6 +33,7 @@ stage_tools() {
 
 stage_hygiene() {
     tools/hygiene.sh
+    cargo metadata --locked --format-version 1 >/dev/null # Cargo.lock fits Cargo.toml
     cargo fmt --all --check
     make --no-print-directory deny
 }
