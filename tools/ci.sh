@@ -102,20 +102,23 @@ run_stage() {
 }
 
 image=
-# The release image, while the tests wait for other things: it takes what the cores have left.
+# The release image, while the tests wait for other things: it takes what the cores have left. In a session of its own, so
+# that all of it can be told from the rest.
 start_image() {
     local idle=()
     ! command -v chrt >/dev/null || idle=(chrt --idle 0)
-    (
-        begun=$SECONDS
-        "${idle[@]}" make --no-print-directory image >"$run/image.log" 2>&1 9>&- || exit 1
-        printf 'image\t%s\t%s\tok\n' "$((SECONDS - begun))" "$(seconds_of budget image)" >>"$run/stages.tsv"
-    ) &
+    setsid "${idle[@]}" "$0" --image >"$run/image.log" 2>&1 9>&- &
     image=$!
 }
+build_image() {
+    make --no-print-directory image
+    printf 'image\t%s\t%s\tok\n' "$SECONDS" "$(seconds_of budget image)" >>"$run/stages.tsv"
+}
 await_image() {
+    local begun=$SECONDS id
     [[ -n $image ]] || return 0
-    local begun=$SECONDS
+    # Nothing is to go before it any longer.
+    for id in $(pgrep --session "$image"); do chrt --other --all-tasks --pid 0 "$id" 2>/dev/null || true; done
     wait "$image" || { image= && cat "$run/image.log" && fail "the image was not built"; }
     image=
     say "waited $((SECONDS - begun)) s more for the image"
@@ -169,7 +172,7 @@ report() {
 
 cleanup() {
     local status=$?
-    if [[ -n $image ]]; then kill "$image" 2>/dev/null || true; fi
+    if [[ -n $image ]]; then kill -- "-$image" 2>/dev/null || true; fi
     report || true
     if ((status != 0)); then printf '\nFAILED: %s\n' "$failed"; fi
     return "$status"
@@ -185,6 +188,10 @@ main() {
         ;;
     --stage)
         "stage_$2"
+        return
+        ;;
+    --image)
+        build_image
         return
         ;;
     '') stages=("${STAGES[@]}") ;;
