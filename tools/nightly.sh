@@ -28,7 +28,10 @@ on_a_node() {
 
 # The way of deploying as it ships: the full drain, both ways, what the hand-in leaves out, and the image of the Dockerfile.
 part_release() {
+    command -v buildah >/dev/null ||
+        fail "buildah is missing, with which the Dockerfile is compared with the image: apt-get install buildah"
     on_a_node
+    tools/image-check.sh
     NIGHTLY_PART=release run_tests e2e
 }
 
@@ -53,7 +56,7 @@ part_long-2() {
 # The same deaths with the release profile.
 part_kill() { make --no-print-directory kill; }
 
-# As many TDSets as a hand-in cannot wait for, and all else of the API tier with seeds of its own.
+# As many TDSets as a hand-in cannot wait for, beside all else of the API tier.
 part_api() {
     tools/build.sh all
     build_tests
@@ -92,6 +95,7 @@ main() {
     declare -F "part_$part" >/dev/null || fail "PART=$part: there is $(parts | paste -sd' ')"
     log=target/nightly/$part.log
     mkdir -p -- "${log%/*}"
+    say "SEED=$SEED"
     timeout --kill-after=60 "$LIMIT" "$0" --part "$part" 2>&1 | tee "$log" || result=FAILED
     mapfile -t figures < <(grep -ahoE '^ *figure: .*' "$log" | sed 's/^ *figure: //' | sort -u || true)
     tools/ledger.sh add "$part" "$SEED" "$((SECONDS - begun))" "$result" "${figures[@]}"
