@@ -91,11 +91,20 @@ struct Health {
 impl Health {
     fn of(seen: &Observation) -> Self {
         let pods = seen.pods.elements();
-        let pods = pods.map(|(at, pod)| (at, pod.handle.uid.clone(), pod.phase, pod.is_deleting));
+        let pods = pods.map(|(at, pod)| (at, pod.handle.uid.clone(), lasting(pod.phase), pod.is_deleting));
         let answers = seen
             .answers()
             .map(|(at, status)| (at, status.member_id, status.leader.is_some(), status.has_errors));
         Self { membership: seen.membership.clone(), pods: pods.collect(), answers: answers.collect() }
+    }
+}
+
+/// The phase, but for one that fails whenever it starts: the kubelet starts it again and again, every few seconds at
+/// first. Were each start a change, two such members could keep a recovery from ever beginning.
+const fn lasting(phase: PodPhase) -> PodPhase {
+    match phase {
+        PodPhase::Failing(_) => PodPhase::Starting,
+        other => other,
     }
 }
 
@@ -157,4 +166,43 @@ fn lacks_quorum(seen: &Observation) -> bool {
         }
     };
     voters.iter().filter(|at| seen.status(**at).known().is_some()).count() <= voters.len() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observation::Cause;
+    use super::super::resources::tests::plain;
+    use super::super::status::tests::seen as three;
+    use super::*;
+
+    /// Three members, of which the last does not answer, and looks at them a second apart.
+    fn health_ages(phases: impl IntoIterator<Item = PodPhase>) -> Vec<Age> {
+        let (cluster, begun, mut recall) = (plain(), Instant::now(), Recall::default());
+        let looks = phases.into_iter().zip(1..).map(|(phase, second)| {
+            let mut seen = three(&cluster);
+            seen.statuses.insert(Ordinal(2), Fact::Unknown);
+            if let Fact::Known(pods) = &mut seen.pods {
+                pods.entry(Ordinal(2)).and_modify(|pod| pod.phase = phase);
+            }
+            recall.look(&mut seen, begun + Duration::from_secs(second));
+            seen.health_age
+        });
+        looks.collect()
+    }
+
+    #[test]
+    fn a_member_that_fails_each_time_it_starts_holds_up_no_decision_for_ever() {
+        let failing = PodPhase::Failing(Cause::DataLost);
+        let ages = health_ages([failing, failing, PodPhase::Starting].into_iter().cycle().take(20));
+        let settled = ages.iter().position(|age| age.is_past()).expect("it comes to be settled");
+        assert!(ages[settled..].iter().all(|age| age.is_past()), "{ages:?}");
+    }
+
+    #[test]
+    fn a_member_that_comes_up_is_news() {
+        let mut phases = vec![PodPhase::Starting; 10];
+        phases.push(PodPhase::Up);
+        let ages = health_ages(phases);
+        assert!(ages[9].is_past() && !ages[10].is_past(), "{ages:?}");
+    }
 }
