@@ -97,7 +97,7 @@ struct Decision {
 pub(super) fn answer(endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
     let request = match envelope::open(body, API_VERSION, KIND) {
         Ok(request) => request,
-        Err(failure) => return refuse(&envelope::find_uid(body), &failure),
+        Err(failure) => return refuse(&super::uid::find(body), &failure),
     };
     let mut report = Report { uid: request.uid.clone(), ..Report::default() };
     let decided = read(&request, now).and_then(|admission| {
@@ -183,7 +183,7 @@ fn describe(report: &mut Report, admission: &Admission) {
 impl Admission<'_> {
     /// The object under `name`, which has to be there.
     fn object(&self, name: &str) -> Result<Value, Failure> {
-        let object = self.request.value(name)?;
+        let object = self.request.object(name)?;
         let object = object.ok_or_else(|| {
             bad_request(format!("the request has no {name}, which {} needs", self.operation.name()))
         })?;
