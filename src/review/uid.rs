@@ -5,7 +5,7 @@
 //! anything that a user has a say in.
 
 /// Where the uid has to stand, in bytes from the beginning.
-const BEGINNING: usize = 64 * 1024;
+const BEGINNING: usize = 2 * 1024 * 1024;
 
 /// A uid is a UUID of 36 characters; longer ones are somebody's joke.
 const LONGEST: usize = 128;

@@ -240,10 +240,10 @@ fn one_in(places: usize) -> usize {
 
 #[tokio::test]
 async fn no_shape_of_a_review_takes_much_more_than_its_size() {
-    table(one_in(23), 1, MOST).await;
+    table(one_in(97), 1, MOST).await;
 }
 
 #[tokio::test]
 async fn four_of_a_kind_take_no_more_than_two() {
-    table(one_in(61), 4, MOST_OF_FOUR).await;
+    table(one_in(191), 4, MOST_OF_FOUR).await;
 }
