@@ -57,10 +57,10 @@ pub struct Schema {
     open: bool,
     allowed: Option<Box<[Value]>>,
     /// Sorted.
-    fields: Box<[(Box<str>, Schema)]>,
+    fields: Box<[(Box<str>, Self)]>,
     required: Box<[Box<str>]>,
     /// Of each item of a list, or each value of a map.
-    each: Option<Box<Schema>>,
+    each: Option<Box<Self>>,
     unique: Unique,
     /// Items, values or characters.
     least: Option<usize>,
