@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-/// glibc keeps what a burst of large reviews took; this one gives it back, and serves small pieces more quickly.
+/// What a burst of large reviews took is given back some seconds later, by a thread of the allocator's own.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     // First of all: whoever opens a TLS connection later, ours or a library, takes what is installed here. It fails

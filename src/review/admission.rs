@@ -229,9 +229,10 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         verdict = Verdict { faults: Vec::new(), warnings };
     }
-    let patch = json_patch::diff(&object, &mended);
-    let patch = (!patch.is_empty()).then(|| STANDARD.encode(envelope::bytes(&patch)));
-    Ok(Decision { verdict, patch })
+    // Mostly nothing was added, which is sooner seen than what.
+    let patch =
+        (object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
+    Ok(Decision { verdict, patch: patch.map(|patch| STANDARD.encode(envelope::bytes(&patch))) })
 }
 
 /// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the

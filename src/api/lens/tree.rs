@@ -51,12 +51,12 @@ pub(super) fn put(object: &mut Map<String, Value>, pointer: &'static str, value:
 
 /// The object under `key`, made where there is none.
 pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
-    let value = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
+    // An entry would need the key as a text of its own, also where it is there.
+    if !object.get(key).is_some_and(Value::is_object) {
+        object.insert(key.to_owned(), Value::Object(Map::new()));
     }
-    match value {
-        Value::Object(child) => child,
+    match object.get_mut(key) {
+        Some(Value::Object(child)) => child,
         _ => unreachable!("made an object above"),
     }
 }
