@@ -52,7 +52,7 @@ impl Default for Limits {
             medium_in_flight: cores.clamp(2, 4),
             large_in_flight: 2,
             large: 256 * 1024,
-            large_bodies: 128 * 1024 * 1024,
+            large_bodies: 96 * 1024 * 1024,
             admission_body: 8 * 1024 * 1024,
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),
