@@ -15,6 +15,7 @@
 pub mod ancestors;
 #[cfg(test)]
 pub mod arbitrary;
+pub mod bounded;
 pub mod condition;
 pub mod cron;
 pub mod definition;
@@ -84,6 +85,20 @@ impl fmt::Display for Version {
 #[error("unknown version {0:?}: expected gatehouse.dev/v1 or gatehouse.dev/v1alpha1")]
 pub struct UnknownVersion(String);
 
+impl Version {
+    /// The version of an `apiVersion`, which names the group too.
+    ///
+    /// # Errors
+    /// [`UnknownVersion`], also where the group is missing or another one.
+    pub fn of_api_version(text: &str) -> Result<Self, UnknownVersion> {
+        let known = Self::ALL.into_iter().find(|version| text == version.api_version());
+        known.ok_or_else(|| UnknownVersion(text.chars().take(LONGEST_TOLD).collect()))
+    }
+}
+
+/// Characters of an unknown version that are told.
+const LONGEST_TOLD: usize = 80;
+
 impl FromStr for Version {
     type Err = UnknownVersion;
 
@@ -92,7 +107,7 @@ impl FromStr for Version {
         Self::ALL
             .into_iter()
             .find(|version| text == version.as_str() || text == version.api_version())
-            .ok_or_else(|| UnknownVersion(text.to_owned()))
+            .ok_or_else(|| UnknownVersion(text.chars().take(LONGEST_TOLD).collect()))
     }
 }
 
@@ -111,7 +126,11 @@ pub trait Kind: Send + Sync {
     fn names(&self) -> Names;
 
     /// Its definition, both versions in it, without the conversion stanza (that needs an address).
-    fn definition(&self) -> &'static CustomResourceDefinition;
+    /// Made anew each time: it is large, and seldom needed.
+    fn definition(&self) -> CustomResourceDefinition;
+
+    /// What objects are judged by, in each version: the schemas of the definition.
+    fn schemas(&self) -> &'static schema::Schemas;
 
     /// How its versions map on each other.
     fn lens(&self) -> &'static lens::Lens;

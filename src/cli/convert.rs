@@ -15,7 +15,7 @@ use super::output::{self, Format};
 use super::{FAILED, Failure, OK, USAGE};
 use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Segment};
-use crate::api::{Kind, Version, schema};
+use crate::api::{Kind, Version};
 
 /// What `gatehouse convert` can be told.
 #[derive(Args, Debug)]
@@ -173,8 +173,7 @@ fn between(
 
 /// The fields of an object that its version does not know.
 pub(super) fn unknown_fields(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Path> {
-    let schema = schema::of(kind.definition(), version);
-    schema.map(|schema| schema::unknown_fields(schema, object)).unwrap_or_default()
+    kind.schemas().of(version).unknown_fields(object)
 }
 
 /// Whether the field at `path`, unknown where it stands, would be taken for a known one after the conversion.

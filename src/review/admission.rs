@@ -97,7 +97,7 @@ struct Decision {
 pub(super) fn answer(endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
     let request = match envelope::open(body, API_VERSION, KIND) {
         Ok(request) => request,
-        Err(failure) => return refuse(&envelope::find_uid(body), &failure),
+        Err(failure) => return refuse(&super::uid::find(body), &failure),
     };
     let mut report = Report { uid: request.uid.clone(), ..Report::default() };
     let decided = read(&request, now).and_then(|admission| {
@@ -183,7 +183,7 @@ fn describe(report: &mut Report, admission: &Admission) {
 impl Admission<'_> {
     /// The object under `name`, which has to be there.
     fn object(&self, name: &str) -> Result<Value, Failure> {
-        let object = self.request.value(name)?;
+        let object = self.request.object(name)?;
         let object = object.ok_or_else(|| {
             bad_request(format!("the request has no {name}, which {} needs", self.operation.name()))
         })?;
@@ -229,9 +229,10 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         verdict = Verdict { faults: Vec::new(), warnings };
     }
-    let patch = json_patch::diff(&object, &mended);
-    let patch = (!patch.is_empty()).then(|| STANDARD.encode(envelope::bytes(&patch)));
-    Ok(Decision { verdict, patch })
+    // Mostly nothing was added, which is sooner seen than what.
+    let patch =
+        (object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
+    Ok(Decision { verdict, patch: patch.map(|patch| STANDARD.encode(envelope::bytes(&patch))) })
 }
 
 /// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the

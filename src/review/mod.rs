@@ -9,6 +9,7 @@ mod envelope;
 mod json;
 #[cfg(test)]
 mod tests;
+mod uid;
 
 use jiff::Timestamp;
 
@@ -60,7 +61,7 @@ impl Endpoint {
     /// request's uid, as far as `body` (which may be cut off anywhere) shows one.
     #[must_use]
     pub fn failure(self, body: &[u8], failure: &Failure) -> Answer {
-        let uid = envelope::find_uid(body);
+        let uid = uid::find(body);
         match self {
             Self::Mutate | Self::Validate => admission::refuse(&uid, failure),
             Self::Convert => conversion::refuse(&uid, failure),

@@ -57,6 +57,7 @@ pub(super) struct Gate {
     limits: Limits,
     metrics: Metrics,
     in_flight: Semaphore,
+    medium_in_flight: Arc<Semaphore>,
     large_in_flight: Arc<Semaphore>,
     /// In units of [`UNIT`] bytes.
     large_bodies: Semaphore,
@@ -69,6 +70,7 @@ impl Gate {
             limits,
             metrics,
             in_flight: Semaphore::new(limits.in_flight),
+            medium_in_flight: Arc::new(Semaphore::new(limits.medium_in_flight)),
             large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
             large_bodies: Semaphore::new(limits.large_bodies / UNIT),
         }
@@ -106,7 +108,7 @@ impl Gate {
         let (bytes, fault) = self.read(endpoint, body, deadline).await;
         match objection.or(fault) {
             Some(failure) => self.fail(endpoint, &bytes, &failure),
-            None if bytes.len() > self.limits.large => self.judge_large(endpoint, bytes, deadline).await,
+            None if bytes.len() > self.limits.inline => self.judge_apart(endpoint, bytes, deadline).await,
             None => self.judge(endpoint, &bytes),
         }
     }
@@ -148,12 +150,14 @@ impl Gate {
 
     /// On a thread of its own, since it may take long, and not too many at a time, since each needs a multiple of
     /// its size. One that is too late is answered; its work ends unheard.
-    async fn judge_large(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
+    async fn judge_apart(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
+        let is_large = body.len() > self.limits.large;
+        let places = if is_large { &self.large_in_flight } else { &self.medium_in_flight };
         let gate = Arc::clone(self);
         let judged = body.clone();
         let work = async {
             // Closed never; were it, the work would only go on without a place.
-            let place = Arc::clone(&self.large_in_flight).acquire_owned().await;
+            let place = Arc::clone(places).acquire_owned().await;
             blocking(move || {
                 let _place = place;
                 gate.judge(endpoint, &judged)

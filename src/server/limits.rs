@@ -11,7 +11,13 @@ pub struct Limits {
     pub connections: usize,
     /// Requests worked on at a time; more are answered 503 with `Retry-After`, which the API server honours.
     pub in_flight: usize,
-    /// Large reviews judged at a time, each on a thread of its own; more wait.
+    /// Bytes of a review that is judged where it was read. What is larger is judged on a thread of its own, and holds
+    /// up nobody there.
+    pub inline: usize,
+    /// Reviews of more bytes than `inline` and not large judged at a time; more wait.
+    pub medium_in_flight: usize,
+    /// Large reviews judged at a time; more wait. Each may need some ten times its size, up to a limit that its
+    /// number of fields and list items sets ([`crate::api::bounded`]).
     pub large_in_flight: usize,
     /// A review whose body has more bytes than this is large.
     pub large: usize,
@@ -42,9 +48,11 @@ impl Default for Limits {
         Self {
             connections: 8192,
             in_flight: 1024,
-            large_in_flight: cores.max(2),
+            inline: 16 * 1024,
+            medium_in_flight: cores.clamp(2, 4),
+            large_in_flight: 2,
             large: 256 * 1024,
-            large_bodies: 256 * 1024 * 1024,
+            large_bodies: 96 * 1024 * 1024,
             admission_body: 8 * 1024 * 1024,
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),

@@ -241,7 +241,7 @@ fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
     let life = Life::begin_anew(bed);
     let apply = |stored: &str| {
         for kind in KINDS {
-            let mut definition = kind.definition().clone();
+            let mut definition = kind.definition();
             for version in &mut definition.spec.versions {
                 version.storage = version.name == stored;
                 version.deprecation_warning =

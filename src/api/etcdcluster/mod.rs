@@ -24,6 +24,7 @@ use serde_json::Value;
 use super::definition;
 use super::field::{Verdict, Warning};
 use super::lens::Lens;
+use super::schema::Schemas;
 use super::{Kind, Names, Version};
 
 /// The annotation by which members may be brought one minor down. Only `true` does.
@@ -37,14 +38,16 @@ impl Kind for EtcdClusterKind {
         Names { kind: "EtcdCluster", plural: "etcdclusters" }
     }
 
-    fn definition(&self) -> &'static CustomResourceDefinition {
-        static DEFINITION: LazyLock<CustomResourceDefinition> = LazyLock::new(|| {
-            let (spoke, hub) = (v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd());
-            let mut definition = definition::merge(spoke, hub, "EtcdCluster");
-            declare_name(&mut definition);
-            definition
-        });
-        &DEFINITION
+    fn definition(&self) -> CustomResourceDefinition {
+        let (spoke, hub) = (v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd());
+        let mut definition = definition::merge(spoke, hub, "EtcdCluster");
+        declare_name(&mut definition);
+        definition
+    }
+
+    fn schemas(&self) -> &'static Schemas {
+        static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| Schemas::new(&EtcdClusterKind.definition()));
+        &SCHEMAS
     }
 
     fn lens(&self) -> &'static Lens {

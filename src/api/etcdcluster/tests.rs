@@ -33,7 +33,7 @@ fn each_schema(mut visit: impl FnMut(&str, &Value)) {
 
 #[test]
 fn the_definition_is_small_enough_to_be_applied() {
-    let size = serde_json::to_string(EtcdClusterKind.definition()).unwrap().len();
+    let size = serde_json::to_string(&EtcdClusterKind.definition()).unwrap().len();
     assert!(size < 200_000, "{size} bytes");
 }
 

@@ -147,41 +147,65 @@ fn without_rows(rows: &'static [Row], mut fields: Fields) -> Fields {
     fields
 }
 
+/// What the items hide is put together only for a list that its spoke's alone does not give back: a list of what is no
+/// item would otherwise take a thousand times its size.
 fn list_to_spoke(rows: &'static [Row], name: Option<ItemName>, value: Value) -> (Value, Option<Coarse>) {
     let Value::Array(items) = value else {
         return (value, None);
     };
     let (shown, remembered): (Vec<_>, Vec<_>) = items.iter().map(|item| item_to_spoke(rows, item)).unzip();
     let plain = list_to_hub(rows, name, Value::Array(shown.clone()), None);
-    let coarse = (plain != Value::Array(items)).then(|| Coarse::Items {
-        items: shown
-            .iter()
-            .zip(remembered)
-            .map(|(one, memory)| Item { shown: digest(one), memory })
-            .collect(),
+    let coarse = (plain != Value::Array(items)).then(|| {
+        let memories = shown.iter().zip(remembered);
+        let items = memories.map(|(one, memory)| Item { shown: digest(one), memory: memory.of(one) });
+        Coarse::Items { items: items.collect() }
     });
     (Value::Array(shown), coarse)
 }
 
-fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Memory) {
-    let (bare, Value::Object(fields)) = (bare_item(rows), item) else {
-        return (item.clone(), whole_item(item));
-    };
-    let Some(place) = bare else {
-        let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
-        return (Value::Object(fields), memory);
-    };
-    let mut rest = fields.clone();
-    match tree::take(&mut rest, place) {
-        Some(value @ Value::String(_)) => (value, Memory { only: rest, ..Memory::default() }),
-        _ => (item.clone(), Memory::default()),
+/// What is remembered of an item.
+enum Remembered {
+    Nothing,
+    /// The whole item, which passes as it is: it is not to be taken for the short form of another one.
+    Whole,
+    Fields(Box<Memory>),
+}
+
+impl Remembered {
+    fn of(self, item: &Value) -> Memory {
+        match self {
+            Self::Nothing => Memory::default(),
+            Self::Whole => {
+                let coarse = Coarse::Value { shown: digest(item), was: item.clone() };
+                Memory { rows: [(String::new(), coarse)].into(), ..Memory::default() }
+            }
+            Self::Fields(memory) => *memory,
+        }
     }
 }
 
-/// Remembers an item that is no object, so that it is not taken for the short form of one.
-fn whole_item(item: &Value) -> Memory {
-    let coarse = Coarse::Value { shown: digest(item), was: item.clone() };
-    Memory { rows: [(String::new(), coarse)].into(), ..Memory::default() }
+impl From<Memory> for Remembered {
+    fn from(memory: Memory) -> Self {
+        if memory.is_empty() { Self::Nothing } else { Self::Fields(Box::new(memory)) }
+    }
+}
+
+fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Remembered) {
+    let (fields, bare) = match (item, bare_item(rows)) {
+        (Value::Object(fields), bare) => (fields, bare),
+        (Value::String(_), Some(_)) => return (item.clone(), Remembered::Whole),
+        _ => return (item.clone(), Remembered::Nothing),
+    };
+    let Some(place) = bare else {
+        let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
+        return (Value::Object(fields), memory.into());
+    };
+    if !matches!(tree::get(fields, place), Some(Value::String(_))) {
+        return (item.clone(), Remembered::Nothing);
+    }
+    let mut rest = fields.clone();
+    let value = tree::take(&mut rest, place).unwrap_or_default();
+    (value, Memory { only: rest, ..Memory::default() }.into())
 }
 
 fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coarse: Option<Coarse>) -> Value {

@@ -157,13 +157,29 @@ pub struct Parts {
     pub loss: Loss,
 }
 
+/// How many bytes the loss annotations of an object may take. What is certain without reading its other annotations
+/// is mostly enough.
+pub struct Room<'a> {
+    /// At least so many.
+    pub surely: usize,
+    /// So many, worked out from all other annotations.
+    pub exactly: &'a dyn Fn() -> usize,
+}
+
 impl Lens {
+    /// A row says something of this part of an object; what no row names passes through a conversion as it is.
+    #[must_use]
+    pub fn has_part(&self, name: &str) -> bool {
+        let is_in = |place: &'static str| tree::steps(place).next() == Some(name);
+        self.rows.iter().any(|row| is_in(row.hub()) || row.spoke().is_some_and(is_in))
+    }
+
     /// Converts the parts of an object. Between equal versions they are returned as they are.
     ///
-    /// `room` is how many bytes the loss annotations may take; larger ones are replaced by a marker, see
+    /// Loss annotations for which there is no `room` are replaced by a marker, see
     /// [`memory::Memory::to_annotations`].
     #[must_use]
-    pub fn convert_parts(&self, parts: Parts, from: Version, to: Version, room: usize) -> Parts {
+    pub fn convert_parts(&self, parts: Parts, from: Version, to: Version, room: &Room) -> Parts {
         match (from, to) {
             (Version::V1Alpha1, Version::V1) => {
                 let memory = Memory::from_annotations(self.rows, &parts.loss);
@@ -196,13 +212,12 @@ impl Lens {
             *version = to.api_version().into();
         }
         let loss = take_loss(&mut converted);
-        let room = memory::room(
-            annotations(&converted)
-                .into_iter()
-                .flatten()
-                .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)),
-        );
-        let parts = self.convert_parts(Parts { fields, loss }, from, to, room);
+        let sizes = || {
+            let annotations = annotations(&converted).into_iter().flatten();
+            memory::room(annotations.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)))
+        };
+        let parts =
+            self.convert_parts(Parts { fields, loss }, from, to, &Room { surely: 0, exactly: &sizes });
         put_loss(&mut converted, parts.loss);
         converted.extend(parts.fields);
         Value::Object(converted)

@@ -257,6 +257,7 @@ fn decided(rows: &'static [Row], place: &str, side: fn(&'static Row) -> Option<&
 #[test]
 fn every_field_of_both_versions_has_a_row() {
     for kind in KINDS {
+        let definition = kind.definition();
         for version in Version::ALL {
             let side: fn(&'static Row) -> Option<&'static str> = match version {
                 Version::V1Alpha1 => |row| row.spoke(),
@@ -264,7 +265,7 @@ fn every_field_of_both_versions_has_a_row() {
             };
             let mut found = Vec::new();
             for part in ["spec", "status"] {
-                let schema = schema::of(kind.definition(), version).unwrap();
+                let schema = schema::of(&definition, version).unwrap();
                 leaves(&schema.properties.as_ref().unwrap()[part], &format!("/{part}"), &mut found);
             }
             let missing: Vec<_> =

@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::definition;
 use super::field::{Verdict, Warning};
 use super::lens::Lens;
+use super::schema::Schemas;
 use super::{Kind, Names, Version};
 
 /// The kind TDSet.
@@ -29,10 +30,13 @@ impl Kind for TDSetKind {
         Names { kind: "TDSet", plural: "tdsets" }
     }
 
-    fn definition(&self) -> &'static CustomResourceDefinition {
-        static DEFINITION: LazyLock<CustomResourceDefinition> =
-            LazyLock::new(|| definition::merge(v1alpha1::TDSet::crd(), v1::TDSet::crd(), "TDSet"));
-        &DEFINITION
+    fn definition(&self) -> CustomResourceDefinition {
+        definition::merge(v1alpha1::TDSet::crd(), v1::TDSet::crd(), "TDSet")
+    }
+
+    fn schemas(&self) -> &'static Schemas {
+        static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| Schemas::new(&TDSetKind.definition()));
+        &SCHEMAS
     }
 
     fn lens(&self) -> &'static Lens {
