@@ -1,7 +1,7 @@
 //! The gate: HTTPS in front of [`crate::review`].
 //!
 //! Guarantees: every review is answered in its time or says that it could not be; nothing that one client does holds
-//! up another; a shutdown loses no request. Assumes: somebody swaps certificates into [`ServedCertificate`]. Never:
+//! up another, and a client that stands still gives way to one that goes on; a shutdown loses no request. Assumes: somebody swaps certificates into [`ServedCertificate`]. Never:
 //! asks a Kubernetes API anything.
 //!
 //! ```text
@@ -9,9 +9,11 @@
 //!                                                               └─ observe: span, metrics, log line
 //! ```
 
+mod activity;
 mod body;
 mod certificate;
 mod connection;
+mod crowd;
 mod deadline;
 mod handler;
 mod health;
@@ -40,6 +42,7 @@ pub use limits::Limits;
 
 use crate::runtime::{Metrics, Tasks};
 use connection::{Phase, Shared};
+use listener::Places;
 
 /// What a server is made of.
 pub struct Config {
@@ -130,12 +133,15 @@ impl Server {
             self.phase.send_replace(Phase::Announcing);
             sleep(self.limits.drain_delay).await;
         };
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let places = Places {
+            open: Arc::new(Semaphore::new(self.limits.connections)),
+            newcomers: Arc::clone(&self.shared.newcomers),
+        };
         let serve = |socket, place| open.spawn(connection::serve(Arc::clone(&self.shared), socket, place));
         listener::accept_until(announced, &self.listener, &places, &self.metrics, serve).await;
         // Who is already in the kernel's queue would otherwise be reset.
-        while let Some(Ok((socket, place))) = listener::accept(&self.listener, &places).now_or_never() {
-            serve(socket, place);
+        while let Some(Ok(socket)) = listener::accept(&self.listener).now_or_never() {
+            serve(socket, None);
         }
         drop(self.listener);
         self.phase.send_replace(Phase::Leaving);

@@ -145,6 +145,7 @@ pub fn limits() -> Limits {
         handshake: NEVER,
         first_header: NEVER,
         idle: NEVER,
+        answer: NEVER,
         drain_delay: Duration::ZERO,
         drain_deadline: NEVER,
         ..Limits::default()

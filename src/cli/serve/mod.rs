@@ -21,6 +21,7 @@ use tracing::info;
 
 use super::Failure;
 use crate::certs::{self, Handle, Publisher, Source};
+use crate::runtime::files::raise_limit;
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
 use crate::runtime::telemetry::LogFormat;
@@ -69,7 +70,8 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
 
     supervisor.critical("health", |life| async move {
         life.ready().set();
-        Ok(health.serve(life.stopping()).await?)
+        health.serve(life.stopping()).await;
+        Ok(())
     });
     let (publisher, certificates) = publisher(&supervisor, certificate);
     supervisor.drained("gate", |life| async move {
@@ -95,7 +97,7 @@ fn gate(options: &Options, metrics: &Metrics, certificate: ServedCertificate) ->
     Ok(Server::bind(Config {
         listen: options.listen,
         certificate,
-        limits: options.limits(),
+        limits: options.limits(raise_limit()),
         metrics: metrics.clone(),
         reviewer: Arc::new(Rules),
     })?)

@@ -89,9 +89,10 @@ impl Options {
         Patience { drain, ..Patience::default() }
     }
 
-    /// What the server allows.
-    pub(super) fn limits(&self) -> Limits {
-        Limits { drain_delay: self.drain_delay, drain_deadline: self.drain_deadline, ..Limits::default() }
+    /// What the server allows, where the process may have so many files open.
+    pub(super) fn limits(&self, files: usize) -> Limits {
+        let (drain_delay, drain_deadline) = (self.drain_delay, self.drain_deadline);
+        Limits { drain_delay, drain_deadline, ..Limits::default() }.within(files)
     }
 
     /// Where the API server reaches the gate that listens at `listener`.

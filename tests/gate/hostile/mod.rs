@@ -5,6 +5,7 @@
 
 mod content;
 mod envelope;
+mod ports;
 mod size;
 
 use serde_json::{Value, json};
