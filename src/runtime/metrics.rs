@@ -236,6 +236,7 @@ pub const fn code_label(code: u16) -> &'static str {
     match code {
         200 => "200",
         400 => "400",
+        401 => "401",
         403 => "403",
         404 => "404",
         405 => "405",

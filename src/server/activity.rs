@@ -21,6 +21,8 @@ pub(super) struct Activity {
 struct Heard {
     busy: usize,
     asked: bool,
+    /// Whether the client has shown a certificate that is trusted.
+    known: bool,
     last: Instant,
     /// Large answers that the client has not taken.
     untaken: usize,
@@ -41,8 +43,19 @@ impl Activity {
     pub(super) fn of_a_newcomer(newcomers: &Arc<Crowd>) -> Arc<Self> {
         let (cut, now) = (Arc::<Notify>::default(), clock::instant());
         let newcomer = Some(newcomers.join(Arc::clone(&cut)));
-        let heard = Heard { busy: 0, asked: false, last: now, untaken: 0, taken: now, newcomer };
+        let heard =
+            Heard { busy: 0, asked: false, known: false, last: now, untaken: 0, taken: now, newcomer };
         Arc::new(Self { heard: Mutex::new(heard), cut, answered: Notify::new() })
+    }
+
+    /// The client has shown a certificate that is trusted.
+    pub(super) fn recognise(&self) {
+        self.lock().known = true;
+    }
+
+    /// Whether it has.
+    pub(super) fn is_known(&self) -> bool {
+        self.lock().known
     }
 
     pub(super) fn begin(self: &Arc<Self>) -> Busy {

@@ -39,8 +39,8 @@ use super::activity::Activity;
 use super::crowd::Crowd;
 use super::limits::Limits;
 use super::tls::H2;
-use crate::runtime::metrics::Reason;
 use crate::runtime::Metrics;
+use crate::runtime::metrics::Reason;
 
 /// How far the end of the server has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,8 +55,9 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// Requests that one connection of HTTP/2 may have open.
-const STREAMS: u32 = 32;
+/// Requests that one connection of HTTP/2 may have open: what RFC 9113 advises at least. Clients open as many before they
+/// have heard of a limit, and would be refused the rest.
+const STREAMS: u32 = 100;
 
 /// Bytes that a connection keeps of a head that has not ended, or of an answer that is not taken.
 const BUFFER: usize = 64 * 1024;
@@ -139,6 +140,9 @@ async fn talk(shared: &Arc<Shared>, stream: TlsStream<TcpStream>, activity: Arc<
     } else {
         (&shared.http1, Phase::Closing)
     };
+    if stream.get_ref().1.peer_certificates().is_some() {
+        activity.recognise();
+    }
     let service = service_fn(|request| answer(Arc::clone(shared), Arc::clone(&activity), request));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     loop {

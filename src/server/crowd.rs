@@ -145,7 +145,8 @@ impl Member {
             return Err(GaveWay);
         }
         let is_small = self.bytes + more <= spare;
-        let limit = if is_small { self.crowd.bytes.saturating_add(self.crowd.bytes / 4) } else { self.crowd.bytes };
+        let limit =
+            if is_small { self.crowd.bytes.saturating_add(self.crowd.bytes / 4) } else { self.crowd.bytes };
         let fits = state.fit(more, limit);
         if fits {
             state.held += more;

@@ -61,6 +61,8 @@ pub(super) struct Gate {
     metrics: Metrics,
     in_flight: Semaphore,
     large_in_flight: Arc<Semaphore>,
+    /// Whether only clients that have shown a certificate have admission reviews answered.
+    only_known: bool,
     /// What of bodies and answers is in memory.
     crowd: Arc<Crowd>,
     /// Bodies whose answer has been given and whose client still writes.
@@ -78,13 +80,19 @@ struct Received {
 struct Busy;
 
 impl Gate {
-    pub(super) fn new(reviewer: Arc<dyn Reviewer>, limits: Limits, metrics: Metrics) -> Self {
+    pub(super) fn new(
+        reviewer: Arc<dyn Reviewer>,
+        limits: Limits,
+        metrics: Metrics,
+        only_known: bool,
+    ) -> Self {
         Self {
             reviewer,
             limits,
             metrics,
             in_flight: Semaphore::new(limits.in_flight),
             large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
+            only_known,
             crowd: Crowd::new(limits.unread_bodies, limits.bodies),
             discarding: Tasks::new(),
         }
@@ -98,6 +106,12 @@ impl Gate {
     pub(super) async fn handle(self: Arc<Self>, endpoint: Endpoint, request: Request) -> Response {
         let observed = Observed::begin(&self.metrics, endpoint, request.uri().path());
         let activity = request.extensions().get::<Arc<Activity>>().cloned();
+        // API servers have no certificate to show for conversion.
+        let is_known = activity.as_ref().is_some_and(|activity| activity.is_known());
+        if self.only_known && endpoint != Endpoint::Convert && !is_known {
+            observed.status(StatusCode::UNAUTHORIZED);
+            return problem::unauthorized();
+        }
         let answered = self.review(endpoint, request).instrument(observed.span().clone()).await;
         let Ok((answer, member)) = answered else {
             self.metrics.shed.inc();

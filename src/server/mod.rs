@@ -12,6 +12,7 @@
 mod activity;
 mod body;
 mod certificate;
+mod clients;
 mod connection;
 mod crowd;
 mod deadline;
@@ -36,9 +37,11 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 pub use certificate::{Error as CertificateError, ServedCertificate};
+pub use clients::{TrustedClients, Unusable};
 pub use handler::{Reviewer, Rules};
 pub use health::Health;
 pub use limits::Limits;
+pub use tls::MinVersion;
 
 use crate::runtime::{Metrics, Tasks};
 use connection::{Phase, Shared};
@@ -50,6 +53,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// What to show in handshakes.
     pub certificate: ServedCertificate,
+    /// The least version of TLS that is spoken.
+    pub min_version: MinVersion,
+    /// Whose reviews of admission are answered; everybody's without it.
+    pub clients: Option<TrustedClients>,
     /// Its limits.
     pub limits: Limits,
     /// Where to count.
@@ -95,9 +102,14 @@ impl Server {
         let listener = listener::bind(config.listen).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let phase = watch::Sender::new(Phase::Serving);
-        let gate = handler::Gate::new(config.reviewer, config.limits, config.metrics.clone());
+        let gate = handler::Gate::new(
+            config.reviewer,
+            config.limits,
+            config.metrics.clone(),
+            config.clients.is_some(),
+        );
         let shared = Shared::new(
-            tls::acceptor(config.certificate)?,
+            tls::acceptor(config.certificate, config.min_version, config.clients)?,
             router::router(Arc::new(gate)),
             config.limits,
             config.metrics.clone(),

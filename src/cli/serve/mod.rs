@@ -15,6 +15,7 @@ mod operator;
 mod options;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracing::info;
@@ -26,7 +27,7 @@ use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
 use crate::runtime::telemetry::LogFormat;
 use crate::runtime::{Metrics, Pages, Supervisor, clock};
-use crate::server::{Config, Health, Rules, ServedCertificate, Server};
+use crate::server::{Config, Health, Rules, ServedCertificate, Server, TrustedClients};
 use cluster::Cluster;
 use operator::Operator;
 pub use operator::Starts;
@@ -62,7 +63,9 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
-    let server = gate(&options, &metrics, certificate.clone())?;
+    let clients = options.clients();
+    let trusted = clients.as_ref().map(|(_path, trusted)| trusted.clone());
+    let server = gate(&options, &metrics, certificate.clone(), trusted)?;
     let (pages, wanted) = Pages::with_another(metrics.page().clone());
     let health = health(&options, pages, &supervisor)?;
     let listener = server.local_addr();
@@ -73,6 +76,9 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
         health.serve(life.stopping()).await;
         Ok(())
     });
+    if let Some((path, trusted)) = clients {
+        keep_clients(&supervisor, path, trusted);
+    }
     let (publisher, certificates) = publisher(&supervisor, certificate);
     supervisor.drained("gate", |life| async move {
         life.ready().set();
@@ -93,10 +99,17 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
     Ok(supervisor.run(async || signals.next().await).await?)
 }
 
-fn gate(options: &Options, metrics: &Metrics, certificate: ServedCertificate) -> Result<Server, Failure> {
+fn gate(
+    options: &Options,
+    metrics: &Metrics,
+    certificate: ServedCertificate,
+    clients: Option<TrustedClients>,
+) -> Result<Server, Failure> {
     Ok(Server::bind(Config {
         listen: options.listen,
         certificate,
+        min_version: options.tls_min_version.into(),
+        clients,
         limits: options.limits(raise_limit()),
         metrics: metrics.clone(),
         reviewer: Arc::new(Rules),
@@ -114,6 +127,17 @@ fn publisher(supervisor: &Supervisor, certificate: ServedCertificate) -> (Publis
     let served = certificate.clone();
     supervisor.readiness().check("certificate", Weight::Required, move || served.check(clock::now()));
     certs::publisher(move |chain, key| certificate.swap(chain, key).map_err(Into::into))
+}
+
+/// Nobody is known before the authority of clients was read, and so nobody is ready.
+fn keep_clients(supervisor: &Supervisor, path: PathBuf, trusted: TrustedClients) {
+    supervisor.critical("clients", |life| async move {
+        let take = |authorities| trusted.swap(authorities).map_err(Into::into);
+        tokio::select! {
+            never = certs::clients::keep(&path, take, || life.ready().set()) => match never {},
+            () = life.stopping() => Ok(()),
+        }
+    });
 }
 
 fn keep_certificate(supervisor: &Supervisor, source: Source, publisher: Publisher) {

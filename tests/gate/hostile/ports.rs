@@ -164,7 +164,8 @@ async fn good_reviews_are_answered_beside_a_thousand_stalled_sockets_and_bodies(
         let mut sender = http2(&target).await;
         for _ in 0..STREAMS {
             let request = Request::post(format!("{}?timeout=30s", target.url("/validate")));
-            let request = request.header("content-type", "application/json").header("content-length", "200000");
+            let request =
+                request.header("content-type", "application/json").header("content-length", "200000");
             held.push(tokio::spawn(sender.send_request(request.body(stalled()).unwrap())));
         }
     }
@@ -181,7 +182,11 @@ async fn good_reviews_are_answered_beside_a_thousand_stalled_sockets_and_bodies(
     let during = ask_soundly(&target).await;
     let most = target.memory("VmRSS");
     for (when, times) in [("before", before), ("during", during)] {
-        println!("{when}: half within {:?}, 99 of 100 within {:?}", times[times.len() / 2], times[times.len() * 99 / 100]);
+        println!(
+            "{when}: half within {:?}, 99 of 100 within {:?}",
+            times[times.len() / 2],
+            times[times.len() * 99 / 100]
+        );
     }
     println!("memory: {} KiB before, {} KiB during", memory >> 10, most >> 10);
     assert_eq!(sum(&target, "gatehouse_shed_total").await, 0.0);
