@@ -227,6 +227,16 @@ impl Handle {
         self.state.borrow().clone()
     }
 
+    /// Shows what is known, now and whenever it changes, without end. Dropping the future ends it.
+    pub async fn show(mut self, mut show: impl FnMut(&State)) -> Infallible {
+        loop {
+            show(&self.state.borrow_and_update());
+            if self.state.changed().await.is_err() {
+                std::future::pending::<()>().await; // the source is gone: nothing will change any more
+            }
+        }
+    }
+
     /// What is known after a round that began no earlier than this call, or after 15 seconds without one what is
     /// known then.
     ///

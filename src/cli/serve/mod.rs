@@ -21,8 +21,9 @@ use std::sync::Arc;
 use tracing::info;
 
 use super::Failure;
-use crate::certs::{self, Handle, Publisher, Source};
+use crate::certs::{self, Handle, Publisher, Source, State};
 use crate::runtime::files::raise_limit;
+use crate::runtime::metrics::Which;
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
 use crate::runtime::telemetry::LogFormat;
@@ -86,10 +87,10 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
         Ok(())
     });
     if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
-        keep_certificate(&supervisor, source, publisher);
+        keep_certificate(&supervisor, source, publisher, certificates, metrics);
     } else {
-        let cluster = Cluster::find(&options, listener, certificates).await?;
-        keep_certificate(&supervisor, cluster.source(&options), publisher);
+        let cluster = Cluster::find(&options, listener, certificates.clone()).await?;
+        keep_certificate(&supervisor, cluster.source(&options), publisher, certificates, metrics);
         cluster.await_definitions(&supervisor);
         let installed = cluster.keep_installed(&supervisor);
         let (words, installation) = (options.operator_words(log_format), cluster.installation());
@@ -140,12 +141,29 @@ fn keep_clients(supervisor: &Supervisor, path: PathBuf, trusted: TrustedClients)
     });
 }
 
-fn keep_certificate(supervisor: &Supervisor, source: Source, publisher: Publisher) {
+fn keep_certificate(
+    supervisor: &Supervisor,
+    source: Source,
+    publisher: Publisher,
+    certificates: Handle,
+    metrics: Metrics,
+) {
     supervisor.critical("certificates", |life| async move {
         life.ready().set();
         tokio::select! {
             never = source.run(publisher) => match never {},
+            never = certificates.show(|state| count(state, &metrics)) => match never {},
             () = life.stopping() => Ok(()),
         }
     });
+}
+
+fn count(state: &State, metrics: &Metrics) {
+    if let Some(authority) = state.facts.authority {
+        let ends = metrics.certificate_expiry.get_or_create_owned(&Which { which: "authority" });
+        ends.set(authority.not_after.as_duration().as_secs_f64());
+    }
+    let trusted = state.facts.bundle.as_ref().map_or(0, |bundle| bundle.certificates().len());
+    metrics.bundle_certificates.set(i64::try_from(trusted).unwrap_or(i64::MAX));
+    metrics.certificates_failing.set(i64::from(state.failure.is_some()));
 }
