@@ -97,15 +97,21 @@ async fn restore_and_look(
     certificates: &Handle,
     seen: &mut Option<Bundle>,
 ) -> Result<bool, Error> {
-    let has_differed = restore(client, plan).await?;
-    if plan.bundle.is_some() && *seen != plan.bundle {
-        let trusted = in_force(client, plan).await?;
-        if Bundle::of(trusted.iter().cloned()) == plan.bundle {
-            seen.clone_from(&plan.bundle);
-        }
-        certificates.saw_in_force(trusted);
+    let outcome = restore(client, plan).await;
+    if plan.bundle.is_none() || *seen == plan.bundle {
+        return outcome;
     }
-    Ok(has_differed)
+    // Another replica may have written what this one could not.
+    match in_force(client, plan).await {
+        Ok(trusted) => {
+            if Bundle::of(trusted.iter().cloned()) == plan.bundle {
+                seen.clone_from(&plan.bundle);
+            }
+            certificates.saw_in_force(trusted);
+            outcome
+        }
+        Err(error) => outcome.and(Err(error)),
+    }
 }
 
 /// One item for each change of one of our objects, whoever made it.

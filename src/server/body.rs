@@ -126,30 +126,30 @@ impl<'a> Reading<'a> {
     /// The next data. A body that is not there yet joins those that are waited for.
     async fn next(&mut self, body: &mut Body) -> Result<Option<Bytes>, Fault> {
         loop {
-            let frame = match body.frame().now_or_never() {
-                Some(frame) => frame,
-                None => {
-                    if self.member.is_none() {
-                        self.grow_by(self.kept.len()).await?;
-                    }
-                    let gives_way = async {
-                        match &self.member {
-                            Some(member) => member.gave_way().await,
-                            None => std::future::pending().await,
-                        }
-                    };
-                    tokio::select! {
-                        frame = body.frame() => frame,
-                        () = gives_way => return Err(Fault::GaveWay),
-                    }
-                }
-            };
+            let at_once = body.frame().now_or_never();
+            let frame = if let Some(frame) = at_once { frame } else { self.awaited(body).await? };
             match frame.transpose().map_err(Fault::Broken)?.map(Frame::into_data) {
                 Some(Ok(data)) => return Ok(Some(data)),
                 // Trailers say nothing here.
                 Some(Err(_trailers)) => {}
                 None => return Ok(None),
             }
+        }
+    }
+
+    async fn awaited(&mut self, body: &mut Body) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Fault> {
+        if self.member.is_none() {
+            self.grow_by(self.kept.len()).await?;
+        }
+        let gives_way = async {
+            match &self.member {
+                Some(member) => member.gave_way().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            frame = body.frame() => Ok(frame),
+            () = gives_way => Err(Fault::GaveWay),
         }
     }
 

@@ -163,13 +163,11 @@ impl Member {
     pub(super) fn settle(&mut self) -> Result<(), GaveWay> {
         let Some(turn) = self.turn.take() else { return Ok(()) };
         let waiting = self.crowd.lock().leave(turn);
-        match waiting {
-            Some(_) => Ok(()),
-            None => {
-                self.bytes = 0;
-                Err(GaveWay)
-            }
+        if waiting.is_none() {
+            self.bytes = 0;
+            return Err(GaveWay);
         }
+        Ok(())
     }
 
     /// The next step is the client's again, who is to take so many bytes instead of those that it has sent.

@@ -104,7 +104,7 @@ impl Gate {
 
     /// Answers one request to `endpoint`.
     pub(super) async fn handle(self: Arc<Self>, endpoint: Endpoint, request: Request) -> Response {
-        let observed = Observed::begin(&self.metrics, endpoint, request.uri().path());
+        let observed = Observed::begin(&self.metrics, endpoint, request.uri().path(), request.headers());
         let activity = request.extensions().get::<Arc<Activity>>().cloned();
         // API servers have no certificate to show for conversion.
         let is_known = activity.as_ref().is_some_and(|activity| activity.is_known());
@@ -169,7 +169,7 @@ impl Gate {
         let Some(activity) = activity.filter(|_| answer.len() > LARGE_ANSWER) else { return answer.into() };
         let mut member = member.unwrap_or_else(|| self.crowd.join(Arc::default()));
         member.wait_again(answer.len(), activity.cut());
-        Bytes::from_owner(Untaken { answer, _member: member, _untaken: activity.untaken() }).into()
+        Bytes::from_owner(Untaken { answer, _member: member, _guard: activity.untaken() }).into()
     }
 
     fn judge(&self, endpoint: Endpoint, body: &[u8]) -> Answer {
@@ -214,7 +214,7 @@ impl Gate {
 struct Untaken<Guard> {
     answer: Vec<u8>,
     _member: Member,
-    _untaken: Guard,
+    _guard: Guard,
 }
 
 impl<Guard> AsRef<[u8]> for Untaken<Guard> {

@@ -22,7 +22,7 @@ fn client_of(authority: &Authority, common_name: &str, dns: &[&str]) -> Shown {
     parameters.distinguished_name.push(DnType::CommonName, common_name);
     parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
     let key = KeyPair::generate().unwrap();
-    let certificate = authority.sign(parameters, &key);
+    let certificate = authority.sign(&parameters, &key);
     (vec![certificate], PrivateKeyDer::try_from(key.serialize_der()).unwrap())
 }
 

@@ -80,7 +80,7 @@ impl Authority {
     }
 
     /// Another certificate of it.
-    pub fn sign(&self, parameters: CertificateParams, key: &KeyPair) -> CertificateDer<'static> {
+    pub fn sign(&self, parameters: &CertificateParams, key: &KeyPair) -> CertificateDer<'static> {
         parameters.signed_by(key, &self.issuer).unwrap().der().clone()
     }
 
