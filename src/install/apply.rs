@@ -107,6 +107,18 @@ where
     }
 }
 
+/// The object of that name, as it is.
+///
+/// # Errors
+/// When it is not there, or the API server does not answer.
+pub(super) async fn read<K>(api: &Api<K>, name: &str) -> Result<K, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let failed = |source| Error::Call { verb: "read", object: describe::<K>(name), source };
+    call(api.get(name)).await.map_err(failed)
+}
+
 /// Applies `wanted`; with a version, only if that is still the newest: what was read of the object then holds at the
 /// moment of writing.
 async fn write<K>(api: &Api<K>, name: &str, wanted: &K, version: Option<&String>) -> Result<K, call::Error>

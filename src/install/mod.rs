@@ -42,9 +42,9 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 
-use crate::certs::certificate::Bundle;
+use crate::certs::certificate::{Bundle, Certificate};
 pub use address::Address;
 use apply::{Applied, Policy, apply};
 
@@ -115,6 +115,27 @@ async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
     let definitions = write_definitions(client, plan, policy).await?;
     let configurations = write_configurations(client, plan, policy).await?;
     Ok(definitions || configurations)
+}
+
+/// What API servers are told to trust wherever they call the gate: certificates that all of our objects carry, as they
+/// are now.
+async fn in_force(client: &Client, plan: &Plan) -> Result<Vec<Certificate>, Error> {
+    let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
+    let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
+    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    let mut bundles = Vec::new();
+    let hooks = apply::read(&mutating, NAME).await?.webhooks.unwrap_or_default();
+    bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
+    let hooks = apply::read(&validating, NAME).await?.webhooks.unwrap_or_default();
+    bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
+    for definition in definitions::all(plan) {
+        let live = apply::read(&definitions, &definition.name_any()).await?;
+        let webhook = live.spec.conversion.and_then(|conversion| conversion.webhook);
+        bundles.push(webhook.and_then(|webhook| webhook.client_config).and_then(|config| config.ca_bundle));
+    }
+    let mut bundles = bundles.into_iter().map(|pem| Certificate::read_all(&pem.unwrap_or_default().0));
+    let first = bundles.next().unwrap_or_default();
+    Ok(bundles.fold(first, |common, next| common.into_iter().filter(|one| next.contains(one)).collect()))
 }
 
 async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {

@@ -4,8 +4,10 @@
 //! That nothing is written is shown by a change that gatehouse has to put right afterwards: it looks at everything then,
 //! and what still has its version after that nobody has written.
 
-use std::cell::Cell;
+mod authority;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -29,7 +31,11 @@ pub const TESTS: &[Test] = &[
     ("what_others_change_is_put_back_once", what_others_change_is_put_back_once),
     (
         "a_lost_authority_is_replaced_without_a_failed_call",
-        a_lost_authority_is_replaced_without_a_failed_call,
+        authority::a_lost_authority_is_replaced_without_a_failed_call,
+    ),
+    (
+        "a_new_key_waits_for_its_bundle_to_be_in_force",
+        authority::a_new_key_waits_for_its_bundle_to_be_in_force,
     ),
     ("two_replicas_agree_and_rest", two_replicas_agree_and_rest),
 ];
@@ -167,10 +173,18 @@ impl<'a> Life<'a> {
 
     /// A gate that listens at `port` (0: at any), and installs itself under `public` (0: under its own).
     fn spawn(&self, port: u16, public: u16) -> Gate {
+        self.spawn_by(None, port, public)
+    }
+
+    /// The same by a clock that the test sets.
+    fn spawn_by(&self, clock: Option<&Path>, port: u16, public: u16) -> Gate {
         let (listen, url) = (format!("127.0.0.1:{port}"), format!("https://127.0.0.1:{public}"));
         let words = ["--webhook-url", &url, "--drain-delay", "100ms", "--drain-deadline", "1s"];
         let mut command = self.bed.serve_at("gatehouse", &listen, &words);
-        command.env_remove("GATEHOUSE_CLOCK");
+        match clock {
+            Some(clock) => command.env("GATEHOUSE_CLOCK", clock),
+            None => command.env_remove("GATEHOUSE_CLOCK"),
+        };
         self.bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -193,7 +207,7 @@ fn cluster(version: &str, name: &str) -> Value {
 
 /// Asks until it is so.
 #[track_caller]
-fn until(what: &str, so: impl Fn() -> bool) {
+fn until(what: &str, so: impl FnMut() -> bool) {
     eventually(|| if so() { Ok(()) } else { Err(format!("it never comes to pass that {what}")) });
 }
 
@@ -328,58 +342,6 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     life.patch(VALIDATING, json!({"metadata": {"labels": {"team": "platform"}}}));
     life.are_left_alone(&life.versions(&WRITTEN), 1);
     assert_eq!(life.at(VALIDATING)["metadata"]["labels"]["team"], "platform");
-}
-
-/// How many certificates a bundle has, in base64.
-fn certificates(text: &str) -> usize {
-    use base64::Engine as _;
-    let pem = base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
-    String::from_utf8(pem).expect("PEM").matches("BEGIN CERTIFICATE").count()
-}
-
-fn a_lost_authority_is_replaced_without_a_failed_call(bed: &Bed) {
-    let (life, gate) = Life::with_gate(bed);
-    let port = gate.address.port();
-    let before = life.bundles();
-    assert!(before.iter().all(|bundle| *bundle == before[0]), "one bundle everywhere");
-    let secret = || life.ask(Ask::get(SECRET));
-    // The guard reads the Secret when something is amiss; else it would be read within a minute.
-    let look = |text: &str| life.patch(VALIDATING, json!({"metadata": {"labels": {"look": text}}}));
-
-    life.ask(Ask::delete(SECRET)).expect("deleted");
-    life.use_both_versions("without");
-    look("again");
-    until("there is an authority again", || secret().is_ok());
-    let key = secret().expect("there")["data"]["ca.key"].clone();
-    let asked = Cell::new(0);
-    until("everybody trusts it", || {
-        let bundles = life.bundles();
-        asked.set(asked.get() + 1);
-        let name = format!("asked-{}", asked.get());
-        life.create(&cluster("v1", &name)).expect("every call is answered");
-        let path = format!("{}/{name}", life.of("v1", "etcdclusters"));
-        life.ask(Ask::delete(path)).expect("every call is answered");
-        bundles[0] != before[0] && bundles.iter().all(|bundle| *bundle == bundles[0])
-    });
-    assert_eq!(secret().expect("there")["data"]["ca-bundle.crt"], life.bundles()[0]);
-    let trusted = life.bundles().remove(0);
-    assert_eq!(certificates(&trusted), certificates(&before[0]) + 1, "the one before stays trusted");
-    life.use_both_versions("both-trusted");
-
-    // Somebody spoils the bundle: it is written again, with the rights that gatehouse has.
-    life.patch(SECRET, json!({"data": {"ca-bundle.crt": null}}));
-    look("once-more");
-    until("the bundle is whole", || {
-        let bundle = secret().expect("there")["data"]["ca-bundle.crt"].clone();
-        bundle.as_str().is_some_and(|bundle| certificates(bundle) >= 1)
-    });
-    assert_eq!(secret().expect("there")["data"]["ca.key"], key, "the authority is the same");
-
-    let settled = life.versions(&WRITTEN);
-    gate.into_program().kill();
-    let _gate = life.again(port);
-    life.use_both_versions("restarted");
-    assert_eq!(life.versions(&WRITTEN), settled, "a new process finds all as it should be");
 }
 
 fn two_replicas_agree_and_rest(bed: &Bed) {

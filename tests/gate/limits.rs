@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use gatehouse::review::{Answer, Endpoint, Report};
 use gatehouse::server::Limits;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::support::{Gate, LIMIT, echo, limits, passes, within};
+use crate::support::{Connection, Gate, LIMIT, echo, limits, passes, request, within};
 
 #[tokio::test]
 async fn an_idle_connection_outlives_the_limit_of_the_first_header() {
@@ -72,4 +73,45 @@ async fn over_the_number_of_connections_the_next_waits_for_a_place() {
     }
     drop(first);
     assert_eq!(within(waiting).await.unwrap().status(), 200);
+}
+
+/// An answer that no buffer of the system takes whole.
+const LARGE_ANSWER: usize = 32 << 20;
+
+fn answers_at_large(_endpoint: Endpoint, _body: &[u8]) -> Answer {
+    let body = format!("\"{}\"", "x".repeat(LARGE_ANSWER)).into_bytes();
+    Answer { body, report: Report { code: 200, ..Report::default() } }
+}
+
+/// A connection that asks and does not read.
+async fn deaf(gate: &Gate) -> Connection {
+    let mut deaf = gate.connect().await;
+    deaf.send(&request("/validate", "{}")).await;
+    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 1"#).await;
+    deaf
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_gives_way_to_the_next() {
+    let gate = Gate::start(Limits { bodies: LARGE_ANSWER * 3 / 2, ..limits() }, answers_at_large);
+    let _deaf = deaf(&gate).await;
+    let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
+    assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
+    gate.shows(r#"gatehouse_connections_cut_total{reason="crowded"} 1"#).await;
+    // There is room for one that nobody else needs.
+    let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
+    assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
+    gate.shows(r#"gatehouse_connections_cut_total{reason="crowded"} 1"#).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_ends_its_connection_at_the_limit() {
+    let gate = Gate::start(Limits { answer: LIMIT, close: LIMIT, ..limits() }, answers_at_large);
+    let _deaf = deaf(&gate).await;
+    let cut = gate.shows(r#"gatehouse_connections_cut_total{reason="unread"} 1"#);
+    let mut cut = std::pin::pin!(cut);
+    // More than once: it counts from when the answer was made, which is seen here a little earlier.
+    while tokio::time::timeout(Duration::from_millis(5), cut.as_mut()).await.is_err() {
+        passes(LIMIT).await;
+    }
 }

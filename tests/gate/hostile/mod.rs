@@ -6,6 +6,7 @@
 mod amplification;
 mod content;
 mod envelope;
+mod ports;
 mod size;
 
 use serde_json::{Value, json};
