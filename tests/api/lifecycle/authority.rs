@@ -5,7 +5,7 @@ use std::cell::Cell;
 use kit::bed::Bed;
 use kit::deploy::NAMESPACE;
 use kit::objects::Ask;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Life, cluster, until};
 use crate::installed::{SECRET, VALIDATING, WRITTEN};
