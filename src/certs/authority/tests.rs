@@ -243,7 +243,7 @@ fn what_the_authority_signs_for_others_is_worth_nothing() {
             .map(|name| (name, true))
             .chain(others.map(str::to_owned).iter().map(|name| (name, false)))
         {
-            let leaf = authority.mint(&[name.clone()], START).unwrap();
+            let leaf = authority.mint(std::slice::from_ref(name), START).unwrap();
             assert_eq!(verify(&leaf.chain(), &bundle, name, START).is_ok(), is_good, "{names:?}: {name}");
         }
     }
