@@ -17,7 +17,8 @@ use serde_json::{Map, Value};
 /// (64 exceptions of 400 dates each) has about 27,000.
 pub const MOST_PARTS: usize = 48 * 1024;
 
-/// What an object with fields counts besides: it takes as much memory as so many items of a list.
+/// What an object counts besides: it takes as much memory as so many items of a list. One without fields does so too
+/// once a conversion has given it a name.
 const OBJECT: usize = 6;
 
 /// Whether an object may hold a key twice. Two readers of such an object may see two different ones.
@@ -176,8 +177,9 @@ impl<'de> Visitor<'de> for Tree<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut fields = Map::new();
+        self.budget.take(OBJECT)?;
         while let Some(key) = map.next_key::<String>()? {
-            self.budget.take(if fields.is_empty() { OBJECT + 1 } else { 1 })?;
+            self.budget.take(1)?;
             let value = map.next_value_seed(Tree { place: self.place.below(&key), ..self })?;
             match fields.entry(key) {
                 Entry::Vacant(free) => {

@@ -113,7 +113,7 @@ fn places() -> Vec<Place> {
 
 /// What a place is filled with, and how many parts each of it counts.
 const SHAPES: [(&str, usize); 6] =
-    [("0", 1), ("{}", 1), ("[]", 1), ("[0]", 2), ("keys", 1), ("{\"a\":0}", 8)];
+    [("0", 1), ("{}", 7), ("[]", 1), ("[0]", 2), ("keys", 1), ("{\"a\":0}", 8)];
 
 fn filling(shape: &str, count: usize) -> String {
     if shape == "keys" {
