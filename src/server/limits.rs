@@ -59,7 +59,7 @@ impl Default for Limits {
             large_in_flight: 2,
             large: 256 * 1024,
             unread_bodies: 4096,
-            bodies: 96 * 1024 * 1024,
+            bodies: 256 * 1024 * 1024,
             admission_body: 8 * 1024 * 1024,
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),
