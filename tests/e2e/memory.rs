@@ -14,7 +14,7 @@ pub const TESTS: &[Test] = &[(
 
 /// What the image takes, on the allocator that it has.
 fn large_objects_take_no_more_memory_than_is_promised(bed: &Bed, way: Way) {
-    /// As docs/installing.md has it.
+    /// Half of what the container may have before the kernel ends it.
     const PROMISED: u64 = 250 << 20;
     bed.deployed(way);
     bed.until_whole();
