@@ -79,6 +79,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
         while let Some(Some(())) = changes.next().now_or_never() {}
         plan.bundle = certificates.fresh().await.facts.bundle.or(plan.bundle);
         let outcome = restore_and_look(&client, &plan, &certificates, &mut seen).await;
+        tracing::debug!("looked at the installation");
         if let Err(error) = &outcome {
             tracing::warn!(reason = %error, "failed to correct the installation");
         }

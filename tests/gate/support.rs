@@ -86,13 +86,18 @@ impl Authority {
 
     /// A TLS connection of a client that trusts this authority and offers these protocols.
     pub async fn connect(&self, address: SocketAddr, protocols: &[&str]) -> TlsStream<TcpStream> {
+        self.secure(TcpStream::connect(address).await.unwrap(), protocols).await
+    }
+
+    /// The same over a socket that is there.
+    pub async fn secure(&self, socket: TcpStream, protocols: &[&str]) -> TlsStream<TcpStream> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
-        let (connector, socket) = (TlsConnector::from(Arc::new(config)), TcpStream::connect(address).await);
+        let connector = TlsConnector::from(Arc::new(config));
         let name = ServerName::try_from("localhost").unwrap();
-        within(connector.connect(name, socket.unwrap())).await.unwrap()
+        within(connector.connect(name, socket)).await.unwrap()
     }
 
     pub fn client(&self) -> reqwest::Client {
