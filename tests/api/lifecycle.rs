@@ -226,7 +226,7 @@ fn cluster(version: &str, name: &str) -> Value {
 
 /// Asks until it is so.
 #[track_caller]
-fn until(what: &str, so: impl FnMut() -> bool) {
+fn until(what: &str, mut so: impl FnMut() -> bool) {
     eventually(|| if so() { Ok(()) } else { Err(format!("it never comes to pass that {what}")) });
 }
 
