@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::memory::{Coarse, Item, Memory, digest};
+use super::memory::{Coarse, Item, Memory, digest, likeness};
 use super::{ItemName, Row, tree};
 
 type Fields = Map<String, Value>;
@@ -157,7 +157,11 @@ fn list_to_spoke(rows: &'static [Row], name: Option<ItemName>, value: Value) -> 
     let plain = list_to_hub(rows, name, Value::Array(shown.clone()), None);
     let coarse = (plain != Value::Array(items)).then(|| {
         let memories = shown.iter().zip(remembered);
-        let items = memories.map(|(one, memory)| Item { shown: digest(one), memory: memory.of(one) });
+        let items = memories.map(|(one, memory)| Item {
+            shown: digest(one),
+            like: likeness(one),
+            memory: memory.of(one),
+        });
         Coarse::Items { items: items.collect() }
     });
     (Value::Array(shown), coarse)
@@ -244,12 +248,12 @@ fn bare_item(rows: &'static [Row]) -> Option<&'static str> {
 }
 
 /// Which memory belongs to which item of the spoke's list. An item that is shown as it was keeps its own, wherever
-/// it has moved to; an item that was edited in place keeps what its edit did not touch.
+/// it has moved to; an item that was edited keeps what its edit did not touch, also where others were added or taken
+/// away.
 fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
     if remembered.is_empty() {
         return vec![None; items.len()];
     }
-    let same_length = items.len() == remembered.len();
     let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
     let digests: Vec<_> = items.iter().map(digest).collect();
     let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
@@ -268,17 +272,74 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
                 *left -= 1;
                 moved.entry(item.shown).or_default().push_back(item.memory);
             }
-            None => rest.push(item.memory),
+            None => rest.push(item),
         }
     }
     for (memory, shown) in assigned.iter_mut().zip(&digests).filter(|(memory, _)| memory.is_none()) {
         *memory = moved.get_mut(shown).and_then(VecDeque::pop_front);
     }
-    let edited = assigned.iter_mut().filter(|memory| memory.is_none() && same_length);
-    for (memory, kept) in edited.zip(rest) {
-        *memory = Some(kept);
+    let edited: Vec<usize> = (0..items.len()).filter(|index| assigned[*index].is_none()).collect();
+    for (index, kept) in most_alike(items, edited, rest) {
+        assigned[index] = Some(kept);
     }
     assigned
+}
+
+/// More comparisons than these are not made: items are then taken in their order.
+const MOST_COMPARED: usize = 1 << 16;
+
+/// Pairs edited items with memories, as many as there are of both, in the order of both. Where there are more of one,
+/// those are paired that have most in common; without a difference, the first.
+fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usize, Memory)> {
+    let in_order = |edited: Vec<usize>, rest: Vec<Item>| {
+        edited.into_iter().zip(rest.into_iter().map(|item| item.memory)).collect()
+    };
+    let (long, short) = (edited.len().max(rest.len()), edited.len().min(rest.len()));
+    if long == short || short == 0 || long * short > MOST_COMPARED {
+        return in_order(edited, rest);
+    }
+    let looks: Vec<_> = edited.iter().map(|index| likeness(&items[*index])).collect();
+    let common = |at: usize, of: usize| looks[at].iter().filter(|bits| rest[of].like.contains(bits)).count();
+    // Which of the longer row stands for each of the shorter one: all of the shorter, in order.
+    let more_edited = edited.len() > rest.len();
+    let alike = |of_long: usize, of_short: usize| {
+        if more_edited { common(of_long, of_short) } else { common(of_short, of_long) }
+    };
+    let chosen = best_row(long, short, alike);
+    if more_edited {
+        in_order(chosen.into_iter().map(|at| edited[at]).collect(), rest)
+    } else {
+        let mut rest: Vec<_> = rest.into_iter().map(Some).collect();
+        let kept = chosen.into_iter().filter_map(|at| rest[at].take()).collect();
+        in_order(edited, kept)
+    }
+}
+
+/// For each of `short`, in order, one of `long`, in order, so that they have most in common together; of several such
+/// choices the first.
+fn best_row(long: usize, short: usize, alike: impl Fn(usize, usize) -> usize) -> Vec<usize> {
+    let mut best = vec![vec![Some(0); long + 1]];
+    // What comes of taking one of the long row for the first of the last so many of the short one.
+    let taken = |best: &[Vec<Option<usize>>], left: usize, at: usize| {
+        best[left - 1][at + 1].map(|rest| rest + alike(at, short - left))
+    };
+    for left in 1..=short {
+        let mut row = vec![None; long + 1];
+        for at in (0..long).rev() {
+            row[at] = taken(&best, left, at).max(row[at + 1]);
+        }
+        best.push(row);
+    }
+    let mut chosen = Vec::with_capacity(short);
+    let mut at = 0;
+    for left in (1..=short).rev() {
+        while taken(&best, left, at) < best[left][at] {
+            at += 1;
+        }
+        chosen.push(at);
+        at += 1;
+    }
+    chosen
 }
 
 /// Names the `new` items that have no name by their position, and past names that are taken.

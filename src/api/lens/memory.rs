@@ -86,6 +86,9 @@ pub(super) enum Coarse {
 pub(super) struct Item {
     /// The digest of the spoke's item.
     pub(super) shown: String,
+    /// What its fields look like, as far as they are needed to tell it from others once it is edited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) like: Vec<u16>,
     /// What it cannot say.
     #[serde(flatten)]
     pub(super) memory: Memory,
@@ -252,6 +255,20 @@ pub(super) fn digest(value: &Value) -> String {
         _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// A few bits of each field of an item of the spoke: two items are the more alike the more of them they share.
+pub(super) fn likeness(item: &Value) -> Vec<u16> {
+    let fields = item.as_object().into_iter().flatten();
+    let bits = fields.map(|(key, value)| {
+        let mut context = digest::Context::new(&digest::SHA256);
+        context.update(key.as_bytes());
+        context.update(b":");
+        feed(&mut context, value);
+        let digest = context.finish();
+        digest.as_ref()[..2].iter().fold(0, |bits, byte| bits << 8 | u16::from(*byte))
+    });
+    bits.collect()
 }
 
 fn feed(context: &mut digest::Context, value: &Value) {

@@ -226,21 +226,23 @@ impl Lens {
     /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
     /// both in the hub's version.
     ///
-    /// A `kubectl replace` with a manifest of the spoke has no loss annotations; it means what the spoke can say,
-    /// not that everything else be dropped.
+    /// Whatever annotations came with it say nothing here: a `kubectl replace` with a manifest of the spoke has none and
+    /// does not ask that everything else be dropped, and a manifest that was exported long ago has old ones. True where
+    /// they would have said something else of fields that the spoke has no place for.
     #[must_use]
-    pub fn carry(&self, object: Value, stored: &Value) -> Value {
+    pub fn carry(&self, object: Value, stored: &Value) -> (Value, bool) {
         let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
-            return object;
+            return (object, false);
         };
-        let (shown, lost) = engine::to_spoke(self.rows, parts_of(fields));
+        let (shown, said) = engine::to_spoke(self.rows, parts_of(fields));
         let (_, kept) = engine::to_spoke(self.rows, parts_of(stored));
-        if !lost.is_empty() || kept.is_empty() {
-            return object;
+        if said.is_empty() && kept.is_empty() {
+            return (object, false);
         }
+        let differs = !tree::is_within(&said.only, &kept.only);
         let mut carried = fields.clone();
         carried.extend(engine::to_hub(self.rows, shown, kept));
-        Value::Object(carried)
+        (Value::Object(carried), differs)
     }
 
     /// The path in the spoke of a field of the hub: the field itself, or the nearest that the spoke has.

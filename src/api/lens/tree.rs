@@ -61,6 +61,14 @@ pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'
     }
 }
 
+/// Every field of `object` is in `other` with the same value.
+pub(super) fn is_within(object: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    object.iter().all(|(key, value)| match (value, other.get(key)) {
+        (Value::Object(mine), Some(Value::Object(theirs))) => is_within(mine, theirs),
+        (value, theirs) => Some(value) == theirs,
+    })
+}
+
 /// Adds to `object` what `other` has and it lacks, at every depth. What `object` has is never changed.
 pub(super) fn fill(object: &mut Map<String, Value>, other: Map<String, Value>) {
     for (key, value) in other {
