@@ -13,10 +13,11 @@
 use divan::counter::BytesCount;
 use divan::{Bencher, black_box};
 use gatehouse::api::bounded::{self, Twice};
+use gatehouse::api::default::complete;
 use gatehouse::api::judge::{Change, Written, judge};
 use gatehouse::api::{Kind, Version};
 use gatehouse::kinds;
-use gatehouse::review::Endpoint;
+use gatehouse::review::{Endpoint, Surroundings};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -110,7 +111,7 @@ fn judge_a_creation<const VARIABLES: usize>(bencher: Bencher, name: &str) {
 fn default(bencher: Bencher, name: &str) {
     let object = json!({"metadata": {"name": "a"}, "spec": {}});
     bencher.with_inputs(|| object.clone()).bench_values(|mut object| {
-        kind(name).default(&mut object, Version::V1);
+        complete(kind(name), &mut object, None, Version::V1);
         object
     });
 }
@@ -136,7 +137,7 @@ fn convert_up<const VARIABLES: usize>(bencher: Bencher, name: &str) {
 fn answers(bencher: Bencher, endpoint: Endpoint, review: &str) {
     bencher
         .counter(BytesCount::of_str(review))
-        .bench(|| endpoint.answer(black_box(review.as_bytes()), now()));
+        .bench(|| endpoint.answer(black_box(review.as_bytes()), &Surroundings::at(now())));
 }
 
 #[divan::bench(args = KINDS, consts = SIZES)]

@@ -15,7 +15,7 @@ use super::output::{self, Format};
 use super::{FAILED, Failure, OK, USAGE};
 use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Segment};
-use crate::api::{Kind, Version};
+use crate::api::{Kind, Version, default};
 
 /// What `gatehouse convert` can be told.
 #[derive(Args, Debug)]
@@ -229,7 +229,7 @@ fn absences(kind: &dyn Kind, hub: &Value, from: Version, to: Version) -> Vec<Abs
     }
     let defaulted = |version| {
         let mut object = hub.clone();
-        kind.default(&mut object, version);
+        default::complete(kind, &mut object, None, version);
         object
     };
     let mut absences = Vec::new();
