@@ -40,7 +40,7 @@ pub struct Change<'a> {
 /// Judges a creation or an update of a `kind`.
 #[must_use]
 pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
-    if change.old.is_some_and(is_being_deleted) {
+    if change.old.is_some_and(|old| is_being_deleted(old.object)) {
         return Verdict::default();
     }
     let old = change.old.map(|old| hub(kind, old));
@@ -66,8 +66,8 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
 const MOST_FAULTS: usize = 100;
 
 /// Asked of what is stored: what a request says of its own deletion is its author's word.
-fn is_being_deleted(stored: Written) -> bool {
-    stored.object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+pub(super) fn is_being_deleted(stored: &Value) -> bool {
+    stored.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
 /// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so

@@ -18,6 +18,7 @@ pub mod arbitrary;
 pub mod bounded;
 pub mod condition;
 pub mod cron;
+pub mod default;
 pub mod definition;
 pub mod duration;
 pub mod etcdcluster;
@@ -25,6 +26,7 @@ pub mod field;
 pub mod judge;
 pub mod lens;
 pub mod name;
+pub mod policy;
 pub mod quantity;
 pub mod schema;
 pub mod tdset;
@@ -37,7 +39,7 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use field::{Verdict, Warning};
+use field::Verdict;
 
 /// The API group of every kind.
 pub const GROUP: &str = "gatehouse.dev";
@@ -135,23 +137,20 @@ pub trait Kind: Send + Sync {
     /// How its versions map on each other.
     fn lens(&self) -> &'static lens::Lens;
 
-    /// Writes into a new object, in the hub version, what its absent fields mean; `written` is the version that
-    /// its author used, and what that version promised is what is written. Adds only, and adds nothing on a
-    /// second pass.
-    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning>;
-
-    /// Completes an update in the hub version with what the version that its author used promises and cannot say.
-    /// As [`Kind::default`], adds only.
-    fn complete(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
-        Vec::new()
-    }
+    /// The fields of the hub version that objects have once they are stored, in the order in which they are written.
+    fn defaults(&self) -> &'static [default::Field];
 
     /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
     /// are those of the hub.
     fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict;
 
-    /// Judges the deletion of an object in the hub version.
-    fn validate_delete(&self, object: &Value) -> Verdict;
+    /// Which objects must not be deleted, where there are such.
+    fn protection(&self) -> Option<policy::Protection> {
+        None
+    }
+
+    /// The workloads that are made for an object.
+    fn workloads(&self) -> &'static [policy::Workload];
 
     /// Judges a new replica count that comes by the scale subresource, where the kind has one.
     fn validate_scale(&self, replicas: i64, old: i64) -> Verdict;

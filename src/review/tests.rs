@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Endpoint, Failure};
+use super::{Endpoint, Failure, Surroundings};
 use crate::api::Version;
 use crate::api::arbitrary::Source;
 use crate::api::lens::memory::PREFIX;
@@ -13,7 +13,7 @@ fn now() -> Timestamp {
 }
 
 fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
-    serde_json::from_slice(&endpoint.answer(body, now()).body).unwrap()
+    serde_json::from_slice(&endpoint.answer(body, &Surroundings::at(now())).body).unwrap()
 }
 
 fn conversion(to: Version, objects: &[Value]) -> Value {
@@ -62,7 +62,8 @@ fn metadata_passes_through_as_the_bytes_that_came() {
     let review = format!(
         r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{{"uid":"u","desiredAPIVersion":"gatehouse.dev/v1","objects":[{object}]}}}}"#
     );
-    let body = String::from_utf8(Endpoint::Convert.answer(review.as_bytes(), now()).body).unwrap();
+    let body = String::from_utf8(Endpoint::Convert.answer(review.as_bytes(), &Surroundings::at(now())).body)
+        .unwrap();
     let metadata = r#""metadata":{"name":"a","x":12345678901234567890123,"managedFields":[ {"a":1.0} ]}"#;
     assert!(body.contains(metadata), "{body}");
 }
@@ -300,7 +301,10 @@ fn a_replace_through_the_old_version_keeps_spec_and_status_whole() {
         object
     };
     let status = json!({"clusterID": "ab", "members": [{"name": "a-0", "id": "1"}]});
-    let stored = object(json!({"replicas": 3, "tls": {"mode": "Automatic"}}), Some(status.clone()));
+    let stored = object(
+        json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "1Gi"}, "tls": {"mode": "Automatic"}}),
+        Some(status.clone()),
+    );
     let of = |version: &str| json!({"group": "gatehouse.dev", "version": version, "kind": "EtcdCluster"});
     for shown in [None, Some(json!({"members": [{"name": "a-0"}]}))] {
         let request = json!({"operation": "UPDATE", "kind": of("v1"), "requestKind": of("v1alpha1"), "name": "a",

@@ -25,7 +25,7 @@ use super::crowd::{Crowd, Member};
 use super::limits::Limits;
 use super::observe::Observed;
 use super::{deadline, problem};
-use crate::review::{Answer, Endpoint, Failure};
+use crate::review::{Answer, Endpoint, Failure, Surroundings};
 use crate::runtime::{Metrics, Tasks, blocking, clock};
 
 /// Who answers reviews: [`Rules`], or a test that wants the gate to be asked what no rule would.
@@ -38,12 +38,16 @@ pub trait Reviewer: Send + Sync + 'static {
 }
 
 /// The rules of this crate.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rules;
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// The namespace of gatehouse, where our kinds are refused.
+    pub own_namespace: Option<String>,
+}
 
 impl Reviewer for Rules {
     fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
-        endpoint.answer(body, now)
+        let own_namespace = self.own_namespace.as_deref();
+        endpoint.answer(body, &Surroundings { now, own_namespace })
     }
 
     fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer {

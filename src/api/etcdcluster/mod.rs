@@ -21,11 +21,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::Value;
 
+use super::default::Field;
 use super::definition;
-use super::field::{Verdict, Warning};
+use super::field::Verdict;
 use super::lens::Lens;
+use super::policy::{Protection, Workload};
 use super::schema::Schemas;
-use super::{Kind, Names, Version};
+use super::{Kind, Names};
 
 /// The annotation by which members may be brought one minor down. Only `true` does.
 pub const ALLOW_DOWNGRADE: &str = "gatehouse.dev/allow-downgrade";
@@ -54,20 +56,20 @@ impl Kind for EtcdClusterKind {
         &convert::LENS
     }
 
-    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning> {
-        default::on_create(object, written)
-    }
-
-    fn complete(&self, object: &mut Value, written: Version) -> Vec<Warning> {
-        default::on_update(object, written)
+    fn defaults(&self) -> &'static [Field] {
+        &default::DEFAULTS
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
         validate::validate(object, old)
     }
 
-    fn validate_delete(&self, object: &Value) -> Verdict {
-        validate::validate_delete(object)
+    fn protection(&self) -> Option<Protection> {
+        Some(rules::PROTECTION)
+    }
+
+    fn workloads(&self) -> &'static [Workload] {
+        &rules::WORKLOADS
     }
 
     fn validate_scale(&self, replicas: i64, old: i64) -> Verdict {

@@ -16,11 +16,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::Value;
 
+use super::default::Field;
 use super::definition;
-use super::field::{Verdict, Warning};
+use super::field::Verdict;
 use super::lens::Lens;
+use super::policy::Workload;
 use super::schema::Schemas;
-use super::{Kind, Names, Version};
+use super::{Kind, Names};
+
+/// What is scaled, where the TDSet does not name one that is there.
+const DEPLOYMENT: Workload = Workload {
+    group: "apps",
+    resource: "deployments",
+    asked: "has(object.spec) && has(object.spec.target) && has(object.spec.target.create)",
+    field: "spec.target.create",
+};
 
 /// The kind TDSet.
 pub struct TDSetKind;
@@ -43,16 +53,16 @@ impl Kind for TDSetKind {
         &convert::LENS
     }
 
-    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning> {
-        default::default(object, written)
+    fn defaults(&self) -> &'static [Field] {
+        &default::DEFAULTS
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict {
         validate::validate(object, old, now)
     }
 
-    fn validate_delete(&self, _object: &Value) -> Verdict {
-        Verdict::default()
+    fn workloads(&self) -> &'static [Workload] {
+        const { &[DEPLOYMENT] }
     }
 
     /// There is no scale subresource: the timetable owns the count.

@@ -113,7 +113,7 @@ fn gate(
         clients,
         limits: options.limits(raise_limit()),
         metrics: metrics.clone(),
-        reviewer: Arc::new(Rules),
+        reviewer: Arc::new(Rules { own_namespace: options.own_namespace() }),
     })?)
 }
 

@@ -78,6 +78,10 @@ pub struct Options {
     /// removes them. [default: none]
     #[arg(long, value_name = "NAME", env = "GATEHOUSE_CLUSTER_ROLE")]
     pub cluster_role: Option<String>,
+    /// Write the definitions and the webhook configurations also where a newer release wrote them last: for a rollback.
+    /// Fields that only the newer release knows are lost from objects that are written after that.
+    #[arg(long, env = "GATEHOUSE_REPLACE_NEWER")]
+    pub replace_newer: bool,
     /// The operator's own.
     #[command(flatten)]
     pub operator: operate::Options,
@@ -152,16 +156,16 @@ impl Options {
     /// What the cluster is to be told about the gate that listens at `listener`.
     pub(super) fn plan(&self, listener: SocketAddr) -> Result<Plan, InvalidUrl> {
         Ok(Plan {
-            own_namespace: self.own_namespace(),
             namespaces: self.operator.watch_namespaces.namespaces().clone(),
             cluster_role: self.cluster_role.clone().filter(|name| !name.is_empty()),
+            replaces_newer: self.replace_newer,
             ..Plan::at(self.address(listener)?)
         })
     }
 
-    /// The namespace that the gate does not judge: its own, where it runs in one.
-    fn own_namespace(&self) -> Option<String> {
-        self.webhook_url.is_none().then(|| self.operator.namespace.clone())
+    /// The namespace of the gate, where it has one.
+    pub(super) fn own_namespace(&self) -> Option<String> {
+        (!self.webhook_only).then(|| self.operator.namespace.clone())
     }
 
     /// The mounted certificate, where there is one.

@@ -78,7 +78,7 @@ pub fn a_new_key_waits_for_its_bundle_to_be_in_force(bed: &Bed) {
     let life = Life::begin(bed);
     let folder = tempfile::tempdir().expect("a folder");
     let clock = folder.path().join("clock");
-    let gate = life.spawn_by(Some(&clock), 0, 0);
+    let gate = life.spawn_with(&[], Some(&clock), 0, 0);
     gate.logs("installed");
     life.until_guarded();
     let before = life.bundles();

@@ -105,7 +105,13 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
     ),
     (
         "bare",
-        &["priorityClass.create=false", "podDisruptionBudget.enabled=false", "networkPolicy.enabled=false"],
+        &[
+            "priorityClass.create=false",
+            "podDisruptionBudget.enabled=false",
+            "networkPolicy.enabled=false",
+            "policies.deletionProtection=false",
+            "policies.authorship=false",
+        ],
     ),
 ];
 
@@ -116,7 +122,7 @@ pub fn kustomizations() -> Vec<String> {
     let mut all: Vec<_> = overlays
         .map(|entry| entry.expect("an overlay").file_name().to_string_lossy().into_owned())
         .map(|name| format!("overlays/{name}"))
-        .chain(["base", "administrator", "crds", "watched"].map(str::to_owned))
+        .chain(["base", "administrator", "crds", "policies", "watched"].map(str::to_owned))
         .collect();
     all.sort();
     all
