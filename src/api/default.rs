@@ -77,10 +77,7 @@ impl Field {
     /// The warning that an absent field keeps its value, in its author's words.
     fn kept(&self, kind: &dyn Kind, value: &Value, written: Version) -> Warning {
         let hub = Path::from(self.path.iter().map(|step| Segment::Field((*step).into())).collect::<Vec<_>>());
-        let path = match written {
-            Version::V1 => hub,
-            Version::V1Alpha1 => kind.lens().spoke_path(&hub).unwrap_or(hub),
-        };
+        let path = kind.lens().table(written).and_then(|table| table.path(&hub)).unwrap_or(hub);
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Warning::new(format!("{path}: not given, stays {value}"))
     }
@@ -93,11 +90,9 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Vec<Warning>) {
     let mut object = judge::hub(kind, change.new).into_owned();
     let stored = change.old.map(|old| judge::hub(kind, old));
     let mut warnings = Vec::new();
-    if let Some(stored) = &stored
-        && change.author == Version::V1Alpha1
-    {
+    if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
         keep_status(&mut object, stored);
-        let (carried, differs) = kind.lens().carry(object, stored);
+        let (carried, differs) = table.carry(object, stored);
         object = carried;
         warnings.extend(differs.then(|| Warning::new(STALE)));
     }

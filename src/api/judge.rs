@@ -188,12 +188,9 @@ fn remove(value: &mut Value, path: &[Segment]) -> bool {
 
 /// A fault of the hub, told to an author of that version.
 fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
-    if author == Version::V1 {
-        return fault;
-    }
-    let lens = kind.lens();
-    let missing = || lens.spoke_path_into(&fault.path).filter(|_| fault.reason == Reason::Required);
-    match lens.spoke_path(&fault.path).or_else(missing) {
+    let Some(table) = kind.lens().table(author) else { return fault };
+    let missing = || table.path_into(&fault.path).filter(|_| fault.reason == Reason::Required);
+    match table.path(&fault.path).or_else(missing) {
         Some(path) => Fault { path, ..fault },
         None => Fault {
             detail: format!("{}: {}", fault.path, fault.detail),

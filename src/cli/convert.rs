@@ -214,7 +214,7 @@ impl Absence {
     fn note(&self, kind: &dyn Kind, from: Version, to: Version) -> Note {
         let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
         let (before, after) = (shown(self.meant.as_ref()), shown(self.means.as_ref()));
-        let path = if from == Version::V1 { None } else { kind.lens().spoke_path(&self.path) };
+        let path = kind.lens().table(from).and_then(|table| table.path(&self.path));
         let hint = if self.meant.is_some() { " (--explicit writes it down)" } else { "" };
         let text =
             format!("absent: it means {before} in a new {from} object, and {after} in a new {to} one{hint}");

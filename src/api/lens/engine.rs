@@ -10,13 +10,13 @@ use super::{ItemName, Row, tree};
 type Fields = Map<String, Value>;
 
 /// Hub to spoke, and what the spoke cannot say.
-pub(super) fn to_spoke(rows: &'static [Row], hub: Fields) -> (Fields, Memory) {
+pub(super) fn to_spoke(rows: &[Row], hub: Fields) -> (Fields, Memory) {
     let parts = kept_parts(&hub);
     fields_to_spoke(rows, hub, parts)
 }
 
 /// As [`to_spoke`], for an object or an item of a list; `spoke` is what it starts from.
-fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> (Fields, Memory) {
+fn fields_to_spoke(rows: &[Row], mut hub: Fields, mut spoke: Fields) -> (Fields, Memory) {
     let mut memory = Memory::default();
     for row in rows {
         match row {
@@ -39,7 +39,7 @@ fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> 
                 let shown = (translation.to_spoke)(&value).unwrap_or_else(|| value.clone());
                 if (translation.to_hub)(&shown).unwrap_or_else(|| shown.clone()) != value {
                     let coarse = Coarse::Value { shown: digest(&shown), was: value };
-                    memory.rows.insert((*from).to_owned(), coarse);
+                    memory.rows.insert(from.clone().into_owned(), coarse);
                 }
                 tree::put(&mut spoke, place, shown);
             }
@@ -47,9 +47,9 @@ fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> 
                 let Some(value) = tree::take(&mut hub, from) else {
                     continue;
                 };
-                let (shown, coarse) = list_to_spoke(items, *name, value);
+                let (shown, coarse) = list_to_spoke(items, name.as_ref(), value);
                 if let Some(coarse) = coarse {
-                    memory.rows.insert((*from).to_owned(), coarse);
+                    memory.rows.insert(from.clone().into_owned(), coarse);
                 }
                 tree::put(&mut spoke, place, shown);
             }
@@ -62,7 +62,7 @@ fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> 
 
 /// Takes out of what no row has moved all that the spoke has no place for, and what would be taken for something
 /// else there. What remains is unknown to both, and passes.
-fn only_the_hub(rows: &'static [Row], rest: &mut Fields) -> Fields {
+fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
     let mut only = Fields::new();
     for row in rows {
         let place = row.spoke().unwrap_or_else(|| row.hub());
@@ -74,14 +74,14 @@ fn only_the_hub(rows: &'static [Row], rest: &mut Fields) -> Fields {
 }
 
 /// Spoke to hub, with what is remembered of the hub.
-pub(super) fn to_hub(rows: &'static [Row], spoke: Fields, mut memory: Memory) -> Fields {
+pub(super) fn to_hub(rows: &[Row], spoke: Fields, mut memory: Memory) -> Fields {
     let parts = kept_parts(&spoke);
     memory.only.retain(|part, _| spoke.contains_key(part));
     fields_to_hub(rows, spoke, memory, parts)
 }
 
 /// As [`to_hub`], for an object or an item of a list; `hub` is what it starts from.
-fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hub: Fields) -> Fields {
+fn fields_to_hub(rows: &[Row], mut spoke: Fields, memory: Memory, mut hub: Fields) -> Fields {
     let empty: Vec<_> =
         rows.iter().filter(|row| matches!(row, Row::Object { .. }) && is_empty(&spoke, row)).collect();
     let Memory { only, rows: mut coarse } = memory;
@@ -115,7 +115,7 @@ fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hu
             }
             Row::List { items, name, .. } => {
                 if let Some(value) = tree::take(&mut spoke, place) {
-                    tree::put(&mut hub, target, list_to_hub(items, *name, value, remembered));
+                    tree::put(&mut hub, target, list_to_hub(items, name.as_ref(), value, remembered));
                 }
             }
         }
@@ -138,7 +138,7 @@ fn kept_parts(fields: &Fields) -> Fields {
 }
 
 /// `fields` without those that a row writes in the hub: what rides along must not stand in for them.
-fn without_rows(rows: &'static [Row], mut fields: Fields) -> Fields {
+fn without_rows(rows: &[Row], mut fields: Fields) -> Fields {
     for row in rows {
         if row.spoke().is_some() && !matches!(row, Row::Object { .. }) {
             tree::take(&mut fields, row.hub());
@@ -149,7 +149,7 @@ fn without_rows(rows: &'static [Row], mut fields: Fields) -> Fields {
 
 /// What the items hide is put together only for a list that its spoke's alone does not give back: a list of what is no
 /// item would otherwise take a thousand times its size.
-fn list_to_spoke(rows: &'static [Row], name: Option<ItemName>, value: Value) -> (Value, Option<Coarse>) {
+fn list_to_spoke(rows: &[Row], name: Option<&ItemName>, value: Value) -> (Value, Option<Coarse>) {
     let Value::Array(items) = value else {
         return (value, None);
     };
@@ -194,7 +194,7 @@ impl From<Memory> for Remembered {
     }
 }
 
-fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Remembered) {
+fn item_to_spoke(rows: &[Row], item: &Value) -> (Value, Remembered) {
     let (fields, bare) = match (item, bare_item(rows)) {
         (Value::Object(fields), bare) => (fields, bare),
         (Value::String(_), Some(_)) => return (item.clone(), Remembered::Whole),
@@ -212,7 +212,7 @@ fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Remembered) {
     (value, Memory { only: rest, ..Memory::default() }.into())
 }
 
-fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
+fn list_to_hub(rows: &[Row], name: Option<&ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
     let Value::Array(items) = value else { return value };
     let remembered = match coarse {
         Some(Coarse::Items { items }) => items,
@@ -229,7 +229,7 @@ fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coars
     Value::Array(converted)
 }
 
-fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
+fn item_to_hub(rows: &[Row], item: Value, memory: Memory) -> Value {
     match (item, bare_item(rows)) {
         (Value::Object(fields), None) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
         (Value::String(text), Some(place)) if !memory.rows.contains_key("") => {
@@ -243,7 +243,7 @@ fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
 }
 
 /// Where the hub's item holds what is the whole item in the spoke.
-fn bare_item(rows: &'static [Row]) -> Option<&'static str> {
+fn bare_item(rows: &[Row]) -> Option<&str> {
     rows.iter().find(|row| row.spoke() == Some("")).map(Row::hub)
 }
 
@@ -343,19 +343,19 @@ fn best_row(long: usize, short: usize, alike: impl Fn(usize, usize) -> usize) ->
 }
 
 /// Names the `new` items that have no name by their position, and past names that are taken.
-fn name_items(items: &mut [Value], new: &[bool], name: ItemName) {
+fn name_items(items: &mut [Value], new: &[bool], name: &ItemName) {
     let mut taken: HashSet<String> =
-        items.iter().filter_map(|item| item.get(name.field)?.as_str().map(str::to_owned)).collect();
+        items.iter().filter_map(|item| item.get(&*name.field)?.as_str().map(str::to_owned)).collect();
     let mut beyond = items.len()..;
     for (index, item) in items.iter_mut().enumerate() {
         let Value::Object(fields) = item else { continue };
-        if fields.contains_key(name.field) || !new[index] {
+        if fields.contains_key(&*name.field) || !new[index] {
             continue;
         }
         let mut free = format!("{}{index}", name.prefix);
         while !taken.insert(free.clone()) {
             free = format!("{}{}", name.prefix, beyond.next().unwrap_or(usize::MAX));
         }
-        fields.shift_insert(0, name.field.to_owned(), free.into());
+        fields.shift_insert(0, name.field.clone().into_owned(), free.into());
     }
 }

@@ -102,7 +102,7 @@ impl Memory {
 
     /// Reads annotations. What is not of their form says nothing, and neither do more than an object can have.
     #[must_use]
-    pub fn from_annotations(rows: &'static [Row], loss: &Loss) -> Self {
+    pub fn from_annotations(rows: &[Row], loss: &Loss) -> Self {
         let mut memory = Self::default();
         if size(loss) > ANNOTATIONS_LIMIT {
             return memory;

@@ -6,19 +6,19 @@
 use serde_json::{Map, Value};
 
 /// The steps of a pointer: `/spec/size` gives `spec`, `size`; the empty pointer gives none.
-pub(super) fn steps(pointer: &'static str) -> impl Iterator<Item = &'static str> {
+pub(super) fn steps(pointer: &str) -> impl Iterator<Item = &str> {
     pointer.split('/').skip(1)
 }
 
 /// The first step of a pointer, and the pointer from there; none for the empty one.
-fn split(pointer: &'static str) -> Option<(&'static str, &'static str)> {
+fn split(pointer: &str) -> Option<(&str, &str)> {
     let steps = pointer.strip_prefix('/')?;
     Some(steps.find('/').map_or((steps, ""), |end| steps.split_at(end)))
 }
 
 /// Takes the value at `pointer` out of `object`, and each object on the way that is left empty by it, but not the
 /// outermost one.
-pub(super) fn take(object: &mut Map<String, Value>, pointer: &'static str) -> Option<Value> {
+pub(super) fn take(object: &mut Map<String, Value>, pointer: &str) -> Option<Value> {
     let (step, rest) = split(pointer)?;
     if rest.is_empty() {
         return object.shift_remove(step);
@@ -32,14 +32,14 @@ pub(super) fn take(object: &mut Map<String, Value>, pointer: &'static str) -> Op
 }
 
 /// The value at `pointer`.
-pub(super) fn get<'a>(object: &'a Map<String, Value>, pointer: &'static str) -> Option<&'a Value> {
+pub(super) fn get<'a>(object: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut steps = steps(pointer);
     let first = object.get(steps.next()?)?;
     steps.try_fold(first, |value, step| value.get(step))
 }
 
 /// Puts `value` at `pointer`, making the objects on the way and replacing what is no object.
-pub(super) fn put(object: &mut Map<String, Value>, pointer: &'static str, value: Value) {
+pub(super) fn put(object: &mut Map<String, Value>, pointer: &str, value: Value) {
     match split(pointer) {
         None => {}
         Some((step, "")) => {
