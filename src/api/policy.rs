@@ -1,4 +1,4 @@
-//! What holds of our kinds also while the gate does not answer: rules for the API server's own policies, in CEL.
+//! Rules in CEL that the API server's own policies hold our kinds to, also while the gate does not answer.
 //!
 //! `object` and `oldObject` are in the hub version there.
 
@@ -11,7 +11,8 @@ pub struct Protection {
     pub message: &'static str,
 }
 
-/// A workload that is made for an object, with all that pods may do. Who may not make it may not have it made.
+/// A workload that is made for an object. Its pods may do whatever pods may: only an author who may create such a
+/// workload may ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workload {
     /// Its API group.

@@ -31,7 +31,7 @@ pub fn all() -> Vec<Policy> {
     KINDS.iter().flat_map(|kind| [protection(*kind), authorship(*kind)]).flatten().collect()
 }
 
-/// Keeps what is protected from being deleted.
+/// Refuses the deletion of a protected object.
 fn protection(kind: &dyn Kind) -> Option<Policy> {
     let protection = kind.protection()?;
     let validation = Validation {
@@ -44,7 +44,7 @@ fn protection(kind: &dyn Kind) -> Option<Policy> {
     Some(policy(format!("deletion-protection-{plural}"), plural, &["DELETE"], Vec::new(), vec![validation]))
 }
 
-/// Asks of who writes an object for which workloads are made that he might make them himself.
+/// Refuses an object whose author may not create the workloads that are made for it.
 fn authorship(kind: &dyn Kind) -> Option<Policy> {
     let workloads = kind.workloads();
     if workloads.is_empty() {

@@ -288,8 +288,8 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
 /// More comparisons than these are not made: items are then taken in their order.
 const MOST_COMPARED: usize = 1 << 16;
 
-/// Pairs edited items with memories, as many as there are of both, in the order of both. Where there are more of one,
-/// those are paired that have most in common; without a difference, the first.
+/// Pairs edited items with memories, in the order of both. Where there are more of one than of the other, it takes those
+/// that have most in common; where several choices have as much in common, the first.
 fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usize, Memory)> {
     let in_order = |edited: Vec<usize>, rest: Vec<Item>| {
         edited.into_iter().zip(rest.into_iter().map(|item| item.memory)).collect()
@@ -300,7 +300,6 @@ fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usiz
     }
     let looks: Vec<_> = edited.iter().map(|index| likeness(&items[*index])).collect();
     let common = |at: usize, of: usize| looks[at].iter().filter(|bits| rest[of].like.contains(bits)).count();
-    // Which of the longer row stands for each of the shorter one: all of the shorter, in order.
     let more_edited = edited.len() > rest.len();
     let alike = |of_long: usize, of_short: usize| {
         if more_edited { common(of_long, of_short) } else { common(of_short, of_long) }
@@ -315,11 +314,11 @@ fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usiz
     }
 }
 
-/// For each of `short`, in order, one of `long`, in order, so that they have most in common together; of several such
-/// choices the first.
+/// Chooses one of the `long` row for each of the `short` row, in the order of both, so that the pairs have most in common
+/// together; of several such choices, the first.
 fn best_row(long: usize, short: usize, alike: impl Fn(usize, usize) -> usize) -> Vec<usize> {
     let mut best = vec![vec![Some(0); long + 1]];
-    // What comes of taking one of the long row for the first of the last so many of the short one.
+    // How much the last `left` of the short row have in common when the first of them takes the one at `at`.
     let taken = |best: &[Vec<Option<usize>>], left: usize, at: usize| {
         best[left - 1][at + 1].map(|rest| rest + alike(at, short - left))
     };
