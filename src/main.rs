@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// What a burst of large reviews took is given back some seconds later, by a thread of the allocator's own.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     // First of all: whoever opens a TLS connection later, ours or a library, takes what is installed here. It fails
     // only where one is installed already, and nothing has run yet.

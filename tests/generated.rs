@@ -26,7 +26,7 @@ fn generating_twice_gives_the_same() {
 #[test]
 fn a_definition_fits_in_the_annotation_that_client_side_apply_writes() {
     for kind in KINDS {
-        let size = serde_json::to_string(kind.definition()).unwrap().len();
+        let size = serde_json::to_string(&kind.definition()).unwrap().len();
         let names = kind.names();
         assert!(size < ANNOTATIONS_LIMIT, "{}: {size} bytes of {ANNOTATIONS_LIMIT}", names.kind);
     }

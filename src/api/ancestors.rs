@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use super::Version;
 use super::field::{Path, Segment};
-use super::lens::{ENVELOPE, Lens, Parts, Row, rename, same};
+use super::lens::{ENVELOPE, Parts, Row, Table, rename, same};
 
 /// A kind of another group that `v1alpha1` succeeds.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct Ancestor {
     /// Its kind, which is ours as well.
     pub kind: &'static str,
     /// The table: where `v1alpha1` (the hub here) has a field of the ancestor (the spoke).
-    lens: Lens,
+    table: Table,
     /// What fields of the ancestor mean from now on, where that is not what they meant.
     changes: fn(&Value) -> Vec<Note>,
 }
@@ -52,43 +52,39 @@ pub static ANCESTORS: &[Ancestor] = &[
     Ancestor {
         api_version: "stable.example.com/v1alpha1",
         kind: "EtcdCluster",
-        lens: Lens {
-            rows: &[
-                same("/spec/size"),
-                same("/spec/version"),
-                same("/spec/storageSize"),
-                same("/spec/backupSchedule"),
-            ],
-        },
+        table: Table::of(STABLE),
         changes: |_| Vec::new(),
     },
     Ancestor {
         api_version: "mycompany.com/v1alpha1",
         kind: "EtcdCluster",
-        lens: Lens {
-            rows: &[
-                rename("/spec/replicas", "/spec/size"),
-                same("/spec/version"),
-                same("/spec/storageSize"),
-                same("/spec/backupSchedule"),
-            ],
-        },
+        table: Table::of(MY_COMPANY),
         changes: |_| Vec::new(),
     },
     Ancestor {
         api_version: "schedule.rs/v1",
         kind: "TDSet",
-        lens: Lens {
-            rows: &[
-                same("/spec/container"),
-                same("/spec/service"),
-                same("/spec/schedulingConfig"),
-                same("/spec/defaultReplica"),
-                same("/spec/intervalMint"),
-            ],
-        },
+        table: Table::of(SCHEDULE_RS),
         changes: timetable_changes,
     },
+];
+
+const STABLE: &[Row] =
+    &[same("/spec/size"), same("/spec/version"), same("/spec/storageSize"), same("/spec/backupSchedule")];
+
+const MY_COMPANY: &[Row] = &[
+    rename("/spec/replicas", "/spec/size"),
+    same("/spec/version"),
+    same("/spec/storageSize"),
+    same("/spec/backupSchedule"),
+];
+
+const SCHEDULE_RS: &[Row] = &[
+    same("/spec/container"),
+    same("/spec/service"),
+    same("/spec/schedulingConfig"),
+    same("/spec/defaultReplica"),
+    same("/spec/intervalMint"),
 ];
 
 /// The ancestor of that API version and kind.
@@ -115,20 +111,20 @@ impl Ancestor {
         }
         adopted.insert("apiVersion".to_owned(), Version::V1Alpha1.api_version().into());
         let parts = Parts { fields, ..Parts::default() };
-        adopted.extend(self.lens.convert_parts(parts, Version::V1Alpha1, Version::V1, 0).fields);
+        adopted.extend(self.table.to_hub(parts).fields);
         (Value::Object(adopted), notes)
     }
 
     /// The ancestor's path of a field of `v1alpha1`, or that path itself where the ancestor has no such field.
     #[must_use]
     pub fn path(&self, v1alpha1: &Path) -> Path {
-        self.lens.spoke_path(v1alpha1).unwrap_or_else(|| v1alpha1.clone())
+        self.table.path(v1alpha1).unwrap_or_else(|| v1alpha1.clone())
     }
 
     /// Takes out fields that the ancestor does not know, in places that mean something to `v1alpha1`.
     fn leave_strangers(&self, fields: &mut Map<String, Value>) -> Vec<Note> {
-        let known = |place| self.lens.rows.iter().any(|row| row.spoke() == Some(place));
-        let places = self.lens.rows.iter().map(Row::hub).filter(|place| !known(place));
+        let known = |place| self.table.rows.iter().any(|row| row.spoke() == Some(place));
+        let places = self.table.rows.iter().map(Row::hub).filter(|place| !known(place));
         let gone = places.filter_map(|place| {
             let steps: Vec<&str> = place.split('/').skip(1).collect();
             take(fields, &steps)?;
@@ -227,14 +223,13 @@ mod tests {
 
     #[test]
     fn every_place_of_a_table_is_a_field_of_v1alpha1() {
-        use crate::api::schema;
         for ancestor in ANCESTORS {
             let kind = kinds::find(ancestor.kind).unwrap();
-            let schema = schema::of(kind.definition(), Version::V1Alpha1).unwrap();
-            for row in ancestor.lens.rows {
+            let schema = kind.schemas().of(Version::V1Alpha1);
+            for row in ancestor.table.rows.iter() {
                 let name = row.hub().strip_prefix("/spec/").unwrap();
                 let object = json!({ "spec": { name: null } });
-                assert!(schema::unknown_fields(schema, &object).is_empty(), "{row:?}");
+                assert!(schema.unknown_fields(&object).is_empty(), "{row:?}");
             }
         }
     }

@@ -1,12 +1,18 @@
 //! Random objects, for properties that hold for every object: made from a definition's schema, so that a new field
 //! is covered the day that it is added. Whole ones and parts, sound ones and nonsense.
 
+use std::sync::LazyLock;
+
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::{Map, Value, json};
 
 use super::{Kind, Version, schema};
+use crate::kinds::KINDS;
+
+static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> =
+    LazyLock::new(|| KINDS.iter().map(|kind| kind.definition()).collect());
 
 /// A small generator of its own, so that one number reproduces an object.
 pub struct Source {
@@ -41,7 +47,8 @@ impl Source {
     /// # Panics
     /// When the kind lacks that version.
     pub fn object(&mut self, kind: &dyn Kind, version: Version) -> Value {
-        let schema = schema::of(kind.definition(), version).unwrap();
+        let known = |definition: &&CustomResourceDefinition| definition.spec.names.kind == kind.names().kind;
+        let schema = schema::of(DEFINITIONS.iter().find(known).unwrap(), version).unwrap();
         let mut object = Map::new();
         object.insert("apiVersion".into(), version.api_version().into());
         object.insert("kind".into(), kind.names().kind.into());

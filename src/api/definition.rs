@@ -2,7 +2,7 @@
 //!
 //! Guarantees: both versions are served, `v1` is the one stored, `v1alpha1` is marked deprecated; the schemas hold
 //! no default (conversion would see fields that nobody wrote), no null (absent is absent), no number format that the
-//! API server does not know, and no description that is longer than it is worth.
+//! API server does not know, and no description that is longer than it is worth; every list and map has a limit.
 //! Assumes: each definition has the one version that it was derived for.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
@@ -41,6 +41,28 @@ fn settle(version: &mut CustomResourceDefinitionVersion, kind: &str) {
     }
     if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
         tidy(schema);
+        bound(schema);
+    }
+}
+
+/// Items of a list for which its field says nothing else. The largest lists that people write are environment variables
+/// and volumes, of some dozens.
+const MOST_ITEMS: i64 = 256;
+
+/// Entries of a map for which its field says nothing else.
+const MOST_ENTRIES: i64 = 256;
+
+/// Limits every list and map of a schema, at every depth: what is read, judged and converted is limited by it, and the
+/// API server reckons with it how much its rules may cost.
+fn bound(schema: &mut JSONSchemaProps) {
+    if schema.items.is_some() {
+        schema.max_items.get_or_insert(MOST_ITEMS);
+    }
+    if matches!(schema.additional_properties, Some(JSONSchemaPropsOrBool::Schema(_))) {
+        schema.max_properties.get_or_insert(MOST_ENTRIES);
+    }
+    for below in children(schema) {
+        bound(below);
     }
 }
 
@@ -107,7 +129,7 @@ mod tests {
     fn schemas() -> Vec<(String, JSONSchemaProps)> {
         let versions = KINDS.iter().flat_map(|kind| {
             let definition = kind.definition();
-            definition.spec.versions.iter().cloned().map(|version| {
+            definition.spec.versions.into_iter().map(|version| {
                 let schema = version.schema.and_then(|schema| schema.open_api_v3_schema);
                 (format!("{}/{}", kind.names().kind, version.name), schema.unwrap())
             })
@@ -154,6 +176,17 @@ mod tests {
     }
 
     #[test]
+    fn every_list_and_map_is_limited() {
+        for (name, mut schema) in schemas() {
+            walk(&name, &mut schema, &mut |path, node| {
+                let is_map = node.additional_properties.is_some();
+                assert!(node.items.is_none() || node.max_items.is_some(), "{path} has no maxItems");
+                assert!(!is_map || node.max_properties.is_some(), "{path} has no maxProperties");
+            });
+        }
+    }
+
+    #[test]
     fn every_field_is_described_in_few_words() {
         for (name, mut schema) in schemas() {
             walk(&name, &mut schema, &mut |path, node| {
@@ -187,7 +220,7 @@ mod tests {
     #[test]
     fn a_definition_stays_small() {
         for kind in KINDS {
-            let size = serde_json::to_string(kind.definition()).unwrap().len();
+            let size = serde_json::to_string(&kind.definition()).unwrap().len();
             assert!(size < 200_000, "{} has {size} bytes", kind.names().kind);
         }
     }

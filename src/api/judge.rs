@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::field::{Fault, Path, Reason, Segment, Verdict};
 use super::lens::memory;
-use super::{Kind, Version, schema};
+use super::{Kind, Version};
 
 /// An object, and the version that it is written in.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub struct Change<'a> {
 /// Judges a creation or an update of a `kind`.
 #[must_use]
 pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
-    if change.old.is_some_and(is_being_deleted) {
+    if change.old.is_some_and(|old| is_being_deleted(old.object)) {
         return Verdict::default();
     }
     let old = change.old.map(|old| hub(kind, old));
@@ -48,16 +48,16 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
     if let (Some(written), Some(old)) = (change.old, &old)
         && !verdict.accepted()
     {
-        // Where something is missing the rest could not be judged: then what is edited has to be made whole.
-        let untouched = hub(kind, change.new).get("spec") == old.get("spec");
-        if whole || untouched {
+        // Where something is missing, or there are too many faults to look for more, the rest could not be judged:
+        // then what is edited has to be made whole.
+        let untouched = || hub(kind, change.new).get("spec") == old.get("spec");
+        if whole || untouched() {
             ratchet(&mut verdict, &found(kind, written, None, change).verdict);
         }
     }
-    let more = verdict.faults.len().saturating_sub(MOST_FAULTS);
-    if more > 0 {
+    if verdict.faults.len() > MOST_FAULTS {
         verdict.faults.truncate(MOST_FAULTS);
-        verdict.warn(format!("{more} more faults are not told"));
+        verdict.warn(format!("more than {MOST_FAULTS} faults: the others are not told"));
     }
     verdict
 }
@@ -66,8 +66,8 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
 const MOST_FAULTS: usize = 100;
 
 /// Asked of what is stored: what a request says of its own deletion is its author's word.
-fn is_being_deleted(stored: Written) -> bool {
-    stored.object.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
+pub(super) fn is_being_deleted(stored: &Value) -> bool {
+    stored.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
 /// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
@@ -96,12 +96,13 @@ struct Found {
     whole: bool,
 }
 
-/// All that is wrong with an object, in its author's paths.
+/// All that is wrong with an object, in its author's paths; where that is too much, as much as shows that it is.
 fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) -> Found {
     let mut object = hub(kind, new);
     let of_hub = schema_faults(kind, Version::V1, &object);
-    let fits = fits(kind, new, &object);
-    let whole = of_hub.is_empty() || repair(object.to_mut(), &of_hub);
+    let whole = of_hub.is_empty() || of_hub.len() <= MOST_FAULTS && repair(object.to_mut(), &of_hub);
+    // What its schema refuses could take any amount of memory there: only what is sound is converted.
+    let fits = if whole { fits(kind, new, &object) } else { None };
     let meant = if whole { kind.validate(&object, old, change.now) } else { Verdict::default() };
 
     let mut faults = match new.version {
@@ -109,10 +110,12 @@ fn found(kind: &dyn Kind, new: Written, old: Option<&Value>, change: &Change) ->
         Version::V1 => Vec::new(),
     };
     for stage in [of_hub, fits.into_iter().collect(), meant.faults] {
+        let room = (MOST_FAULTS + 1).saturating_sub(faults.len());
         let stage = stage.into_iter().map(|fault| in_authors_paths(kind, fault, change.author));
-        let news: Vec<_> = stage.filter(|fault| !covered(&faults, &fault.path)).collect();
+        let news: Vec<_> = stage.filter(|fault| !covered(&faults, &fault.path)).take(room).collect();
         faults.extend(news);
     }
+    let whole = whole && faults.len() <= MOST_FAULTS;
     Found { verdict: Verdict { faults, warnings: meant.warnings }, whole }
 }
 
@@ -151,7 +154,7 @@ fn covered(faults: &[Fault], path: &Path) -> bool {
 }
 
 fn schema_faults(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Fault> {
-    schema::of(kind.definition(), version).map(|schema| schema::faults(schema, object)).unwrap_or_default()
+    kind.schemas().of(version).faults(object, MOST_FAULTS + 1)
 }
 
 /// Takes out of an object what its schema refuses, so that the rest can be judged too. False where something that
@@ -164,15 +167,15 @@ fn repair(object: &mut Value, faults: &[Fault]) -> bool {
     })
 }
 
-/// Removes a field; false where it is the item of a list, whose removal would shift the others.
+/// Removes a field, and leaves the others in no order; false where it is the item of a list, whose removal would shift the others.
 fn remove(value: &mut Value, path: &[Segment]) -> bool {
     let Some((step, rest)) = path.split_first() else { return false };
     match (step, rest.is_empty()) {
         (Segment::Field(name), true) => {
-            value.as_object_mut().is_some_and(|fields| fields.shift_remove(name.as_ref()).is_some())
+            value.as_object_mut().is_some_and(|fields| fields.swap_remove(name.as_ref()).is_some())
         }
         (Segment::Key(name), true) => {
-            value.as_object_mut().is_some_and(|fields| fields.shift_remove(name).is_some())
+            value.as_object_mut().is_some_and(|fields| fields.swap_remove(name).is_some())
         }
         (Segment::Index(_), true) => false,
         (Segment::Field(name), false) => {
@@ -185,12 +188,9 @@ fn remove(value: &mut Value, path: &[Segment]) -> bool {
 
 /// A fault of the hub, told to an author of that version.
 fn in_authors_paths(kind: &dyn Kind, fault: Fault, author: Version) -> Fault {
-    if author == Version::V1 {
-        return fault;
-    }
-    let lens = kind.lens();
-    let missing = || lens.spoke_path_into(&fault.path).filter(|_| fault.reason == Reason::Required);
-    match lens.spoke_path(&fault.path).or_else(missing) {
+    let Some(table) = kind.lens().table(author) else { return fault };
+    let missing = || table.path_into(&fault.path).filter(|_| fault.reason == Reason::Required);
+    match table.path(&fault.path).or_else(missing) {
         Some(path) => Fault { path, ..fault },
         None => Fault {
             detail: format!("{}: {}", fault.path, fault.detail),

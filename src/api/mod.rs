@@ -15,8 +15,10 @@
 pub mod ancestors;
 #[cfg(test)]
 pub mod arbitrary;
+pub mod bounded;
 pub mod condition;
 pub mod cron;
+pub mod default;
 pub mod definition;
 pub mod duration;
 pub mod etcdcluster;
@@ -24,6 +26,7 @@ pub mod field;
 pub mod judge;
 pub mod lens;
 pub mod name;
+pub mod policy;
 pub mod quantity;
 pub mod schema;
 pub mod tdset;
@@ -36,7 +39,7 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use field::{Verdict, Warning};
+use field::Verdict;
 
 /// The API group of every kind.
 pub const GROUP: &str = "gatehouse.dev";
@@ -84,6 +87,20 @@ impl fmt::Display for Version {
 #[error("unknown version {0:?}: expected gatehouse.dev/v1 or gatehouse.dev/v1alpha1")]
 pub struct UnknownVersion(String);
 
+impl Version {
+    /// The version of an `apiVersion`, which names the group too.
+    ///
+    /// # Errors
+    /// [`UnknownVersion`], also where the group is missing or another one.
+    pub fn of_api_version(text: &str) -> Result<Self, UnknownVersion> {
+        let known = Self::ALL.into_iter().find(|version| text == version.api_version());
+        known.ok_or_else(|| UnknownVersion(text.chars().take(LONGEST_TOLD).collect()))
+    }
+}
+
+/// Characters of an unknown version that are told.
+const LONGEST_TOLD: usize = 80;
+
 impl FromStr for Version {
     type Err = UnknownVersion;
 
@@ -92,7 +109,7 @@ impl FromStr for Version {
         Self::ALL
             .into_iter()
             .find(|version| text == version.as_str() || text == version.api_version())
-            .ok_or_else(|| UnknownVersion(text.to_owned()))
+            .ok_or_else(|| UnknownVersion(text.chars().take(LONGEST_TOLD).collect()))
     }
 }
 
@@ -111,28 +128,29 @@ pub trait Kind: Send + Sync {
     fn names(&self) -> Names;
 
     /// Its definition, both versions in it, without the conversion stanza (that needs an address).
-    fn definition(&self) -> &'static CustomResourceDefinition;
+    /// Made anew each time: it is large, and seldom needed.
+    fn definition(&self) -> CustomResourceDefinition;
+
+    /// What objects are judged by, in each version: the schemas of the definition.
+    fn schemas(&self) -> &'static schema::Schemas;
 
     /// How its versions map on each other.
     fn lens(&self) -> &'static lens::Lens;
 
-    /// Writes into a new object, in the hub version, what its absent fields mean; `written` is the version that
-    /// its author used, and what that version promised is what is written. Adds only, and adds nothing on a
-    /// second pass.
-    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning>;
-
-    /// Completes an update in the hub version with what the version that its author used promises and cannot say.
-    /// As [`Kind::default`], adds only.
-    fn complete(&self, _object: &mut Value, _written: Version) -> Vec<Warning> {
-        Vec::new()
-    }
+    /// The fields of the hub version that objects have once they are stored, in the order in which they are written.
+    fn defaults(&self) -> &'static [default::Field];
 
     /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
     /// are those of the hub.
     fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict;
 
-    /// Judges the deletion of an object in the hub version.
-    fn validate_delete(&self, object: &Value) -> Verdict;
+    /// Which objects must not be deleted, where there are such.
+    fn protection(&self) -> Option<policy::Protection> {
+        None
+    }
+
+    /// The workloads that are made for an object.
+    fn workloads(&self) -> &'static [policy::Workload];
 
     /// Judges a new replica count that comes by the scale subresource, where the kind has one.
     fn validate_scale(&self, replicas: i64, old: i64) -> Verdict;

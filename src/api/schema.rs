@@ -2,21 +2,24 @@
 //!
 //! Guarantees: the verdict of the API server's own schema validation for the part of OpenAPI that our definitions
 //! use (type, nullable, enum, bounds, lengths, pattern, required, int-or-string, list maps and sets), with the same
-//! paths and reasons; in addition unknown fields, as `fieldValidation=Strict` names them.
+//! paths and reasons; in addition unknown fields, as `fieldValidation=Strict` names them. It stops where there are as
+//! many faults as were asked for, and what is too long is not read.
 //! Never: runs CEL rules; their twins are in each kind's `validate`.
 //! Assumes that a definition is structural, as the API server demands: no references, no unions of shapes.
 
-use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, LazyLock, PoisonError, RwLock};
+mod compile;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+    CustomResourceDefinition, JSONSchemaProps,
 };
 use regex::Regex;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Version;
-use super::field::{Fault, Path, Reason, Rendered as _};
+use super::field::{Fault, Path, Reason, Rendered as _, Segment};
 
 /// The schema of one version of a definition; none where the definition lacks that version.
 #[must_use]
@@ -25,195 +28,136 @@ pub fn of(definition: &CustomResourceDefinition, version: Version) -> Option<&JS
     version.schema.as_ref()?.open_api_v3_schema.as_ref()
 }
 
-/// What the API server's schema validation would say of `object`, a whole one.
-#[must_use]
-pub fn faults(schema: &JSONSchemaProps, object: &Value) -> Vec<Fault> {
-    let mut judge = Judge { faults: Vec::new(), unknown: None };
-    judge.value(schema, object, &Path::root());
-    judge.faults
-}
+/// The schemas of all versions of a kind: what is judged by is a tenth as large as the definition that it comes from.
+#[derive(Debug)]
+pub struct Schemas([Schema; Version::ALL.len()]);
 
-/// The fields of `object` that `schema` does not know: what a lenient API server would silently drop.
-#[must_use]
-pub fn unknown_fields(schema: &JSONSchemaProps, object: &Value) -> Vec<Path> {
-    let mut judge = Judge { faults: Vec::new(), unknown: Some(Vec::new()) };
-    judge.value(schema, object, &Path::root());
-    judge.unknown.unwrap_or_default()
-}
-
-struct Judge {
-    faults: Vec<Fault>,
-    /// Collected only when asked for.
-    unknown: Option<Vec<Path>>,
-}
-
-impl Judge {
-    fn value(&mut self, schema: &JSONSchemaProps, value: &Value, path: &Path) {
-        if value.is_null() && schema.nullable == Some(true) {
-            return;
-        }
-        if !self.right_type(schema, value, path) {
-            return;
-        }
-        self.one_of_enum(schema, value, path);
-        match value {
-            Value::Object(_) => self.object(schema, value, path),
-            Value::Array(items) => self.list(schema, items, path),
-            Value::String(text) => self.text(schema, text, path),
-            Value::Number(_) => self.number(schema, value, path),
-            Value::Bool(_) | Value::Null => {}
-        }
+impl Schemas {
+    /// Those of a definition. A version that it lacks refuses nothing.
+    #[must_use]
+    pub fn new(definition: &CustomResourceDefinition) -> Self {
+        let mut patterns = compile::Patterns::default();
+        let schema = |version| of(definition, version).map(|schema| compile::schema(schema, &mut patterns));
+        Self(Version::ALL.map(schema).map(Option::unwrap_or_default))
     }
 
-    fn right_type(&mut self, schema: &JSONSchemaProps, value: &Value, path: &Path) -> bool {
-        let right = if schema.x_kubernetes_int_or_string == Some(true) {
-            value.is_string() || is_integer(value)
-        } else {
-            match schema.type_.as_deref() {
-                Some("object") => value.is_object(),
-                Some("array") => value.is_array(),
-                Some("string") => value.is_string(),
-                Some("boolean") => value.is_boolean(),
-                Some("integer") => is_integer(value),
-                Some("number") => value.is_number(),
-                _ => true,
-            }
-        };
-        if !right {
-            let expected = if schema.x_kubernetes_int_or_string == Some(true) {
-                "integer or string"
-            } else {
-                schema.type_.as_deref().unwrap_or_default()
-            };
-            let detail = format!("must be of type {expected}");
-            let fault = Fault::new(path.clone(), Reason::TypeInvalid, detail);
-            self.faults.push(Fault { value: Some(value.rendered()), ..fault });
-        }
-        right
-    }
-
-    fn one_of_enum(&mut self, schema: &JSONSchemaProps, value: &Value, path: &Path) {
-        let Some(allowed) = &schema.enum_ else { return };
-        if !allowed.iter().any(|one| one.0 == *value) {
-            let names: Vec<&str> = allowed.iter().filter_map(|one| one.0.as_str()).collect();
-            self.faults.push(Fault::not_supported(path.clone(), value, &names));
-        }
-    }
-
-    fn object(&mut self, schema: &JSONSchemaProps, value: &Value, path: &Path) {
-        let Value::Object(fields) = value else { return };
-        for required in schema.required.iter().flatten() {
-            if fields.get(required).is_none_or(Value::is_null) {
-                self.faults.push(Fault::required(path.at(required.clone()), ""));
-            }
-        }
-        if !self.most_items(schema.max_properties, fields.len(), path) {
-            return;
-        }
-        let properties = schema.properties.as_ref();
-        for (name, value) in fields {
-            let known = properties.and_then(|properties| properties.get(name));
-            if let Some(known) = known {
-                self.value(known, value, &path.at(name.clone()));
-            } else if let Some(JSONSchemaPropsOrBool::Schema(each)) = &schema.additional_properties {
-                self.value(each, value, &path.key(name.clone()));
-            } else if !(is_open(schema) || is_envelope(path, name))
-                && let Some(unknown) = &mut self.unknown
-            {
-                unknown.push(path.at(name.clone()));
-            }
-        }
-    }
-
-    fn list(&mut self, schema: &JSONSchemaProps, items: &[Value], path: &Path) {
-        if !self.most_items(schema.max_items, items.len(), path) {
-            return; // what is too much is not read
-        }
-        if let Some(least) = schema.min_items
-            && count(items.len()) < least
-        {
-            let detail = format!("must have at least {least} items");
-            self.faults.push(Fault::invalid(path.clone(), count(items.len()), detail));
-        }
-        if let Some(JSONSchemaPropsOrArray::Schema(each)) = &schema.items {
-            for (index, item) in items.iter().enumerate() {
-                self.value(each, item, &path.index(index));
-            }
-        }
-        self.distinct(schema, items, path);
-    }
-
-    /// List maps and sets hold each key once.
-    fn distinct(&mut self, schema: &JSONSchemaProps, items: &[Value], path: &Path) {
-        let keys = match schema.x_kubernetes_list_type.as_deref() {
-            Some("map") => schema.x_kubernetes_list_map_keys.clone().unwrap_or_default(),
-            Some("set") => Vec::new(),
-            _ => return,
-        };
-        let mut seen = BTreeSet::new();
-        for (index, item) in items.iter().enumerate() {
-            let own = match keys.as_slice() {
-                [] => item.to_string(),
-                keys => {
-                    keys.iter().map(|key| item.get(key).map_or_else(String::new, Value::to_string)).collect()
-                }
-            };
-            if !seen.insert(own) {
-                let shown = keys.first().and_then(|key| item.get(key)).unwrap_or(item);
-                self.faults.push(Fault::duplicate(path.index(index), shown));
-            }
-        }
-    }
-
-    /// False where there are too many.
-    fn most_items(&mut self, most: Option<i64>, found: usize, path: &Path) -> bool {
-        let Some(most) = most.filter(|most| count(found) > *most) else { return true };
-        let fault = Fault::new(path.clone(), Reason::TooMany, format!("must have at most {most} items"));
-        self.faults.push(Fault { value: Some(found.to_string()), ..fault });
-        false
-    }
-
-    fn text(&mut self, schema: &JSONSchemaProps, text: &str, path: &Path) {
-        let length = count(text.chars().count());
-        if let Some(least) = schema.min_length
-            && length < least
-        {
-            let detail = format!("should be at least {least} chars long");
-            self.faults.push(Fault::invalid(path.clone(), text, detail));
-        }
-        if let Some(most) = schema.max_length
-            && length > most
-        {
-            let detail = format!("should be at most {most} chars long");
-            self.faults.push(Fault::new(path.clone(), Reason::TooLong, detail));
-        }
-        if let Some(pattern) = &schema.pattern
-            && !matches(pattern, text)
-        {
-            let detail = format!("should match '{pattern}'");
-            self.faults.push(Fault::invalid(path.clone(), text, detail));
-        }
-    }
-
-    fn number(&mut self, schema: &JSONSchemaProps, value: &Value, path: &Path) {
-        let Some(number) = value.as_f64() else { return };
-        if let Some(least) = schema.minimum
-            && number < least
-        {
-            let detail = format!("should be greater than or equal to {least}");
-            self.faults.push(Fault::invalid(path.clone(), value, detail));
-        }
-        if let Some(most) = schema.maximum
-            && number > most
-        {
-            let detail = format!("should be less than or equal to {most}");
-            self.faults.push(Fault::invalid(path.clone(), value, detail));
-        }
+    /// The one of `version`.
+    #[must_use]
+    pub const fn of(&self, version: Version) -> &Schema {
+        &self.0[version as usize]
     }
 }
 
-fn count(length: usize) -> i64 {
-    i64::try_from(length).unwrap_or(i64::MAX)
+/// One node of a schema.
+#[derive(Debug, Default)]
+pub struct Schema {
+    shape: Shape,
+    nullable: bool,
+    /// Fields that it does not name are kept.
+    open: bool,
+    allowed: Option<Box<[Value]>>,
+    /// Sorted.
+    fields: Box<[(Box<str>, Self)]>,
+    required: Box<[Box<str>]>,
+    /// Of each item of a list, or each value of a map.
+    each: Option<Box<Self>>,
+    unique: Unique,
+    /// Items, values or characters.
+    least: Option<usize>,
+    most: Option<usize>,
+    minimum: Option<f64>,
+    maximum: Option<f64>,
+    pattern: Option<Arc<Pattern>>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shape {
+    #[default]
+    Any,
+    Object,
+    Array,
+    String,
+    Boolean,
+    Integer,
+    Number,
+    IntOrString,
+}
+
+/// What makes an item of a list unique.
+#[derive(Debug, Default)]
+enum Unique {
+    #[default]
+    Nothing,
+    Whole,
+    Keys(Box<[Box<str>]>),
+}
+
+#[derive(Debug)]
+struct Pattern {
+    text: Box<str>,
+    /// Compiled when it is first needed; none where it is not of our kind, and then it refuses nothing.
+    regex: OnceLock<Option<Regex>>,
+}
+
+impl Pattern {
+    fn matches(&self, text: &str) -> bool {
+        self.regex
+            .get_or_init(|| Regex::new(&self.text).ok())
+            .as_ref()
+            .is_none_or(|regex| regex.is_match(text))
+    }
+}
+
+impl Schema {
+    /// What the API server's schema validation would say of `object`, a whole one: at most so many faults.
+    #[must_use]
+    pub fn faults(&self, object: &Value, most: usize) -> Vec<Fault> {
+        let mut judge = Judge { faults: Vec::new(), most, unknown: None };
+        judge.value(self, object, &Trail::ROOT);
+        judge.faults.truncate(most);
+        judge.faults
+    }
+
+    /// The fields of `object` that it does not know: what a lenient API server would silently drop.
+    #[must_use]
+    pub fn unknown_fields(&self, object: &Value) -> Vec<Path> {
+        let mut judge = Judge { faults: Vec::new(), most: usize::MAX, unknown: Some(Vec::new()) };
+        judge.value(self, object, &Trail::ROOT);
+        judge.unknown.unwrap_or_default()
+    }
+
+    fn field(&self, name: &str) -> Option<&Self> {
+        let found = self.fields.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
+        Some(&self.fields[found].1)
+    }
+}
+
+impl Shape {
+    fn takes(self, value: &Value) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Object => value.is_object(),
+            Self::Array => value.is_array(),
+            Self::String => value.is_string(),
+            Self::Boolean => value.is_boolean(),
+            Self::Integer => is_integer(value),
+            Self::Number => value.is_number(),
+            Self::IntOrString => value.is_string() || is_integer(value),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Any => "",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::String => "string",
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::IntOrString => "integer or string",
+        }
+    }
 }
 
 /// As the API server sees it: `1.0` is an integer as well.
@@ -221,28 +165,193 @@ fn is_integer(value: &Value) -> bool {
     value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
 }
 
-/// Fields that the schema does not name are kept.
-fn is_open(schema: &JSONSchemaProps) -> bool {
-    schema.x_kubernetes_preserve_unknown_fields == Some(true)
-        || matches!(schema.additional_properties, Some(JSONSchemaPropsOrBool::Bool(true)))
+/// Where the walk is. A path is made of it only where there is something to say.
+struct Trail<'a> {
+    above: Option<&'a Self>,
+    step: Step<'a>,
 }
 
-/// What each object has and no definition describes.
-fn is_envelope(path: &Path, name: &str) -> bool {
-    match path.segments() {
-        [] => matches!(name, "apiVersion" | "kind" | "metadata"),
-        [first, ..] => *first == super::field::Segment::Field("metadata".into()),
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Field(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Trail<'a> {
+    /// Nothing is above it, and its own step is never read.
+    const ROOT: Self = Self { above: None, step: Step::Index(0) };
+
+    const fn below(&'a self, step: Step<'a>) -> Self {
+        Self { above: Some(self), step }
+    }
+
+    fn steps(&self, steps: &mut Vec<Segment>) {
+        if let Some(above) = self.above {
+            above.steps(steps);
+            steps.push(match self.step {
+                Step::Field(name) => Segment::Field(name.to_owned().into()),
+                Step::Key(key) => Segment::Key(key.to_owned()),
+                Step::Index(index) => Segment::Index(index),
+            });
+        }
+    }
+
+    fn path(&self) -> Path {
+        let mut steps = Vec::new();
+        self.steps(&mut steps);
+        steps.into()
+    }
+
+    /// Below it is what each object has and no definition describes.
+    fn is_envelope(&self, name: &str) -> bool {
+        match self.path().segments() {
+            [] => matches!(name, "apiVersion" | "kind" | "metadata"),
+            [first, ..] => *first == Segment::Field("metadata".into()),
+        }
     }
 }
 
-/// Compiled once each: the patterns are those of our own definitions, so the table is small.
-fn matches(pattern: &str, text: &str) -> bool {
-    static COMPILED: LazyLock<RwLock<HashMap<String, Option<Arc<Regex>>>>> = LazyLock::new(RwLock::default);
-    let known = COMPILED.read().unwrap_or_else(PoisonError::into_inner).get(pattern).cloned();
-    let regex = known.unwrap_or_else(|| {
-        let regex = Regex::new(pattern).ok().map(Arc::new);
-        COMPILED.write().unwrap_or_else(PoisonError::into_inner).insert(pattern.to_owned(), regex.clone());
-        regex
-    });
-    regex.is_none_or(|regex| regex.is_match(text))
+struct Judge {
+    faults: Vec<Fault>,
+    most: usize,
+    /// Collected only when asked for.
+    unknown: Option<Vec<Path>>,
+}
+
+impl Judge {
+    fn value(&mut self, schema: &Schema, value: &Value, place: &Trail) {
+        if self.faults.len() >= self.most || value.is_null() && schema.nullable {
+            return;
+        }
+        if !schema.shape.takes(value) {
+            let detail = format!("must be of type {}", schema.shape.name());
+            let fault = Fault::new(place.path(), Reason::TypeInvalid, detail);
+            return self.faults.push(Fault { value: Some(value.rendered()), ..fault });
+        }
+        if let Some(allowed) = &schema.allowed
+            && !allowed.contains(value)
+        {
+            let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
+            self.faults.push(Fault::not_supported(place.path(), value, &names));
+        }
+        match value {
+            Value::Object(fields) => self.object(schema, fields, place),
+            Value::Array(items) => self.list(schema, items, place),
+            Value::String(text) => self.text(schema, text, place),
+            Value::Number(_) => self.number(schema, value, place),
+            Value::Bool(_) | Value::Null => {}
+        }
+    }
+
+    fn object(&mut self, schema: &Schema, fields: &Map<String, Value>, place: &Trail) {
+        for required in &schema.required {
+            if fields.get(&**required).is_none_or(Value::is_null) {
+                self.faults.push(Fault::required(place.below(Step::Field(required)).path(), ""));
+            }
+        }
+        if !self.most_items(schema, fields.len(), place) {
+            return;
+        }
+        for (name, value) in fields {
+            if let Some(known) = schema.field(name) {
+                self.value(known, value, &place.below(Step::Field(name)));
+            } else if let Some(each) = &schema.each {
+                self.value(each, value, &place.below(Step::Key(name)));
+            } else if let Some(unknown) = &mut self.unknown
+                && !(schema.open || place.is_envelope(name))
+            {
+                unknown.push(place.below(Step::Field(name)).path());
+            }
+        }
+    }
+
+    fn list(&mut self, schema: &Schema, items: &[Value], place: &Trail) {
+        if !self.most_items(schema, items.len(), place) {
+            return; // what is too much is not read
+        }
+        if let Some(least) = schema.least
+            && items.len() < least
+        {
+            let detail = format!("must have at least {least} items");
+            self.faults.push(Fault::invalid(place.path(), count(items.len()), detail));
+        }
+        if let Some(each) = &schema.each {
+            for (index, item) in items.iter().enumerate() {
+                self.value(each, item, &place.below(Step::Index(index)));
+            }
+        }
+        self.distinct(schema, items, place);
+    }
+
+    /// List maps and sets hold each key once.
+    fn distinct(&mut self, schema: &Schema, items: &[Value], place: &Trail) {
+        let keys: &[Box<str>] = match &schema.unique {
+            Unique::Nothing => return,
+            Unique::Whole => &[],
+            Unique::Keys(keys) => keys,
+        };
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let own = match keys {
+                [] => item.to_string(),
+                keys => keys.iter().filter_map(|key| item.get(&**key)).map(Value::to_string).collect(),
+            };
+            if self.faults.len() < self.most && !seen.insert(own) {
+                let shown = keys.first().and_then(|key| item.get(&**key)).unwrap_or(item);
+                self.faults.push(Fault::duplicate(place.below(Step::Index(index)).path(), shown));
+            }
+        }
+    }
+
+    /// False where there are too many.
+    fn most_items(&mut self, schema: &Schema, found: usize, place: &Trail) -> bool {
+        let Some(most) = schema.most.filter(|most| found > *most) else { return true };
+        let fault = Fault::new(place.path(), Reason::TooMany, format!("must have at most {most} items"));
+        self.faults.push(Fault { value: Some(found.to_string()), ..fault });
+        false
+    }
+
+    fn text(&mut self, schema: &Schema, text: &str, place: &Trail) {
+        if let Some(least) = schema.least
+            && text.chars().take(least).count() < least
+        {
+            let detail = format!("should be at least {least} chars long");
+            self.faults.push(Fault::invalid(place.path(), text, detail));
+        }
+        // A text has no more characters than bytes.
+        if let Some(most) = schema.most
+            && text.len() > most
+            && text.chars().count() > most
+        {
+            let detail = format!("should be at most {most} chars long");
+            self.faults.push(Fault::new(place.path(), Reason::TooLong, detail));
+        }
+        if let Some(pattern) = &schema.pattern
+            && !pattern.matches(text)
+        {
+            let detail = format!("should match '{}'", pattern.text);
+            self.faults.push(Fault::invalid(place.path(), text, detail));
+        }
+    }
+
+    fn number(&mut self, schema: &Schema, value: &Value, place: &Trail) {
+        let Some(number) = value.as_f64() else { return };
+        if let Some(least) = schema.minimum
+            && number < least
+        {
+            let detail = format!("should be greater than or equal to {least}");
+            self.faults.push(Fault::invalid(place.path(), value, detail));
+        }
+        if let Some(most) = schema.maximum
+            && number > most
+        {
+            let detail = format!("should be less than or equal to {most}");
+            self.faults.push(Fault::invalid(place.path(), value, detail));
+        }
+    }
+}
+
+fn count(length: usize) -> i64 {
+    i64::try_from(length).unwrap_or(i64::MAX)
 }

@@ -22,7 +22,7 @@ use serde_json::json;
 
 use super::certificate::{Bundle, Certificate};
 use super::mint::{self, Authority, Leaf};
-use super::rotate::{self, AuthorityStep, LeafInUse, LeafStep};
+use super::rotate::{self, AuthorityStep, InForce, LeafInUse, LeafStep};
 use super::{BoxError, Clock, Facts, Sink};
 use crate::runtime::call::{self, call};
 
@@ -115,14 +115,19 @@ impl SharedAuthority {
         }
     }
 
-    /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due.
+    /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due. `in_force` tells of an
+    /// authority whether API servers are told to trust it.
     ///
     /// # Errors
     /// When the Secret could not be read or written, or a certificate not made or served. The leaf is seen to
     /// even then, from what was known before.
-    pub async fn refresh(&mut self, sink: &Sink) -> Result<(), Error> {
+    pub async fn refresh(
+        &mut self,
+        sink: &Sink,
+        in_force: impl FnOnce(&Certificate) -> InForce,
+    ) -> Result<(), Error> {
         let settled = self.settle().await;
-        self.renew_leaf(sink)?;
+        self.renew_leaf(sink, in_force)?;
         settled
     }
 
@@ -143,9 +148,9 @@ impl SharedAuthority {
             let stored = Stored::of(secret.as_ref());
             let leaf = self.leaf.as_ref().map(Leaf::in_use);
             let known = self.known.as_ref().map(|known| known.authority.certificate());
-            let step = stored.step((self.clock)(), leaf);
+            let step = stored.step((self.clock)(), leaf, &self.names);
             self.announce(&step, &stored);
-            match stored.after(step, (self.clock)(), known, leaf)? {
+            match stored.after(step, (self.clock)(), known, leaf, &self.names)? {
                 Settled::Known(known) => {
                     self.known = Some(*known);
                     return Ok(());
@@ -179,13 +184,18 @@ impl SharedAuthority {
         }
     }
 
-    fn renew_leaf(&mut self, sink: &Sink) -> Result<(), Error> {
+    fn renew_leaf(
+        &mut self,
+        sink: &Sink,
+        in_force: impl FnOnce(&Certificate) -> InForce,
+    ) -> Result<(), Error> {
         let Some(known) = &self.known else {
             return Ok(());
         };
         let now = (self.clock)();
         let in_use = self.leaf.as_ref().map(Leaf::in_use);
-        let LeafStep::Mint(why) = rotate::leaf(now, known.authority.certificate(), in_use) else {
+        let authority = known.authority.certificate();
+        let LeafStep::Mint(why) = rotate::leaf(now, authority, in_use, in_force(authority)) else {
             return Ok(());
         };
         let leaf = known.authority.mint(&self.names, now)?;
@@ -283,9 +293,12 @@ impl Stored {
         }
     }
 
-    /// What has to be done about it.
-    fn step(&self, now: Timestamp, leaf: Option<LeafInUse<'_>>) -> AuthorityStep {
+    /// What has to be done about it, for a replica that goes by these names.
+    fn step(&self, now: Timestamp, leaf: Option<LeafInUse<'_>>, names: &[String]) -> AuthorityStep {
         let certificate = self.authority.as_ref().ok().map(Authority::certificate);
+        if certificate.is_some_and(|certificate| !certificate.permits(names)) {
+            return AuthorityStep::Reissue;
+        }
         rotate::authority(now, certificate, &self.bundle, leaf)
     }
 
@@ -297,6 +310,7 @@ impl Stored {
         now: Timestamp,
         known: Option<&Certificate>,
         leaf: Option<LeafInUse<'_>>,
+        names: &[String],
     ) -> Result<Settled, Error> {
         let authority = match (step, self.authority) {
             (AuthorityStep::Keep, Ok(authority)) => {
@@ -307,9 +321,9 @@ impl Stored {
                 let data = BTreeMap::from([(BUNDLE, ByteString(bundle.pem().to_vec()))]);
                 return Ok(Settled::Change(Change { version: self.version, data }));
             }
-            (AuthorityStep::Reissue, Ok(authority)) => authority.reissue(now)?,
+            (AuthorityStep::Reissue, Ok(authority)) => authority.reissue_for(names, now)?,
             (AuthorityStep::Create | AuthorityStep::Keep | AuthorityStep::Reissue, _) => {
-                Authority::create(now)?
+                Authority::create_for(names, now)?
             }
         };
         let trusted: Vec<_> = self.trusted.into_iter().chain(known.cloned()).collect();

@@ -6,13 +6,14 @@
 //! Never: asks the time or holds a private key.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use x509_parser::prelude::{FromDer as _, X509Certificate};
+use x509_parser::prelude::{FromDer as _, GeneralName, X509Certificate};
 
 /// From when until when a certificate holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub struct Certificate {
     serial: Vec<u8>,
     common_name: Option<String>,
     is_authority: bool,
+    /// What an authority may sign for; absent where nothing limits it.
+    permitted: Option<Vec<String>>,
 }
 
 impl Certificate {
@@ -72,7 +75,8 @@ impl Certificate {
         let serial = parsed.raw_serial().to_vec();
         let common_name = common_name(&parsed);
         let is_authority = parsed.is_ca();
-        Ok(Self { der, validity, identity, serial, common_name, is_authority })
+        let permitted = permitted(&parsed);
+        Ok(Self { der, validity, identity, serial, common_name, is_authority, permitted })
     }
 
     /// The certificates in PEM text that can be read; whatever else is in there is passed over.
@@ -120,11 +124,45 @@ impl Certificate {
         self.is_authority
     }
 
+    /// The DNS names and IP addresses that it may sign for; nothing where nothing limits it.
+    #[must_use]
+    pub fn permitted(&self) -> Option<&[String]> {
+        self.permitted.as_deref()
+    }
+
+    /// Whether it may sign for all of these names.
+    #[must_use]
+    pub fn permits(&self, names: &[String]) -> bool {
+        self.permitted().is_none_or(|permitted| names.iter().all(|name| permitted.contains(name)))
+    }
+
     /// Whether this encoded public key, algorithm included, is the certificate's.
     #[must_use]
     pub fn has_public_key(&self, subject_public_key_info: &[u8]) -> bool {
         self.identity.public_key == subject_public_key_info
     }
+}
+
+/// The names that constraints name one by one; whole networks are none.
+fn permitted(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
+    let constraints = parsed.name_constraints().ok().flatten()?;
+    let subtrees = constraints.value.permitted_subtrees.as_ref()?;
+    let names = subtrees.iter().filter_map(|subtree| match &subtree.base {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => address(bytes).map(|address| address.to_string()),
+        _ => None,
+    });
+    Some(names.collect())
+}
+
+/// The one address that these bytes, an address and its mask, are.
+fn address(bytes: &[u8]) -> Option<IpAddr> {
+    let (address, mask) = bytes.split_at(bytes.len() / 2);
+    let octets = |address: &[u8]| {
+        let four = <[u8; 4]>::try_from(address).map(IpAddr::from);
+        four.or_else(|_| <[u8; 16]>::try_from(address).map(IpAddr::from)).ok()
+    };
+    octets(address).filter(|_| mask.iter().all(|byte| *byte == u8::MAX))
 }
 
 fn common_name(parsed: &X509Certificate<'_>) -> Option<String> {

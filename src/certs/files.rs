@@ -201,7 +201,7 @@ impl Content {
     }
 }
 
-async fn read(path: &Path) -> Result<Vec<u8>, Error> {
+pub(super) async fn read(path: &Path) -> Result<Vec<u8>, Error> {
     tokio::fs::read(path).await.map_err(|source| Error::Read { path: path.to_owned(), source })
 }
 

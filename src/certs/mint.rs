@@ -1,15 +1,19 @@
 //! Makes keys and certificates: the authority and what it signs.
 //!
 //! Guarantees: P-256 keys; an authority can be issued again under the same key and name; no leaf outlives the
-//! authority that signed it; private keys are never printed.
+//! authority that signed it; the gate's own authority can sign for the gate's names alone, so that its key, stolen,
+//! stands for nobody else; private keys are never printed.
 //! Never: asks the time, reads or writes anything.
 
+use std::collections::BTreeSet;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use jiff::{SignedDuration, Timestamp};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PublicKeyData as _, SerialNumber,
+    BasicConstraints, CertificateParams, CidrSubnet, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    GeneralSubtree, IsCa, Issuer, KeyPair, KeyUsagePurpose, NameConstraints, PublicKeyData as _,
+    SerialNumber,
 };
 use rustls::crypto::aws_lc_rs::sign::any_supported_type;
 use rustls::pki_types::pem::PemObject as _;
@@ -125,7 +129,25 @@ impl Authority {
     /// # Errors
     /// As [`Authority::create`].
     pub fn create_as(name: Name<'_>, now: Timestamp) -> Result<Self, Error> {
-        Self::issue(KeyPair::generate()?, name, now)
+        Self::issue(KeyPair::generate()?, name, &[], now)
+    }
+
+    /// A new authority with a new key, which can sign for these names alone.
+    ///
+    /// # Errors
+    /// When a name is not ASCII, or as [`Authority::create`].
+    pub fn create_for(names: &[String], now: Timestamp) -> Result<Self, Error> {
+        Self::issue(KeyPair::generate()?, OWN, names, now)
+    }
+
+    /// The same key and name for another [`AUTHORITY_LIFETIME`], for these names and those that it was for.
+    ///
+    /// # Errors
+    /// As [`Authority::create_for`].
+    pub fn reissue_for(self, names: &[String], now: Timestamp) -> Result<Self, Error> {
+        let before = self.certificate.permitted().unwrap_or_default();
+        let names: BTreeSet<_> = before.iter().chain(names).cloned().collect();
+        Self::issue(self.key, OWN, &Vec::from_iter(names), now)
     }
 
     /// The same key and name for another [`AUTHORITY_LIFETIME`].
@@ -141,15 +163,16 @@ impl Authority {
     /// # Errors
     /// As [`Authority::create`].
     pub fn reissue_as(self, name: Name<'_>, now: Timestamp) -> Result<Self, Error> {
-        Self::issue(self.key, name, now)
+        Self::issue(self.key, name, &[], now)
     }
 
-    fn issue(key: KeyPair, name: Name<'_>, now: Timestamp) -> Result<Self, Error> {
+    fn issue(key: KeyPair, name: Name<'_>, names: &[String], now: Timestamp) -> Result<Self, Error> {
         let mut params = CertificateParams::default();
         params.distinguished_name = common_name(name.common_name);
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages =
             vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature];
+        params.name_constraints = (!names.is_empty()).then(|| constraints(names));
         // The maker's own choice is a digest of the key: the same for two certificates of one key, while RFC 5280
         // section 4.1.2.2 wants each of an issuer's serial numbers once.
         params.serial_number = Some(serial()?);
@@ -289,6 +312,29 @@ pub fn is_pair(key: &[u8], certificate: &Certificate) -> bool {
     let Ok(key) = PrivateKeyDer::from_pem_slice(key) else { return false };
     let Ok(key) = any_supported_type(&key) else { return false };
     key.public_key().is_some_and(|key| certificate.has_public_key(&key))
+}
+
+/// These names, and nothing else that a server is called. A kind of name of which none is permitted is not limited by
+/// those that are (RFC 5280, section 4.2.1.10), and so is excluded.
+fn constraints(names: &[String]) -> NameConstraints {
+    let subtree = |name: &String| match name.parse::<IpAddr>() {
+        Ok(address) => {
+            let bits = if address.is_ipv4() { 32 } else { 128 };
+            GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(address, bits))
+        }
+        Err(_) => GeneralSubtree::DnsName(name.clone()),
+    };
+    let permitted_subtrees: Vec<_> = names.iter().map(subtree).collect();
+    let has = |kind: fn(&GeneralSubtree) -> bool| permitted_subtrees.iter().any(kind);
+    let any = |address| GeneralSubtree::IpAddress(CidrSubnet::from_addr_prefix(address, 0));
+    let mut excluded_subtrees = Vec::new();
+    if !has(|one| matches!(one, GeneralSubtree::IpAddress(_))) {
+        excluded_subtrees.extend([any(Ipv4Addr::UNSPECIFIED.into()), any(Ipv6Addr::UNSPECIFIED.into())]);
+    }
+    if !has(|one| matches!(one, GeneralSubtree::DnsName(_))) {
+        excluded_subtrees.push(GeneralSubtree::DnsName(String::new()));
+    }
+    NameConstraints { permitted_subtrees, excluded_subtrees }
 }
 
 fn common_name(name: &str) -> DistinguishedName {

@@ -15,6 +15,7 @@
 
 pub mod authority;
 pub mod certificate;
+pub mod clients;
 pub mod files;
 pub mod mint;
 pub mod rights;
@@ -22,8 +23,8 @@ pub mod rotate;
 pub mod verify;
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -31,8 +32,9 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::sync::{Notify, watch};
 
 use authority::SharedAuthority;
-use certificate::{Bundle, Validity};
+use certificate::{Bundle, Certificate, Validity};
 use files::MountedFiles;
+use rotate::InForce;
 
 /// Any error that a sink may have.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -114,6 +116,22 @@ pub struct Handle {
 struct Asked {
     tickets: AtomicU64,
     wake: Notify,
+    /// What API servers are told to trust, where somebody looks.
+    in_force: Mutex<Option<Vec<Certificate>>>,
+}
+
+impl Asked {
+    fn in_force(&self, authority: &Certificate) -> InForce {
+        match self.in_force.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            None => InForce::Unseen,
+            Some(seen) if seen.iter().any(|one| one.identity() == authority.identity()) => InForce::Trusted,
+            Some(_) => InForce::Distrusted,
+        }
+    }
+
+    fn saw(&self, seen: Vec<Certificate>) {
+        *self.in_force.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+    }
 }
 
 /// A publisher that serves through `sink`, and a handle on what it knows.
@@ -138,7 +156,10 @@ impl Source {
     pub async fn refresh(&mut self, publisher: &Publisher) -> Result<(), Error> {
         let ticket = publisher.asked.tickets.load(Ordering::Acquire);
         let outcome = match self {
-            Self::Authority(source) => source.refresh(&publisher.sink).await.map_err(Error::from),
+            Self::Authority(source) => {
+                let in_force = |authority: &Certificate| publisher.asked.in_force(authority);
+                source.refresh(&publisher.sink, in_force).await.map_err(Error::from)
+            }
             Self::Files(source) => source.refresh(&publisher.sink).await.map_err(Error::from),
         };
         publisher.tell(self.facts(), outcome.as_ref().err(), ticket);
@@ -206,6 +227,16 @@ impl Handle {
         self.state.borrow().clone()
     }
 
+    /// Shows what is known, now and whenever it changes, without end. Dropping the future ends it.
+    pub async fn show(mut self, mut show: impl FnMut(&State)) -> Infallible {
+        loop {
+            show(&self.state.borrow_and_update());
+            if self.state.changed().await.is_err() {
+                std::future::pending::<()>().await; // the source is gone: nothing will change any more
+            }
+        }
+    }
+
     /// What is known after a round that began no earlier than this call, or after 15 seconds without one what is
     /// known then.
     ///
@@ -218,6 +249,18 @@ impl Handle {
         // Too late, or the source is gone: what is known has to do.
         drop(tokio::time::timeout(FRESH, answered).await);
         self.state()
+    }
+
+    /// From here on somebody looks at what API servers are told to trust: no leaf follows a new key before that was
+    /// seen to be trusted.
+    pub fn expect_in_force(&self) {
+        self.asked.saw(Vec::new());
+    }
+
+    /// All who call the gate are told to trust these.
+    pub fn saw_in_force(&self, trusted: Vec<Certificate>) {
+        self.asked.saw(trusted);
+        self.asked.wake.notify_one();
     }
 
     /// Whether there is a bundle other than `known`.

@@ -13,7 +13,8 @@
 //! - An authority's renewal keeps key and name: the old bundle verifies new leaves and the new bundle old ones, so
 //!   that no order of writes, watches and restarts can fail a call.
 //! - An authority with a *new* key (the Secret was lost or unreadable) is trusted for [`PROPAGATION`] before the
-//!   leaf follows it, and the one before stays trusted for [`OVERLAP`].
+//!   leaf follows it, and the one before stays trusted for [`OVERLAP`]. Where the gate sees what is in force, the leaf
+//!   follows only once API servers are told to trust that authority, however long that takes.
 //!
 //! Assumes: clocks of replicas and API servers differ by less than [`SKEW`].
 
@@ -79,6 +80,17 @@ impl Why {
     }
 }
 
+/// Whether API servers are told to trust the authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InForce {
+    /// Somebody else tells them: time has to do.
+    Unseen,
+    /// They were, when last looked at.
+    Trusted,
+    /// They were not.
+    Distrusted,
+}
+
 /// What a replica knows of its own leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct LeafInUse<'a> {
@@ -110,7 +122,12 @@ pub fn authority(
 
 /// What this replica's leaf needs. First match wins.
 #[must_use]
-pub fn leaf(now: Timestamp, authority: &Certificate, leaf: Option<LeafInUse<'_>>) -> LeafStep {
+pub fn leaf(
+    now: Timestamp,
+    authority: &Certificate,
+    leaf: Option<LeafInUse<'_>>,
+    in_force: InForce,
+) -> LeafStep {
     if now >= authority.validity().not_after {
         return LeafStep::Keep; // what it signed now would not hold
     }
@@ -120,8 +137,10 @@ pub fn leaf(now: Timestamp, authority: &Certificate, leaf: Option<LeafInUse<'_>>
     if leaf.issuer.identity() != authority.identity() {
         // Served too early, the new leaf would be refused by whoever has the old bundle; too late, it is the old
         // leaf that is refused.
-        let is_trusted = now >= after(issued(authority), PROPAGATION);
-        let is_last_call = after(now, PROPAGATION) >= leaf.validity.not_after;
+        let is_seen = in_force != InForce::Distrusted;
+        let is_trusted = is_seen && now >= after(issued(authority), PROPAGATION);
+        let margin = if is_seen { PROPAGATION } else { SignedDuration::ZERO };
+        let is_last_call = after(now, margin) >= leaf.validity.not_after;
         return if is_trusted || is_last_call { LeafStep::Mint(Why::OtherAuthority) } else { LeafStep::Keep };
     }
     if now >= leaf_renewal(leaf.validity) {

@@ -15,7 +15,7 @@ use super::output::{self, Format};
 use super::{FAILED, Failure, OK, USAGE};
 use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Segment};
-use crate::api::{Kind, Version, schema};
+use crate::api::{Kind, Version, default};
 
 /// What `gatehouse convert` can be told.
 #[derive(Args, Debug)]
@@ -173,8 +173,7 @@ fn between(
 
 /// The fields of an object that its version does not know.
 pub(super) fn unknown_fields(kind: &dyn Kind, version: Version, object: &Value) -> Vec<Path> {
-    let schema = schema::of(kind.definition(), version);
-    schema.map(|schema| schema::unknown_fields(schema, object)).unwrap_or_default()
+    kind.schemas().of(version).unknown_fields(object)
 }
 
 /// Whether the field at `path`, unknown where it stands, would be taken for a known one after the conversion.
@@ -215,7 +214,7 @@ impl Absence {
     fn note(&self, kind: &dyn Kind, from: Version, to: Version) -> Note {
         let shown = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
         let (before, after) = (shown(self.meant.as_ref()), shown(self.means.as_ref()));
-        let path = if from == Version::V1 { None } else { kind.lens().spoke_path(&self.path) };
+        let path = kind.lens().table(from).and_then(|table| table.path(&self.path));
         let hint = if self.meant.is_some() { " (--explicit writes it down)" } else { "" };
         let text =
             format!("absent: it means {before} in a new {from} object, and {after} in a new {to} one{hint}");
@@ -230,7 +229,7 @@ fn absences(kind: &dyn Kind, hub: &Value, from: Version, to: Version) -> Vec<Abs
     }
     let defaulted = |version| {
         let mut object = hub.clone();
-        kind.default(&mut object, version);
+        default::complete(kind, &mut object, None, version);
         object
     };
     let mut absences = Vec::new();

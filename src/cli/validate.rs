@@ -18,7 +18,7 @@ use super::{FAILED, Failure, OK, USAGE, output};
 use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Reason};
 use crate::api::judge::{self, Change, Written};
-use crate::api::{Kind, Version};
+use crate::api::{Kind, Version, default};
 use crate::runtime::clock;
 
 /// What `gatehouse validate` can be told.
@@ -272,9 +272,8 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
     for fault in &faults {
         remove(&mut object, &fault.path);
     }
-    let mut hub = judge::hub(kind, Written { version, object: &object });
-    let defaulted = kind.default(hub.to_mut(), version);
-    let hub = hub.into_owned();
+    let new = Written { version, object: &object };
+    let (hub, defaulted) = default::completed(kind, &Change { new, old: None, author: version, now });
     let object = kind.lens().convert(hub.clone(), Version::V1, version);
     let new = Written { version, object: &object };
     let verdict = judge::judge(kind, &Change { new, old: None, author: version, now });

@@ -13,6 +13,7 @@ use kube::api::{Patch, PatchParams};
 use kube::core::PartialObjectMeta;
 use kube::runtime::wait::{await_condition, conditions};
 use kube::{Api, Client, Resource, ResourceExt as _};
+use semver::Version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -55,6 +56,9 @@ pub enum Error {
 pub enum Policy {
     /// Anybody's.
     Always,
+    /// Anybody's but those of a newer release of gatehouse, whose definitions may have fields that this one lacks: API
+    /// servers would drop them from what is written.
+    UnlessNewerRelease,
     /// Anybody's but those of another release of gatehouse. In a rolling update two releases run side by side: the
     /// one that started last has the say, and the other does not undo its work.
     UnlessOtherRelease,
@@ -87,8 +91,14 @@ where
     let mut attempt = 0;
     loop {
         let before = call(api.get_metadata_opt(&name)).await.map_err(failed("read"))?;
-        let is_bound = policy == Policy::UnlessOtherRelease;
-        if is_bound && before.as_ref().is_some_and(|live| is_other_release(live, wanted)) {
+        let is_bound = policy != Policy::Always;
+        if before.as_ref().is_some_and(|live| policy.leaves_alone(live, wanted)) {
+            if policy == Policy::UnlessNewerRelease {
+                tracing::warn!(
+                    object = describe::<K>(&name),
+                    "left alone, since a newer release wrote it: after a rollback, start with --replace-newer"
+                );
+            }
             return Ok(Applied::LeftAlone);
         }
         let version = before.and_then(|before| before.resource_version());
@@ -107,6 +117,18 @@ where
     }
 }
 
+/// The object of that name, as it is.
+///
+/// # Errors
+/// When it is not there, or the API server does not answer.
+pub(super) async fn read<K>(api: &Api<K>, name: &str) -> Result<K, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned,
+{
+    let failed = |source| Error::Call { verb: "read", object: describe::<K>(name), source };
+    call(api.get(name)).await.map_err(failed)
+}
+
 /// Applies `wanted`; with a version, only if that is still the newest: what was read of the object then holds at the
 /// moment of writing.
 async fn write<K>(api: &Api<K>, name: &str, wanted: &K, version: Option<&String>) -> Result<K, call::Error>
@@ -119,10 +141,29 @@ where
     call(api.patch(name, &params, &Patch::Apply(&wanted))).await
 }
 
-/// Without the annotation, somebody took it off: that is a change to undo like any other.
-fn is_other_release<K: Resource>(live: &PartialObjectMeta<K>, wanted: &K) -> bool {
-    let release = live.annotations().get(INSTALLED_BY);
-    release.is_some() && release != wanted.annotations().get(INSTALLED_BY)
+impl Policy {
+    /// Whether an object stays as it is because of who wrote it. Without the annotation, somebody took it off: that is a
+    /// change to undo like any other.
+    fn leaves_alone<K: Resource>(self, live: &PartialObjectMeta<K>, wanted: &K) -> bool {
+        let (Some(theirs), Some(ours)) =
+            (live.annotations().get(INSTALLED_BY), wanted.annotations().get(INSTALLED_BY))
+        else {
+            return false;
+        };
+        match self {
+            Self::Always => false,
+            Self::UnlessOtherRelease => theirs != ours,
+            Self::UnlessNewerRelease => is_newer(theirs, ours),
+        }
+    }
+}
+
+/// Whether `theirs` is a release after `ours`. What is no release is none.
+fn is_newer(theirs: &str, ours: &str) -> bool {
+    match (Version::parse(theirs), Version::parse(ours)) {
+        (Ok(theirs), Ok(ours)) => theirs > ours,
+        _ => false,
+    }
 }
 
 /// Waits until a definition's objects are served.

@@ -10,7 +10,7 @@ use crate::kinds::KINDS;
 /// The definitions of all kinds.
 #[must_use]
 pub fn all(plan: &Plan) -> Vec<CustomResourceDefinition> {
-    KINDS.iter().map(|kind| with_conversion(kind.definition().clone(), plan)).collect()
+    KINDS.iter().map(|kind| with_conversion(kind.definition(), plan)).collect()
 }
 
 /// `definition`, converted by this gate.

@@ -4,7 +4,8 @@
 //! to our kinds fails. Therefore our definitions and configurations are watched and put right.
 //!
 //! Guarantees: no write when nothing differs; before each correction the certificates are read afresh, so that a
-//! replica which has not seen the newest bundle yet does not take it back; whoever keeps undoing a correction is
+//! replica which has not seen the newest bundle yet does not take it back; a new bundle is read back, and only what is
+//! in force then counts as trusted, before the certificates rely on it; whoever keeps undoing a correction is
 //! met with growing pauses of up to [`LONGEST`].
 
 use std::convert::Infallible;
@@ -23,8 +24,9 @@ use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource, ResourceExt as _};
 use tokio::time::Instant;
 
-use super::{NAME, Plan, definitions, restore};
+use super::{Error, NAME, Plan, definitions, in_force, restore};
 use crate::certs::Handle;
+use crate::certs::certificate::Bundle;
 
 /// The longest pause between two corrections.
 pub const LONGEST: Duration = Duration::from_mins(1);
@@ -62,6 +64,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
     let mut pace = Pace::default();
     let mut corrected = Instant::now();
     let mut is_due = false;
+    let mut seen = None;
     loop {
         if !is_due {
             tokio::select! {
@@ -75,7 +78,8 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
         tokio::time::sleep(if is_news { GROUP } else { GROUP.max(pace.pause) }).await;
         while let Some(Some(())) = changes.next().now_or_never() {}
         plan.bundle = certificates.fresh().await.facts.bundle.or(plan.bundle);
-        let outcome = restore(&client, &plan).await;
+        let outcome = restore_and_look(&client, &plan, &certificates, &mut seen).await;
+        tracing::debug!("looked at the installation");
         if let Err(error) = &outcome {
             tracing::warn!(reason = %error, "failed to correct the installation");
         }
@@ -84,6 +88,30 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
             pace.slow_down();
             corrected = Instant::now();
         }
+    }
+}
+
+/// Corrects, and tells the certificates of a bundle that was not `seen` in force yet; whether anything differed.
+async fn restore_and_look(
+    client: &Client,
+    plan: &Plan,
+    certificates: &Handle,
+    seen: &mut Option<Bundle>,
+) -> Result<bool, Error> {
+    let outcome = restore(client, plan).await;
+    if plan.bundle.is_none() || *seen == plan.bundle {
+        return outcome;
+    }
+    // Another replica may have written what this one could not.
+    match in_force(client, plan).await {
+        Ok(trusted) => {
+            if Bundle::of(trusted.iter().cloned()) == plan.bundle {
+                seen.clone_from(&plan.bundle);
+            }
+            certificates.saw_in_force(trusted);
+            outcome
+        }
+        Err(error) => outcome.and(Err(error)),
     }
 }
 

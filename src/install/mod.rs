@@ -15,7 +15,7 @@
 //! To uninstall, delete what deployed gatehouse. With `--cluster-role` both webhook configurations belong to its
 //! ClusterRole, and the garbage collector removes them with it, also while the gate still runs: without its rights it
 //! puts nothing back. Without that option, delete both configurations named `gatehouse` first: while they point at a
-//! gate that is gone, no object of our kinds can be written or deleted, and namespaces that hold some are stuck.
+//! gate that is gone, no object of our kinds can be written.
 //!
 //! The definitions stay, and with them the objects. They point at a gate that is gone, which matters to who asks for
 //! another version than the stored one. In v1, objects that are stored as v1 are read, listed, written and deleted as
@@ -29,6 +29,7 @@ pub mod apply;
 pub mod definitions;
 pub mod guard;
 pub mod owner;
+pub mod policies;
 pub mod probe;
 pub mod rights;
 pub mod served;
@@ -42,9 +43,9 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 
-use crate::certs::certificate::Bundle;
+use crate::certs::certificate::{Bundle, Certificate};
 pub use address::Address;
 use apply::{Applied, Policy, apply};
 
@@ -61,12 +62,12 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 pub struct Plan {
     /// Where the API server finds it.
     pub address: Address,
-    /// The namespace that the gate itself runs in, which it does not judge; none outside a cluster.
-    pub own_namespace: Option<String>,
     /// The namespaces whose objects it judges; none for all.
     pub namespaces: BTreeSet<String>,
     /// The ClusterRole that owns the webhook configurations, so that they go with it; none for nobody.
     pub cluster_role: Option<String>,
+    /// Whether what a newer release wrote is written over at the start.
+    pub replaces_newer: bool,
     /// What the API server has to trust; none where somebody else writes that (cert-manager's injector), or where
     /// the certificate is publicly trusted.
     pub bundle: Option<Bundle>,
@@ -77,7 +78,7 @@ impl Plan {
     #[must_use]
     pub const fn at(address: Address) -> Self {
         let namespaces = BTreeSet::new();
-        Self { address, own_namespace: None, namespaces, cluster_role: None, bundle: None }
+        Self { address, namespaces, cluster_role: None, replaces_newer: false, bundle: None }
     }
 }
 
@@ -101,11 +102,12 @@ pub enum Error {
 /// At the first step that fails; every step may be repeated.
 pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Result<(), Error> {
     probe::probe(listener, plan).await?;
-    write_definitions(client, plan, Policy::Always).await?;
+    let policy = if plan.replaces_newer { Policy::Always } else { Policy::UnlessNewerRelease };
+    write_definitions(client, plan, policy).await?;
     for definition in definitions::all(plan) {
         apply::established(client, &definition, ESTABLISHED).await?;
     }
-    write_configurations(client, plan, Policy::Always).await?;
+    write_configurations(client, plan, policy).await?;
     Ok(())
 }
 
@@ -115,6 +117,27 @@ async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
     let definitions = write_definitions(client, plan, policy).await?;
     let configurations = write_configurations(client, plan, policy).await?;
     Ok(definitions || configurations)
+}
+
+/// What API servers are told to trust wherever they call the gate: certificates that all of our objects carry, as they
+/// are now.
+async fn in_force(client: &Client, plan: &Plan) -> Result<Vec<Certificate>, Error> {
+    let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
+    let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
+    let definitions = Api::<CustomResourceDefinition>::all(client.clone());
+    let mut bundles = Vec::new();
+    let hooks = apply::read(&mutating, NAME).await?.webhooks.unwrap_or_default();
+    bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
+    let hooks = apply::read(&validating, NAME).await?.webhooks.unwrap_or_default();
+    bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
+    for definition in definitions::all(plan) {
+        let live = apply::read(&definitions, &definition.name_any()).await?;
+        let webhook = live.spec.conversion.and_then(|conversion| conversion.webhook);
+        bundles.push(webhook.and_then(|webhook| webhook.client_config).and_then(|config| config.ca_bundle));
+    }
+    let mut bundles = bundles.into_iter().map(|pem| Certificate::read_all(&pem.unwrap_or_default().0));
+    let first = bundles.next().unwrap_or_default();
+    Ok(bundles.fold(first, |common, next| common.into_iter().filter(|one| next.contains(one)).collect()))
 }
 
 async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {

@@ -1,8 +1,9 @@
 //! The webhook configurations, as values. Pure.
 //!
 //! Guarantees: rules for our kinds alone, so that a gate which is down never keeps the rest of the cluster from
-//! healing it; not for the namespace that the gate runs in; one validating hook for all kinds, since the API server
-//! passes on only the first refusal.
+//! healing it; none for deletions, which need no verdict of the gate (see [`super::policies`]), so that neither objects
+//! nor their namespaces stay for its sake; one validating hook for all kinds, since the API server passes on only the
+//! first refusal.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MatchCondition, MutatingWebhook, MutatingWebhookConfiguration, RuleWithOperations, ValidatingWebhook,
@@ -47,13 +48,13 @@ pub fn resources() -> Vec<Resource> {
     KINDS.iter().map(|kind| Resource::of(*kind)).collect()
 }
 
-/// Judges creation, change and deletion in every version, and the scale subresource.
+/// Judges creation and change in every version, and the scale subresource.
 #[must_use]
 pub fn validating(plan: &Plan, resources: &[Resource]) -> ValidatingWebhookConfiguration {
     let plurals = resources.iter().map(|one| one.plural.clone()).collect();
     let scales: Vec<_> =
         resources.iter().filter(|one| one.has_scale).map(|one| format!("{}/scale", one.plural)).collect();
-    let mut rules = vec![rule(&Version::ALL, &["CREATE", "UPDATE", "DELETE"], plurals)];
+    let mut rules = vec![rule(&Version::ALL, &["CREATE", "UPDATE"], plurals)];
     if !scales.is_empty() {
         rules.push(rule(&Version::ALL, &["UPDATE"], scales));
     }
@@ -111,19 +112,15 @@ fn rule(versions: &[Version], operations: &[&str], resources: Vec<String>) -> Ru
     }
 }
 
-/// Every namespace but the gate's own: what it needs to come up must not need it. Of these, only those that are
-/// worked, where not all are. Written out even when empty, so that a selector which somebody else sets is taken back.
+/// The namespaces that are worked, where not all are. Written out even when empty, so that a selector which somebody
+/// else sets is taken back.
 fn namespaces(plan: &Plan) -> LabelSelector {
-    let requirement = |operator: &str, values: Vec<String>| LabelSelectorRequirement {
+    let worked = (!plan.namespaces.is_empty()).then(|| LabelSelectorRequirement {
         key: "kubernetes.io/metadata.name".to_owned(),
-        operator: operator.to_owned(),
-        values: Some(values),
-    };
-    let own = plan.own_namespace.iter().map(|own| requirement("NotIn", vec![own.clone()]));
-    let worked =
-        (!plan.namespaces.is_empty()).then(|| requirement("In", plan.namespaces.iter().cloned().collect()));
-    let all: Vec<_> = own.chain(worked).collect();
-    LabelSelector { match_expressions: (!all.is_empty()).then_some(all), match_labels: None }
+        operator: "In".to_owned(),
+        values: Some(plan.namespaces.iter().cloned().collect()),
+    });
+    LabelSelector { match_expressions: worked.map(|worked| vec![worked]), match_labels: None }
 }
 
 /// Leaves out updates that change nothing which is judged: finalizers, owners, managed fields.

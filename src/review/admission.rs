@@ -1,8 +1,8 @@
 //! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`.
 //!
 //! Guarantees: all faults of an object in one answer, in the field paths of the version that its author wrote, also
-//! where the API server has converted it on the way (`requestKind`); a patch only adds what is absent; what is not
-//! understood is refused.
+//! where the API server has converted it on the way (`requestKind`); a patch adds what is absent, and puts back what the
+//! author's version cannot say; what is not understood is refused.
 //!
 //! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would tell the
 //! author only what *they* found; what no other mutating hook can be expected to mend (anything but a missing
@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use super::envelope::{self, Request, Status, bad_request};
 use super::json;
-use super::{Answer, Endpoint, Failure, Report};
+use super::{Answer, Endpoint, Failure, Report, Surroundings};
 use crate::api::field::{Fault, Path, Reason, Verdict, Warning};
 use crate::api::judge::{self, Change, Written};
-use crate::api::{GROUP, Kind, Version};
+use crate::api::{GROUP, Kind, Version, default};
 use crate::kinds;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
@@ -94,14 +94,15 @@ struct Decision {
 }
 
 /// Answers a review.
-pub(super) fn answer(endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
+pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surroundings) -> Answer {
     let request = match envelope::open(body, API_VERSION, KIND) {
         Ok(request) => request,
-        Err(failure) => return refuse(&envelope::find_uid(body), &failure),
+        Err(failure) => return refuse(&super::uid::find(body), &failure),
     };
     let mut report = Report { uid: request.uid.clone(), ..Report::default() };
-    let decided = read(&request, now).and_then(|admission| {
+    let decided = read(&request, surroundings.now).and_then(|admission| {
         describe(&mut report, &admission);
+        refuse_own_namespace(&admission, surroundings.own_namespace)?;
         let decision = match endpoint {
             Endpoint::Mutate => mutate(&admission),
             _ => validate(&admission),
@@ -167,6 +168,20 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
     Ok(Admission { request, kind, operation, sub_resource, version, author, now })
 }
 
+/// A pod in gatehouse's own namespace may use its ServiceAccount: nobody may have one made there.
+fn refuse_own_namespace(admission: &Admission, own_namespace: Option<&str>) -> Result<(), Failure> {
+    let Some(own) = own_namespace.filter(|_| admission.operation == Operation::Create) else { return Ok(()) };
+    if admission.request.text("namespace").as_deref() != Some(own) {
+        return Ok(());
+    }
+    let plural = admission.kind.names().plural;
+    let message = format!(
+        "{plural} are refused in namespace {own:?}, which is gatehouse's own: its pods may use the ServiceAccount of \
+         gatehouse; create the object in another namespace"
+    );
+    Err(Failure { code: 403, reason: "Forbidden", message })
+}
+
 fn describe(report: &mut Report, admission: &Admission) {
     let request = admission.request;
     let user = request.fields.get("userInfo").and_then(json::fields);
@@ -183,17 +198,21 @@ fn describe(report: &mut Report, admission: &Admission) {
 impl Admission<'_> {
     /// The object under `name`, which has to be there.
     fn object(&self, name: &str) -> Result<Value, Failure> {
-        let object = self.request.value(name)?;
+        let object = self.request.object(name)?;
         let object = object.ok_or_else(|| {
             bad_request(format!("the request has no {name}, which {} needs", self.operation.name()))
         })?;
         if object.is_object() { Ok(object) } else { Err(bad_request(format!("request.{name} is no object"))) }
     }
 
-    fn judge(&self, version: Version, object: &Value, old: Option<&Value>) -> Verdict {
+    fn change<'b>(&self, version: Version, object: &'b Value, old: Option<&'b Value>) -> Change<'b> {
         let new = Written { version, object };
         let old = old.map(|object| Written { version: self.version, object });
-        judge::judge(self.kind, &Change { new, old, author: self.author, now: self.now })
+        Change { new, old, author: self.author, now: self.now }
+    }
+
+    fn judge(&self, version: Version, object: &Value, old: Option<&Value>) -> Verdict {
+        judge::judge(self.kind, &self.change(version, object, old))
     }
 
     fn old(&self) -> Result<Option<Value>, Failure> {
@@ -201,7 +220,7 @@ impl Admission<'_> {
     }
 }
 
-/// What absent fields mean, at creation; and what an update through the old version could not say.
+/// What absent fields mean, and what an update through the old version could not say.
 fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let main = admission.sub_resource.is_empty();
     if !main || !matches!(admission.operation, Operation::Create | Operation::Update) {
@@ -210,36 +229,17 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let object = admission.object("object")?;
     let old = admission.old()?;
     let (kind, version) = (admission.kind, admission.version);
-    let mut hub = judge::hub(kind, Written { version, object: &object }).into_owned();
-    let warnings;
-    match &old {
-        None => warnings = kind.default(&mut hub, admission.author),
-        Some(old) => {
-            if admission.author == Version::V1Alpha1 {
-                let stored = judge::hub(kind, Written { version, object: old });
-                hub = kind.lens().carry(hub, &stored);
-                keep_status(&mut hub, &stored);
-            }
-            warnings = kind.complete(&mut hub, admission.author);
-        }
-    }
+    let (hub, warnings) = default::completed(kind, &admission.change(version, &object, old.as_ref()));
     let mended = kind.lens().convert(hub, Version::V1, version);
     let mut verdict = admission.judge(version, &mended, old.as_ref());
     if verdict.faults.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         verdict = Verdict { faults: Vec::new(), warnings };
     }
-    let patch = json_patch::diff(&object, &mended);
-    let patch = (!patch.is_empty()).then(|| STANDARD.encode(envelope::bytes(&patch)));
-    Ok(Decision { verdict, patch })
-}
-
-/// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the
-/// request, where parts of it ride in annotations that the author may not have sent.
-fn keep_status(hub: &mut Value, stored: &Value) {
-    if let (Value::Object(fields), Some(status)) = (hub, stored.get("status")) {
-        fields.insert("status".to_owned(), status.clone());
-    }
+    // Mostly nothing was added, which is sooner seen than what.
+    let patch =
+        (object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
+    Ok(Decision { verdict, patch: patch.map(|patch| STANDARD.encode(envelope::bytes(&patch))) })
 }
 
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
@@ -248,14 +248,9 @@ fn validate(admission: &Admission) -> Result<Decision, Failure> {
             let object = admission.object("object")?;
             admission.judge(admission.version, &object, admission.old()?.as_ref())
         }
-        (Operation::Delete, "") => {
-            let object = admission.object("oldObject")?;
-            let hub = judge::hub(admission.kind, Written { version: admission.version, object: &object });
-            admission.kind.validate_delete(&hub)
-        }
         (Operation::Update, "scale") => scale(admission)?,
-        // Nothing that a rule forbids.
-        (Operation::Update, "status") => Verdict::default(),
+        // Nothing that a rule forbids. Deletions are asked about by configurations of older releases.
+        (Operation::Update, "status") | (Operation::Delete, "") => Verdict::default(),
         (operation, sub_resource) => {
             let what = format!("{} of sub-resource {sub_resource:?}", operation.name());
             return Err(bad_request(format!("unexpected {what}: no rule of this gate asks for it")));
@@ -285,13 +280,8 @@ fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer 
             warnings.push(warning.to_owned());
         }
     }
-    let status = (!verdict.accepted()).then(|| {
-        let status = Status::invalid(admission.kind.names().kind, &name, &verdict.faults);
-        match admission.operation {
-            Operation::Delete => Status { reason: "Forbidden", code: Some(403), ..status },
-            _ => status,
-        }
-    });
+    let status =
+        (!verdict.accepted()).then(|| Status::invalid(admission.kind.names().kind, &name, &verdict.faults));
     let report = Report {
         code: status.as_ref().and_then(|status| status.code).unwrap_or(200),
         faults: verdict.faults.iter().map(|fault| fault.path.to_string()).collect(),

@@ -5,21 +5,27 @@
 //! that no API server would send does (no list, an object without kind, an unknown kind or version).
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::envelope::{self, Request, Status, bad_request};
+use super::envelope::{self, Request, Status, bad_request, unreadable};
 use super::json::{self, RawFields};
-use super::{Answer, Failure, Report};
-use crate::api::lens::Parts;
+use super::{Answer, Failure, Report, uid};
+use crate::api::bounded::{Budget, Twice, Unreadable};
 use crate::api::lens::memory::{self, Loss, PREFIX};
+use crate::api::lens::{Parts, Room};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds;
 
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
+
+/// Bytes of an answer. What one version says shorter than the other can make an answer longer than the largest review,
+/// but not much; what is longer than this was made to be.
+const LONGEST_ANSWER: usize = 96 * 1024 * 1024;
 
 #[derive(Serialize)]
 struct Review<'a> {
@@ -34,25 +40,26 @@ struct Review<'a> {
 struct Response<'a> {
     uid: &'a str,
     result: Status,
-    converted_objects: Vec<Box<RawValue>>,
+    converted_objects: [(); 0],
 }
 
 /// Answers a review.
 pub(super) fn answer(body: &[u8]) -> Answer {
     let request = match envelope::open(body, API_VERSION, KIND) {
         Ok(request) => request,
-        Err(failure) => return refuse(&envelope::find_uid(body), &failure),
+        Err(failure) => return refuse(&uid::find(body), &failure),
     };
-    match objects(&request) {
-        Ok((kind, converted)) => Answer {
+    let mut converted = Converted::begin(&request.uid, body.len());
+    match converted.all(&request) {
+        Ok(()) => Answer {
             report: Report {
                 uid: request.uid.clone(),
-                kind,
+                kind: converted.kind,
                 code: 200,
-                objects: converted.len(),
+                objects: converted.objects,
                 ..Report::default()
             },
-            body: document(&request.uid, Status { outcome: "Success", ..Status::default() }, converted),
+            body: converted.end(),
         },
         Err(failure) => refuse(&request.uid, &failure),
     }
@@ -60,47 +67,82 @@ pub(super) fn answer(body: &[u8]) -> Answer {
 
 /// A review that failed as a whole.
 pub(super) fn refuse(uid: &str, failure: &Failure) -> Answer {
+    let response = Response { uid, result: Status::failure(failure), converted_objects: [] };
     Answer {
-        body: document(uid, Status::failure(failure), Vec::new()),
+        body: envelope::bytes(&Review { api_version: API_VERSION, kind: KIND, response }),
         report: Report { uid: uid.to_owned(), code: failure.code, ..Report::default() },
     }
 }
 
-fn document(uid: &str, result: Status, converted_objects: Vec<Box<RawValue>>) -> Vec<u8> {
-    let response = Response { uid, result, converted_objects };
-    envelope::bytes(&Review { api_version: API_VERSION, kind: KIND, response })
+/// An answer that is being written, object after object: nothing is held twice.
+struct Converted {
+    text: Vec<u8>,
+    /// The kind of the first object.
+    kind: &'static str,
+    objects: usize,
 }
 
-fn objects(request: &Request) -> Result<(&'static str, Vec<Box<RawValue>>), Failure> {
-    let desired = request.text("desiredAPIVersion").unwrap_or_default();
-    let to: Version = desired.parse().map_err(|error| bad_request(format!("desiredAPIVersion: {error}")))?;
-    let list = request.fields.get("objects").map_or("[]", RawValue::get);
-    let objects: Vec<&RawValue> = serde_json::from_str(list)
-        .map_err(|error| bad_request(format!("unable to read objects: {error}")))?;
-    let mut first = "";
-    let mut converted = Vec::with_capacity(objects.len());
-    for (index, object) in objects.into_iter().enumerate() {
-        let refused = |why: String| bad_request(format!("objects[{index}]: {why}"));
-        let (kind, object) = convert(object, to).map_err(refused)?;
-        first = if first.is_empty() { kind.names().kind } else { first };
-        converted.push(object);
+impl Converted {
+    /// `size` is that of the review. What is reserved and not written takes no memory.
+    fn begin(uid: &str, size: usize) -> Self {
+        let mut text = Vec::with_capacity(size + size / 2 + 1024);
+        push(&mut text, "apiVersion", format!("\"{API_VERSION}\"").as_bytes());
+        push(&mut text, "kind", format!("\"{KIND}\"").as_bytes());
+        text.extend_from_slice(b",\"response\":{\"uid\":");
+        write(&mut text, uid);
+        text.extend_from_slice(b",\"result\":{\"status\":\"Success\"},\"convertedObjects\":[");
+        Self { text, kind: "", objects: 0 }
     }
-    Ok((first, converted))
+
+    fn end(mut self) -> Vec<u8> {
+        self.text.extend_from_slice(b"]}}");
+        self.text
+    }
+
+    fn all(&mut self, request: &Request) -> Result<(), Failure> {
+        let desired = request.text("desiredAPIVersion").unwrap_or_default();
+        let to = Version::of_api_version(&desired)
+            .map_err(|error| bad_request(format!("desiredAPIVersion: {error}")))?;
+        let Some(list) = request.fields.get("objects") else { return Ok(()) };
+        let read = json::items(list, |index, object| self.object(index, object, to));
+        read.unwrap_or_else(|error| Err(bad_request(format!("unable to read objects: {error}"))))
+    }
+
+    fn object(&mut self, index: usize, object: &RawValue, to: Version) -> Result<(), Failure> {
+        if index > 0 {
+            self.text.push(b',');
+        }
+        let what =
+            |failure: Failure| Failure { message: format!("objects[{index}]{}", failure.message), ..failure };
+        let kind = convert(&mut self.text, object, to).map_err(what)?;
+        if self.text.len() > LONGEST_ANSWER {
+            let message = format!("the converted objects take more than {LONGEST_ANSWER} bytes");
+            return Err(Failure { code: 413, reason: "RequestEntityTooLarge", message });
+        }
+        self.objects += 1;
+        if index == 0 {
+            self.kind = kind.names().kind;
+        }
+        Ok(())
+    }
 }
 
-/// Converts one object. Fails only on what tells no kind or version.
-fn convert(object: &RawValue, to: Version) -> Result<(&'static dyn Kind, Box<RawValue>), String> {
-    let fields: RawFields =
-        serde_json::from_str(object.get()).map_err(|error| format!("unable to read the object: {error}"))?;
-    let (kind, from) = identify(&fields)?;
+/// Converts one object. Fails only on what tells no kind or version, and on what no sound object has.
+fn convert(text: &mut Vec<u8>, object: &RawValue, to: Version) -> Result<&'static dyn Kind, Failure> {
+    let fields: RawFields = serde_json::from_str(object.get())
+        .map_err(|error| bad_request(format!(": unable to read the object: {error}")))?;
+    let (kind, from) = identify(&fields).map_err(|why| bad_request(format!(": {why}")))?;
     if from == to {
-        return Ok((kind, object.to_owned()));
+        text.extend_from_slice(object.get().as_bytes());
+        return Ok(kind);
     }
-    let metadata = Metadata::read(fields.get("metadata"));
-    let parts = Parts { fields: parts(&fields), loss: metadata.loss() };
-    let converted = kind.lens().convert_parts(parts, from, to, metadata.room());
-    let text = write(&fields, to, &metadata.write(&converted.loss), &converted.fields);
-    envelope::raw(text).map(|object| (kind, object)).ok_or_else(|| "unable to write the object".to_owned())
+    let metadata = Metadata::of(fields.get("metadata"));
+    let parts = Parts { fields: parts(kind, &fields)?, loss: metadata.loss() };
+    let exactly = || metadata.room();
+    let room = Room { surely: memory::room(std::iter::once(metadata.raw.len())), exactly: &exactly };
+    let converted = kind.lens().convert_parts(parts, from, to, &room);
+    write_object(text, &fields, to, &metadata, &converted);
+    Ok(kind)
 }
 
 fn identify(fields: &RawFields) -> Result<(&'static dyn Kind, Version), String> {
@@ -112,95 +154,165 @@ fn identify(fields: &RawFields) -> Result<(&'static dyn Kind, Version), String> 
         format!("{name} {}/{}", part("namespace"), part("name"))
     };
     let kind = kinds::find(&name).ok_or_else(|| format!("{}: unknown kind {name:?} of {GROUP}", what()))?;
-    let version = version.parse().map_err(|error| format!("{}: {error}", what()))?;
+    let version = Version::of_api_version(&version).map_err(|error| format!("{}: {error}", what()))?;
     Ok((kind, version))
 }
 
 /// What the lens works on. A part nested too deeply to be read is no part of any schema, and stays as it is.
-fn parts(fields: &RawFields) -> Map<String, Value> {
-    let parts = fields.0.iter().filter(|(key, _)| !crate::api::lens::ENVELOPE.contains(&key.as_ref()));
-    parts.filter_map(|(key, raw)| Some((key.to_string(), serde_json::from_str(raw.get()).ok()?))).collect()
-}
-
-fn write(fields: &RawFields, to: Version, metadata: &str, parts: &Map<String, Value>) -> String {
-    let mut text = String::with_capacity(1024);
-    for (key, raw) in &fields.0 {
-        match key.as_ref() {
-            "apiVersion" => push(&mut text, key, &format!("\"{}\"", to.api_version())),
-            "metadata" => push(&mut text, key, metadata),
-            name if parts.contains_key(name) => {}
-            _ => push(&mut text, key, raw.get()),
+fn parts(kind: &dyn Kind, fields: &RawFields) -> Result<Map<String, Value>, Failure> {
+    let budget = Budget::new(Twice::LastHolds);
+    let mut parts = Map::new();
+    for (key, raw) in fields.0.iter().filter(|(key, _)| kind.lens().has_part(key)) {
+        match budget.part(raw.get()) {
+            Ok(value) => {
+                parts.insert(key.to_string(), value);
+            }
+            Err(Unreadable::Json(_)) => {}
+            Err(error) => return Err(unreadable(&format!(".{key}"), &error)),
         }
     }
-    if fields.get("metadata").is_none() && !metadata.is_empty() {
-        push(&mut text, "metadata", metadata);
+    Ok(parts)
+}
+
+fn write_object(text: &mut Vec<u8>, fields: &RawFields, to: Version, metadata: &Metadata, converted: &Parts) {
+    text.push(b'{');
+    let begin = text.len();
+    let key = |text: &mut Vec<u8>, key: &str| {
+        if text.len() > begin {
+            text.push(b',');
+        }
+        write(text, key);
+        text.push(b':');
+    };
+    for (name, raw) in &fields.0 {
+        match name.as_ref() {
+            "apiVersion" => {
+                key(text, name);
+                write(text, to.api_version());
+            }
+            "metadata" => {
+                key(text, name);
+                metadata.write(text, &converted.loss);
+            }
+            name if converted.fields.contains_key(name) => {}
+            _ => {
+                key(text, name);
+                text.extend_from_slice(raw.get().as_bytes());
+            }
+        }
     }
-    for (key, value) in parts {
-        push(&mut text, key, &value.to_string());
+    if metadata.raw.is_empty() && !converted.loss.is_empty() {
+        key(text, "metadata");
+        metadata.write(text, &converted.loss);
     }
-    text.push('}');
-    text
+    for (name, value) in &converted.fields {
+        key(text, name);
+        write(text, value);
+    }
+    text.push(b'}');
+}
+
+/// Appends a value. Ours have string keys only, so that it cannot fail.
+fn write(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    // What fails is the writer, and a vector does not.
+    let _written = serde_json::to_writer(text, value);
 }
 
 /// Appends a field; the first one opens the object.
-fn push(text: &mut String, key: &str, value: &str) {
-    text.push(if text.is_empty() { '{' } else { ',' });
-    text.push_str(&Value::from(key).to_string());
-    text.push(':');
-    text.push_str(value);
+fn push(text: &mut Vec<u8>, key: &str, value: &[u8]) {
+    text.push(if text.is_empty() { b'{' } else { b',' });
+    write(text, key);
+    text.push(b':');
+    text.extend_from_slice(value);
 }
 
-/// An object's metadata, read as far as its annotations.
+/// An object's metadata, of which no more is read than has to be.
 struct Metadata<'a> {
     raw: &'a str,
-    fields: Option<RawFields<'a>>,
+    /// It may have loss annotations: their prefix is in it, or something escaped that may be it.
+    may_have_loss: bool,
+    read: OnceCell<Option<Read<'a>>>,
+}
+
+/// Metadata read as far as its annotations.
+struct Read<'a> {
+    fields: RawFields<'a>,
     annotations: Option<RawFields<'a>>,
 }
 
 impl<'a> Metadata<'a> {
-    fn read(raw: Option<&'a RawValue>) -> Self {
-        let fields = raw.and_then(json::fields);
-        let annotations = fields.as_ref().and_then(|fields| json::fields(fields.get("annotations")?));
-        Self { raw: raw.map_or("", RawValue::get), fields, annotations }
+    fn of(raw: Option<&'a RawValue>) -> Self {
+        let raw = raw.map_or("", RawValue::get);
+        Self { raw, may_have_loss: raw.contains(PREFIX) || raw.contains('\\'), read: OnceCell::new() }
+    }
+
+    /// None where it is no object.
+    fn read(&self) -> Option<&Read<'a>> {
+        let read = || {
+            let fields: RawFields = serde_json::from_str(self.raw).ok()?;
+            let annotations = fields.get("annotations").and_then(json::fields);
+            Some(Read { fields, annotations })
+        };
+        self.read.get_or_init(read).as_ref()
     }
 
     fn annotations(&self) -> impl Iterator<Item = &(Cow<'a, str>, &'a RawValue)> {
-        self.annotations.iter().flat_map(|annotations| &annotations.0)
+        self.read()
+            .and_then(|read| read.annotations.as_ref())
+            .into_iter()
+            .flat_map(|annotations| &annotations.0)
     }
 
     fn loss(&self) -> Loss {
+        if !self.may_have_loss {
+            return Loss::new();
+        }
         let lost = self.annotations().filter(|(key, _)| key.starts_with(PREFIX));
         lost.filter_map(|(key, value)| Some((key.to_string(), json::text(value)?.into_owned()))).collect()
     }
 
     fn room(&self) -> usize {
         let others = self.annotations().filter(|(key, _)| !key.starts_with(PREFIX));
-        memory::room(others.map(|(key, value)| key.len() + value.get().len()))
+        memory::room(others.map(|(key, value)| key.len() + json::text(value).map_or(0, |text| text.len())))
     }
 
-    /// The metadata with the annotations of `loss` and no other loss annotations. Everything else as it came.
-    fn write(&self, loss: &Loss) -> String {
-        let unreadable = self.fields.is_none() && !self.raw.is_empty();
-        let had_loss = self.annotations().any(|(key, _)| key.starts_with(PREFIX));
-        if unreadable || loss.is_empty() && !had_loss {
-            return self.raw.to_owned();
+    /// Appends the metadata with the annotations of `loss` and no other loss annotations. All else as it came.
+    fn write(&self, text: &mut Vec<u8>, loss: &Loss) {
+        let untouched = loss.is_empty() && !self.has_loss();
+        if untouched || self.read().is_none() && !self.raw.is_empty() {
+            return text.extend_from_slice(self.raw.as_bytes());
         }
-        let mut annotations = String::new();
-        for (key, value) in self.annotations().filter(|(key, _)| !key.starts_with(PREFIX)) {
-            push(&mut annotations, key, value.get());
-        }
-        for (key, value) in loss {
-            push(&mut annotations, key, &Value::from(value.as_str()).to_string());
-        }
-        let mut text = String::new();
-        for (key, value) in
-            self.fields.iter().flat_map(|fields| &fields.0).filter(|(key, _)| key != "annotations")
-        {
-            push(&mut text, key, value.get());
-        }
-        if !annotations.is_empty() {
-            push(&mut text, "annotations", &(annotations + "}"));
-        }
-        if text.is_empty() { "{}".to_owned() } else { text + "}" }
+        write_metadata(text, self.read(), loss);
     }
+
+    fn has_loss(&self) -> bool {
+        self.may_have_loss && self.annotations().any(|(key, _)| key.starts_with(PREFIX))
+    }
+}
+
+fn write_metadata(text: &mut Vec<u8>, read: Option<&Read>, loss: &Loss) {
+    let mut annotations = Vec::new();
+    let kept =
+        read.and_then(|read| read.annotations.as_ref()).into_iter().flat_map(|annotations| &annotations.0);
+    for (key, value) in kept.filter(|(key, _)| !key.starts_with(PREFIX)) {
+        push(&mut annotations, key, value.get().as_bytes());
+    }
+    for (key, value) in loss {
+        push(&mut annotations, key, b"");
+        write(&mut annotations, value.as_str());
+    }
+    let mut fields = Vec::new();
+    let others = read.into_iter().flat_map(|read| &read.fields.0);
+    for (key, value) in others.filter(|(key, _)| key != "annotations") {
+        push(&mut fields, key, value.get().as_bytes());
+    }
+    if !annotations.is_empty() {
+        annotations.push(b'}');
+        push(&mut fields, "annotations", &annotations);
+    }
+    if fields.is_empty() {
+        fields.push(b'{');
+    }
+    text.append(&mut fields);
+    text.push(b'}');
 }

@@ -1,13 +1,18 @@
 //! What both reviews have in common: the document around the request, its uid, and the status of a refusal.
 //!
-//! The uid is read first and by itself, so that an answer carries it however broken the rest is: the API server
-//! throws an answer without it away, and with it the explanation.
+//! Where the document cannot be read, the uid is looked for by itself ([`super::uid`]): the API server throws an answer
+//! without it away, and with it the explanation.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use serde::Serialize;
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::Failure;
-use super::json::{self, RawFields};
+use super::json::{self, RawFields, Text};
+use crate::api::bounded::{self, Twice, Unreadable};
 use crate::api::field::Fault;
 
 /// A review's request, its fields still unread.
@@ -17,19 +22,76 @@ pub(super) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The field `name`, read in full.
-    pub(super) fn value(&self, name: &str) -> Result<Option<serde_json::Value>, Failure> {
+    /// The object under `name`, read in full but for what nobody asks for.
+    pub(super) fn object(&self, name: &str) -> Result<Option<serde_json::Value>, Failure> {
         let Some(raw) = self.fields.get(name) else { return Ok(None) };
-        match json::tree(raw.get()) {
+        match bounded::tree(raw.get(), Twice::Refused) {
             Ok(serde_json::Value::Null) => Ok(None),
             Ok(value) => Ok(Some(value)),
-            Err(error) => Err(bad_request(format!("unable to read request.{name}: {error}"))),
+            Err(error) => Err(unreadable(&format!("request.{name}"), &error)),
         }
     }
 
     /// The field `name` as a text.
     pub(super) fn text(&self, name: &str) -> Option<String> {
-        self.fields.text(name).map(std::borrow::Cow::into_owned)
+        self.fields.text(name).map(Cow::into_owned)
+    }
+}
+
+/// Why a part of a request was not read.
+pub(super) fn unreadable(what: &str, error: &Unreadable) -> Failure {
+    match error {
+        Unreadable::TooManyParts => {
+            Failure { code: 413, reason: "RequestEntityTooLarge", message: format!("{what} has {error}") }
+        }
+        Unreadable::Json(error) => bad_request(format!("unable to read {what}: {error}")),
+    }
+}
+
+/// The document, read in one pass.
+#[derive(Default)]
+struct Review<'a> {
+    api_version: Option<&'a RawValue>,
+    kind: Option<&'a RawValue>,
+    request: Option<Asked<'a>>,
+}
+
+/// What stands under `request`.
+enum Asked<'a> {
+    Fields(RawFields<'a>),
+    Nothing,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Review<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Review<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+                formatter.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut review = Review::default();
+                while let Some(Text(key)) = map.next_key()? {
+                    let twice = match key.as_ref() {
+                        "apiVersion" => review.api_version.replace(map.next_value()?).is_some(),
+                        "kind" => review.kind.replace(map.next_value()?).is_some(),
+                        "request" => {
+                            let fields: Option<RawFields> = map.next_value()?;
+                            review.request.replace(fields.map_or(Asked::Nothing, Asked::Fields)).is_some()
+                        }
+                        _ => map.next_value::<IgnoredAny>().map(|_| false)?,
+                    };
+                    if twice {
+                        return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
+                    }
+                }
+                Ok(review)
+            }
+        }
+        deserializer.deserialize_map(Fields)
     }
 }
 
@@ -40,9 +102,10 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
     }
     let text =
         std::str::from_utf8(body).map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
-    let review: RawFields = serde_json::from_str(text)
+    let review: Review = serde_json::from_str(text)
         .map_err(|error| bad_request(format!("unable to read the {kind}: {error}")))?;
-    let found = (review.text("apiVersion").unwrap_or_default(), review.text("kind").unwrap_or_default());
+    let text = |raw: Option<&'a RawValue>| raw.and_then(json::text).unwrap_or_default();
+    let found = (text(review.api_version), text(review.kind));
     if found.0 != api_version || found.1 != kind {
         let message = format!(
             "expected kind {kind} of {api_version}, found kind {:?} of {:?}",
@@ -51,12 +114,9 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
         );
         return Err(bad_request(message));
     }
-    let request = match review.get("request") {
-        Some(request) if request.get() != "null" => request,
-        _ => return Err(bad_request(format!("the {kind} has no request"))),
+    let Some(Asked::Fields(fields)) = review.request else {
+        return Err(bad_request(format!("the {kind} has no request")));
     };
-    let fields: RawFields = serde_json::from_str(request.get())
-        .map_err(|error| bad_request(format!("unable to read the request of the {kind}: {error}")))?;
     match fields.text("uid") {
         Some(uid) if !uid.is_empty() => Ok(Request { uid: uid.into_owned(), fields }),
         _ => Err(bad_request(format!("the request of the {kind} has no uid"))),
@@ -71,22 +131,6 @@ fn shortened(text: &str) -> String {
 pub(super) fn bad_request(message: String) -> Failure {
     Failure { code: 400, reason: "BadRequest", message }
 }
-
-/// The uid of a request in a body that could not be read to its end: the first `"uid"` in it. The API server
-/// writes it before anything that a user has a say in.
-pub(super) fn find_uid(body: &[u8]) -> String {
-    const KEY: &[u8] = b"\"uid\"";
-    let Some(start) = body.windows(KEY.len()).position(|window| window == KEY) else { return String::new() };
-    let rest = body[start + KEY.len()..].trim_ascii_start();
-    let Some(rest) = rest.strip_prefix(b":").map(<[u8]>::trim_ascii_start) else { return String::new() };
-    let Some(rest) = rest.strip_prefix(b"\"") else { return String::new() };
-    let uid: Vec<u8> = rest.iter().copied().take_while(|byte| *byte != b'"').take(LONGEST_UID + 1).collect();
-    let sound = uid.len() <= LONGEST_UID && uid.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'\\');
-    if sound { String::from_utf8(uid).unwrap_or_default() } else { String::new() }
-}
-
-/// A uid is a UUID of 36 characters; longer ones are somebody's joke.
-const LONGEST_UID: usize = 128;
 
 /// `metav1.Status`, as far as a review's answer has one.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -159,9 +203,4 @@ impl Status {
 /// Serializes an answer. Our own types have string keys only, so that it cannot fail.
 pub(super) fn bytes(answer: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(answer).unwrap_or_default()
-}
-
-/// A part of a document that was written before.
-pub(super) fn raw(text: String) -> Option<Box<RawValue>> {
-    RawValue::from_string(text).ok()
 }

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-/// The fields of an object, in order, their values as they were written. A key that occurs twice is an error.
+use crate::api::bounded::MOST_PARTS;
+
+/// The fields of an object, in order, their values as they were written. A key that occurs twice is an error, and more
+/// fields than any object has.
 #[derive(Debug)]
 pub(super) struct RawFields<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -34,7 +36,10 @@ pub(super) fn fields(value: &RawValue) -> Option<RawFields<'_>> {
     serde_json::from_str(value.get()).ok()
 }
 
-struct Text<'a>(Cow<'a, str>);
+/// Fields that are told apart without a set of their names.
+const FEW: usize = 24;
+
+pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
 
 impl<'de> Deserialize<'de> for Text<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -70,10 +75,21 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
-                let mut known = HashSet::new();
+                let mut many = HashSet::new();
                 while let Some((Text(key), value)) = map.next_entry()? {
-                    if !known.insert(key.clone()) {
+                    // A few are compared one by one, which takes less than a set of them.
+                    if fields.len() == FEW {
+                        many.extend(fields.iter().map(|(key, _)| key.clone()));
+                    }
+                    let known = match fields.len() {
+                        ..FEW => fields.iter().any(|(known, _)| *known == key),
+                        _ => !many.insert(key.clone()),
+                    };
+                    if known {
                         return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
+                    }
+                    if fields.len() == MOST_PARTS {
+                        return Err(A::Error::custom(format_args!("more than {MOST_PARTS} fields")));
                     }
                     fields.push((key, value));
                 }
@@ -84,71 +100,55 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
     }
 }
 
-/// A JSON tree in which no object holds a key twice: two readers of such an object may see two different ones.
-pub(super) fn tree(text: &str) -> Result<Value, serde_json::Error> {
-    serde_json::from_str::<Strict>(text).map(|strict| strict.0)
-}
-
-struct Strict(Value);
-
-impl<'de> Deserialize<'de> for Strict {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StrictVisitor).map(Self)
+/// Calls `visit` with each item of a list and its position, until one fails: nothing is kept of what was visited.
+pub(super) fn items<'a, Failure>(
+    list: &'a RawValue,
+    visit: impl FnMut(usize, &'a RawValue) -> Result<(), Failure>,
+) -> Result<Result<(), Failure>, serde_json::Error> {
+    let mut failure = None;
+    let each = Items { visit, failure: &mut failure };
+    let read = each.deserialize(&mut serde_json::Deserializer::from_str(list.get()));
+    match failure {
+        Some(failure) => Ok(Err(failure)),
+        None => read.map(Ok),
     }
 }
 
-struct StrictVisitor;
+struct Items<'f, Visit, Failure> {
+    visit: Visit,
+    failure: &'f mut Option<Failure>,
+}
 
-impl<'de> Visitor<'de> for StrictVisitor {
-    type Value = Value;
+impl<'de, Visit, Failure> DeserializeSeed<'de> for Items<'_, Visit, Failure>
+where
+    Visit: FnMut(usize, &'de RawValue) -> Result<(), Failure>,
+{
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de, Visit, Failure> Visitor<'de> for Items<'_, Visit, Failure>
+where
+    Visit: FnMut(usize, &'de RawValue) -> Result<(), Failure>,
+{
+    type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-        formatter.write_str("a JSON value")
+        formatter.write_str("a list")
     }
 
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut list = Vec::new();
-        while let Some(Strict(item)) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Value::Array(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
-        let mut fields = Map::new();
-        while let Some((key, Strict(value))) = map.next_entry::<String, Strict>()? {
-            if fields.insert(key.clone(), value).is_some() {
-                return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
+        let mut position = 0;
+        while let Some(item) = items.next_element()? {
+            if let Err(failure) = (self.visit)(position, item) {
+                *self.failure = Some(failure);
+                return Err(A::Error::custom("an item was refused"));
             }
+            position += 1;
         }
-        Ok(Value::Object(fields))
+        Ok(())
     }
 }

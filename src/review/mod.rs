@@ -9,6 +9,7 @@ mod envelope;
 mod json;
 #[cfg(test)]
 mod tests;
+mod uid;
 
 use jiff::Timestamp;
 
@@ -49,9 +50,9 @@ impl Endpoint {
 
     /// Reads one review and answers it.
     #[must_use]
-    pub fn answer(self, body: &[u8], now: Timestamp) -> Answer {
+    pub fn answer(self, body: &[u8], surroundings: &Surroundings) -> Answer {
         match self {
-            Self::Mutate | Self::Validate => admission::answer(self, body, now),
+            Self::Mutate | Self::Validate => admission::answer(self, body, surroundings),
             Self::Convert => conversion::answer(body),
         }
     }
@@ -60,11 +61,28 @@ impl Endpoint {
     /// request's uid, as far as `body` (which may be cut off anywhere) shows one.
     #[must_use]
     pub fn failure(self, body: &[u8], failure: &Failure) -> Answer {
-        let uid = envelope::find_uid(body);
+        let uid = uid::find(body);
         match self {
             Self::Mutate | Self::Validate => admission::refuse(&uid, failure),
             Self::Convert => conversion::refuse(&uid, failure),
         }
+    }
+}
+
+/// What an answer depends on beside the review.
+#[derive(Clone, Copy, Debug)]
+pub struct Surroundings<'a> {
+    /// The present.
+    pub now: Timestamp,
+    /// The namespace of gatehouse, where our kinds are refused: pods in it may use its ServiceAccount.
+    pub own_namespace: Option<&'a str>,
+}
+
+impl Surroundings<'_> {
+    /// Nothing but the time.
+    #[must_use]
+    pub const fn at(now: Timestamp) -> Self {
+        Self { now, own_namespace: None }
     }
 }
 

@@ -150,6 +150,10 @@ pub struct Metrics {
     pub accepts_failed: Counter,
     /// When certificates end, in seconds since 1970.
     pub certificate_expiry: Family<Which, Gauge<f64, AtomicU64>>,
+    /// Authorities that callers are told to trust; 0 where somebody else sees to that.
+    pub bundle_certificates: Gauge,
+    /// 1 while the last look at the certificates failed.
+    pub certificates_failing: Gauge,
 }
 
 impl Default for Metrics {
@@ -178,6 +182,8 @@ impl Metrics {
             handshakes_failed: Family::default(),
             accepts_failed: Counter::default(),
             certificate_expiry: Family::default(),
+            bundle_certificates: Gauge::default(),
+            certificates_failing: Gauge::default(),
         };
         metrics.page = Page::new(|registry| {
             metrics.register_requests(registry.sub_registry_with_prefix("controller_runtime_webhook"));
@@ -221,6 +227,16 @@ impl Metrics {
             "When certificates end, in seconds since 1970",
             self.certificate_expiry.clone(),
         );
+        registry.register(
+            "bundle_certificates",
+            "Authorities that callers are told to trust",
+            self.bundle_certificates.clone(),
+        );
+        registry.register(
+            "certificates_failing",
+            "1 while the last look at the certificates failed",
+            self.certificates_failing.clone(),
+        );
     }
 
     /// All of them.
@@ -236,6 +252,7 @@ pub const fn code_label(code: u16) -> &'static str {
     match code {
         200 => "200",
         400 => "400",
+        401 => "401",
         403 => "403",
         404 => "404",
         405 => "405",

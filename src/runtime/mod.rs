@@ -9,6 +9,7 @@ pub mod call;
 pub mod clock;
 pub mod companion;
 pub mod fail_point;
+pub mod files;
 pub mod leader;
 pub mod metrics;
 mod pages;

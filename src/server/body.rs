@@ -1,10 +1,26 @@
 //! Reads a request's body up to a limit.
 //!
-//! Guarantees: never holds more than the limit and one frame; what is over the limit is still taken from the
-//! connection, as much again as the limit, since a client that is cut off while it writes may never read the answer.
+//! Guarantees: never holds more than the limit and one frame, and of one that announces more than the limit no more
+//! than its beginning; what is held is within the ration of the [`Crowd`], and a body that stands still gives way
+//! there. What is over the limit is answered at once, and then still taken from the connection for a while, since a
+//! client that is cut off while it writes may never read the answer.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
+use futures::FutureExt as _;
 use http_body_util::BodyExt;
+use hyper::body::Frame;
+use tokio::time::timeout;
+
+use super::crowd::{Crowd, GaveWay, Member};
+
+/// How long the beginning of a body is waited for that is too large by its own account: its uid is there.
+const BEGINNING: Duration = Duration::from_secs(1);
+
+/// How long, and how many times the limit, is taken from a client that goes on writing after its answer.
+const LINGER: (Duration, usize) = (Duration::from_secs(10), 4);
 
 /// How a body ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +31,22 @@ pub enum End {
     TooLarge,
 }
 
-/// The client went away, or its framing is broken.
+/// Why a body did not come to its end.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to read the body")]
-pub struct Broken(#[source] axum::Error);
+pub enum Fault {
+    /// The client went away, or its framing is broken.
+    #[error("failed to read the body")]
+    Broken(#[source] axum::Error),
+    /// It stood still while others came, and there was no room for all.
+    #[error("the body gave way to others")]
+    GaveWay,
+}
+
+impl From<GaveWay> for Fault {
+    fn from(_: GaveWay) -> Self {
+        Self::GaveWay
+    }
+}
 
 /// What was read so far: a body of one frame, as small ones are, is never copied.
 #[derive(Debug, Default)]
@@ -51,36 +79,110 @@ impl Kept {
     }
 }
 
-/// Reads `body` into `kept`, at most `limit` bytes. Dropped half-way, it leaves in `kept` what came so far.
-///
-/// # Errors
-/// [`Broken`], when it does not come to its end.
-pub async fn read(mut body: Body, limit: usize, kept: &mut Kept) -> Result<End, Broken> {
-    let announced = body.size_hint().lower();
-    let expected = usize::try_from(announced).map_or(limit, |announced| announced.min(limit));
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Broken)?.into_data() else {
-            continue;
-        };
-        let room = limit - kept.len();
-        if data.len() > room {
-            kept.push(data.slice(..room), expected);
-            discard(body, limit).await;
-            return Ok(End::TooLarge);
-        }
-        kept.push(data, expected);
-    }
-    Ok(End::Whole)
+/// A body that is being read, and what came of it so far.
+pub struct Reading<'a> {
+    crowd: &'a Arc<Crowd>,
+    limit: usize,
+    /// Bytes of a body that is small: it need not join unless it is waited for.
+    small: usize,
+    /// What came.
+    pub(super) kept: Kept,
+    /// Its part of the ration, once it has one.
+    pub(super) member: Option<Member>,
 }
 
-async fn discard(mut body: Body, mut limit: usize) {
-    while let Some(Ok(frame)) = body.frame().await {
-        let length = frame.data_ref().map_or(0, Bytes::len);
-        match limit.checked_sub(length) {
-            Some(left) => limit = left,
-            None => return,
+impl<'a> Reading<'a> {
+    /// Nothing yet.
+    pub(super) fn new(crowd: &'a Arc<Crowd>, limit: usize, small: usize) -> Self {
+        Self { crowd, limit, small, kept: Kept::default(), member: None }
+    }
+
+    /// Reads at most the limit. Dropped half-way, what came so far is kept.
+    ///
+    /// # Errors
+    /// [`Fault`], when it does not come to its end.
+    pub async fn read(&mut self, body: &mut Body) -> Result<End, Fault> {
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        if announced > self.limit {
+            // Whatever becomes of it: the answer is the same.
+            if let Ok(Ok(Some(data))) = timeout(BEGINNING, self.next(body)).await {
+                self.kept.push(data.slice(..data.len().min(self.limit)), 0);
+            }
+            return Ok(End::TooLarge);
+        }
+        while let Some(data) = self.next(body).await? {
+            let room = self.limit - self.kept.len();
+            let is_over = data.len() > room;
+            let data = if is_over { data.slice(..room) } else { data };
+            self.grow(data.len()).await?;
+            self.kept.push(data, announced);
+            if is_over {
+                return Ok(End::TooLarge);
+            }
+        }
+        Ok(End::Whole)
+    }
+
+    /// The next data. A body that is not there yet joins those that are waited for.
+    async fn next(&mut self, body: &mut Body) -> Result<Option<Bytes>, Fault> {
+        loop {
+            let at_once = body.frame().now_or_never();
+            let frame = if let Some(frame) = at_once { frame } else { self.awaited(body).await? };
+            match frame.transpose().map_err(Fault::Broken)?.map(Frame::into_data) {
+                Some(Ok(data)) => return Ok(Some(data)),
+                // Trailers say nothing here.
+                Some(Err(_trailers)) => {}
+                None => return Ok(None),
+            }
         }
     }
+
+    async fn awaited(&mut self, body: &mut Body) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Fault> {
+        if self.member.is_none() {
+            self.grow_by(self.kept.len()).await?;
+        }
+        let gives_way = async {
+            match &self.member {
+                Some(member) => member.gave_way().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            frame = body.frame() => Ok(frame),
+            () = gives_way => Err(Fault::GaveWay),
+        }
+    }
+
+    async fn grow(&mut self, more: usize) -> Result<(), Fault> {
+        let whole = self.kept.len() + more;
+        match self.member {
+            Some(_) => self.grow_by(more).await,
+            None if whole > self.small => self.grow_by(whole).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn grow_by(&mut self, more: usize) -> Result<(), Fault> {
+        let (crowd, small) = (self.crowd, self.small);
+        let member = self.member.get_or_insert_with(|| crowd.join(Arc::default()));
+        Ok(member.grow(more, small).await?)
+    }
+}
+
+/// Takes the rest of a body of a review that was answered already, for a while.
+pub async fn discard(mut body: Body, limit: usize) {
+    let (time, times) = LINGER;
+    let mut left = limit.saturating_mul(times);
+    let rest = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            match left.checked_sub(frame.data_ref().map_or(0, Bytes::len)) {
+                Some(less) => left = less,
+                None => return,
+            }
+        }
+    };
+    // Whoever has more is cut off.
+    let _late = timeout(time, rest).await;
 }
 
 #[cfg(test)]
@@ -95,10 +197,11 @@ mod tests {
         Body::from_stream(stream::iter(frames))
     }
 
-    async fn read_six(body: Body) -> (Result<End, Broken>, Bytes) {
-        let mut kept = Kept::default();
-        let end = read(body, 6, &mut kept).await;
-        (end, kept.into_bytes())
+    async fn read_six(mut body: Body) -> (Result<End, Fault>, Bytes) {
+        let crowd = Crowd::new(9, 1000);
+        let mut reading = Reading::new(&crowd, 6, 3);
+        let end = reading.read(&mut body).await;
+        (end, reading.kept.into_bytes())
     }
 
     #[tokio::test]

@@ -1,7 +1,8 @@
 //! One connection, from its handshake to its end.
 //!
 //! Guarantees: it is never closed under a client that may be about to send, but for a silence longer than the client
-//! itself would bear ([`Limits::idle`]); a client that sends nothing at all is gone after [`Limits::first_header`].
+//! itself would bear ([`Limits::idle`]); a client that sends nothing at all is gone after [`Limits::first_header`], or
+//! when its place is needed; one that does not take a large answer after [`Limits::answer`], or when its memory is.
 //!
 //! ```text
 //!   accepted ─handshake─▶ no request yet ──request──▶ busy ◀──▶ idle ──closed by the client──▶ end
@@ -15,7 +16,7 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -28,16 +29,18 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 use tower::Service;
 use tracing::debug;
 
+use super::activity::Activity;
+use super::crowd::Crowd;
 use super::limits::Limits;
 use super::tls::H2;
+use crate::runtime::Metrics;
 use crate::runtime::metrics::Reason;
-use crate::runtime::{Metrics, clock};
 
 /// How far the end of the server has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,9 +55,18 @@ pub(super) enum Phase {
     Closing,
 }
 
+/// Requests that one connection of HTTP/2 may have open: what RFC 9113 advises at least. Clients open as many before they
+/// have heard of a limit, and would be refused the rest.
+const STREAMS: u32 = 100;
+
+/// Bytes that a connection keeps of a head that has not ended, or of an answer that is not taken.
+const BUFFER: usize = 64 * 1024;
+
 /// What all connections of a server share.
 pub(super) struct Shared {
     acceptor: TlsAcceptor,
+    /// Connections that have not asked for anything yet.
+    pub(super) newcomers: Arc<Crowd>,
     http1: Builder<TokioExecutor>,
     http2: Builder<TokioExecutor>,
     router: Router,
@@ -72,18 +84,20 @@ impl Shared {
         phase: watch::Receiver<Phase>,
     ) -> Self {
         let mut http1 = Builder::new(TokioExecutor::new()).http1_only();
-        http1.http1().timer(TokioTimer::new()).header_read_timeout(None);
+        http1.http1().timer(TokioTimer::new()).header_read_timeout(None).max_buf_size(BUFFER);
         let mut http2 = Builder::new(TokioExecutor::new()).http2_only();
         http2
             .http2()
             .timer(TokioTimer::new())
-            .max_concurrent_streams(250)
+            .max_concurrent_streams(STREAMS)
+            .max_send_buf_size(BUFFER)
             // Streams that are opened and reset at once are the cheapest attack there is (CVE-2023-44487).
             .max_pending_accept_reset_streams(20)
             .max_local_error_reset_streams(100)
             .keep_alive_interval(Duration::from_secs(30))
             .keep_alive_timeout(Duration::from_secs(20));
-        Self { acceptor, http1, http2, router, limits, metrics, phase }
+        let newcomers = Crowd::new(limits.connections, usize::MAX);
+        Self { acceptor, newcomers, http1, http2, router, limits, metrics, phase }
     }
 
     async fn reached(&self, phase: Phase) {
@@ -92,16 +106,26 @@ impl Shared {
         let _gone = phases.wait_for(|now| *now >= phase).await;
     }
 
+    fn cut(&self, reason: &'static str) {
+        self.metrics.connections_cut.get_or_create(&Reason { reason }).inc();
+    }
+
     fn failed(&self, reason: &'static str) {
         self.metrics.handshakes_failed.get_or_create(&Reason { reason }).inc();
     }
 }
 
 /// Serves one connection to its end. `permit` is its place among the open ones.
-pub(super) async fn serve(shared: Arc<Shared>, socket: TcpStream, permit: OwnedSemaphorePermit) {
+pub(super) async fn serve(shared: Arc<Shared>, socket: TcpStream, permit: Option<OwnedSemaphorePermit>) {
     let _open = Open::new(&shared.metrics, permit);
-    match timeout(shared.limits.handshake, shared.acceptor.accept(socket)).await {
-        Ok(Ok(stream)) => talk(&shared, stream).await,
+    let activity = Activity::of_a_newcomer(&shared.newcomers);
+    let handshake = timeout(shared.limits.handshake, shared.acceptor.accept(socket));
+    let shaken = tokio::select! {
+        shaken = handshake => shaken,
+        () = activity.has_to_go() => return shared.failed("crowded"),
+    };
+    match shaken {
+        Ok(Ok(stream)) => talk(&shared, stream, activity).await,
         Ok(Err(error)) => {
             shared.failed("tls");
             debug!(%error, "handshake failed");
@@ -110,13 +134,15 @@ pub(super) async fn serve(shared: Arc<Shared>, socket: TcpStream, permit: OwnedS
     }
 }
 
-async fn talk(shared: &Arc<Shared>, stream: TlsStream<TcpStream>) {
+async fn talk(shared: &Arc<Shared>, stream: TlsStream<TcpStream>, activity: Arc<Activity>) {
     let (builder, mut leave) = if stream.get_ref().1.alpn_protocol() == Some(H2) {
         (&shared.http2, Phase::Leaving)
     } else {
         (&shared.http1, Phase::Closing)
     };
-    let activity = Arc::new(Activity::new());
+    if stream.get_ref().1.peer_certificates().is_some() {
+        activity.recognise();
+    }
     let service = service_fn(|request| answer(Arc::clone(shared), Arc::clone(&activity), request));
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     loop {
@@ -128,9 +154,11 @@ async fn talk(shared: &Arc<Shared>, stream: TlsStream<TcpStream>) {
                 return;
             }
             reason = activity.too_long_silent(&shared.limits) => {
-                shared.metrics.connections_cut.get_or_create(&Reason { reason }).inc();
+                shared.cut(reason);
                 break;
             }
+            // Others need its memory or its place at once.
+            () = activity.has_to_go() => return shared.cut("crowded"),
             () = shared.reached(leave) => {
                 if leave == Phase::Closing {
                     break;
@@ -148,8 +176,9 @@ async fn talk(shared: &Arc<Shared>, stream: TlsStream<TcpStream>) {
 async fn answer(
     shared: Arc<Shared>,
     activity: Arc<Activity>,
-    request: Request<Incoming>,
+    mut request: Request<Incoming>,
 ) -> Result<Response<Body>, Infallible> {
+    request.extensions_mut().insert(Arc::clone(&activity));
     let _busy = activity.begin();
     let version = request.version();
     let mut response = shared.router.clone().call(request.map(Body::new)).await?;
@@ -162,11 +191,11 @@ async fn answer(
 /// Counts a connection among the open ones while it lives.
 struct Open {
     metrics: Metrics,
-    _permit: OwnedSemaphorePermit,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Open {
-    fn new(metrics: &Metrics, permit: OwnedSemaphorePermit) -> Self {
+    fn new(metrics: &Metrics, permit: Option<OwnedSemaphorePermit>) -> Self {
         metrics.connections_open.inc();
         Self { metrics: metrics.clone(), _permit: permit }
     }
@@ -175,62 +204,5 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         self.metrics.connections_open.dec();
-    }
-}
-
-/// When the client was last heard of.
-struct Activity(Mutex<Heard>);
-
-#[derive(Clone, Copy)]
-struct Heard {
-    busy: usize,
-    asked: bool,
-    last: Instant,
-}
-
-/// A request is being answered.
-struct Busy(Arc<Activity>);
-
-impl Activity {
-    fn new() -> Self {
-        Self(Mutex::new(Heard { busy: 0, asked: false, last: clock::instant() }))
-    }
-
-    fn begin(self: &Arc<Self>) -> Busy {
-        let mut heard = self.lock();
-        heard.busy += 1;
-        heard.asked = true;
-        drop(heard);
-        Busy(Arc::clone(self))
-    }
-
-    /// Resolves when the client has been silent for longer than it may, with the reason. Looks at the clock only
-    /// when a limit may have passed: a request costs no timer.
-    async fn too_long_silent(&self, limits: &Limits) -> &'static str {
-        loop {
-            let Heard { busy, asked, last } = *self.lock();
-            let now = clock::instant();
-            let (limit, reason) =
-                if asked { (limits.idle, "idle") } else { (limits.first_header, "first_header") };
-            let due = if busy > 0 { now + limit } else { last + limit };
-            if due <= now {
-                return reason;
-            }
-            // Until the first request it is not known which limit will be the next.
-            let unknown = if asked { due } else { now + limits.idle };
-            sleep_until(due.min(unknown)).await;
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let mut heard = self.0.lock();
-        heard.busy -= 1;
-        heard.last = clock::instant();
     }
 }

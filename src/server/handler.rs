@@ -3,27 +3,30 @@
 //! Guarantees: every review gets HTTP 200 and an answer with its uid, as far as it showed one, whatever happens: too
 //! large, too late, not JSON, a panic. The one exception is 503 with `Retry-After` while too much is in flight,
 //! which the API server repeats (client-go `rest/with_retry.go`); any other status would lose the answer's body.
+//! A place is taken by a review that has arrived; a body that stands still gives way to others (see [`super::crowd`]).
 //! Never: puts anything of an object in a log, a span or a metric.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use jiff::Timestamp;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 use tracing::{Instrument, debug};
 
-use super::body::{self, End, Kept};
+use super::activity::Activity;
+use super::body::{self, End, Fault, Reading};
+use super::crowd::{Crowd, Member};
 use super::limits::Limits;
 use super::observe::Observed;
 use super::{deadline, problem};
-use crate::review::{Answer, Endpoint, Failure};
-use crate::runtime::{Metrics, blocking, clock};
+use crate::review::{Answer, Endpoint, Failure, Surroundings};
+use crate::runtime::{Metrics, Tasks, blocking, clock};
 
 /// Who answers reviews: [`Rules`], or a test that wants the gate to be asked what no rule would.
 pub trait Reviewer: Send + Sync + 'static {
@@ -35,12 +38,16 @@ pub trait Reviewer: Send + Sync + 'static {
 }
 
 /// The rules of this crate.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Rules;
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    /// The namespace of gatehouse, where our kinds are refused.
+    pub own_namespace: Option<String>,
+}
 
 impl Reviewer for Rules {
     fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
-        endpoint.answer(body, now)
+        let own_namespace = self.own_namespace.as_deref();
+        endpoint.answer(body, &Surroundings { now, own_namespace })
     }
 
     fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer {
@@ -48,8 +55,8 @@ impl Reviewer for Rules {
     }
 }
 
-/// What room for large bodies is reckoned in, in bytes.
-const UNIT: usize = 64 * 1024;
+/// An answer of more bytes than this counts until its client has taken it. Smaller ones fit into the buffers of a socket.
+const LARGE_ANSWER: usize = 16 * 1024;
 
 /// What all requests share.
 pub(super) struct Gate {
@@ -57,20 +64,43 @@ pub(super) struct Gate {
     limits: Limits,
     metrics: Metrics,
     in_flight: Semaphore,
+    medium_in_flight: Arc<Semaphore>,
     large_in_flight: Arc<Semaphore>,
-    /// In units of [`UNIT`] bytes.
-    large_bodies: Semaphore,
+    /// Whether only clients that have shown a certificate have admission reviews answered.
+    only_known: bool,
+    /// What of bodies and answers is in memory.
+    crowd: Arc<Crowd>,
+    /// Bodies whose answer has been given and whose client still writes.
+    discarding: Tasks,
 }
 
+/// What came of a request's body.
+struct Received {
+    bytes: Bytes,
+    fault: Option<Failure>,
+    member: Option<Member>,
+}
+
+/// Too much is in flight.
+struct Busy;
+
 impl Gate {
-    pub(super) fn new(reviewer: Arc<dyn Reviewer>, limits: Limits, metrics: Metrics) -> Self {
+    pub(super) fn new(
+        reviewer: Arc<dyn Reviewer>,
+        limits: Limits,
+        metrics: Metrics,
+        only_known: bool,
+    ) -> Self {
         Self {
             reviewer,
             limits,
             metrics,
             in_flight: Semaphore::new(limits.in_flight),
+            medium_in_flight: Arc::new(Semaphore::new(limits.medium_in_flight)),
             large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
-            large_bodies: Semaphore::new(limits.large_bodies / UNIT),
+            only_known,
+            crowd: Crowd::new(limits.unread_bodies, limits.bodies),
+            discarding: Tasks::new(),
         }
     }
 
@@ -80,62 +110,72 @@ impl Gate {
 
     /// Answers one request to `endpoint`.
     pub(super) async fn handle(self: Arc<Self>, endpoint: Endpoint, request: Request) -> Response {
-        let observed = Observed::begin(&self.metrics, endpoint, request.uri().path());
-        let Ok(_place) = self.in_flight.try_acquire() else {
+        let observed = Observed::begin(&self.metrics, endpoint, request.uri().path(), request.headers());
+        let activity = request.extensions().get::<Arc<Activity>>().cloned();
+        // API servers have no certificate to show for conversion.
+        let is_known = activity.as_ref().is_some_and(|activity| activity.is_known());
+        if self.only_known && endpoint != Endpoint::Convert && !is_known {
+            observed.status(StatusCode::UNAUTHORIZED);
+            return problem::unauthorized();
+        }
+        let answered = self.review(endpoint, request).instrument(observed.span().clone()).await;
+        let Ok((answer, member)) = answered else {
             self.metrics.shed.inc();
             observed.status(StatusCode::SERVICE_UNAVAILABLE);
             return problem::busy();
         };
-        let answer = self.review(endpoint, request).instrument(observed.span().clone()).await;
         observed.answered(&answer.report);
         let json = HeaderValue::from_static("application/json");
-        ([(CONTENT_TYPE, json)], answer.body).into_response()
+        ([(CONTENT_TYPE, json)], self.until_taken(answer.body, member, activity)).into_response()
     }
 
-    async fn review(self: &Arc<Self>, endpoint: Endpoint, request: Request) -> Answer {
+    async fn review(
+        self: &Arc<Self>,
+        endpoint: Endpoint,
+        request: Request,
+    ) -> Result<(Answer, Option<Member>), Busy> {
         let (parts, body) = request.into_parts();
         let (deadline, objection) = terms(endpoint, &parts.uri, &parts.headers);
-        let announced = body.size_hint().exact();
-        let Ok(_room) = timeout_at(deadline, self.room(endpoint, announced)).await else {
-            return self.fail(
-                endpoint,
-                b"",
-                &problem::too_late("waiting for memory to read the review into"),
-            );
-        };
-        let (bytes, fault) = self.read(endpoint, body, deadline).await;
-        match objection.or(fault) {
-            Some(failure) => self.fail(endpoint, &bytes, &failure),
-            None if bytes.len() > self.limits.large => self.judge_large(endpoint, bytes, deadline).await,
-            None => self.judge(endpoint, &bytes),
+        let Received { bytes, fault, mut member } = self.read(endpoint, body, deadline).await?;
+        if member.as_mut().is_some_and(|member| member.settle().is_err()) {
+            return Err(Busy);
         }
-    }
-
-    /// Room for a body that is large, or does not say how large it is, until its review is answered: whoever reaches
-    /// the port could otherwise fill the memory with bodies that never end.
-    async fn room(&self, endpoint: Endpoint, announced: Option<u64>) -> Option<SemaphorePermit<'_>> {
-        let limit = self.limits.body(endpoint);
-        let announced = announced.and_then(|bytes| usize::try_from(bytes).ok());
-        let bytes = announced.unwrap_or(limit).min(limit);
-        let units = bytes.div_ceil(UNIT).min(self.limits.large_bodies / UNIT);
-        let units = u32::try_from(units).ok().filter(|_| bytes > self.limits.large)?;
-        self.large_bodies.acquire_many(units).await.ok()
+        let _place = self.in_flight.try_acquire().map_err(|_| Busy)?;
+        let answer = match objection.or(fault) {
+            Some(failure) => self.fail(endpoint, &bytes, &failure),
+            None if bytes.len() > self.limits.inline => self.judge_apart(endpoint, bytes, deadline).await,
+            None => self.judge(endpoint, &bytes),
+        };
+        Ok((answer, member))
     }
 
     /// The body, or what came of it and why that is not all.
-    async fn read(&self, endpoint: Endpoint, body: Body, deadline: Instant) -> (Bytes, Option<Failure>) {
+    async fn read(&self, endpoint: Endpoint, mut body: Body, deadline: Instant) -> Result<Received, Busy> {
         let limit = self.limits.body(endpoint);
-        let mut kept = Kept::default();
-        let fault = match timeout_at(deadline, body::read(body, limit, &mut kept)).await {
+        let mut reading = Reading::new(&self.crowd, limit, self.limits.inline);
+        let fault = match timeout_at(deadline, reading.read(&mut body)).await {
             Ok(Ok(End::Whole)) => None,
-            Ok(Ok(End::TooLarge)) => Some(problem::too_large(limit)),
+            Ok(Ok(End::TooLarge)) => {
+                self.discarding.spawn(body::discard(body, limit));
+                Some(problem::too_large(limit))
+            }
+            Ok(Err(Fault::GaveWay)) => return Err(Busy),
             Ok(Err(broken)) => {
                 debug!(error = %broken, "request broke off");
                 Some(problem::broken_off())
             }
             Err(_elapsed) => Some(problem::too_late("reading the review")),
         };
-        (kept.into_bytes(), fault)
+        let Reading { kept, member, .. } = reading;
+        Ok(Received { bytes: kept.into_bytes(), fault, member })
+    }
+
+    /// The answer, which counts for as long as it is in memory where it is large: its client may never take it.
+    fn until_taken(&self, answer: Vec<u8>, member: Option<Member>, activity: Option<Arc<Activity>>) -> Body {
+        let Some(activity) = activity.filter(|_| answer.len() > LARGE_ANSWER) else { return answer.into() };
+        let mut member = member.unwrap_or_else(|| self.crowd.join(Arc::default()));
+        member.wait_again(answer.len(), activity.cut());
+        Bytes::from_owner(Untaken { answer, _member: member, _guard: activity.untaken() }).into()
     }
 
     fn judge(&self, endpoint: Endpoint, body: &[u8]) -> Answer {
@@ -148,12 +188,14 @@ impl Gate {
 
     /// On a thread of its own, since it may take long, and not too many at a time, since each needs a multiple of
     /// its size. One that is too late is answered; its work ends unheard.
-    async fn judge_large(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
+    async fn judge_apart(self: &Arc<Self>, endpoint: Endpoint, body: Bytes, deadline: Instant) -> Answer {
+        let is_large = body.len() > self.limits.large;
+        let places = if is_large { &self.large_in_flight } else { &self.medium_in_flight };
         let gate = Arc::clone(self);
         let judged = body.clone();
         let work = async {
             // Closed never; were it, the work would only go on without a place.
-            let place = Arc::clone(&self.large_in_flight).acquire_owned().await;
+            let place = Arc::clone(places).acquire_owned().await;
             blocking(move || {
                 let _place = place;
                 gate.judge(endpoint, &judged)
@@ -173,6 +215,19 @@ impl Gate {
             self.metrics.panics.inc();
             self.reviewer.failure(endpoint, b"", failure)
         })
+    }
+}
+
+/// An answer that its client has not taken yet.
+struct Untaken<Guard> {
+    answer: Vec<u8>,
+    _member: Member,
+    _guard: Guard,
+}
+
+impl<Guard> AsRef<[u8]> for Untaken<Guard> {
+    fn as_ref(&self) -> &[u8] {
+        &self.answer
     }
 }
 

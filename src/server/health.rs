@@ -1,21 +1,48 @@
 //! Plain HTTP for the kubelet and for Prometheus: `/livez`, `/readyz`, `/metrics`.
 //!
-//! Guarantees: it answers for as long as the process lives, draining or not. Never: on the gate's port, or about
-//! anything that is secret.
+//! Guarantees: it answers for as long as the process lives, draining or not. A connection is for one request, which has
+//! [`HEAD`] to arrive and [`WHOLE`] to be answered; of more than [`MOST`] at a time the oldest gives way, so that probes
+//! are answered whoever else is there. Never: on the gate's port, or about anything that is secret.
 
 use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use tokio::net::TcpListener;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
+use tower::Service;
 
+use super::crowd::{Crowd, Member};
 use super::listener;
-use crate::runtime::{Pages, Readiness};
+use crate::runtime::{Pages, Readiness, Tasks};
+
+/// Connections at a time.
+const MOST: usize = 64;
+
+/// For a request to arrive.
+const HEAD: Duration = Duration::from_secs(10);
+
+/// For a connection, from its beginning to its end. Prometheus waits for 10 s, unless it is told otherwise.
+const WHOLE: Duration = Duration::from_secs(30);
+
+/// Bytes that a connection keeps of a head.
+const BUFFER: usize = 16 * 1024;
+
+/// After an accept that failed.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The health endpoints on a socket of their own.
 #[derive(Debug)]
@@ -52,12 +79,34 @@ impl Health {
         self.address
     }
 
-    /// Answers until `stop` resolves.
-    ///
-    /// # Errors
-    /// When the socket fails.
-    pub async fn serve(self, stop: impl Future<Output = ()> + Send + 'static) -> io::Result<()> {
-        axum::serve(self.listener, self.router).with_graceful_shutdown(stop).await
+    /// Answers until `stop` resolves, and then those who have asked.
+    pub async fn serve(self, stop: impl Future<Output = ()>) {
+        let (open, crowd) = (Tasks::new(), Crowd::new(MOST, usize::MAX));
+        let mut stop = pin!(stop);
+        loop {
+            let accepted = tokio::select! {
+                () = &mut stop => break,
+                accepted = listener::accept(&self.listener) => accepted,
+            };
+            match accepted {
+                Ok(socket) => open.spawn(answer(socket, self.router.clone(), crowd.join(Arc::default()))),
+                // For want of files, or the client was gone before its turn came.
+                Err(_) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+        let _late = timeout(WHOLE, open.ended()).await;
+    }
+}
+
+/// One request of one connection.
+async fn answer(socket: TcpStream, router: Router, member: Member) {
+    let service = service_fn(move |request: Request<Incoming>| router.clone().call(request.map(Body::new)));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER).keep_alive(false);
+    tokio::select! {
+        // One that ends badly has nobody left to tell.
+        _ended = timeout(WHOLE, http.serve_connection(TokioIo::new(socket), service)) => {}
+        () = member.gave_way() => {}
     }
 }
 

@@ -7,16 +7,26 @@ use crate::review::Endpoint;
 /// The limits of one [`super::Server`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections open at a time; more wait in the kernel.
+    /// Connections open at a time. One more takes the place of the one that has asked for nothing for longest, or else
+    /// waits. Each is a file, so the process may not have more of them than it may open files.
     pub connections: usize,
-    /// Requests worked on at a time; more are answered 503 with `Retry-After`, which the API server honours.
+    /// Reviews that have arrived and are worked on at a time; more are answered 503 with `Retry-After`, which the API server honours.
     pub in_flight: usize,
-    /// Large reviews judged at a time, each on a thread of its own; more wait.
+    /// Bytes of a review that is judged where it was read. What is larger is judged on a thread of its own, and holds
+    /// up nobody there.
+    pub inline: usize,
+    /// Reviews of more bytes than `inline` and not large judged at a time; more wait.
+    pub medium_in_flight: usize,
+    /// Large reviews judged at a time; more wait. Each may need some ten times its size, up to a limit that its
+    /// number of fields and list items sets ([`crate::api::bounded`]).
     pub large_in_flight: usize,
     /// A review whose body has more bytes than this is large.
     pub large: usize,
-    /// Bytes that the bodies of large reviews may take together while they are read and judged; more wait.
-    pub large_bodies: usize,
+    /// Bodies and answers whose client is waited for at a time: the one that has stood still for longest gives way.
+    pub unread_bodies: usize,
+    /// Bytes that bodies take together while they are read and judged, and answers until they are taken. The one whose
+    /// client has stood still for longest gives way; more wait for what is being judged.
+    pub bodies: usize,
     /// Bytes of an admission review. The API server takes 3 MiB of an object, and an update holds two.
     pub admission_body: usize,
     /// Bytes of a conversion review.
@@ -25,9 +35,11 @@ pub struct Limits {
     pub handshake: Duration,
     /// From the handshake to the end of the first request's head.
     pub first_header: Duration,
-    /// From an answer to the end of the next request's head, and for a client to take its answer. The API server
-    /// keeps connections for 90 s and does not repeat a POST on one that was closed under it: stay above.
+    /// From an answer to the end of the next request's head. The API server keeps connections for 90 s and does not
+    /// repeat a POST on one that was closed under it: stay above.
     pub idle: Duration,
+    /// For a client to take a large answer.
+    pub answer: Duration,
     /// How long a drain goes on accepting: until everybody has heard that this endpoint is gone.
     pub drain_delay: Duration,
     /// From the end of the delay: how long idle connections may stay until their client closes them.
@@ -42,14 +54,18 @@ impl Default for Limits {
         Self {
             connections: 8192,
             in_flight: 1024,
-            large_in_flight: cores.max(2),
+            inline: 16 * 1024,
+            medium_in_flight: cores.clamp(2, 4),
+            large_in_flight: 2,
             large: 256 * 1024,
-            large_bodies: 256 * 1024 * 1024,
+            unread_bodies: 4096,
+            bodies: 256 * 1024 * 1024,
             admission_body: 8 * 1024 * 1024,
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),
             first_header: Duration::from_secs(10),
             idle: Duration::from_mins(3),
+            answer: Duration::from_secs(30),
             drain_delay: Duration::from_secs(12),
             drain_deadline: Duration::from_secs(90),
             close: Duration::from_secs(2),
@@ -57,7 +73,17 @@ impl Default for Limits {
     }
 }
 
+/// Files for all that is no connection of the gate: the health port, the Kubernetes API, certificates, the log.
+const OTHER_FILES: usize = 256;
+
 impl Limits {
+    /// The same with no more connections than fit beside all else into so many files.
+    #[must_use]
+    pub fn within(self, files: usize) -> Self {
+        let left = files.saturating_sub(OTHER_FILES).max(files / 4).max(1);
+        Self { connections: self.connections.min(left), ..self }
+    }
+
     /// Bytes that a review of `endpoint` may have.
     #[must_use]
     pub const fn body(&self, endpoint: Endpoint) -> usize {

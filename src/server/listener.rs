@@ -1,6 +1,7 @@
 //! The accept loop: sockets in, one task for each, none waits for another.
 //!
-//! Guarantees: at most `connections` at a time, more wait in the kernel's backlog; an accept that fails for want of
+//! Guarantees: at most `connections` at a time; one more has the oldest of those that have not asked for anything give
+//! way, or waits, and those behind it in the kernel's backlog; an accept that fails for want of
 //! file descriptors waits a little instead of spinning; a client that is slow in its handshake holds up nobody.
 
 use std::io;
@@ -13,6 +14,7 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::warn;
 
+use super::crowd::Crowd;
 use crate::runtime::Metrics;
 
 /// Connections that the kernel keeps while the loop is busy.
@@ -45,26 +47,38 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Hands each connection to `serve`, with the permit that it holds while it is open, until `stop` resolves.
-pub async fn accept_until(
+/// The places of connections.
+pub(super) struct Places {
+    /// All of them.
+    pub(super) open: Arc<Semaphore>,
+    /// Those that have not asked for anything yet.
+    pub(super) newcomers: Arc<Crowd>,
+}
+
+/// Hands each connection to `serve`, with the permit that it holds while it is open, until `stop` resolves. One that
+/// was still without a permit then is handed over too.
+pub(super) async fn accept_until(
     stop: impl Future<Output = ()>,
     listener: &TcpListener,
-    connections: &Arc<Semaphore>,
+    places: &Places,
     metrics: &Metrics,
-    serve: impl Fn(TcpStream, OwnedSemaphorePermit),
+    serve: impl Fn(TcpStream, Option<OwnedSemaphorePermit>),
 ) {
     let mut stop = pin!(stop);
     let mut wait = BACK_OFF.0;
     loop {
         let accepted = tokio::select! {
             () = &mut stop => return,
-            accepted = accept(listener, connections) => accepted,
+            accepted = accept(listener) => accepted,
         };
         match accepted {
-            Ok((socket, permit)) => {
+            Ok(socket) => {
                 wait = BACK_OFF.0;
                 metrics.connections.inc();
-                serve(socket, permit);
+                tokio::select! {
+                    () = &mut stop => return serve(socket, None),
+                    permit = places.next() => serve(socket, permit),
+                }
             }
             // The client was gone before its turn came: nothing is wrong here.
             Err(error) if is_of_the_client(&error) => {}
@@ -81,19 +95,27 @@ pub async fn accept_until(
     }
 }
 
-/// The next connection and its place among the open ones.
+impl Places {
+    /// The next place, for which somebody may have to give way.
+    async fn next(&self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.open).try_acquire_owned() {
+            return Some(permit);
+        }
+        self.newcomers.make_room();
+        // Closed never.
+        Arc::clone(&self.open).acquire_owned().await.ok()
+    }
+}
+
+/// The next connection.
 ///
 /// # Errors
 /// When the system has none to give.
-pub async fn accept(
-    listener: &TcpListener,
-    connections: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections).acquire_owned().await.map_err(io::Error::other)?;
+pub(super) async fn accept(listener: &TcpListener) -> io::Result<TcpStream> {
     let (socket, _client) = listener.accept().await?;
     // Answers are small and written at once: waiting to fill a packet would cost 40 ms (RFC 896).
     socket.set_nodelay(true)?;
-    Ok((socket, permit))
+    Ok(socket)
 }
 
 fn is_of_the_client(error: &io::Error) -> bool {

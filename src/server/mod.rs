@@ -1,7 +1,7 @@
 //! The gate: HTTPS in front of [`crate::review`].
 //!
 //! Guarantees: every review is answered in its time or says that it could not be; nothing that one client does holds
-//! up another; a shutdown loses no request. Assumes: somebody swaps certificates into [`ServedCertificate`]. Never:
+//! up another, and a client that stands still gives way to one that goes on; a shutdown loses no request. Assumes: somebody swaps certificates into [`ServedCertificate`]. Never:
 //! asks a Kubernetes API anything.
 //!
 //! ```text
@@ -9,9 +9,12 @@
 //!                                                               └─ observe: span, metrics, log line
 //! ```
 
+mod activity;
 mod body;
 mod certificate;
+mod clients;
 mod connection;
+mod crowd;
 mod deadline;
 mod handler;
 mod health;
@@ -34,12 +37,15 @@ use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
 pub use certificate::{Error as CertificateError, ServedCertificate};
+pub use clients::{TrustedClients, Unusable};
 pub use handler::{Reviewer, Rules};
 pub use health::Health;
 pub use limits::Limits;
+pub use tls::MinVersion;
 
 use crate::runtime::{Metrics, Tasks};
 use connection::{Phase, Shared};
+use listener::Places;
 
 /// What a server is made of.
 pub struct Config {
@@ -47,6 +53,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// What to show in handshakes.
     pub certificate: ServedCertificate,
+    /// The least version of TLS that is spoken.
+    pub min_version: MinVersion,
+    /// Whose reviews of admission are answered; everybody's without it.
+    pub clients: Option<TrustedClients>,
     /// Its limits.
     pub limits: Limits,
     /// Where to count.
@@ -92,9 +102,14 @@ impl Server {
         let listener = listener::bind(config.listen).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
         let phase = watch::Sender::new(Phase::Serving);
-        let gate = handler::Gate::new(config.reviewer, config.limits, config.metrics.clone());
+        let gate = handler::Gate::new(
+            config.reviewer,
+            config.limits,
+            config.metrics.clone(),
+            config.clients.is_some(),
+        );
         let shared = Shared::new(
-            tls::acceptor(config.certificate)?,
+            tls::acceptor(config.certificate, config.min_version, config.clients)?,
             router::router(Arc::new(gate)),
             config.limits,
             config.metrics.clone(),
@@ -130,12 +145,15 @@ impl Server {
             self.phase.send_replace(Phase::Announcing);
             sleep(self.limits.drain_delay).await;
         };
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        let places = Places {
+            open: Arc::new(Semaphore::new(self.limits.connections)),
+            newcomers: Arc::clone(&self.shared.newcomers),
+        };
         let serve = |socket, place| open.spawn(connection::serve(Arc::clone(&self.shared), socket, place));
         listener::accept_until(announced, &self.listener, &places, &self.metrics, serve).await;
         // Who is already in the kernel's queue would otherwise be reset.
-        while let Some(Ok((socket, place))) = listener::accept(&self.listener, &places).now_or_never() {
-            serve(socket, place);
+        while let Some(Ok(socket)) = listener::accept(&self.listener).now_or_never() {
+            serve(socket, None);
         }
         drop(self.listener);
         self.phase.send_replace(Phase::Leaving);

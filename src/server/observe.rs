@@ -1,7 +1,9 @@
 //! What is seen of a request: one span, the metrics, and a line for each refusal. A decorator: nothing here changes
 //! an answer.
+//!
+//! Guarantees: no more than [`LONGEST`] characters of anything that a client has written get into one field of a line.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
@@ -16,11 +18,16 @@ use crate::runtime::{Metrics, clock};
 /// Paths of faults that one log line names; the rest are counted.
 const MOST_FAULTS: usize = 20;
 
+/// Characters of one field, or of the path of one fault: a path has keys in it that users make up.
+const LONGEST: usize = 128;
+
 /// A request under way. Its end is seen even where its client goes away before.
 pub(super) struct Observed<'a> {
     metrics: &'a Metrics,
     endpoint: Endpoint,
     webhook: &'static str,
+    /// What the caller's own trace goes by, where there is one.
+    trace_id: String,
     begun: Instant,
     latency: Histogram,
     in_flight: Gauge,
@@ -28,27 +35,31 @@ pub(super) struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    pub(super) fn begin(metrics: &'a Metrics, endpoint: Endpoint, path: &str) -> Self {
+    pub(super) fn begin(metrics: &'a Metrics, endpoint: Endpoint, path: &str, headers: &HeaderMap) -> Self {
+        let trace_id = trace_id(headers).unwrap_or_default();
         let webhook = route::label(endpoint, path);
         let in_flight = metrics.in_flight.get_or_create_owned(&Webhook { webhook });
         in_flight.inc();
+        let span = debug_span!(
+            "review",
+            webhook,
+            trace_id,
+            uid = Empty,
+            kind = Empty,
+            operation = Empty,
+            object = Empty,
+            user = Empty,
+            code = Empty
+        );
         Self {
             metrics,
             endpoint,
             webhook,
+            trace_id: trace_id.to_owned(),
             begun: clock::instant(),
             latency: metrics.latency.get_or_create_owned(&Webhook { webhook }),
             in_flight,
-            span: debug_span!(
-                "review",
-                webhook,
-                uid = Empty,
-                kind = Empty,
-                operation = Empty,
-                object = Empty,
-                user = Empty,
-                code = Empty
-            ),
+            span,
         }
     }
 
@@ -67,11 +78,11 @@ impl<'a> Observed<'a> {
         self.status(StatusCode::OK);
         self.count(report);
         if !self.span.is_disabled() {
-            self.span.record("uid", &report.uid);
+            self.span.record("uid", cut(&report.uid));
             self.span.record("kind", report.kind);
             self.span.record("operation", report.operation);
-            self.span.record("object", &report.object);
-            self.span.record("user", &report.user);
+            self.span.record("object", cut(&report.object));
+            self.span.record("user", cut(&report.user));
             self.span.record("code", report.code);
         }
         match report.code {
@@ -100,14 +111,15 @@ impl<'a> Observed<'a> {
     }
 
     fn refuse(&self, report: &Report) {
-        let named = report.faults.iter().take(MOST_FAULTS).map(String::as_str);
+        let named = report.faults.iter().take(MOST_FAULTS).map(|fault| cut(fault));
         info!(
             webhook = self.webhook,
-            uid = report.uid,
+            trace_id = self.trace_id,
+            uid = cut(&report.uid),
             kind = report.kind,
             operation = report.operation,
-            object = report.object,
-            user = report.user,
+            object = cut(&report.object),
+            user = cut(&report.user),
             code = report.code,
             faults = named.collect::<Vec<_>>().join(", "),
             faults_total = report.faults.len(),
@@ -118,15 +130,29 @@ impl<'a> Observed<'a> {
     fn fail(&self, report: &Report) {
         warn!(
             webhook = self.webhook,
-            uid = report.uid,
+            trace_id = self.trace_id,
+            uid = cut(&report.uid),
             kind = report.kind,
             operation = report.operation,
-            object = report.object,
-            user = report.user,
+            object = cut(&report.object),
+            user = cut(&report.user),
             code = report.code,
             "failed to work on a review"
         );
     }
+}
+
+/// The beginning of a text, as far as a line has room for it.
+fn cut(text: &str) -> &str {
+    text.char_indices().nth(LONGEST).map_or(text, |(end, _)| &text[..end])
+}
+
+/// The trace that the caller is in, by its `traceparent` (W3C Trace Context, version 00).
+fn trace_id(headers: &HeaderMap) -> Option<&str> {
+    let mut parts = headers.get("traceparent")?.to_str().ok()?.split('-');
+    let (_version, id) = (parts.next()?, parts.next()?);
+    let is_sound = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    (is_sound && id.bytes().any(|byte| byte != b'0')).then_some(id)
 }
 
 impl Drop for Observed<'_> {
@@ -140,4 +166,35 @@ impl Drop for Observed<'_> {
 pub(super) fn elsewhere(metrics: &Metrics, status: StatusCode) {
     let request = Request { webhook: route::ELSEWHERE, code: code_label(status.as_u16()) };
     metrics.requests.get_or_create(&request).inc();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_is_cut_between_characters() {
+        assert_eq!(cut("short"), "short");
+        assert_eq!(cut(&"ü".repeat(LONGEST + 1)), "ü".repeat(LONGEST));
+    }
+
+    #[test]
+    fn only_a_sound_trace_is_told() {
+        let of = |value: &'static str| {
+            let headers: HeaderMap =
+                [("traceparent".parse().unwrap(), value.parse().unwrap())].into_iter().collect();
+            trace_id(&headers).map(str::to_owned)
+        };
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(of("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01").as_deref(), Some(id));
+        for unsound in [
+            "",
+            "00",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-0-0",
+            "00-abc-0-0",
+            "00-00000000000000000000000000000000-0-0",
+        ] {
+            assert_eq!(of(unsound), None, "{unsound}");
+        }
+    }
 }

@@ -56,6 +56,13 @@ pub(super) fn busy() -> Response {
     response
 }
 
+/// 401: nobody knows who asks.
+pub(super) fn unauthorized() -> Response {
+    let message =
+        "no client certificate was shown: admission reviews are answered to clients of --client-ca alone";
+    status(StatusCode::UNAUTHORIZED, "Unauthorized", message)
+}
+
 /// 404: no such path.
 pub(super) fn not_found(uri: &Uri) -> Response {
     let path: String = uri.path().chars().take(80).collect();

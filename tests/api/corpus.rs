@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use gatehouse::api::judge::{self, Change, Written};
-use gatehouse::api::{Kind, Version};
+use gatehouse::api::{Kind, Version, default};
 use gatehouse::kinds;
 use gatehouse::runtime::clock;
 use kit::bed::Bed;
@@ -241,17 +241,9 @@ struct Judged {
 fn judged(object: &Value, old: Option<&Value>, now: jiff::Timestamp) -> Judged {
     let kind = kind(object);
     let version = version(object);
-    let mut hub = judge::hub(kind, Written { version, object }).into_owned();
-    match old {
-        None => drop(kind.default(&mut hub, version)),
-        Some(old) => {
-            let old = judge::hub(kind, Written { version: self::version(old), object: old });
-            if version == Version::V1Alpha1 {
-                hub = kind.lens().carry(hub, &old);
-            }
-            drop(kind.complete(&mut hub, version));
-        }
-    }
+    let written = |object| Written { version: self::version(object), object };
+    let change = Change { new: written(object), old: old.map(written), author: version, now };
+    let (hub, _) = default::completed(kind, &change);
     let mended = kind.lens().convert(hub.clone(), Version::V1, version);
     let old = old.map(|old| Written { version: self::version(old), object: old });
     let refused = |written: Written| {

@@ -51,7 +51,7 @@ pub fn clear(bed: &Bed) {
     bed.grant();
 }
 
-/// Deletes all objects there, without those that would keep them; whether none is left.
+/// Deletes all objects there, without what would keep them; whether none is left.
 fn remove_objects(bed: &Bed, all: &str) -> Result<(), String> {
     let Some(list) = bed.objects.if_there(Ask::get(all)) else { return Ok(()) };
     let items = list["items"].as_array().cloned().unwrap_or_default();
@@ -60,7 +60,10 @@ fn remove_objects(bed: &Bed, all: &str) -> Result<(), String> {
         let text = |field: &str| metadata[field].as_str().unwrap_or_default();
         let path = format!("{}/{}", of("v1", text("namespace"), plural), text("name"));
         // A webhook is asked for a moment after its configuration has gone.
-        let unkept = bed.objects.one(Ask::patch(&*path, json!({"metadata": {"finalizers": null}})));
+        let unkept = bed.objects.one(Ask::patch(
+            &*path,
+            json!({"metadata": {"finalizers": null}, "spec": {"deletionProtection": null}}),
+        ));
         match unkept.and_then(|_| bed.objects.one(Ask::delete(&*path))) {
             Err(refusal) if refusal.code != 404 => return Err(refusal.message),
             _ => {}

@@ -20,8 +20,10 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::installed::{LEASE, until_guarded};
 use front::Front;
+use lease::Lease;
 
 mod front;
+mod lease;
 mod removal;
 
 pub use removal::TESTS as REMOVALS;
@@ -52,26 +54,6 @@ struct House<'a> {
     namespace: Namespace<'a>,
     front: Arc<Front>,
     _turn: MutexGuard<'a, ()>,
-}
-
-/// What a Lease says.
-struct Lease {
-    holder: String,
-    transitions: u64,
-    acquired: Timestamp,
-    renewed: Timestamp,
-}
-
-impl Lease {
-    fn of(spec: &Value) -> Self {
-        let time = |field: &str| spec[field].as_str().expect("a time").parse().expect("a time");
-        Self {
-            holder: spec["holderIdentity"].as_str().unwrap_or_default().to_owned(),
-            transitions: spec["leaseTransitions"].as_u64().expect("a count"),
-            acquired: time("acquireTime"),
-            renewed: time("renewTime"),
-        }
-    }
 }
 
 impl<'a> House<'a> {
@@ -153,7 +135,7 @@ impl<'a> House<'a> {
     }
 
     fn spec_of_lease(&self) -> Value {
-        self.bed.objects.get("lease/gatehouse", "gatehouse-system").expect("a Lease")["spec"].clone()
+        self.bed.objects.at(LEASE)["spec"].clone()
     }
 }
 
@@ -337,16 +319,16 @@ fn a_gate_that_is_killed_takes_its_operator_along(bed: &Bed) {
     let mut replicas = house.replicas(&[AS_SHIPPED; 2]);
     house.tdset("shop", &json!({}));
     house.until_replicas("shop", 1);
-    let leader = house.lease();
+    let before = lease::version(bed);
     let operator = replicas[0].child().expect("it runs");
 
     let killed = replicas.remove(0);
     let log = Log::of(killed.log().path());
     killed.into_program().kill();
     eventually(|| if leads(&replicas[0]) { Ok(()) } else { Err("the other does not lead") });
-    let next = house.lease();
-    assert_ne!(next.holder, leader.holder);
-    assert!(next.acquired < leader.renewed + TERM, "the operator has released the lease before it ended");
+    let holders = lease::holders_since(bed, &before);
+    let handed_over = [String::new(), identity(&replicas[0])];
+    assert!(holders.ends_with(&handed_over), "the operator releases the lease before it ends: {holders:?}");
     eventually(|| log.first("released the lease").ok_or("it has not released the lease"));
     eventually(|| if has_process(operator) { Err("the operator runs") } else { Ok(()) });
     house.works("shop", 2);
@@ -364,13 +346,15 @@ fn a_leader_that_drains_hands_over_at_once(bed: &Bed) {
         house.replicas(&[&["--drain-delay", "1h"], &["--drain-delay", "100ms", "--drain-deadline", "1s"]]);
     house.tdset("shop", &json!({}));
     house.until_replicas("shop", 1);
-    let leader = house.lease();
+    let (leader, before) = (house.lease(), lease::version(bed));
 
     replicas[0].terminate();
     eventually(|| if leads(&replicas[1]) { Ok(()) } else { Err("the other does not lead") });
     let next = house.lease();
     assert_eq!((next.holder, next.transitions), (identity(&replicas[1]), leader.transitions + 1));
-    assert!(next.acquired < leader.renewed + TERM, "before the term would have been over");
+    let holders = lease::holders_since(bed, &before);
+    let handed_over = [String::new(), identity(&replicas[1])];
+    assert!(holders.ends_with(&handed_over), "it is released before another takes it: {holders:?}");
     replicas[0].logs("released the lease");
     assert!(!leads(&replicas[0]) && !is_ready(&replicas[0]));
     // It serves on: the connection is taken, and its numbers are there.

@@ -1,11 +1,13 @@
 //! What becomes of the installation when gatehouse dies, comes back, comes twice, or when others change what it
 //! wrote. Tests take turns on a control plane.
 //!
-//! That nothing is written is shown by a change that gatehouse has to put right afterwards: it looks at everything then,
-//! and what still has its version after that nobody has written.
+//! That nothing is written is shown by a change that gatehouse has to put right: once each replica has looked at what it
+//! guards after that change, what still has its version nobody has written. The guard does not look at the Secret.
 
-use std::cell::Cell;
+mod authority;
+
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -19,6 +21,9 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::installed::{self, ETCDCLUSTERS, MUTATING, SECRET, TDSETS, VALIDATING, WRITTEN};
 
+/// What the guard of each replica looks at.
+const GUARDED: [&str; 4] = [ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
+
 pub const TESTS: &[Test] = &[
     ("a_restart_changes_nothing", a_restart_changes_nothing),
     ("while_the_gate_is_down_writes_are_refused", while_the_gate_is_down_writes_are_refused),
@@ -29,9 +34,14 @@ pub const TESTS: &[Test] = &[
     ("what_others_change_is_put_back_once", what_others_change_is_put_back_once),
     (
         "a_lost_authority_is_replaced_without_a_failed_call",
-        a_lost_authority_is_replaced_without_a_failed_call,
+        authority::a_lost_authority_is_replaced_without_a_failed_call,
+    ),
+    (
+        "a_new_key_waits_for_its_bundle_to_be_in_force",
+        authority::a_new_key_waits_for_its_bundle_to_be_in_force,
     ),
     ("two_replicas_agree_and_rest", two_replicas_agree_and_rest),
+    ("an_older_release_leaves_what_a_newer_one_wrote", an_older_release_leaves_what_a_newer_one_wrote),
 ];
 
 /// A control plane that is this test's for now.
@@ -114,26 +124,42 @@ impl<'a> Life<'a> {
         changes.into_iter().map(|event| event["object"].clone()).collect()
     }
 
-    /// Nobody has written to what is installed since these versions, and gatehouse has looked at all of it since then:
-    /// it puts right what is changed here, after it has looked at the rest. The versions after that.
+    /// Waits until each of these gates has looked, from beginning to end, at all that it guards since this was asked: what
+    /// is written before wakes it no more. The versions of the labels that wake them.
+    fn until_looked_at(&self, gates: &[&Gate]) -> [Value; 2] {
+        // Of two looks that end, one after the other, the second begins after the first change.
+        [json!("wanted"), Value::Null].map(|look| {
+            let mut logs: Vec<_> = gates.iter().map(|gate| gate.log().from_now()).collect();
+            let change = json!({"metadata": {"labels": {"look": look}}});
+            let version = self.patch(VALIDATING, change)["metadata"]["resourceVersion"].clone();
+            for lines in &mut logs {
+                let is_look = |line: &Value| line["message"] == "looked at the installation";
+                eventually(|| if lines().iter().any(is_look) { Ok(()) } else { Err("it has not looked") });
+            }
+            version
+        })
+    }
+
+    /// Nobody has written to what is guarded since these versions, and each of these gates has looked at all of it since
+    /// then: they put right what is changed here. The versions after that.
     #[track_caller]
-    fn are_left_alone(&self, since: &BTreeMap<String, String>, replicas: usize) -> BTreeMap<String, String> {
+    fn are_left_alone(&self, since: &BTreeMap<String, String>, gates: &[&Gate]) -> BTreeMap<String, String> {
         let policy = "/webhooks/0/failurePolicy";
         let mut hooks = self.at(VALIDATING);
         *hooks.pointer_mut(policy).expect("a policy") = "Ignore".into();
         self.bed.objects.must(Ask::put(VALIDATING, hooks));
-        eventually(|| match self.at(VALIDATING).pointer(policy) {
-            Some(policy) if policy == "Fail" => Ok(()),
-            other => Err(format!("failurePolicy is {other:?}")),
-        });
-        let others = WRITTEN.into_iter().filter(|path| *path != VALIDATING).collect::<Vec<_>>();
-        let kept: BTreeMap<_, _> = since.clone().into_iter().filter(|(path, _)| path != VALIDATING).collect();
+        until("it is put right", || self.at(VALIDATING).pointer(policy) == Some(&"Fail".into()));
+        let own = self.until_looked_at(gates);
+        let others = GUARDED.into_iter().filter(|path| *path != VALIDATING).collect::<Vec<_>>();
+        let is_other = |path: &String| others.iter().any(|other| *other == path);
+        let kept: BTreeMap<_, _> = since.clone().into_iter().filter(|(path, _)| is_other(path)).collect();
         assert_eq!(self.versions(&others), kept, "nobody has written to these");
-        let changes = self.changes_since(VALIDATING, &since[VALIDATING]);
+        let mut changes = self.changes_since(VALIDATING, &since[VALIDATING]);
+        changes.retain(|object| !own.contains(&object["metadata"]["resourceVersion"]));
         let policies: Vec<_> = changes.iter().map(|object| object.pointer(policy).cloned()).collect();
         let put_right = policies.iter().filter(|policy| **policy == Some("Fail".into())).count();
         assert_eq!(policies[0], Some("Ignore".into()), "the first change is ours: {changes:?}");
-        assert!((1..=replicas).contains(&put_right), "each replica writes once at most: {changes:?}");
+        assert!((1..=gates.len()).contains(&put_right), "each replica writes once at most: {changes:?}");
         assert_eq!(policies.len(), 1 + put_right, "{changes:?}");
         self.versions(&WRITTEN)
     }
@@ -167,10 +193,18 @@ impl<'a> Life<'a> {
 
     /// A gate that listens at `port` (0: at any), and installs itself under `public` (0: under its own).
     fn spawn(&self, port: u16, public: u16) -> Gate {
+        self.spawn_with(&[], None, port, public)
+    }
+
+    /// The same with options, and by a clock that the test sets.
+    fn spawn_with(&self, options: &[&str], clock: Option<&Path>, port: u16, public: u16) -> Gate {
         let (listen, url) = (format!("127.0.0.1:{port}"), format!("https://127.0.0.1:{public}"));
         let words = ["--webhook-url", &url, "--drain-delay", "100ms", "--drain-deadline", "1s"];
-        let mut command = self.bed.serve_at("gatehouse", &listen, &words);
-        command.env_remove("GATEHOUSE_CLOCK");
+        let mut command = self.bed.serve_at("gatehouse", &listen, &[&words[..], options].concat());
+        match clock {
+            Some(clock) => command.env("GATEHOUSE_CLOCK", clock),
+            None => command.env_remove("GATEHOUSE_CLOCK"),
+        };
         self.bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"))
     }
 
@@ -193,7 +227,7 @@ fn cluster(version: &str, name: &str) -> Value {
 
 /// Asks until it is so.
 #[track_caller]
-fn until(what: &str, so: impl Fn() -> bool) {
+fn until(what: &str, mut so: impl FnMut() -> bool) {
     eventually(|| if so() { Ok(()) } else { Err(format!("it never comes to pass that {what}")) });
 }
 
@@ -207,10 +241,10 @@ fn a_restart_changes_nothing(bed: &Bed) {
     let gate = life.again(port);
     assert_eq!(life.versions(&WRITTEN), before, "after a crash");
     assert!(gate.into_program().stop(), "it ends well");
-    let _gate = life.again(port);
+    let gate = life.again(port);
     assert_eq!(life.versions(&WRITTEN), before, "after an end");
     life.use_both_versions("new");
-    life.are_left_alone(&before, 1);
+    life.are_left_alone(&before, &[&gate]);
 }
 
 fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
@@ -221,8 +255,6 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
     let refused = life.create(&cluster("v1", "lost")).expect_err("nobody judges it");
     assert!(refused.contains("failed calling webhook \"mutate.gatehouse.dev\""), "{refused}");
     let path = life.of("v1", "etcdclusters") + "/kept-v1";
-    let refused = life.ask(Ask::delete(&*path)).expect_err("nobody judges it");
-    assert!(refused.contains("failed calling webhook \"validate.gatehouse.dev\""), "{refused}");
     // What needs no conversion needs no gate, status included: whoever works the objects goes on.
     life.at(&path);
     life.patch(&format!("{path}/status"), json!({"status": {"replicas": 3}}));
@@ -232,16 +264,18 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
     life.create(&map).expect("not ours to judge");
 
+    // Deletions are not judged.
+    life.ask(Ask::delete(&*path)).expect("nobody is asked");
+
     let _gate = life.again(port);
     life.use_both_versions("new");
-    life.ask(Ask::delete(&*path)).expect("judged again");
 }
 
 fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
     let life = Life::begin_anew(bed);
     let apply = |stored: &str| {
         for kind in KINDS {
-            let mut definition = kind.definition().clone();
+            let mut definition = kind.definition();
             for version in &mut definition.spec.versions {
                 version.storage = version.name == stored;
                 version.deprecation_warning =
@@ -295,7 +329,7 @@ fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
 }
 
 fn what_others_change_is_put_back_once(bed: &Bed) {
-    let (life, _gate) = Life::with_gate(bed);
+    let (life, gate) = Life::with_gate(bed);
     let part = |path: &str| {
         let object = life.at(path);
         (object["spec"].clone(), object["webhooks"].clone())
@@ -322,64 +356,12 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     });
     life.until_guarded();
     life.use_both_versions("after");
-    life.are_left_alone(&life.versions(&WRITTEN), 1);
+    life.are_left_alone(&life.versions(&WRITTEN), &[&gate]);
 
     // What is not ours stays: a label of somebody's own is no drift.
     life.patch(VALIDATING, json!({"metadata": {"labels": {"team": "platform"}}}));
-    life.are_left_alone(&life.versions(&WRITTEN), 1);
+    life.are_left_alone(&life.versions(&WRITTEN), &[&gate]);
     assert_eq!(life.at(VALIDATING)["metadata"]["labels"]["team"], "platform");
-}
-
-/// How many certificates a bundle has, in base64.
-fn certificates(text: &str) -> usize {
-    use base64::Engine as _;
-    let pem = base64::engine::general_purpose::STANDARD.decode(text).expect("base64");
-    String::from_utf8(pem).expect("PEM").matches("BEGIN CERTIFICATE").count()
-}
-
-fn a_lost_authority_is_replaced_without_a_failed_call(bed: &Bed) {
-    let (life, gate) = Life::with_gate(bed);
-    let port = gate.address.port();
-    let before = life.bundles();
-    assert!(before.iter().all(|bundle| *bundle == before[0]), "one bundle everywhere");
-    let secret = || life.ask(Ask::get(SECRET));
-    // The guard reads the Secret when something is amiss; else it would be read within a minute.
-    let look = |text: &str| life.patch(VALIDATING, json!({"metadata": {"labels": {"look": text}}}));
-
-    life.ask(Ask::delete(SECRET)).expect("deleted");
-    life.use_both_versions("without");
-    look("again");
-    until("there is an authority again", || secret().is_ok());
-    let key = secret().expect("there")["data"]["ca.key"].clone();
-    let asked = Cell::new(0);
-    until("everybody trusts it", || {
-        let bundles = life.bundles();
-        asked.set(asked.get() + 1);
-        let name = format!("asked-{}", asked.get());
-        life.create(&cluster("v1", &name)).expect("every call is answered");
-        let path = format!("{}/{name}", life.of("v1", "etcdclusters"));
-        life.ask(Ask::delete(path)).expect("every call is answered");
-        bundles[0] != before[0] && bundles.iter().all(|bundle| *bundle == bundles[0])
-    });
-    assert_eq!(secret().expect("there")["data"]["ca-bundle.crt"], life.bundles()[0]);
-    let trusted = life.bundles().remove(0);
-    assert_eq!(certificates(&trusted), certificates(&before[0]) + 1, "the one before stays trusted");
-    life.use_both_versions("both-trusted");
-
-    // Somebody spoils the bundle: it is written again, with the rights that gatehouse has.
-    life.patch(SECRET, json!({"data": {"ca-bundle.crt": null}}));
-    look("once-more");
-    until("the bundle is whole", || {
-        let bundle = secret().expect("there")["data"]["ca-bundle.crt"].clone();
-        bundle.as_str().is_some_and(|bundle| certificates(bundle) >= 1)
-    });
-    assert_eq!(secret().expect("there")["data"]["ca.key"], key, "the authority is the same");
-
-    let settled = life.versions(&WRITTEN);
-    gate.into_program().kill();
-    let _gate = life.again(port);
-    life.use_both_versions("restarted");
-    assert_eq!(life.versions(&WRITTEN), settled, "a new process finds all as it should be");
 }
 
 fn two_replicas_agree_and_rest(bed: &Bed) {
@@ -394,13 +376,48 @@ fn two_replicas_agree_and_rest(bed: &Bed) {
     let bundles = life.bundles();
     assert!(!bundles[0].is_empty() && bundles.iter().all(|bundle| *bundle == bundles[0]), "one authority");
     assert_eq!(life.at(SECRET)["data"]["ca-bundle.crt"], bundles[0]);
-    let settled = life.are_left_alone(&life.versions(&WRITTEN), 2);
+    let settled = life.are_left_alone(&life.versions(&WRITTEN), &[&one, &other]);
 
     life.patch(TDSETS, json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}}));
     until("it is put back", || life.bundles() == bundles);
+    life.until_looked_at(&[&one, &other]);
     let changes = life.changes_since(TDSETS, &settled[TDSETS]);
     assert!(
         (2..=3).contains(&changes.len()),
         "one write wipes it, and one of each puts it back: {changes:?}"
     );
+}
+
+fn an_older_release_leaves_what_a_newer_one_wrote(bed: &Bed) {
+    let (life, gate) = Life::with_gate(bed);
+    let port = gate.address.port();
+    gate.into_program().kill();
+    let newer = json!({"metadata": {"annotations": {"gatehouse.dev/installed-by": "99.0.0"}}});
+    for path in GUARDED {
+        life.patch(path, newer.clone());
+    }
+    let added = json!({"spec": {"names": {"categories": ["gatehouse", "newer"]}}});
+    life.patch(ETCDCLUSTERS, added);
+    bed.objects.until("crd/etcdclusters.gatehouse.dev", "", |definition| {
+        let accepted = &definition["status"]["acceptedNames"]["categories"];
+        if *accepted == json!(["gatehouse", "newer"]) { Ok(()) } else { Err(accepted.to_string()) }
+    });
+    let before = life.versions(&GUARDED);
+
+    let gate = life.again(port);
+    life.until_guarded();
+    assert_eq!(life.versions(&GUARDED), before, "nothing is written over");
+    let left =
+        gate.logs("left alone, since a newer release wrote it: after a rollback, start with --replace-newer");
+    assert_eq!(left["object"], "customresourcedefinitions/etcdclusters.gatehouse.dev");
+    gate.into_program().kill();
+
+    // Asked for, as after a rollback, it is.
+    let gate = life.spawn_with(&["--replace-newer"], None, port, port);
+    gate.logs("installed");
+    for path in GUARDED {
+        let release = life.at(path)["metadata"]["annotations"]["gatehouse.dev/installed-by"].clone();
+        assert_eq!(release, env!("CARGO_PKG_VERSION"), "{path}");
+    }
+    assert_eq!(life.at(ETCDCLUSTERS)["spec"]["names"]["categories"], json!(["gatehouse"]));
 }

@@ -26,6 +26,7 @@ mod etcdcluster;
 mod installed;
 mod leader;
 mod lifecycle;
+mod policies;
 mod tdset;
 mod verbs;
 
@@ -75,6 +76,7 @@ const MODULES: &[Module] = &[
     beside("tdset", tdset::alone::TESTS, CLOCKS),
     beside("tdset::autoscalers", tdset::autoscalers::ON_CLOCKS, CLOCKS),
     beside("tdset::counts", tdset::counts::ON_CLOCKS, CLOCKS),
+    beside("policies", policies::ON_CLOCKS, CLOCKS),
     beside("tdset::mortal", tdset::mortal::TESTS, CLOCKS),
     beside("admission", admission::TESTS, EVERY),
     beside("ancestors", ancestors::TESTS, NEWEST),
@@ -85,6 +87,7 @@ const MODULES: &[Module] = &[
     in_turns("deploy", deploy::EVERYWHERE, EVERY),
     in_turns("deploy", deploy::ONCE, NEWEST),
     beside("etcdcluster", etcdcluster::TESTS, NEWEST),
+    beside("policies", policies::TESTS, EVERY),
     beside("tdset", tdset::TESTS, NEWEST),
     beside("tdset::autoscalers", tdset::autoscalers::TESTS, NEWEST),
     beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),

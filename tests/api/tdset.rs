@@ -233,6 +233,7 @@ fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     let heads =
         ["replicas 1 → 4: exception rush, ", "replicas 4 → 1: outside all windows, ", "replicas 1 → 2: "];
     let is_head = |(event, head): (&String, &str)| event.starts_with(head);
+    assert_eq!(events.len(), heads.len(), "one event for each transition: {events:?}");
     assert!(events.iter().zip(heads).all(is_head), "one event for each transition: {events:?}");
     let is_by_the_clock = |event: &String| event.ends_with(" ms late");
     assert_eq!(events.iter().filter(|event| is_by_the_clock(event)).count(), 2, "{events:?}");

@@ -13,6 +13,8 @@ pub const TESTS: &[Test] = &[
     ("an_object_reads_in_both_versions", an_object_reads_in_both_versions),
     ("create_replace_and_patch_work_in_both_versions", create_replace_and_patch_work_in_both_versions),
     ("replace_through_the_old_version_drops_nothing", replace_through_the_old_version_drops_nothing),
+    ("what_a_later_write_leaves_out_stays", what_a_later_write_leaves_out_stays),
+    ("what_a_manager_gives_up_stays", what_a_manager_gives_up_stays),
     ("scale_works_and_keeps_to_the_rules", scale_works_and_keeps_to_the_rules),
     ("a_dry_run_tells_defaults_and_stores_nothing", a_dry_run_tells_defaults_and_stores_nothing),
     ("explain_documents_every_field", explain_documents_every_field),
@@ -22,6 +24,7 @@ pub const TESTS: &[Test] = &[
 
 const OLD: &str = "etcdclusters.v1alpha1.gatehouse.dev";
 const NEW: &str = "etcdclusters.v1.gatehouse.dev";
+const SETS: &str = "tdsets.v1.gatehouse.dev";
 
 fn old(name: &str, size: i32) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": name},
@@ -160,6 +163,73 @@ fn replace_through_the_old_version_drops_nothing(bed: &Bed) {
     assert_eq!(object["spec"]["storage"]["className"], "fast");
     assert_eq!(object["spec"]["podTemplate"]["priorityClassName"], "high");
     assert_eq!(object["spec"]["tls"]["mode"], "Automatic");
+}
+
+/// Replaces an object by one that says nothing of what is there; the warnings.
+fn replace_warned(namespace: &Namespace, resource: &str, manifest: &Value) -> Vec<String> {
+    let name = manifest["metadata"]["name"].as_str().expect("a name");
+    eventually(|| {
+        let mut object = manifest.clone();
+        object["metadata"]["resourceVersion"] =
+            namespace.get(resource, name)["metadata"]["resourceVersion"].clone();
+        match namespace.bed.objects.warned(Ask::put(namespace.path(&format!("{resource}/{name}")), object)) {
+            (Ok(_), warnings) => Ok(warnings),
+            (Err(refusal), _) if refusal.code == 409 => Err(refusal.message),
+            (Err(refusal), _) => panic!("{}", refusal.message),
+        }
+    })
+}
+
+fn what_a_later_write_leaves_out_stays(bed: &Bed) {
+    let namespace = bed.namespace();
+    let bare = |version: &str, kind: &str, spec: Value| {
+        json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": kind,
+            "metadata": {"name": version}, "spec": spec})
+    };
+    for (resource, version, said) in
+        [(OLD, "v1alpha1", "spec.size: not given, stays 1"), (NEW, "v1", "spec.replicas: not given, stays 3")]
+    {
+        let manifest = bare(version, "EtcdCluster", json!({}));
+        namespace.create(&manifest);
+        let before = namespace.get(NEW, version)["spec"].clone();
+        let warnings = replace_warned(&namespace, resource, &manifest);
+        assert_eq!(namespace.get(NEW, version)["spec"], before, "{version}");
+        assert!(warnings.iter().any(|one| one == said), "{warnings:?}");
+        assert!(warnings.iter().any(|one| one.starts_with("spec.version: not given")), "{warnings:?}");
+    }
+    let target = json!({"create": {"image": "example.org/app:1", "port": 80}});
+    let zoned = bare("v1", "TDSet", json!({"replicas": 1, "timeZone": "Europe/Berlin", "target": target}));
+    namespace.create(&zoned);
+    let bare = bare("v1", "TDSet", json!({"replicas": 2, "target": target}));
+    let warnings = replace_warned(&namespace, SETS, &bare);
+    let spec = namespace.get(SETS, "v1")["spec"].clone();
+    assert_eq!((&spec["timeZone"], &spec["replicas"]), (&json!("Europe/Berlin"), &json!(2)));
+    assert!(warnings.contains(&"spec.timeZone: not given, stays Europe/Berlin".to_owned()), "{warnings:?}");
+}
+
+fn what_a_manager_gives_up_stays(bed: &Bed) {
+    let namespace = bed.namespace();
+    let apply = |version: &str, spec: Value| {
+        let object = json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "EtcdCluster",
+            "metadata": {"name": version}, "spec": spec});
+        bed.objects.warned(Ask::apply(&object, &namespace.name, ""))
+    };
+    for (version, spec) in [
+        ("v1", json!({"replicas": 5, "version": "3.6.16", "storage": {"size": "2Gi"}})),
+        ("v1alpha1", json!({"size": 5, "version": "3.6.16", "storageSize": "2Gi"})),
+    ] {
+        apply(version, spec).0.expect("applied");
+        let before = namespace.get(NEW, version)["spec"].clone();
+        let (outcome, warnings) = apply(version, json!({}));
+        outcome.expect("applied");
+        assert_eq!(namespace.get(NEW, version)["spec"], before, "{version}");
+        assert!(warnings.iter().filter(|one| one.contains("not given, stays")).count() >= 3, "{warnings:?}");
+        let written = written(&namespace, version);
+        let (outcome, warnings) = apply(version, json!({}));
+        outcome.expect("applied");
+        assert_eq!(self::written(&namespace, version), written, "applied again, nothing is written");
+        assert!(!warnings.iter().any(|one| one.contains("not given")), "{warnings:?}");
+    }
 }
 
 fn scale_works_and_keeps_to_the_rules(bed: &Bed) {

@@ -125,7 +125,7 @@ fn nothing_grants_a_wildcard_or_secrets_but_those_of_etcd_clusters() {
 #[test]
 fn every_binding_binds_the_account_of_the_pods_to_a_role_that_is_there() {
     for Rendered { source, objects, .. } in everything() {
-        let bindings = objects.iter().filter(|object| kind(object).ends_with("Binding"));
+        let bindings = objects.iter().filter(|object| kind(object).ends_with("RoleBinding"));
         for binding in bindings {
             let role = &binding["roleRef"];
             let is_it = |object: &&Value| {

@@ -91,7 +91,6 @@ fn what_the_administrator_applies_is_what_the_chart_adds_when_it_installs() {
 #[test]
 fn what_the_chart_installs_is_what_the_binary_would() {
     let plan = Plan {
-        own_namespace: Some(NAMESPACE.to_owned()),
         namespaces: ["team-a", "team-b"].map(str::to_owned).into(),
         ..Plan::at(Address::Service { name: "gatehouse".into(), namespace: NAMESPACE.into(), port: 8443 })
     };

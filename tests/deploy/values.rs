@@ -69,6 +69,7 @@ fn wrong_values_are_refused_by_name() {
     refused(&["lease.duration=15"], &["at '/lease/duration'"]);
     refused(&["listen.webhookPort=443"], &["at '/listen/webhookPort'", "minimum"]);
     refused(&["watchNamespaces={a,a}"], &["at '/watchNamespaces'"]);
+    refused(&["tls.minVersion=1.1"], &["at '/tls/minVersion'"]);
     refused(&["image.digest=latest"], &["at '/image/digest'"]);
 }
 

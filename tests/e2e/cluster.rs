@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use kit::audit::Line;
 use kit::call::Call;
-use kit::objects::Objects;
+use kit::objects::{Ask, Objects, Outcome};
 use kit::process;
 use kit::wait::eventually;
 use serde_json::Value;
@@ -332,6 +332,13 @@ impl Namespace<'_> {
     /// An object, where it is there.
     pub fn get(&self, object: &str) -> Result<Value, String> {
         self.bed.get(object, &self.name)
+    }
+
+    /// Has the API server judge that many such objects, several at a time, and keep none; what came of them.
+    pub fn judged(&self, object: &Value, count: usize) -> Vec<Outcome> {
+        let mut ask = Ask::create(object, &self.name);
+        ask.path.push_str("?dryRun=All");
+        self.bed.objects.all(vec![ask; count])
     }
 
     /// Waits until an object is as it is looked for.

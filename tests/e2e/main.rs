@@ -21,6 +21,7 @@
 mod cluster;
 mod etcd;
 mod life;
+mod memory;
 mod passed_by;
 mod release;
 mod rights;
@@ -54,7 +55,7 @@ struct Batch {
 fn batches() -> [Batch; 6] {
     let batch = |way, tests: &[&[Test]], threads| Batch { way, tests: tests.concat(), threads };
     [
-        batch(Way::Chart, &[life::TESTS, life::IN_DEPTH, tdset::TESTS], 1),
+        batch(Way::Chart, &[life::TESTS, life::IN_DEPTH, memory::TESTS, tdset::TESTS], 1),
         batch(Way::Chart, &[etcd::TESTS], 5),
         batch(Way::Chart, etcd::ASIDE, 2),
         batch(Way::Chart, &[etcd::ALONE], 1),

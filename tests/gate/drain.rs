@@ -125,5 +125,5 @@ async fn health_names_who_is_not_ready_and_is_not_ready_while_draining() {
     assert!(get("/metrics").await.1.contains("gatehouse_draining"));
     assert_eq!(get("/validate").await.0, 404);
     stop.send(()).unwrap();
-    within(ended).await.unwrap().unwrap();
+    within(ended).await.unwrap();
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use gatehouse::review::{Answer, Endpoint, Report};
 use gatehouse::server::Limits;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::support::{Gate, LIMIT, echo, limits, passes, within};
+use crate::support::{Connection, Gate, LIMIT, echo, limits, passes, request, within};
 
 #[tokio::test]
 async fn an_idle_connection_outlives_the_limit_of_the_first_header() {
@@ -63,13 +64,66 @@ async fn over_the_number_of_connections_the_next_waits_for_a_place() {
     let gate = Gate::start(Limits { connections: 1, ..limits() }, echo);
     let mut first = gate.connect().await;
     first.ask("/validate", "{}").await;
-    let waiting = gate.post("/validate").body("{}").send();
-    let mut waiting = std::pin::pin!(waiting);
-    tokio::select! {
-        biased;
-        _early = &mut waiting => panic!("served although there was no place"),
-        _answer = first.ask("/validate", "{}") => {}
+    let next = TcpStream::connect(gate.address).await.unwrap();
+    // It is in the kernel's queue. Server and test share one thread: a server that would take it has taken it, and counted
+    // it, when the first connection is answered once more.
+    for _ in 0..2 {
+        assert_eq!(first.ask("/validate", "{}").await.status, 200);
     }
+    let page = gate.metrics.page().text().unwrap();
+    assert!(
+        page.lines().any(|line| line == "gatehouse_connections_open 1"),
+        "there was no place for it: {page}"
+    );
     drop(first);
-    assert_eq!(within(waiting).await.unwrap().status(), 200);
+    let mut next = Connection(gate.authority.secure(next, &["http/1.1"]).await);
+    assert_eq!(next.ask("/validate", "{}").await.status, 200);
+}
+
+/// An answer that no buffer of the system takes whole.
+const LARGE_ANSWER: usize = 32 << 20;
+
+fn answers_at_large(_endpoint: Endpoint, _body: &[u8]) -> Answer {
+    let body = format!("\"{}\"", "x".repeat(LARGE_ANSWER)).into_bytes();
+    Answer { body, report: Report { code: 200, ..Report::default() } }
+}
+
+/// A connection that asks and does not read.
+async fn deaf(gate: &Gate) -> Connection {
+    let mut deaf = gate.connect().await;
+    deaf.send(&request("/validate", "{}")).await;
+    gate.shows(r#"controller_runtime_webhook_requests_total{webhook="/validate",code="200"} 1"#).await;
+    deaf
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_gives_way_to_the_next() {
+    let gate = Gate::start(Limits { bodies: LARGE_ANSWER * 3 / 2, ..limits() }, answers_at_large);
+    let _deaf = deaf(&gate).await;
+    let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
+    assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
+    gate.shows(r#"gatehouse_connections_cut_total{reason="crowded"} 1"#).await;
+    // There is room for one that nobody else needs.
+    let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
+    assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
+    gate.shows(r#"gatehouse_connections_cut_total{reason="crowded"} 1"#).await;
+}
+
+#[tokio::test]
+async fn an_answer_that_nobody_takes_ends_its_connection_at_the_limit() {
+    let gate = Gate::start(Limits { answer: LIMIT, ..limits() }, answers_at_large);
+    let _deaf = deaf(&gate).await;
+    let is_cut = || {
+        let page = gate.metrics.page().text().unwrap();
+        page.contains(r#"gatehouse_connections_cut_total{reason="unread"} 1"#)
+    };
+    // More than once: it counts from when the answer was made, which may be later than it shows here.
+    for _ in 0..1000 {
+        passes(LIMIT).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        if is_cut() {
+            return;
+        }
+    }
+    panic!("it stays open");
 }

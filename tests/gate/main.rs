@@ -10,6 +10,7 @@
     reason = "a test fails by panicking, and starts its own tasks"
 )]
 
+mod clients;
 mod drain;
 mod hostile;
 mod limits;

@@ -23,16 +23,27 @@ impl Served {
         Self::of(authority, folder, more)
     }
 
+    /// Another program that becomes it.
+    pub fn of_program(program: &Path, more: &[&str]) -> Self {
+        let (authority, folder) = (Authority::new(), tempfile::tempdir().unwrap());
+        mount(folder.path(), &authority);
+        Self::run(program, authority, folder, more)
+    }
+
     pub fn without_certificate() -> Self {
         Self::of(Authority::new(), tempfile::tempdir().unwrap(), &[])
     }
 
     fn of(authority: Authority, folder: TempDir, more: &[&str]) -> Self {
+        Self::run(kit::gatehouse!(), authority, folder, more)
+    }
+
+    fn run(program: &Path, authority: Authority, folder: TempDir, more: &[&str]) -> Self {
         install_provider();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
         let (chain, key, log) = (path("tls.crt"), path("tls.key"), folder.path().join("log"));
         let words = [&["--webhook-only", "--tls-cert", &chain, "--tls-key", &key], more].concat();
-        let gate = Gate::start(kit::gatehouse!(), &words, None, &log).unwrap();
+        let gate = Gate::start(program, &words, None, &log).unwrap();
         Self { authority, gate, folder }
     }
 
@@ -48,6 +59,12 @@ impl Served {
     pub async fn readiness(&self) -> (u16, String) {
         let response = reqwest::get(format!("http://{}/readyz", self.gate.health)).await.unwrap();
         (response.status().as_u16(), response.text().await.unwrap())
+    }
+
+    /// The page of metrics.
+    pub async fn metrics(&self) -> String {
+        let response = reqwest::get(format!("http://{}/metrics", self.gate.health)).await.unwrap();
+        response.text().await.unwrap()
     }
 
     /// What `/readyz` says once it is ready.

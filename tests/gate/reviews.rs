@@ -183,6 +183,28 @@ async fn large_reviews_wait_for_each_other_and_small_ones_do_not_wait_for_them()
 }
 
 #[tokio::test]
+async fn a_review_that_may_take_its_time_holds_up_no_thread_that_serves() {
+    let barrier = Barrier::default();
+    let held = barrier.clone();
+    let inline = Limits::default().inline;
+    // This test has one thread that serves: had it to judge the first review, nobody would be answered.
+    let gate = Gate::start(limits(), move |endpoint, body| {
+        if body.len() > inline {
+            held.pass();
+        }
+        echo(endpoint, body)
+    });
+    let slow = gate.post("/validate?timeout=1s").body("x".repeat(inline + 1)).send();
+    let slow = tokio::spawn(slow);
+    barrier.reached().await;
+    let quick = gate.post("/validate").body("x".repeat(inline)).send();
+    assert_eq!(json(within(quick).await.unwrap()).await["read"], inline);
+    // Its deadline holds, though its work goes on.
+    assert_eq!(json(within(slow).await.unwrap().unwrap()).await["failure"], 504);
+    barrier.open();
+}
+
+#[tokio::test]
 async fn what_reviews_say_is_counted() {
     let gate = Gate::start(limits(), |endpoint, body| Answer {
         report: gatehouse::review::Report {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gatehouse::review::{Answer, Endpoint, Failure, Report};
 use gatehouse::runtime::{Metrics, Readiness};
-use gatehouse::server::{Config, Limits, Reviewer, ServedCertificate, Server};
+use gatehouse::server::{Config, Limits, MinVersion, Reviewer, ServedCertificate, Server};
 use jiff::Timestamp;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -46,6 +46,7 @@ pub fn install_provider() {
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub certificate: CertificateDer<'static>,
+    pub certificate_pem: String,
 }
 
 pub struct Leaf {
@@ -61,7 +62,8 @@ impl Authority {
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let certificate = parameters.self_signed(&key).unwrap();
-        Self { certificate: certificate.der().clone(), issuer: Issuer::new(parameters, key) }
+        let certificate_pem = certificate.pem();
+        Self { certificate: certificate.der().clone(), certificate_pem, issuer: Issuer::new(parameters, key) }
     }
 
     pub fn leaf(&self) -> Leaf {
@@ -77,15 +79,25 @@ impl Authority {
         }
     }
 
+    /// Another certificate of it.
+    pub fn sign(&self, parameters: &CertificateParams, key: &KeyPair) -> CertificateDer<'static> {
+        parameters.signed_by(key, &self.issuer).unwrap().der().clone()
+    }
+
     /// A TLS connection of a client that trusts this authority and offers these protocols.
     pub async fn connect(&self, address: SocketAddr, protocols: &[&str]) -> TlsStream<TcpStream> {
+        self.secure(TcpStream::connect(address).await.unwrap(), protocols).await
+    }
+
+    /// The same over a socket that is there.
+    pub async fn secure(&self, socket: TcpStream, protocols: &[&str]) -> TlsStream<TcpStream> {
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.certificate.clone()).unwrap();
         let mut config = rustls::ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|one| one.as_bytes().to_vec()).collect();
-        let (connector, socket) = (TlsConnector::from(Arc::new(config)), TcpStream::connect(address).await);
+        let connector = TlsConnector::from(Arc::new(config));
         let name = ServerName::try_from("localhost").unwrap();
-        within(connector.connect(name, socket.unwrap())).await.unwrap()
+        within(connector.connect(name, socket)).await.unwrap()
     }
 
     pub fn client(&self) -> reqwest::Client {
@@ -145,6 +157,7 @@ pub fn limits() -> Limits {
         handshake: NEVER,
         first_header: NEVER,
         idle: NEVER,
+        answer: NEVER,
         drain_delay: Duration::ZERO,
         drain_deadline: NEVER,
         ..Limits::default()
@@ -166,6 +179,8 @@ impl Gate {
         let server = Server::bind(Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             certificate: certificate.clone(),
+            min_version: MinVersion::default(),
+            clients: None,
             limits,
             metrics: metrics.clone(),
             reviewer: Arc::new(Scripted(script)),
@@ -263,6 +278,15 @@ impl Connection {
     pub async fn ask(&mut self, path: &str, body: &str) -> Raw {
         self.send(&request(path, body)).await;
         self.answer().await
+    }
+
+    /// The answer, or nothing where the other side ends it before.
+    pub async fn try_ask(mut self, path: &str, body: &str) -> Option<Raw> {
+        self.0.write_all(request(path, body).as_bytes()).await.ok()?;
+        self.0.flush().await.ok()?;
+        let mut first = [0; 1];
+        within(self.0.read_exact(&mut first)).await.ok()?;
+        Some(within(read_answer(&mut first.as_slice().chain(&mut self.0))).await)
     }
 
     pub async fn answer(&mut self) -> Raw {

@@ -3,7 +3,7 @@
 //!
 //! Guarantees: what the operator sees and does goes through the production types and the production `plan`; only what
 //! lies around it is modelled.
-//! Assumes of etcd: what tests/membership says, which is held against real etcd.
+//! Assumes of etcd: what tests/kit/src/membership says, which is held against real etcd.
 //! Does not say: anything of DNS, TLS, probes, full disks, how long things take, or what an entry holds.
 
 mod actions;

@@ -21,10 +21,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use kube::CustomResourceExt;
 use serde_json::Value;
 
+use super::default::Field;
 use super::definition;
-use super::field::{Verdict, Warning};
+use super::field::Verdict;
 use super::lens::Lens;
-use super::{Kind, Names, Version};
+use super::policy::{Protection, Workload};
+use super::schema::Schemas;
+use super::{Kind, Names};
 
 /// The annotation by which members may be brought one minor down. Only `true` does.
 pub const ALLOW_DOWNGRADE: &str = "gatehouse.dev/allow-downgrade";
@@ -37,34 +40,36 @@ impl Kind for EtcdClusterKind {
         Names { kind: "EtcdCluster", plural: "etcdclusters" }
     }
 
-    fn definition(&self) -> &'static CustomResourceDefinition {
-        static DEFINITION: LazyLock<CustomResourceDefinition> = LazyLock::new(|| {
-            let (spoke, hub) = (v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd());
-            let mut definition = definition::merge(spoke, hub, "EtcdCluster");
-            declare_name(&mut definition);
-            definition
-        });
-        &DEFINITION
+    fn definition(&self) -> CustomResourceDefinition {
+        let (spoke, hub) = (v1alpha1::EtcdCluster::crd(), v1::EtcdCluster::crd());
+        let mut definition = definition::merge(spoke, hub, "EtcdCluster");
+        declare_name(&mut definition);
+        definition
+    }
+
+    fn schemas(&self) -> &'static Schemas {
+        static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| Schemas::new(&EtcdClusterKind.definition()));
+        &SCHEMAS
     }
 
     fn lens(&self) -> &'static Lens {
         &convert::LENS
     }
 
-    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning> {
-        default::on_create(object, written)
-    }
-
-    fn complete(&self, object: &mut Value, written: Version) -> Vec<Warning> {
-        default::on_update(object, written)
+    fn defaults(&self) -> &'static [Field] {
+        &default::DEFAULTS
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>, _now: Timestamp) -> Verdict {
         validate::validate(object, old)
     }
 
-    fn validate_delete(&self, object: &Value) -> Verdict {
-        validate::validate_delete(object)
+    fn protection(&self) -> Option<Protection> {
+        Some(rules::PROTECTION)
+    }
+
+    fn workloads(&self) -> &'static [Workload] {
+        &rules::WORKLOADS
     }
 
     fn validate_scale(&self, replicas: i64, old: i64) -> Verdict {

@@ -5,6 +5,8 @@
 //! The API server lets a rule rest while the value that it stands on stays the same. A rule that stands on more than
 //! one field therefore says itself what it lets pass: what the stored object has as well.
 
+use crate::api::policy::{Protection, Workload};
+
 /// A rule and its message.
 pub type Rule = (&'static str, &'static str);
 
@@ -48,6 +50,95 @@ pub const RESTORED_MEMORY: Rule = (
     "a cluster in memory cannot be restored",
 );
 
+/// A rule on the root against a change of the count that does not go with what was seen of the cluster. The scale
+/// subresource shows the webhook nothing but counts; the API server holds its changes to rules as well.
+macro_rules! unless_seen {
+    (shrinks $count:literal, $seen:literal) => {
+        concat!(
+            "!(self.?spec.",
+            $count,
+            ".orValue(0) > 0 && self.?spec.",
+            $count,
+            ".orValue(0) < oldSelf.?spec.",
+            $count,
+            ".orValue(0)) || !(",
+            $seen,
+            ")"
+        )
+    };
+    (grows $count:literal, $seen:literal) => {
+        concat!(
+            "!(oldSelf.?spec.",
+            $count,
+            ".hasValue() && self.?spec.",
+            $count,
+            ".orValue(0) > oldSelf.?spec.",
+            $count,
+            ".orValue(0)) || !(",
+            $seen,
+            ")"
+        )
+    };
+}
+
+/// What is refused while a member is being added.
+pub const ADDING: &str = "a member is being added: wait until that is through";
+/// What is refused while a member is being removed.
+pub const REMOVING: &str = "a member is being removed: wait until that is through";
+/// What is refused while the cluster is being recovered, or made of a backup.
+pub const RECOVERING: &str = "the cluster is being recovered: wait until that is through";
+/// What is refused while fewer members answer than a majority.
+pub const WITHOUT_QUORUM: &str = "no member can be removed while the quorum is lost";
+
+/// Changes of `spec.replicas` that what was seen forbids.
+pub const SEEN: [Rule; 4] = [
+    (unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') == 'ScaleOut'"), ADDING),
+    (unless_seen!(grows "replicas", "oldSelf.?status.operation.type.orValue('') == 'ScaleIn'"), REMOVING),
+    (
+        unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') in ['Recover', 'Restore']"),
+        RECOVERING,
+    ),
+    (
+        unless_seen!(
+            shrinks "replicas",
+            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'QuorumLost' && c.status == 'True')"
+        ),
+        WITHOUT_QUORUM,
+    ),
+];
+
+/// The same of `spec.size` in `v1alpha1`, where conditions tell of operations.
+pub const SEEN_V1ALPHA1: [Rule; 4] = [
+    (
+        unless_seen!(
+            shrinks "size",
+            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason in ['ScalingOut', 'WaitingForLearner'])"
+        ),
+        ADDING,
+    ),
+    (
+        unless_seen!(
+            grows "size",
+            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason == 'ScalingIn')"
+        ),
+        REMOVING,
+    ),
+    (
+        unless_seen!(
+            shrinks "size",
+            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason in ['Recovering', 'Restoring'])"
+        ),
+        RECOVERING,
+    ),
+    (
+        unless_seen!(
+            shrinks "size",
+            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'QuorumLost' && c.status == 'True')"
+        ),
+        WITHOUT_QUORUM,
+    ),
+];
+
 /// A version of etcd.
 pub const VERSION: Rule = (
     "self.matches('^3[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)$')",
@@ -82,3 +173,21 @@ pub const ENVIRONMENT: Rule = (
     "self.all(variable, !variable.name.startsWith('ETCD_'))",
     "variables that begin with ETCD_ are flags of etcd: use spec.options",
 );
+
+/// A cluster that says so is not deleted.
+pub const PROTECTION: Protection = Protection {
+    protected: "has(oldObject.spec) && has(oldObject.spec.deletionProtection) && oldObject.spec.deletionProtection",
+    message: "'the cluster is protected from deletion by spec.deletionProtection; lift it first: kubectl patch \
+              etcdcluster ' + oldObject.metadata.name + ' --type=merge -p \\'{\"spec\":{\"deletionProtection\":false}}\\''",
+};
+
+/// The members, and the pods of backups.
+pub const WORKLOADS: [Workload; 2] = [
+    Workload { group: "apps", resource: "statefulsets", asked: "true", field: "spec" },
+    Workload {
+        group: "batch",
+        resource: "cronjobs",
+        asked: "has(object.spec) && has(object.spec.backup)",
+        field: "spec.backup",
+    },
+];

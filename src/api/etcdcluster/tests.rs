@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::*;
+use crate::api::Version;
+use crate::api::default;
 use crate::api::judge::{Change, Written, judge};
 
 fn definition() -> Value {
@@ -33,7 +35,7 @@ fn each_schema(mut visit: impl FnMut(&str, &Value)) {
 
 #[test]
 fn the_definition_is_small_enough_to_be_applied() {
-    let size = serde_json::to_string(EtcdClusterKind.definition()).unwrap().len();
+    let size = serde_json::to_string(&EtcdClusterKind.definition()).unwrap().len();
     assert!(size < 200_000, "{size} bytes");
 }
 
@@ -115,7 +117,7 @@ fn create(manifest: &str) -> Verdict {
     let object: Value = serde_saphyr::from_str(manifest).unwrap();
     let author: Version = object["apiVersion"].as_str().unwrap().parse().unwrap();
     let mut hub = EtcdClusterKind.lens().convert(object, author, Version::V1);
-    EtcdClusterKind.default(&mut hub, author);
+    default::complete(&EtcdClusterKind, &mut hub, None, author);
     let new = Written { version: Version::V1, object: &hub };
     judge(&EtcdClusterKind, &Change { new, old: None, author, now: Timestamp::UNIX_EPOCH })
 }

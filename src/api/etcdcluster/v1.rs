@@ -50,6 +50,10 @@ use super::rules;
         label_selector_path = ".status.selector"
     ),
     validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name").optional_old_self(true),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN[0].0).message(crate::api::etcdcluster::rules::SEEN[0].1).field_path(".spec.replicas"),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN[1].0).message(crate::api::etcdcluster::rules::SEEN[1].1).field_path(".spec.replicas"),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN[2].0).message(crate::api::etcdcluster::rules::SEEN[2].1).field_path(".spec.replicas"),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN[3].0).message(crate::api::etcdcluster::rules::SEEN[3].1).field_path(".spec.replicas"),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas", description = "Voting members asked for"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".status.version", description = "Lowest etcd version that a member runs"),

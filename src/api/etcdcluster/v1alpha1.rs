@@ -32,6 +32,10 @@ use crate::api::quantity::Quantity;
         label_selector_path = ".status.selector"
     ),
     validation = Rule::new(crate::api::etcdcluster::rules::NAME.0).message(crate::api::etcdcluster::rules::NAME.1).field_path(".metadata.name").optional_old_self(true),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[0].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[0].1).field_path(".spec.size"),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[1].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[1].1).field_path(".spec.size"),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[2].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[2].1).field_path(".spec.size"),
+    validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[3].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[3].1).field_path(".spec.size"),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.size", description = "Voting members asked for"),
     printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version", description = "Version of etcd asked for"),

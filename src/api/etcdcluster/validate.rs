@@ -90,24 +90,6 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
     verdict
 }
 
-/// Judges a deletion.
-#[must_use]
-pub fn validate_delete(object: &Value) -> Verdict {
-    let mut verdict = Verdict::default();
-    let path = Path::spec().at("deletionProtection");
-    if object.pointer("/spec/deletionProtection").and_then(Value::as_bool) == Some(true) {
-        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
-        verdict.deny(Fault::forbidden(
-            path,
-            format!(
-                "the cluster is protected from deletion; lift it first: kubectl patch etcdcluster {name} \
-                 --type=merge -p '{{\"spec\":{{\"deletionProtection\":false}}}}'"
-            ),
-        ));
-    }
-    verdict
-}
-
 /// Judges a number of members that comes by the scale subresource.
 #[must_use]
 pub fn validate_scale(replicas: i64, old: i64) -> Verdict {

@@ -4,19 +4,19 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 
-use super::memory::{Coarse, Item, Memory, digest};
+use super::memory::{Coarse, Item, Memory, digest, likeness};
 use super::{ItemName, Row, tree};
 
 type Fields = Map<String, Value>;
 
 /// Hub to spoke, and what the spoke cannot say.
-pub(super) fn to_spoke(rows: &'static [Row], hub: Fields) -> (Fields, Memory) {
+pub(super) fn to_spoke(rows: &[Row], hub: Fields) -> (Fields, Memory) {
     let parts = kept_parts(&hub);
     fields_to_spoke(rows, hub, parts)
 }
 
 /// As [`to_spoke`], for an object or an item of a list; `spoke` is what it starts from.
-fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> (Fields, Memory) {
+fn fields_to_spoke(rows: &[Row], mut hub: Fields, mut spoke: Fields) -> (Fields, Memory) {
     let mut memory = Memory::default();
     for row in rows {
         match row {
@@ -39,7 +39,7 @@ fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> 
                 let shown = (translation.to_spoke)(&value).unwrap_or_else(|| value.clone());
                 if (translation.to_hub)(&shown).unwrap_or_else(|| shown.clone()) != value {
                     let coarse = Coarse::Value { shown: digest(&shown), was: value };
-                    memory.rows.insert((*from).to_owned(), coarse);
+                    memory.rows.insert(from.clone().into_owned(), coarse);
                 }
                 tree::put(&mut spoke, place, shown);
             }
@@ -47,9 +47,9 @@ fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> 
                 let Some(value) = tree::take(&mut hub, from) else {
                     continue;
                 };
-                let (shown, coarse) = list_to_spoke(items, *name, value);
+                let (shown, coarse) = list_to_spoke(items, name.as_ref(), value);
                 if let Some(coarse) = coarse {
-                    memory.rows.insert((*from).to_owned(), coarse);
+                    memory.rows.insert(from.clone().into_owned(), coarse);
                 }
                 tree::put(&mut spoke, place, shown);
             }
@@ -62,7 +62,7 @@ fn fields_to_spoke(rows: &'static [Row], mut hub: Fields, mut spoke: Fields) -> 
 
 /// Takes out of what no row has moved all that the spoke has no place for, and what would be taken for something
 /// else there. What remains is unknown to both, and passes.
-fn only_the_hub(rows: &'static [Row], rest: &mut Fields) -> Fields {
+fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
     let mut only = Fields::new();
     for row in rows {
         let place = row.spoke().unwrap_or_else(|| row.hub());
@@ -74,14 +74,14 @@ fn only_the_hub(rows: &'static [Row], rest: &mut Fields) -> Fields {
 }
 
 /// Spoke to hub, with what is remembered of the hub.
-pub(super) fn to_hub(rows: &'static [Row], spoke: Fields, mut memory: Memory) -> Fields {
+pub(super) fn to_hub(rows: &[Row], spoke: Fields, mut memory: Memory) -> Fields {
     let parts = kept_parts(&spoke);
     memory.only.retain(|part, _| spoke.contains_key(part));
     fields_to_hub(rows, spoke, memory, parts)
 }
 
 /// As [`to_hub`], for an object or an item of a list; `hub` is what it starts from.
-fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hub: Fields) -> Fields {
+fn fields_to_hub(rows: &[Row], mut spoke: Fields, memory: Memory, mut hub: Fields) -> Fields {
     let empty: Vec<_> =
         rows.iter().filter(|row| matches!(row, Row::Object { .. }) && is_empty(&spoke, row)).collect();
     let Memory { only, rows: mut coarse } = memory;
@@ -115,7 +115,7 @@ fn fields_to_hub(rows: &'static [Row], mut spoke: Fields, memory: Memory, mut hu
             }
             Row::List { items, name, .. } => {
                 if let Some(value) = tree::take(&mut spoke, place) {
-                    tree::put(&mut hub, target, list_to_hub(items, *name, value, remembered));
+                    tree::put(&mut hub, target, list_to_hub(items, name.as_ref(), value, remembered));
                 }
             }
         }
@@ -138,7 +138,7 @@ fn kept_parts(fields: &Fields) -> Fields {
 }
 
 /// `fields` without those that a row writes in the hub: what rides along must not stand in for them.
-fn without_rows(rows: &'static [Row], mut fields: Fields) -> Fields {
+fn without_rows(rows: &[Row], mut fields: Fields) -> Fields {
     for row in rows {
         if row.spoke().is_some() && !matches!(row, Row::Object { .. }) {
             tree::take(&mut fields, row.hub());
@@ -147,44 +147,72 @@ fn without_rows(rows: &'static [Row], mut fields: Fields) -> Fields {
     fields
 }
 
-fn list_to_spoke(rows: &'static [Row], name: Option<ItemName>, value: Value) -> (Value, Option<Coarse>) {
+/// What the items hide is put together only for a list that its spoke's alone does not give back: a list of what is no
+/// item would otherwise take a thousand times its size.
+fn list_to_spoke(rows: &[Row], name: Option<&ItemName>, value: Value) -> (Value, Option<Coarse>) {
     let Value::Array(items) = value else {
         return (value, None);
     };
     let (shown, remembered): (Vec<_>, Vec<_>) = items.iter().map(|item| item_to_spoke(rows, item)).unzip();
     let plain = list_to_hub(rows, name, Value::Array(shown.clone()), None);
-    let coarse = (plain != Value::Array(items)).then(|| Coarse::Items {
-        items: shown
-            .iter()
-            .zip(remembered)
-            .map(|(one, memory)| Item { shown: digest(one), memory })
-            .collect(),
+    let coarse = (plain != Value::Array(items)).then(|| {
+        let memories = shown.iter().zip(remembered);
+        let items = memories.map(|(one, memory)| Item {
+            shown: digest(one),
+            like: likeness(one),
+            memory: memory.of(one),
+        });
+        Coarse::Items { items: items.collect() }
     });
     (Value::Array(shown), coarse)
 }
 
-fn item_to_spoke(rows: &'static [Row], item: &Value) -> (Value, Memory) {
-    let (bare, Value::Object(fields)) = (bare_item(rows), item) else {
-        return (item.clone(), whole_item(item));
-    };
-    let Some(place) = bare else {
-        let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
-        return (Value::Object(fields), memory);
-    };
-    let mut rest = fields.clone();
-    match tree::take(&mut rest, place) {
-        Some(value @ Value::String(_)) => (value, Memory { only: rest, ..Memory::default() }),
-        _ => (item.clone(), Memory::default()),
+/// What is remembered of an item.
+enum Remembered {
+    Nothing,
+    /// The whole item, which passes as it is: it is not to be taken for the short form of another one.
+    Whole,
+    Fields(Box<Memory>),
+}
+
+impl Remembered {
+    fn of(self, item: &Value) -> Memory {
+        match self {
+            Self::Nothing => Memory::default(),
+            Self::Whole => {
+                let coarse = Coarse::Value { shown: digest(item), was: item.clone() };
+                Memory { rows: [(String::new(), coarse)].into(), ..Memory::default() }
+            }
+            Self::Fields(memory) => *memory,
+        }
     }
 }
 
-/// Remembers an item that is no object, so that it is not taken for the short form of one.
-fn whole_item(item: &Value) -> Memory {
-    let coarse = Coarse::Value { shown: digest(item), was: item.clone() };
-    Memory { rows: [(String::new(), coarse)].into(), ..Memory::default() }
+impl From<Memory> for Remembered {
+    fn from(memory: Memory) -> Self {
+        if memory.is_empty() { Self::Nothing } else { Self::Fields(Box::new(memory)) }
+    }
 }
 
-fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
+fn item_to_spoke(rows: &[Row], item: &Value) -> (Value, Remembered) {
+    let (fields, bare) = match (item, bare_item(rows)) {
+        (Value::Object(fields), bare) => (fields, bare),
+        (Value::String(_), Some(_)) => return (item.clone(), Remembered::Whole),
+        _ => return (item.clone(), Remembered::Nothing),
+    };
+    let Some(place) = bare else {
+        let (fields, memory) = fields_to_spoke(rows, fields.clone(), Fields::new());
+        return (Value::Object(fields), memory.into());
+    };
+    if !matches!(tree::get(fields, place), Some(Value::String(_))) {
+        return (item.clone(), Remembered::Nothing);
+    }
+    let mut rest = fields.clone();
+    let value = tree::take(&mut rest, place).unwrap_or_default();
+    (value, Memory { only: rest, ..Memory::default() }.into())
+}
+
+fn list_to_hub(rows: &[Row], name: Option<&ItemName>, value: Value, coarse: Option<Coarse>) -> Value {
     let Value::Array(items) = value else { return value };
     let remembered = match coarse {
         Some(Coarse::Items { items }) => items,
@@ -201,7 +229,7 @@ fn list_to_hub(rows: &'static [Row], name: Option<ItemName>, value: Value, coars
     Value::Array(converted)
 }
 
-fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
+fn item_to_hub(rows: &[Row], item: Value, memory: Memory) -> Value {
     match (item, bare_item(rows)) {
         (Value::Object(fields), None) => Value::Object(fields_to_hub(rows, fields, memory, Fields::new())),
         (Value::String(text), Some(place)) if !memory.rows.contains_key("") => {
@@ -215,17 +243,17 @@ fn item_to_hub(rows: &'static [Row], item: Value, memory: Memory) -> Value {
 }
 
 /// Where the hub's item holds what is the whole item in the spoke.
-fn bare_item(rows: &'static [Row]) -> Option<&'static str> {
+fn bare_item(rows: &[Row]) -> Option<&str> {
     rows.iter().find(|row| row.spoke() == Some("")).map(Row::hub)
 }
 
 /// Which memory belongs to which item of the spoke's list. An item that is shown as it was keeps its own, wherever
-/// it has moved to; an item that was edited in place keeps what its edit did not touch.
+/// it has moved to; an item that was edited keeps what its edit did not touch, also where others were added or taken
+/// away.
 fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
     if remembered.is_empty() {
         return vec![None; items.len()];
     }
-    let same_length = items.len() == remembered.len();
     let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
     let digests: Vec<_> = items.iter().map(digest).collect();
     let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
@@ -244,33 +272,89 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
                 *left -= 1;
                 moved.entry(item.shown).or_default().push_back(item.memory);
             }
-            None => rest.push(item.memory),
+            None => rest.push(item),
         }
     }
     for (memory, shown) in assigned.iter_mut().zip(&digests).filter(|(memory, _)| memory.is_none()) {
         *memory = moved.get_mut(shown).and_then(VecDeque::pop_front);
     }
-    let edited = assigned.iter_mut().filter(|memory| memory.is_none() && same_length);
-    for (memory, kept) in edited.zip(rest) {
-        *memory = Some(kept);
+    let edited: Vec<usize> = (0..items.len()).filter(|index| assigned[*index].is_none()).collect();
+    for (index, kept) in most_alike(items, edited, rest) {
+        assigned[index] = Some(kept);
     }
     assigned
 }
 
+/// More comparisons than these are not made: items are then taken in their order.
+const MOST_COMPARED: usize = 1 << 16;
+
+/// Pairs edited items with memories, in the order of both. Where there are more of one than of the other, it takes those
+/// that have most in common; where several choices have as much in common, the first.
+fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usize, Memory)> {
+    let in_order = |edited: Vec<usize>, rest: Vec<Item>| {
+        edited.into_iter().zip(rest.into_iter().map(|item| item.memory)).collect()
+    };
+    let (long, short) = (edited.len().max(rest.len()), edited.len().min(rest.len()));
+    if long == short || short == 0 || long * short > MOST_COMPARED {
+        return in_order(edited, rest);
+    }
+    let looks: Vec<_> = edited.iter().map(|index| likeness(&items[*index])).collect();
+    let common = |at: usize, of: usize| looks[at].iter().filter(|bits| rest[of].like.contains(bits)).count();
+    let more_edited = edited.len() > rest.len();
+    let alike = |of_long: usize, of_short: usize| {
+        if more_edited { common(of_long, of_short) } else { common(of_short, of_long) }
+    };
+    let chosen = best_row(long, short, alike);
+    if more_edited {
+        in_order(chosen.into_iter().map(|at| edited[at]).collect(), rest)
+    } else {
+        let mut rest: Vec<_> = rest.into_iter().map(Some).collect();
+        let kept = chosen.into_iter().filter_map(|at| rest[at].take()).collect();
+        in_order(edited, kept)
+    }
+}
+
+/// Chooses one of the `long` row for each of the `short` row, in the order of both, so that the pairs have most in common
+/// together; of several such choices, the first.
+fn best_row(long: usize, short: usize, alike: impl Fn(usize, usize) -> usize) -> Vec<usize> {
+    let mut best = vec![vec![Some(0); long + 1]];
+    // How much the last `left` of the short row have in common when the first of them takes the one at `at`.
+    let taken = |best: &[Vec<Option<usize>>], left: usize, at: usize| {
+        best[left - 1][at + 1].map(|rest| rest + alike(at, short - left))
+    };
+    for left in 1..=short {
+        let mut row = vec![None; long + 1];
+        for at in (0..long).rev() {
+            row[at] = taken(&best, left, at).max(row[at + 1]);
+        }
+        best.push(row);
+    }
+    let mut chosen = Vec::with_capacity(short);
+    let mut at = 0;
+    for left in (1..=short).rev() {
+        while taken(&best, left, at) < best[left][at] {
+            at += 1;
+        }
+        chosen.push(at);
+        at += 1;
+    }
+    chosen
+}
+
 /// Names the `new` items that have no name by their position, and past names that are taken.
-fn name_items(items: &mut [Value], new: &[bool], name: ItemName) {
+fn name_items(items: &mut [Value], new: &[bool], name: &ItemName) {
     let mut taken: HashSet<String> =
-        items.iter().filter_map(|item| item.get(name.field)?.as_str().map(str::to_owned)).collect();
+        items.iter().filter_map(|item| item.get(&*name.field)?.as_str().map(str::to_owned)).collect();
     let mut beyond = items.len()..;
     for (index, item) in items.iter_mut().enumerate() {
         let Value::Object(fields) = item else { continue };
-        if fields.contains_key(name.field) || !new[index] {
+        if fields.contains_key(&*name.field) || !new[index] {
             continue;
         }
         let mut free = format!("{}{index}", name.prefix);
         while !taken.insert(free.clone()) {
             free = format!("{}{}", name.prefix, beyond.next().unwrap_or(usize::MAX));
         }
-        fields.shift_insert(0, name.field.to_owned(), free.into());
+        fields.shift_insert(0, name.field.clone().into_owned(), free.into());
     }
 }

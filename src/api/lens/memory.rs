@@ -23,7 +23,8 @@ use aws_lc_rs::digest;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Row, tree};
+use super::{Room, Row, tree};
+use crate::api::bounded::{Budget, Twice};
 
 /// What the keys of all loss annotations begin with.
 pub const PREFIX: &str = "conversion.gatehouse.dev/";
@@ -85,6 +86,9 @@ pub(super) enum Coarse {
 pub(super) struct Item {
     /// The digest of the spoke's item.
     pub(super) shown: String,
+    /// What its fields look like, as far as they are needed to tell it from others once it is edited.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) like: Vec<u16>,
     /// What it cannot say.
     #[serde(flatten)]
     pub(super) memory: Memory,
@@ -96,11 +100,15 @@ impl Memory {
         self.only.is_empty() && self.rows.is_empty()
     }
 
-    /// Reads annotations. What is not of their form says nothing.
+    /// Reads annotations. What is not of their form says nothing, and neither do more than an object can have.
     #[must_use]
-    pub fn from_annotations(rows: &'static [Row], loss: &Loss) -> Self {
+    pub fn from_annotations(rows: &[Row], loss: &Loss) -> Self {
         let mut memory = Self::default();
-        for (pointer, value) in loss.iter().filter_map(|(key, text)| read(key, text)) {
+        if size(loss) > ANNOTATIONS_LIMIT {
+            return memory;
+        }
+        let budget = Budget::new(Twice::LastHolds);
+        for (pointer, value) in loss.iter().filter_map(|(key, text)| read(key, text, &budget)) {
             if pointer.matches('/').count() > DEEPEST {
                 continue;
             }
@@ -108,29 +116,71 @@ impl Memory {
             if coarse.is_some() {
                 memory.rows.extend(serde_json::from_value(value).ok().map(|coarse| (pointer, coarse)));
             } else {
-                put(&mut memory.only, &pointer, value);
+                put(&mut memory.only, &pointer, value, &budget);
             }
         }
         memory
     }
 
-    /// Writes the annotations. Where they take more than `room` bytes, a marker stands in their place, so that the
-    /// object stays readable. The judge lets no such object be written ([`crate::api::judge`]).
+    /// Writes the annotations. Where there is no `room` for them, a marker stands in their place, so that the object
+    /// stays readable. The judge lets no such object be written ([`crate::api::judge`]).
     #[must_use]
-    pub fn to_annotations(&self, room: usize) -> Loss {
-        let mut loss = Loss::new();
-        leaves(&self.only, "", &mut |pointer, value| {
-            loss.extend([write(&pointer, value)]);
-        });
-        for (pointer, coarse) in &self.rows {
-            if let Ok(value) = serde_json::to_value(coarse) {
-                loss.extend([write(pointer, &value)]);
+    pub fn to_annotations(&self, room: &Room) -> Loss {
+        let mut writer = Writer { loss: Loss::new(), size: 0 };
+        let written = leaves(&self.only, "", &mut |pointer, value| writer.leaf(&pointer, value))
+            .and_then(|()| self.rows.iter().try_for_each(|(pointer, coarse)| writer.coarse(pointer, coarse)));
+        if written.is_some() && (writer.size <= room.surely || writer.size <= (room.exactly)()) {
+            return writer.loss;
+        }
+        Loss::from([(format!("{PREFIX}{DROPPED}"), "true".to_owned())])
+    }
+}
+
+/// Bytes that annotations weigh.
+fn size(loss: &Loss) -> usize {
+    loss.iter().map(|(key, text)| key.len() + text.len()).sum()
+}
+
+/// Annotations that are being written; none once they are more than any object may have.
+struct Writer {
+    loss: Loss,
+    size: usize,
+}
+
+impl Writer {
+    fn leaf(&mut self, pointer: &str, value: &Value) -> Option<()> {
+        let (key, is_plain) = key(pointer);
+        let text = if is_plain { value.to_string() } else { format!("{{{}:{value}}}", Value::from(pointer)) };
+        self.add(key, text)
+    }
+
+    /// A list is written item by item, so that no more of it is written than there may be room for.
+    fn coarse(&mut self, pointer: &str, coarse: &Coarse) -> Option<()> {
+        let Coarse::Items { items } = coarse else {
+            return self.leaf(pointer, &serde_json::to_value(coarse).ok()?);
+        };
+        let mut text = "{\"items\":[".to_owned();
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                text.push(',');
             }
+            text.push_str(&serde_json::to_string(item).ok()?);
+            self.has_room(text.len())?;
         }
-        if loss.iter().map(|(key, text)| key.len() + text.len()).sum::<usize>() > room {
-            return Loss::from([(format!("{PREFIX}{DROPPED}"), "true".to_owned())]);
-        }
-        loss
+        text.push_str("]}");
+        // The places of rows are plain, and their keys tell them.
+        self.add(key(pointer).0, text)
+    }
+
+    fn add(&mut self, key: String, text: String) -> Option<()> {
+        self.size += key.len() + text.len();
+        self.has_room(0)?;
+        self.loss.insert(key, text);
+        Some(())
+    }
+
+    fn has_room(&self, more: usize) -> Option<()> {
+        (self.size + more <= ANNOTATIONS_LIMIT).then_some(())
     }
 }
 
@@ -155,18 +205,9 @@ pub fn key(pointer: &str) -> (String, bool) {
     (format!("{PREFIX}{}-{digest}", start.trim_end_matches('.')), false)
 }
 
-fn write(pointer: &str, value: &Value) -> (String, String) {
-    match key(pointer) {
-        (key, true) => (key, value.to_string()),
-        (key, false) => {
-            (key, Value::Object([(pointer.to_owned(), value.clone())].into_iter().collect()).to_string())
-        }
-    }
-}
-
-fn read(key: &str, text: &str) -> Option<(String, Value)> {
+fn read(key: &str, text: &str, budget: &Budget) -> Option<(String, Value)> {
     let name = key.strip_prefix(PREFIX).filter(|name| *name != DROPPED)?;
-    let value: Value = serde_json::from_str(text).ok()?;
+    let value = budget.part(text).ok()?;
     if !name.contains('-') {
         return Some((format!("/{}", name.replace('.', "/")), value));
     }
@@ -174,23 +215,35 @@ fn read(key: &str, text: &str) -> Option<(String, Value)> {
     fields.into_iter().next()
 }
 
-/// Every field that is no object with fields of its own, with its JSON pointer.
-fn leaves(fields: &Map<String, Value>, place: &str, found: &mut impl FnMut(String, &Value)) {
-    for (name, value) in fields {
+/// Every field that is no object with fields of its own, with its JSON pointer, until there are enough.
+fn leaves(
+    fields: &Map<String, Value>,
+    place: &str,
+    found: &mut impl FnMut(String, &Value) -> Option<()>,
+) -> Option<()> {
+    fields.iter().try_for_each(|(name, value)| {
         let place = format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"));
         match value {
             Value::Object(inner) if !inner.is_empty() => leaves(inner, &place, found),
             leaf => found(place, leaf),
         }
-    }
+    })
 }
 
-fn put(fields: &mut Map<String, Value>, pointer: &str, value: Value) {
-    let steps: Vec<_> =
-        pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
-    let Some((last, parents)) = steps.split_last() else { return };
-    let parent = parents.iter().fold(fields, |fields, step| tree::object_at(fields, step));
-    parent.insert(last.clone(), value);
+/// Puts a value where a pointer says, with the objects above it as far as the budget has room for them.
+fn put(fields: &mut Map<String, Value>, pointer: &str, value: Value, budget: &Budget) -> Option<()> {
+    let mut steps = pointer.split('/').skip(1).map(|step| step.replace("~1", "/").replace("~0", "~"));
+    let mut last = steps.next()?;
+    let mut place = fields;
+    for step in steps {
+        if !place.get(&last).is_some_and(Value::is_object) {
+            budget.make_object()?;
+        }
+        place = tree::object_at(place, &last);
+        last = step;
+    }
+    place.insert(last, value);
+    Some(())
 }
 
 /// A short digest of a value, the same for every order of keys.
@@ -202,6 +255,20 @@ pub(super) fn digest(value: &Value) -> String {
         _ = write!(text, "{byte:02x}");
         text
     })
+}
+
+/// A few bits of each field of an item of the spoke: two items are the more alike the more of them they share.
+pub(super) fn likeness(item: &Value) -> Vec<u16> {
+    let fields = item.as_object().into_iter().flatten();
+    let bits = fields.map(|(key, value)| {
+        let mut context = digest::Context::new(&digest::SHA256);
+        context.update(key.as_bytes());
+        context.update(b":");
+        feed(&mut context, value);
+        let digest = context.finish();
+        digest.as_ref()[..2].iter().fold(0, |bits, byte| bits << 8 | u16::from(*byte))
+    });
+    bits.collect()
 }
 
 fn feed(context: &mut digest::Context, value: &Value) {

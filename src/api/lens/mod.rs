@@ -1,4 +1,6 @@
-//! Conversion as a table: each row says where a field of the spoke (`v1alpha1`) lives in the hub (`v1`).
+//! Conversion as a table: each row says where a field of a spoke lives in the hub, which is `v1`. Each other version has
+//! a table of its own; between two of them an object goes by way of the hub. Tables are values: they may be written in
+//! the code or read at run time.
 //!
 //! Guarantees, for objects of any content, whole or partial:
 //! - total: no content makes a conversion fail; what cannot be translated is carried over as it is;
@@ -21,52 +23,57 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::Version;
 use memory::{Loss, Memory};
 
+/// A place or a name in a table.
+pub type Text = Cow<'static, str>;
+
 /// One row of a table. Places are JSON pointers from the object's root, or from the item's for rows of a list.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Row {
     /// The same value in another place, or in the same one.
     Field {
         /// Where the spoke has it. Empty in a list row: the item itself.
-        spoke: &'static str,
+        spoke: Text,
         /// Where the hub has it.
-        hub: &'static str,
+        hub: Text,
     },
     /// The same meaning, written otherwise.
     Value {
         /// Where the spoke has it.
-        spoke: &'static str,
+        spoke: Text,
         /// Where the hub has it.
-        hub: &'static str,
+        hub: Text,
         /// How the values map.
         translation: Translation,
     },
     /// Lists of which one item corresponds to one item, in order.
     List {
         /// Where the spoke has it.
-        spoke: &'static str,
+        spoke: Text,
         /// Where the hub has it.
-        hub: &'static str,
+        hub: Text,
         /// How the fields of an item map.
-        items: &'static [Self],
+        items: Cow<'static, [Self]>,
         /// The key that items of the hub need and those of the spoke lack.
         name: Option<ItemName>,
     },
     /// An object of the spoke whose fields have rows of their own: this one keeps it when it is empty.
     Object {
         /// Where the spoke has it.
-        spoke: &'static str,
+        spoke: Text,
         /// Where the hub has it.
-        hub: &'static str,
+        hub: Text,
     },
     /// What only the hub can say.
     HubOnly {
         /// Where the hub has it.
-        hub: &'static str,
+        hub: Text,
     },
 }
 
@@ -81,36 +88,59 @@ pub struct Translation {
 }
 
 /// How items of a hub list are named when the spoke's have no name: `prefix` and the position.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ItemName {
     /// The field that holds the name.
-    pub field: &'static str,
+    pub field: Text,
     /// What stands before the number.
-    pub prefix: &'static str,
+    pub prefix: Text,
 }
 
 /// The same field in the same place.
 #[must_use]
 pub const fn same(place: &'static str) -> Row {
-    Row::Field { spoke: place, hub: place }
+    rename(place, place)
 }
 
 /// The same value in another place.
 #[must_use]
 pub const fn rename(spoke: &'static str, hub: &'static str) -> Row {
-    Row::Field { spoke, hub }
+    Row::Field { spoke: Cow::Borrowed(spoke), hub: Cow::Borrowed(hub) }
 }
 
 /// A field that only the hub has.
 #[must_use]
 pub const fn hub_only(hub: &'static str) -> Row {
-    Row::HubOnly { hub }
+    Row::HubOnly { hub: Cow::Borrowed(hub) }
+}
+
+/// The same meaning, written otherwise.
+#[must_use]
+pub const fn translated(spoke: &'static str, hub: &'static str, translation: Translation) -> Row {
+    Row::Value { spoke: Cow::Borrowed(spoke), hub: Cow::Borrowed(hub), translation }
+}
+
+/// Lists of which one item corresponds to one item.
+#[must_use]
+pub const fn list(
+    spoke: &'static str,
+    hub: &'static str,
+    items: &'static [Row],
+    name: Option<ItemName>,
+) -> Row {
+    Row::List { spoke: Cow::Borrowed(spoke), hub: Cow::Borrowed(hub), items: Cow::Borrowed(items), name }
+}
+
+/// An object whose fields have rows of their own.
+#[must_use]
+pub const fn object(spoke: &'static str, hub: &'static str) -> Row {
+    Row::Object { spoke: Cow::Borrowed(spoke), hub: Cow::Borrowed(hub) }
 }
 
 impl Row {
     /// Where the hub has it.
     #[must_use]
-    pub const fn hub(&self) -> &'static str {
+    pub fn hub(&self) -> &str {
         match self {
             Self::Field { hub, .. }
             | Self::Value { hub, .. }
@@ -127,7 +157,7 @@ impl Row {
 
     /// Where the spoke has it, if it has.
     #[must_use]
-    pub const fn spoke(&self) -> Option<&'static str> {
+    pub fn spoke(&self) -> Option<&str> {
         match self {
             Self::Field { spoke, .. }
             | Self::Value { spoke, .. }
@@ -138,11 +168,18 @@ impl Row {
     }
 }
 
-/// How the two versions of a kind map on each other.
-#[derive(Debug)]
+/// How a spoke maps on the hub.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The order of rows has no meaning.
+    pub rows: Cow<'static, [Row]>,
+}
+
+/// How the versions of a kind map on each other.
+#[derive(Clone, Debug)]
 pub struct Lens {
-    /// The table; the order of rows has no meaning.
-    pub rows: &'static [Row],
+    /// A table for each version but the hub's.
+    pub spokes: Cow<'static, [(Version, Table)]>,
 }
 
 /// The top-level fields that no lens changes.
@@ -157,24 +194,97 @@ pub struct Parts {
     pub loss: Loss,
 }
 
-impl Lens {
-    /// Converts the parts of an object. Between equal versions they are returned as they are.
-    ///
-    /// `room` is how many bytes the loss annotations may take; larger ones are replaced by a marker, see
+/// How many bytes the loss annotations of an object may take. What is certain without reading its other annotations
+/// is mostly enough.
+pub struct Room<'a> {
+    /// At least so many.
+    pub surely: usize,
+    /// So many, worked out from all other annotations.
+    pub exactly: &'a dyn Fn() -> usize,
+}
+
+impl Table {
+    /// A table that is written in the code.
+    #[must_use]
+    pub const fn of(rows: &'static [Row]) -> Self {
+        Self { rows: Cow::Borrowed(rows) }
+    }
+
+    /// The spoke's parts as the hub's.
+    #[must_use]
+    pub fn to_hub(&self, parts: Parts) -> Parts {
+        let memory = Memory::from_annotations(&self.rows, &parts.loss);
+        Parts { fields: engine::to_hub(&self.rows, parts.fields, memory), loss: Loss::new() }
+    }
+
+    /// The hub's parts as the spoke's. Loss annotations for which there is no `room` are replaced by a marker, see
     /// [`memory::Memory::to_annotations`].
     #[must_use]
-    pub fn convert_parts(&self, parts: Parts, from: Version, to: Version, room: usize) -> Parts {
-        match (from, to) {
-            (Version::V1Alpha1, Version::V1) => {
-                let memory = Memory::from_annotations(self.rows, &parts.loss);
-                Parts { fields: engine::to_hub(self.rows, parts.fields, memory), loss: Loss::new() }
-            }
-            (Version::V1, Version::V1Alpha1) => {
-                let (fields, memory) = engine::to_spoke(self.rows, parts.fields);
-                Parts { fields, loss: memory.to_annotations(room) }
-            }
-            (Version::V1Alpha1, Version::V1Alpha1) | (Version::V1, Version::V1) => parts,
+    pub fn to_spoke(&self, parts: Parts, room: &Room) -> Parts {
+        let (fields, memory) = engine::to_spoke(&self.rows, parts.fields);
+        Parts { fields, loss: memory.to_annotations(room) }
+    }
+
+    /// The path in the spoke of a field of the hub: the field itself, or the nearest that the spoke has.
+    /// `None` where the spoke has no such field at all.
+    #[must_use]
+    pub fn path(&self, hub: &super::field::Path) -> Option<super::field::Path> {
+        path::to_spoke(&self.rows, hub)
+    }
+
+    /// The path in the spoke of the first field that lies in an object of the hub: what its author has to give where
+    /// that object is missing. `None` where the spoke has no field in it.
+    #[must_use]
+    pub fn path_into(&self, hub: &super::field::Path) -> Option<super::field::Path> {
+        path::into_spoke(&self.rows, hub)
+    }
+
+    /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
+    /// both in the hub's version.
+    ///
+    /// Whatever annotations came with it say nothing here: a `kubectl replace` with a manifest of the spoke has none and
+    /// does not ask that everything else be dropped, and a manifest that was exported long ago has old ones. True where
+    /// they would have said something else of fields that the spoke has no place for.
+    #[must_use]
+    pub fn carry(&self, object: Value, stored: &Value) -> (Value, bool) {
+        let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
+            return (object, false);
+        };
+        let (shown, said) = engine::to_spoke(&self.rows, parts_of(fields));
+        let (_, kept) = engine::to_spoke(&self.rows, parts_of(stored));
+        if said.is_empty() && kept.is_empty() {
+            return (object, false);
         }
+        let differs = !tree::is_within(&said.only, &kept.only);
+        let mut carried = fields.clone();
+        carried.extend(engine::to_hub(&self.rows, shown, kept));
+        (Value::Object(carried), differs)
+    }
+}
+
+impl Lens {
+    /// The table of a version; none for the hub.
+    #[must_use]
+    pub fn table(&self, version: Version) -> Option<&Table> {
+        self.spokes.iter().find(|(spoke, _)| *spoke == version).map(|(_, table)| table)
+    }
+
+    /// A row says something of this part of an object; what no row names passes through a conversion as it is.
+    #[must_use]
+    pub fn has_part(&self, name: &str) -> bool {
+        let is_in = |place: &str| tree::steps(place).next() == Some(name);
+        let mut rows = self.spokes.iter().flat_map(|(_, table)| table.rows.iter());
+        rows.any(|row| is_in(row.hub()) || row.spoke().is_some_and(is_in))
+    }
+
+    /// Converts the parts of an object. Between equal versions they are returned as they are; for `room`, see
+    /// [`Table::to_spoke`].
+    #[must_use]
+    pub fn convert_parts(&self, parts: Parts, from: Version, to: Version, room: &Room) -> Parts {
+        if from == to {
+            return parts;
+        }
+        between(parts, self.table(from), self.table(to), room)
     }
 
     /// Converts a whole object and stamps its `apiVersion`. What is no JSON object is returned as it is.
@@ -196,50 +306,27 @@ impl Lens {
             *version = to.api_version().into();
         }
         let loss = take_loss(&mut converted);
-        let room = memory::room(
-            annotations(&converted)
-                .into_iter()
-                .flatten()
-                .map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)),
-        );
-        let parts = self.convert_parts(Parts { fields, loss }, from, to, room);
+        let sizes = || {
+            let annotations = annotations(&converted).into_iter().flatten();
+            memory::room(annotations.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)))
+        };
+        let parts =
+            self.convert_parts(Parts { fields, loss }, from, to, &Room { surely: 0, exactly: &sizes });
         put_loss(&mut converted, parts.loss);
         converted.extend(parts.fields);
         Value::Object(converted)
     }
+}
 
-    /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
-    /// both in the hub's version.
-    ///
-    /// A `kubectl replace` with a manifest of the spoke has no loss annotations; it means what the spoke can say,
-    /// not that everything else be dropped.
-    #[must_use]
-    pub fn carry(&self, object: Value, stored: &Value) -> Value {
-        let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
-            return object;
-        };
-        let (shown, lost) = engine::to_spoke(self.rows, parts_of(fields));
-        let (_, kept) = engine::to_spoke(self.rows, parts_of(stored));
-        if !lost.is_empty() || kept.is_empty() {
-            return object;
-        }
-        let mut carried = fields.clone();
-        carried.extend(engine::to_hub(self.rows, shown, kept));
-        Value::Object(carried)
-    }
-
-    /// The path in the spoke of a field of the hub: the field itself, or the nearest that the spoke has.
-    /// `None` where the spoke has no such field at all.
-    #[must_use]
-    pub fn spoke_path(&self, hub: &super::field::Path) -> Option<super::field::Path> {
-        path::to_spoke(self.rows, hub)
-    }
-
-    /// The path in the spoke of the first field that lies in an object of the hub: what its author has to give where
-    /// that object is missing. `None` where the spoke has no field in it.
-    #[must_use]
-    pub fn spoke_path_into(&self, hub: &super::field::Path) -> Option<super::field::Path> {
-        path::into_spoke(self.rows, hub)
+/// Converts parts from one spoke to another, by way of the hub, which has no table.
+fn between(parts: Parts, from: Option<&Table>, to: Option<&Table>, room: &Room) -> Parts {
+    let hub = match from {
+        Some(table) => table.to_hub(parts),
+        None => parts,
+    };
+    match to {
+        Some(table) => table.to_spoke(hub, room),
+        None => hub,
     }
 }
 

@@ -11,6 +11,8 @@ use super::memory::{self, PREFIX};
 use super::{Lens, Row, tree};
 use crate::kinds::KINDS;
 
+mod tables;
+
 const HUB: Version = Version::V1;
 const SPOKE: Version = Version::V1Alpha1;
 
@@ -115,7 +117,8 @@ proptest! {
                 annotations.retain(|key, _| !key.starts_with(PREFIX));
             }
             let arrived = up(*kind, &written);
-            let carried = kind.lens().carry(arrived, &stored);
+            let (carried, differs) = kind.lens().table(SPOKE).unwrap().carry(arrived, &stored);
+            prop_assert!(!differs);
             prop_assert_eq!(carried.get("spec"), stored.get("spec"));
             prop_assert_eq!(carried.get("status"), stored.get("status"));
         }
@@ -159,6 +162,48 @@ fn of_two_windows_that_look_alike_the_edited_one_keeps_its_own() {
     shown["spec"]["schedulingConfig"][0]["replica"] = json!(9);
     let windows = &up(&TDSetKind, &shown)["spec"]["windows"];
     assert_eq!((&windows[0], &windows[1]), (&window("a", "Mon", 9), &window("b", "Tue", 1)));
+}
+
+/// A window of the hub that hides its minutes, days and name from the spoke.
+fn hidden(name: &str, from: &str, replicas: i32) -> Value {
+    json!({"name": name, "from": from, "to": "23:15", "days": ["Mon"], "replicas": replicas})
+}
+
+#[test]
+fn an_edited_window_keeps_its_own_where_others_come_and_go() {
+    let plain =
+        |start: i32, end: i32, replica: i32| json!({"startTime": start, "endTime": end, "replica": replica});
+    let (office, night) = (hidden("office", "08:30", 6), hidden("night", "20:45", 2));
+    for (stored, written, kept) in [
+        (vec![&office], vec![plain(8, 0, 7), plain(1, 2, 1)], vec![(0, hidden("office", "08:30", 7))]),
+        (vec![&office], vec![plain(1, 2, 1), plain(8, 0, 7)], vec![(1, hidden("office", "08:30", 7))]),
+        (vec![&office, &night], vec![plain(20, 0, 3)], vec![(0, hidden("night", "20:45", 3))]),
+        (vec![&office, &night], vec![plain(8, 0, 7)], vec![(0, hidden("office", "08:30", 7))]),
+        (
+            vec![&office, &night],
+            vec![plain(8, 0, 7), plain(1, 2, 1), plain(20, 0, 2)],
+            vec![(0, hidden("office", "08:30", 7)), (2, night.clone())],
+        ),
+    ] {
+        let mut shown = down(&TDSetKind, &tdset(&json!({"windows": stored})));
+        shown["spec"]["schedulingConfig"] = json!(written);
+        let windows = up(&TDSetKind, &shown)["spec"]["windows"].clone();
+        assert_eq!(windows.as_array().unwrap().len(), written.len());
+        for (index, window) in kept {
+            assert_eq!(windows[index], window, "{written:?} over {stored:?}");
+        }
+    }
+}
+
+#[test]
+fn a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show() {
+    let stored =
+        |zone: &str| tdset(&json!({"replicas": 1, "timeZone": zone, "windows": [hidden("a", "08:30", 6)]}));
+    let old = up(&TDSetKind, &down(&TDSetKind, &stored("Europe/Berlin")));
+    let (carried, differs) = lens().table(SPOKE).unwrap().carry(old.clone(), &stored("Asia/Tokyo"));
+    assert_eq!((&carried["spec"], differs), (&stored("Asia/Tokyo")["spec"], true));
+    let (carried, differs) = lens().table(SPOKE).unwrap().carry(old.clone(), &old);
+    assert_eq!((carried, differs), (old, false));
 }
 
 #[test]
@@ -218,7 +263,7 @@ fn annotations_without_room_are_replaced_by_a_marker() {
 
 #[test]
 fn a_fault_is_told_where_the_old_version_has_the_field() {
-    let spoke = |path: &Path| lens().spoke_path(path).map(|path| path.to_string());
+    let spoke = |path: &Path| lens().table(SPOKE).unwrap().path(path).map(|path| path.to_string());
     let window = Path::spec().at("windows").index(2);
     assert_eq!(spoke(&window.at("to")).as_deref(), Some("spec.schedulingConfig[2].endTime"));
     assert_eq!(spoke(&window.at("days").index(0)).as_deref(), Some("spec.schedulingConfig[2]"));
@@ -243,7 +288,7 @@ fn leaves(schema: &JSONSchemaProps, place: &str, found: &mut Vec<String>) {
 }
 
 /// A row decides about this place: itself, or the object that it is in, or the items' rows of its list.
-fn decided(rows: &'static [Row], place: &str, side: fn(&'static Row) -> Option<&'static str>) -> bool {
+fn decided(rows: &[Row], place: &str, side: fn(&Row) -> Option<&str>) -> bool {
     rows.iter().filter_map(|row| Some((row, side(row)?))).any(|(row, at)| {
         let Some(rest) = place.strip_prefix(at) else { return false };
         match row {
@@ -257,18 +302,21 @@ fn decided(rows: &'static [Row], place: &str, side: fn(&'static Row) -> Option<&
 #[test]
 fn every_field_of_both_versions_has_a_row() {
     for kind in KINDS {
+        let definition = kind.definition();
         for version in Version::ALL {
-            let side: fn(&'static Row) -> Option<&'static str> = match version {
+            let side: fn(&Row) -> Option<&str> = match version {
                 Version::V1Alpha1 => |row| row.spoke(),
                 Version::V1 => |row| Some(row.hub()),
             };
             let mut found = Vec::new();
             for part in ["spec", "status"] {
-                let schema = schema::of(kind.definition(), version).unwrap();
+                let schema = schema::of(&definition, version).unwrap();
                 leaves(&schema.properties.as_ref().unwrap()[part], &format!("/{part}"), &mut found);
             }
-            let missing: Vec<_> =
-                found.iter().filter(|place| !decided(kind.lens().rows, place, side)).collect();
+            let missing: Vec<_> = found
+                .iter()
+                .filter(|place| !decided(&kind.lens().table(SPOKE).unwrap().rows, place, side))
+                .collect();
             assert!(missing.is_empty(), "{} {version}: no row decides about {missing:?}", kind.names().kind);
         }
     }

@@ -6,58 +6,67 @@
 use serde_json::{Map, Value};
 
 /// The steps of a pointer: `/spec/size` gives `spec`, `size`; the empty pointer gives none.
-pub(super) fn steps(pointer: &'static str) -> impl Iterator<Item = &'static str> {
+pub(super) fn steps(pointer: &str) -> impl Iterator<Item = &str> {
     pointer.split('/').skip(1)
 }
 
-/// Takes the value at `steps` out of `object`, and each object on the way that is left empty by it, but not the
+/// The first step of a pointer, and the pointer from there; none for the empty one.
+fn split(pointer: &str) -> Option<(&str, &str)> {
+    let steps = pointer.strip_prefix('/')?;
+    Some(steps.find('/').map_or((steps, ""), |end| steps.split_at(end)))
+}
+
+/// Takes the value at `pointer` out of `object`, and each object on the way that is left empty by it, but not the
 /// outermost one.
-pub(super) fn take(object: &mut Map<String, Value>, pointer: &'static str) -> Option<Value> {
-    fn descend(
-        object: &mut Map<String, Value>,
-        mut steps: std::iter::Peekable<impl Iterator<Item = &'static str>>,
-    ) -> Option<Value> {
-        let step = steps.next()?;
-        if steps.peek().is_none() {
-            return object.shift_remove(step);
-        }
-        let child = object.get_mut(step)?.as_object_mut()?;
-        let taken = descend(child, steps)?;
-        if child.is_empty() {
-            object.shift_remove(step);
-        }
-        Some(taken)
+pub(super) fn take(object: &mut Map<String, Value>, pointer: &str) -> Option<Value> {
+    let (step, rest) = split(pointer)?;
+    if rest.is_empty() {
+        return object.shift_remove(step);
     }
-    descend(object, steps(pointer).collect::<Vec<_>>().into_iter().peekable())
+    let child = object.get_mut(step)?.as_object_mut()?;
+    let taken = take(child, rest)?;
+    if child.is_empty() {
+        object.shift_remove(step);
+    }
+    Some(taken)
 }
 
 /// The value at `pointer`.
-pub(super) fn get<'a>(object: &'a Map<String, Value>, pointer: &'static str) -> Option<&'a Value> {
+pub(super) fn get<'a>(object: &'a Map<String, Value>, pointer: &str) -> Option<&'a Value> {
     let mut steps = steps(pointer);
     let first = object.get(steps.next()?)?;
     steps.try_fold(first, |value, step| value.get(step))
 }
 
 /// Puts `value` at `pointer`, making the objects on the way and replacing what is no object.
-pub(super) fn put(object: &mut Map<String, Value>, pointer: &'static str, value: Value) {
-    let steps: Vec<_> = steps(pointer).collect();
-    let Some((last, parents)) = steps.split_last() else {
-        return;
-    };
-    let parent = parents.iter().fold(object, |object, step| object_at(object, step));
-    parent.insert((*last).to_owned(), value);
+pub(super) fn put(object: &mut Map<String, Value>, pointer: &str, value: Value) {
+    match split(pointer) {
+        None => {}
+        Some((step, "")) => {
+            object.insert(step.to_owned(), value);
+        }
+        Some((step, rest)) => put(object_at(object, step), rest, value),
+    }
 }
 
 /// The object under `key`, made where there is none.
 pub(super) fn object_at<'a>(object: &'a mut Map<String, Value>, key: &str) -> &'a mut Map<String, Value> {
-    let value = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
-    if !value.is_object() {
-        *value = Value::Object(Map::new());
+    // An entry would need the key as a text of its own, also where it is there.
+    if !object.get(key).is_some_and(Value::is_object) {
+        object.insert(key.to_owned(), Value::Object(Map::new()));
     }
-    match value {
-        Value::Object(child) => child,
+    match object.get_mut(key) {
+        Some(Value::Object(child)) => child,
         _ => unreachable!("made an object above"),
     }
+}
+
+/// Every field of `object` is in `other` with the same value.
+pub(super) fn is_within(object: &Map<String, Value>, other: &Map<String, Value>) -> bool {
+    object.iter().all(|(key, value)| match (value, other.get(key)) {
+        (Value::Object(mine), Some(Value::Object(theirs))) => is_within(mine, theirs),
+        (value, theirs) => Some(value) == theirs,
+    })
 }
 
 /// Adds to `object` what `other` has and it lacks, at every depth. What `object` has is never changed.

@@ -4,60 +4,57 @@
 //! are not recalculated to UTC: that would need a date (a zone has two offsets), and an hour edited through
 //! `v1alpha1` would be read back in the zone that the object keeps.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
-use crate::api::lens::{ItemName, Lens, Row, Translation, hub_only, rename, same};
-
-/// The table.
-pub static LENS: Lens = Lens {
-    rows: &[
-        Row::Object { spoke: "/spec/container", hub: "/spec/target/create" },
-        rename("/spec/container/image", "/spec/target/create/image"),
-        rename("/spec/container/port", "/spec/target/create/port"),
-        rename("/spec/service/port", "/spec/target/create/servicePort"),
-        Row::List {
-            spoke: "/spec/schedulingConfig",
-            hub: "/spec/windows",
-            items: WINDOW,
-            name: Some(ItemName { field: "name", prefix: "w" }),
-        },
-        rename("/spec/defaultReplica", "/spec/replicas"),
-        rename("/spec/intervalMint", "/spec/resyncMinutes"),
-        hub_only("/spec/timeZone"),
-        hub_only("/spec/suspend"),
-        hub_only("/spec/overlap"),
-        hub_only("/spec/exceptions"),
-        hub_only("/spec/ramp"),
-        hub_only("/spec/manualScale"),
-        hub_only("/spec/target"),
-        hub_only("/spec/autoscaler"),
-        same("/status/observedGeneration"),
-        same("/status/activeWindow"),
-        same("/status/scheduledReplicas"),
-        same("/status/replicas"),
-        same("/status/readyReplicas"),
-        same("/status/nextTransition"),
-        same("/status/conditions"),
-        hub_only("/status/selector"),
-        hub_only("/status/lastTransition"),
-        hub_only("/status/ramp"),
-        hub_only("/status/upcoming"),
-        hub_only("/status/tzdb"),
-    ],
+use crate::api::Version;
+use crate::api::lens::{
+    ItemName, Lens, Row, Table, Translation, hub_only, list, object, rename, same, translated,
 };
 
+/// The tables.
+pub static LENS: Lens = Lens { spokes: Cow::Borrowed(&[(Version::V1Alpha1, Table::of(V1ALPHA1))]) };
+
+const V1ALPHA1: &[Row] = &[
+    object("/spec/container", "/spec/target/create"),
+    rename("/spec/container/image", "/spec/target/create/image"),
+    rename("/spec/container/port", "/spec/target/create/port"),
+    rename("/spec/service/port", "/spec/target/create/servicePort"),
+    list(
+        "/spec/schedulingConfig",
+        "/spec/windows",
+        WINDOW,
+        Some(ItemName { field: Cow::Borrowed("name"), prefix: Cow::Borrowed("w") }),
+    ),
+    rename("/spec/defaultReplica", "/spec/replicas"),
+    rename("/spec/intervalMint", "/spec/resyncMinutes"),
+    hub_only("/spec/timeZone"),
+    hub_only("/spec/suspend"),
+    hub_only("/spec/overlap"),
+    hub_only("/spec/exceptions"),
+    hub_only("/spec/ramp"),
+    hub_only("/spec/manualScale"),
+    hub_only("/spec/target"),
+    hub_only("/spec/autoscaler"),
+    same("/status/observedGeneration"),
+    same("/status/activeWindow"),
+    same("/status/scheduledReplicas"),
+    same("/status/replicas"),
+    same("/status/readyReplicas"),
+    same("/status/nextTransition"),
+    same("/status/conditions"),
+    hub_only("/status/selector"),
+    hub_only("/status/lastTransition"),
+    hub_only("/status/ramp"),
+    hub_only("/status/upcoming"),
+    hub_only("/status/tzdb"),
+];
+
 /// A window. Its hours are rounded outward where `v1alpha1` cannot say the minutes.
-static WINDOW: &[Row] = &[
-    Row::Value {
-        spoke: "/startTime",
-        hub: "/from",
-        translation: Translation { to_hub: clock, to_spoke: hour_before },
-    },
-    Row::Value {
-        spoke: "/endTime",
-        hub: "/to",
-        translation: Translation { to_hub: clock, to_spoke: hour_after },
-    },
+const WINDOW: &[Row] = &[
+    translated("/startTime", "/from", Translation { to_hub: clock, to_spoke: hour_before }),
+    translated("/endTime", "/to", Translation { to_hub: clock, to_spoke: hour_after }),
     rename("/replica", "/replicas"),
     hub_only("/name"),
     hub_only("/days"),

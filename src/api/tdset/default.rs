@@ -1,41 +1,33 @@
-//! What a new TDSet leaves out, written out.
+//! What absent fields of a TDSet mean.
 //!
-//! Guarantees: adds only what is absent, and nothing on a second pass. Never: touches anything else, so that a
-//! v1alpha1 object reads back as it was written.
+//! Nothing else is written, so that a v1alpha1 object reads back as it was written.
 
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 use crate::api::Version;
+use crate::api::default::Field;
 use crate::api::field::Warning;
 
-/// The time zone of whoever names none.
+/// The time zone of a timetable that names none.
 pub const TIME_ZONE: &str = "Etc/UTC";
 
 /// Most windows that are warned of one by one.
 const MOST_NAMED: usize = 5;
 
-/// Writes the time zone into a new object in the hub version.
-pub fn default(object: &mut Value, written: Version) -> Vec<Warning> {
-    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else {
-        return Vec::new();
-    };
-    let absent = spec.get("timeZone").is_none_or(Value::is_null);
-    if absent {
-        spec.insert("timeZone".to_owned(), TIME_ZONE.into());
-    }
-    match written {
+/// The fields that creation writes.
+pub static DEFAULTS: [Field; 1] = [Field::new(&["spec", "timeZone"], |_| Some(json!(TIME_ZONE)))
+    .beside(&["spec"])
+    .warning(|context| match context.written {
         // v1alpha1 has no other zone, and meant a window to be empty where its end is before its start.
-        Version::V1Alpha1 => wrapping(spec),
-        Version::V1 if absent => vec![Warning::new(format!(
+        Version::V1Alpha1 => wrapping(context.object),
+        Version::V1 => vec![Warning::new(format!(
             "spec.timeZone: not given, set to {TIME_ZONE}; name a zone if local time is meant, such as Europe/Berlin"
         ))],
-        Version::V1 => Vec::new(),
-    }
-}
+    })];
 
 /// A warning for each window that goes on into the next day: in older releases of the API it was never active.
-fn wrapping(spec: &Map<String, Value>) -> Vec<Warning> {
-    let windows = spec.get("windows").and_then(Value::as_array);
+fn wrapping(object: &Value) -> Vec<Warning> {
+    let windows = object.pointer("/spec/windows").and_then(Value::as_array);
     let wrapping = windows.into_iter().flatten().enumerate().filter_map(|(at, window)| {
         let (from, to) = (window.get("from")?.as_str()?, window.get("to")?.as_str()?);
         (to < from).then(|| {
@@ -49,9 +41,13 @@ fn wrapping(spec: &Map<String, Value>) -> Vec<Warning> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
+    use crate::api::default::complete;
+    use crate::api::tdset::TDSetKind;
+
+    fn default(object: &mut Value, written: Version) -> Vec<Warning> {
+        complete(&TDSetKind, object, None, written)
+    }
 
     #[test]
     fn a_v1_object_without_a_zone_gets_one_and_is_told() {
@@ -68,6 +64,15 @@ mod tests {
         let mut object = json!({"spec": {"timeZone": "Europe/Berlin"}});
         assert!(default(&mut object, Version::V1).is_empty());
         assert_eq!(object, json!({"spec": {"timeZone": "Europe/Berlin"}}));
+    }
+
+    #[test]
+    fn a_zone_that_a_later_write_leaves_out_stays_with_a_warning() {
+        let stored = json!({"spec": {"timeZone": "Europe/Berlin"}});
+        let mut object = json!({"spec": {"replicas": 1}});
+        let warnings = complete(&TDSetKind, &mut object, Some(&stored), Version::V1);
+        assert_eq!(object["spec"]["timeZone"], "Europe/Berlin");
+        assert_eq!(warnings, [Warning::new("spec.timeZone: not given, stays Europe/Berlin")]);
     }
 
     #[test]

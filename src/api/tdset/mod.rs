@@ -16,10 +16,21 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 use serde_json::Value;
 
+use super::default::Field;
 use super::definition;
-use super::field::{Verdict, Warning};
+use super::field::Verdict;
 use super::lens::Lens;
-use super::{Kind, Names, Version};
+use super::policy::Workload;
+use super::schema::Schemas;
+use super::{Kind, Names};
+
+/// What is scaled, where the TDSet does not name one that is there.
+const DEPLOYMENT: Workload = Workload {
+    group: "apps",
+    resource: "deployments",
+    asked: "has(object.spec) && has(object.spec.target) && has(object.spec.target.create)",
+    field: "spec.target.create",
+};
 
 /// The kind TDSet.
 pub struct TDSetKind;
@@ -29,26 +40,29 @@ impl Kind for TDSetKind {
         Names { kind: "TDSet", plural: "tdsets" }
     }
 
-    fn definition(&self) -> &'static CustomResourceDefinition {
-        static DEFINITION: LazyLock<CustomResourceDefinition> =
-            LazyLock::new(|| definition::merge(v1alpha1::TDSet::crd(), v1::TDSet::crd(), "TDSet"));
-        &DEFINITION
+    fn definition(&self) -> CustomResourceDefinition {
+        definition::merge(v1alpha1::TDSet::crd(), v1::TDSet::crd(), "TDSet")
+    }
+
+    fn schemas(&self) -> &'static Schemas {
+        static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| Schemas::new(&TDSetKind.definition()));
+        &SCHEMAS
     }
 
     fn lens(&self) -> &'static Lens {
         &convert::LENS
     }
 
-    fn default(&self, object: &mut Value, written: Version) -> Vec<Warning> {
-        default::default(object, written)
+    fn defaults(&self) -> &'static [Field] {
+        &default::DEFAULTS
     }
 
     fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict {
         validate::validate(object, old, now)
     }
 
-    fn validate_delete(&self, _object: &Value) -> Verdict {
-        Verdict::default()
+    fn workloads(&self) -> &'static [Workload] {
+        const { &[DEPLOYMENT] }
     }
 
     /// There is no scale subresource: the timetable owns the count.

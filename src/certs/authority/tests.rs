@@ -7,6 +7,10 @@ use crate::certs::tests::{START, verify};
 
 const NAME: &str = "gatehouse.system.svc";
 
+fn names() -> Vec<String> {
+    vec![NAME.to_owned()]
+}
+
 /// A Secret whose writes are judged as the API server does: by the version they are based on.
 #[derive(Default)]
 struct Store {
@@ -48,8 +52,8 @@ impl Replica {
         let stored = Stored::of(store.secret.as_ref());
         let leaf = self.leaf.as_ref().map(Leaf::in_use);
         let known = self.known.as_ref().map(|known| known.authority.certificate());
-        let step = stored.step(now, leaf);
-        stored.after(step, now, known, leaf).unwrap()
+        let step = stored.step(now, leaf, &names());
+        stored.after(step, now, known, leaf, &names()).unwrap()
     }
 
     /// Rounds until there is nothing left to write.
@@ -58,7 +62,8 @@ impl Replica {
             match self.read(store, now) {
                 Settled::Known(known) => {
                     let in_use = self.leaf.as_ref().map(Leaf::in_use);
-                    if rotate::leaf(now, known.authority.certificate(), in_use) != LeafStep::Keep {
+                    let authority = known.authority.certificate();
+                    if rotate::leaf(now, authority, in_use, InForce::Unseen) != LeafStep::Keep {
                         self.leaf = Some(known.authority.mint(&[NAME.to_owned()], now).unwrap());
                     }
                     self.known = Some(*known);
@@ -222,4 +227,41 @@ fn nothing_prints_a_private_key() {
         assert!(printed.len() < 120, "{printed}");
         assert!(!printed.to_lowercase().contains("key"), "{printed}");
     }
+}
+
+#[test]
+fn what_the_authority_signs_for_others_is_worth_nothing() {
+    for (names, others) in [
+        (["gatehouse.system.svc", "gatehouse"], ["kubernetes.default.svc", "10.0.0.1"]),
+        (["192.0.2.1", "2001:db8::1"], ["kubernetes.default.svc", "10.0.0.1"]),
+    ] {
+        let names = names.map(str::to_owned);
+        let authority = Authority::create_for(&names, START).unwrap().reissue_for(&names, START).unwrap();
+        let bundle = Bundle::of([authority.certificate().clone()]).unwrap();
+        for (name, is_good) in names
+            .iter()
+            .map(|name| (name, true))
+            .chain(others.map(str::to_owned).iter().map(|name| (name, false)))
+        {
+            let leaf = authority.mint(std::slice::from_ref(name), START).unwrap();
+            assert_eq!(verify(&leaf.chain(), &bundle, name, START).is_ok(), is_good, "{names:?}: {name}");
+        }
+    }
+}
+
+#[test]
+fn a_replica_by_another_name_has_the_authority_issued_for_both() {
+    let mut store = Store::default();
+    Replica::default().settle(&mut store, START);
+    let stored = Stored::of(store.secret.as_ref());
+    let other = vec!["192.0.2.1".to_owned()];
+    assert_eq!(stored.step(START, None, &other), AuthorityStep::Reissue);
+    let Settled::Change(change) = stored.after(AuthorityStep::Reissue, START, None, None, &other).unwrap()
+    else {
+        panic!("nothing is written");
+    };
+    assert!(store.write(change));
+    let stored = Stored::of(store.secret.as_ref());
+    assert!([names(), other].iter().all(|names| stored.step(START, None, names) == AuthorityStep::Keep));
+    assert_eq!(stored.trusted.len(), 3, "the one before stays trusted");
 }

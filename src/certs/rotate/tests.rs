@@ -109,15 +109,15 @@ fn an_expired_authority_is_reissued_and_signs_nothing_meanwhile() {
     let made = authority_at(START);
     let now = START + AUTHORITY_LIFETIME;
     assert_eq!(authority(now, Some(made.certificate()), only(&made).pem(), None), AuthorityStep::Reissue);
-    assert_eq!(leaf(now, made.certificate(), None), LeafStep::Keep);
+    assert_eq!(leaf(now, made.certificate(), None, InForce::Trusted), LeafStep::Keep);
 }
 
 #[test]
 fn a_leaf_is_minted_at_the_start_and_at_two_thirds_of_its_life() {
     let made = authority_at(START);
     let minted = leaf_of(&made, START);
-    assert_eq!(leaf(START, made.certificate(), None), LeafStep::Mint(Why::Missing));
-    let at = |now| leaf(now, made.certificate(), Some(minted.in_use()));
+    assert_eq!(leaf(START, made.certificate(), None, InForce::Distrusted), LeafStep::Mint(Why::Missing));
+    let at = |now| leaf(now, made.certificate(), Some(minted.in_use()), InForce::Distrusted);
     assert_eq!(at(START + days(4)), LeafStep::Keep);
     assert_eq!(at(START + days(5)), LeafStep::Mint(Why::Aged));
     assert_eq!(at(START + days(50)), LeafStep::Mint(Why::Aged), "after a long suspension");
@@ -128,22 +128,33 @@ fn the_leaf_follows_a_new_key_only_when_everybody_had_time_to_trust_it() {
     let minted = leaf_of(&authority_at(START), START);
     let lost = START + days(1);
     let new = authority_at(lost);
-    let at = |now| leaf(now, new.certificate(), Some(minted.in_use()));
-    assert_eq!(at(lost), LeafStep::Keep);
-    assert_eq!(at(lost + PROPAGATION - SignedDuration::from_secs(1)), LeafStep::Keep);
-    assert_eq!(at(lost + PROPAGATION), LeafStep::Mint(Why::OtherAuthority));
+    for in_force in [InForce::Unseen, InForce::Trusted] {
+        let at = |now| leaf(now, new.certificate(), Some(minted.in_use()), in_force);
+        assert_eq!(at(lost), LeafStep::Keep);
+        assert_eq!(at(lost + PROPAGATION - SignedDuration::from_secs(1)), LeafStep::Keep);
+        assert_eq!(at(lost + PROPAGATION), LeafStep::Mint(Why::OtherAuthority));
+    }
+}
+
+#[test]
+fn the_leaf_waits_for_a_new_key_to_be_in_force_however_long_that_takes() {
+    let minted = leaf_of(&authority_at(START), START);
+    let new = authority_at(START + days(1));
+    let at = |now| leaf(now, new.certificate(), Some(minted.in_use()), InForce::Distrusted);
+    assert_eq!(at(START + days(2)), LeafStep::Keep);
+    let end = minted.validity().not_after;
+    assert_eq!(at(end - SignedDuration::from_secs(1)), LeafStep::Keep);
+    assert_eq!(at(end), LeafStep::Mint(Why::OtherAuthority), "the old one is refused by everybody");
 }
 
 #[test]
 fn an_aged_leaf_waits_for_a_new_key_to_be_trusted_but_not_beyond_its_own_end() {
     let minted = leaf_of(&authority_at(START), START);
     let aged = START + days(6);
-    assert_eq!(leaf(aged, authority_at(aged).certificate(), Some(minted.in_use())), LeafStep::Keep);
+    let at = |now| leaf(now, authority_at(now).certificate(), Some(minted.in_use()), InForce::Unseen);
+    assert_eq!(at(aged), LeafStep::Keep);
     let last = minted.validity().not_after - SignedDuration::from_mins(1);
-    assert_eq!(
-        leaf(last, authority_at(last).certificate(), Some(minted.in_use())),
-        LeafStep::Mint(Why::OtherAuthority)
-    );
+    assert_eq!(at(last), LeafStep::Mint(Why::OtherAuthority));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! What gatehouse writes by itself, as files for those who want to write it themselves (`--install=false`): the
-//! definitions with their conversion, and the webhook configurations. Pure.
+//! definitions with their conversion, and the webhook configurations; and the policies, which it never writes. Pure.
 //!
 //! Never: holds a bundle. cert-manager's injector or the chart's values bring it.
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Generated, HEADER};
 use crate::cli::{Failure, output};
-use crate::install::{Address, Plan, definitions, webhooks};
+use crate::install::{Address, Plan, definitions, policies, webhooks};
 
 /// Makes cert-manager write the authority of this Certificate into `caBundle`.
 const INJECT: (&str, &str) = ("cert-manager.io/inject-ca-from", "gatehouse-system/gatehouse");
@@ -35,16 +35,26 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
         let path = format!("chart/gatehouse/files/{}.yaml", definition.spec.names.plural);
         files.push(file(&path, typed(&definition)?)?);
     }
+    let mut documents = Vec::new();
+    for policy in policies::all() {
+        let (of_chart, binding) = (typed(&policy.policy)?, typed(&policy.binding)?);
+        files
+            .push(file(&format!("chart/gatehouse/files/policies/{}.yaml", policy.suffix), of_chart.clone())?);
+        documents.extend([of_chart, binding]);
+    }
+    files.push(Generated {
+        path: "policies/policies.yaml".to_owned(),
+        content: HEADER.to_owned() + &output::yaml(&documents)?,
+    });
     Ok(files)
 }
 
 fn plan() -> Plan {
-    let address = Address::Service {
+    Plan::at(Address::Service {
         name: "gatehouse".to_owned(),
         namespace: "gatehouse-system".to_owned(),
         port: 443,
-    };
-    Plan { own_namespace: Some("gatehouse-system".to_owned()), ..Plan::at(address) }
+    })
 }
 
 fn file(path: &str, object: Value) -> Result<Generated, Failure> {

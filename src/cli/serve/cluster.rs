@@ -53,6 +53,9 @@ impl Cluster {
         let (_config, client) = connect().await?;
         let plan = options.plan(listener)?;
         let names = plan.address.names();
+        if options.install {
+            certificates.expect_in_force();
+        }
         let installation = Installation { client: client.clone(), plan, listener, certificates };
         Ok(Self { client, installation: options.install.then_some(installation), names })
     }

@@ -15,17 +15,20 @@ mod operator;
 mod options;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tracing::info;
 
 use super::Failure;
-use crate::certs::{self, Handle, Publisher, Source};
+use crate::certs::{self, Handle, Publisher, Source, State};
+use crate::runtime::files::raise_limit;
+use crate::runtime::metrics::Which;
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
 use crate::runtime::telemetry::LogFormat;
 use crate::runtime::{Metrics, Pages, Supervisor, clock};
-use crate::server::{Config, Health, Rules, ServedCertificate, Server};
+use crate::server::{Config, Health, Rules, ServedCertificate, Server, TrustedClients};
 use cluster::Cluster;
 use operator::Operator;
 pub use operator::Starts;
@@ -61,7 +64,9 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
-    let server = gate(&options, &metrics, certificate.clone())?;
+    let clients = options.clients();
+    let trusted = clients.as_ref().map(|(_path, trusted)| trusted.clone());
+    let server = gate(&options, &metrics, certificate.clone(), trusted)?;
     let (pages, wanted) = Pages::with_another(metrics.page().clone());
     let health = health(&options, pages, &supervisor)?;
     let listener = server.local_addr();
@@ -69,8 +74,12 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
 
     supervisor.critical("health", |life| async move {
         life.ready().set();
-        Ok(health.serve(life.stopping()).await?)
+        health.serve(life.stopping()).await;
+        Ok(())
     });
+    if let Some((path, trusted)) = clients {
+        keep_clients(&supervisor, path, trusted);
+    }
     let (publisher, certificates) = publisher(&supervisor, certificate);
     supervisor.drained("gate", |life| async move {
         life.ready().set();
@@ -78,10 +87,10 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
         Ok(())
     });
     if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
-        keep_certificate(&supervisor, source, publisher);
+        keep_certificate(&supervisor, source, publisher, certificates, metrics);
     } else {
-        let cluster = Cluster::find(&options, listener, certificates).await?;
-        keep_certificate(&supervisor, cluster.source(&options), publisher);
+        let cluster = Cluster::find(&options, listener, certificates.clone()).await?;
+        keep_certificate(&supervisor, cluster.source(&options), publisher, certificates, metrics);
         cluster.await_definitions(&supervisor);
         let installed = cluster.keep_installed(&supervisor);
         let (words, installation) = (options.operator_words(log_format), cluster.installation());
@@ -91,13 +100,20 @@ async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
     Ok(supervisor.run(async || signals.next().await).await?)
 }
 
-fn gate(options: &Options, metrics: &Metrics, certificate: ServedCertificate) -> Result<Server, Failure> {
+fn gate(
+    options: &Options,
+    metrics: &Metrics,
+    certificate: ServedCertificate,
+    clients: Option<TrustedClients>,
+) -> Result<Server, Failure> {
     Ok(Server::bind(Config {
         listen: options.listen,
         certificate,
-        limits: options.limits(),
+        min_version: options.tls_min_version.into(),
+        clients,
+        limits: options.limits(raise_limit()),
         metrics: metrics.clone(),
-        reviewer: Arc::new(Rules),
+        reviewer: Arc::new(Rules { own_namespace: options.own_namespace() }),
     })?)
 }
 
@@ -114,12 +130,40 @@ fn publisher(supervisor: &Supervisor, certificate: ServedCertificate) -> (Publis
     certs::publisher(move |chain, key| certificate.swap(chain, key).map_err(Into::into))
 }
 
-fn keep_certificate(supervisor: &Supervisor, source: Source, publisher: Publisher) {
+/// Nobody is known before the authority of clients was read, and so nobody is ready.
+fn keep_clients(supervisor: &Supervisor, path: PathBuf, trusted: TrustedClients) {
+    supervisor.critical("clients", |life| async move {
+        let take = |authorities| trusted.swap(authorities).map_err(Into::into);
+        tokio::select! {
+            never = certs::clients::keep(&path, take, || life.ready().set()) => match never {},
+            () = life.stopping() => Ok(()),
+        }
+    });
+}
+
+fn keep_certificate(
+    supervisor: &Supervisor,
+    source: Source,
+    publisher: Publisher,
+    certificates: Handle,
+    metrics: Metrics,
+) {
     supervisor.critical("certificates", |life| async move {
         life.ready().set();
         tokio::select! {
             never = source.run(publisher) => match never {},
+            never = certificates.show(|state| count(state, &metrics)) => match never {},
             () = life.stopping() => Ok(()),
         }
     });
+}
+
+fn count(state: &State, metrics: &Metrics) {
+    if let Some(authority) = state.facts.authority {
+        let ends = metrics.certificate_expiry.get_or_create_owned(&Which { which: "authority" });
+        ends.set(authority.not_after.as_duration().as_secs_f64());
+    }
+    let trusted = state.facts.bundle.as_ref().map_or(0, |bundle| bundle.certificates().len());
+    metrics.bundle_certificates.set(i64::try_from(trusted).unwrap_or(i64::MAX));
+    metrics.certificates_failing.set(i64::from(state.failure.is_some()));
 }

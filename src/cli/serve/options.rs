@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{ArgAction, Args, ValueEnum as _};
+use clap::{ArgAction, Args, ValueEnum};
 use kube::Client;
 
 use super::super::{duration, operate};
@@ -16,7 +16,7 @@ use crate::install::{Address, Plan};
 use crate::runtime::clock;
 use crate::runtime::supervisor::Patience;
 use crate::runtime::telemetry::LogFormat;
-use crate::server::Limits;
+use crate::server::{Limits, MinVersion, TrustedClients};
 
 /// What `gatehouse serve` can be told.
 #[derive(Args, Clone, Debug)]
@@ -40,6 +40,23 @@ pub struct Options {
     /// PEM file of the authority that signed the certificate; written as caBundle. Without it, somebody else does.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_ca: Option<PathBuf>,
+    /// The least version of TLS that is spoken.
+    #[arg(long, value_name = "VERSION", value_enum, default_value_t = TlsVersion::V12)]
+    pub tls_min_version: TlsVersion,
+    /// PEM file of the authority that signed the API servers' client certificates; read again when it changes. With it,
+    /// admission reviews are answered to clients of that authority alone, and conversion to everybody: API servers have
+    /// no certificate to show there.
+    #[arg(long, value_name = "FILE", env = "GATEHOUSE_CLIENT_CA")]
+    pub client_ca: Option<PathBuf>,
+    /// Names that a client's certificate may have, as common name or DNS name, comma-separated. [default: any]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_delimiter = ',',
+        requires = "client_ca",
+        env = "GATEHOUSE_CLIENT_NAME"
+    )]
+    pub client_name: Vec<String>,
     /// Where the API server reaches this gate when it is outside of the cluster: https://host:port. The port may be
     /// 0, for the one that --listen took.
     #[arg(long, value_name = "URL", env = "GATEHOUSE_WEBHOOK_URL")]
@@ -61,6 +78,10 @@ pub struct Options {
     /// removes them. [default: none]
     #[arg(long, value_name = "NAME", env = "GATEHOUSE_CLUSTER_ROLE")]
     pub cluster_role: Option<String>,
+    /// Write the definitions and the webhook configurations also where a newer release wrote them last: for a rollback.
+    /// Fields that only the newer release knows are lost from objects that are written after that.
+    #[arg(long, env = "GATEHOUSE_REPLACE_NEWER")]
+    pub replace_newer: bool,
     /// The operator's own.
     #[command(flatten)]
     pub operator: operate::Options,
@@ -75,7 +96,32 @@ pub struct Options {
     pub worker_threads: Option<u16>,
 }
 
+/// A version of TLS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum TlsVersion {
+    /// And 1.3.
+    #[value(name = "1.2")]
+    V12,
+    /// Alone.
+    #[value(name = "1.3")]
+    V13,
+}
+
+impl From<TlsVersion> for MinVersion {
+    fn from(version: TlsVersion) -> Self {
+        match version {
+            TlsVersion::V12 => Self::Tls12,
+            TlsVersion::V13 => Self::Tls13,
+        }
+    }
+}
+
 impl Options {
+    /// Who may have admission reviews answered, where that is not everybody: the file, and who trusts what is in it.
+    pub(super) fn clients(&self) -> Option<(PathBuf, TrustedClients)> {
+        Some((self.client_ca.clone()?, TrustedClients::named(&self.client_name)))
+    }
+
     /// How the operator's process is started.
     pub(super) fn operator_words(&self, log_format: LogFormat) -> Vec<String> {
         let format = log_format.to_possible_value().map(|value| value.get_name().to_owned());
@@ -89,9 +135,10 @@ impl Options {
         Patience { drain, ..Patience::default() }
     }
 
-    /// What the server allows.
-    pub(super) fn limits(&self) -> Limits {
-        Limits { drain_delay: self.drain_delay, drain_deadline: self.drain_deadline, ..Limits::default() }
+    /// What the server allows, where the process may have so many files open.
+    pub(super) fn limits(&self, files: usize) -> Limits {
+        let (drain_delay, drain_deadline) = (self.drain_delay, self.drain_deadline);
+        Limits { drain_delay, drain_deadline, ..Limits::default() }.within(files)
     }
 
     /// Where the API server reaches the gate that listens at `listener`.
@@ -109,16 +156,16 @@ impl Options {
     /// What the cluster is to be told about the gate that listens at `listener`.
     pub(super) fn plan(&self, listener: SocketAddr) -> Result<Plan, InvalidUrl> {
         Ok(Plan {
-            own_namespace: self.own_namespace(),
             namespaces: self.operator.watch_namespaces.namespaces().clone(),
             cluster_role: self.cluster_role.clone().filter(|name| !name.is_empty()),
+            replaces_newer: self.replace_newer,
             ..Plan::at(self.address(listener)?)
         })
     }
 
-    /// The namespace that the gate does not judge: its own, where it runs in one.
-    fn own_namespace(&self) -> Option<String> {
-        self.webhook_url.is_none().then(|| self.operator.namespace.clone())
+    /// The namespace of the gate, where it has one.
+    pub(super) fn own_namespace(&self) -> Option<String> {
+        (!self.webhook_only).then(|| self.operator.namespace.clone())
     }
 
     /// The mounted certificate, where there is one.

@@ -34,9 +34,10 @@ pub fn desired(cluster: &EtcdCluster, is_valid: bool, trust: Option<Trust>) -> D
         is_deleting: cluster.metadata.deletion_timestamp.is_some(),
         is_protected: spec.deletion_protection == Some(true),
         is_paused: spec.paused == Some(true),
-        replicas: u32::try_from(spec.replicas.unwrap_or(REPLICAS)).unwrap_or(0),
-        template: Template { version: version(spec), revision: revision(spec, trust) },
-        volume_size: volume_size(spec).bytes().unwrap_or(0),
+        replicas: replicas(cluster),
+        template: Template { version: version(cluster), revision: revision(spec, trust) },
+        // Volumes grow where the spec asks for it, and not where another release would make larger ones.
+        volume_size: storage.size.as_ref().map_or(0, |_| volume_size(spec).bytes().unwrap_or(0)),
         is_in_memory: is_in_memory(spec),
         deletes_volumes: storage.reclaim_policy == Some(ReclaimPolicy::Delete),
         authenticates: spec.auth.as_ref().is_some_and(|auth| auth.enabled == Some(true)),
@@ -71,11 +72,22 @@ pub fn is_in_memory(spec: &EtcdClusterSpec) -> bool {
     spec.storage.as_ref().is_some_and(|storage| storage.medium == Some(Medium::Memory))
 }
 
-/// The version that is asked for. One that does not read, which no judge passes, counts as none.
+/// The members that are asked for. Where nobody has asked, which the gate lets nobody do, those that there are; and
+/// before the first, as many as creation writes.
 #[must_use]
-pub fn version(spec: &EtcdClusterSpec) -> Version {
-    let newest = || names::version_of(NEWEST).unwrap_or(Version::new(0, 0));
-    spec.version.as_deref().and_then(names::version_of).unwrap_or_else(newest)
+pub fn replicas(cluster: &EtcdCluster) -> u32 {
+    let there_are = || cluster.status.as_ref().and_then(|status| status.replicas).filter(|count| *count > 0);
+    let count = cluster.spec.replicas.or_else(there_are).unwrap_or(REPLICAS);
+    u32::try_from(count).unwrap_or(0)
+}
+
+/// The version that is asked for. One that does not read, which no judge passes, counts as none. Where there is none,
+/// it is what runs; and before anything runs, what creation writes.
+#[must_use]
+pub fn version(cluster: &EtcdCluster) -> Version {
+    let runs = || cluster.status.as_ref().and_then(|status| status.version.as_deref());
+    let given = [cluster.spec.version.as_deref(), runs(), Some(NEWEST)];
+    given.into_iter().flatten().find_map(names::version_of).unwrap_or(Version::new(0, 0))
 }
 
 /// Digest of everything in a spec that ends in pods, but the version of etcd, and of whom members trust, which they read

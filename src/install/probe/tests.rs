@@ -8,6 +8,7 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 use crate::certs::mint::Authority;
 use crate::install::Address;
+use crate::review::Surroundings;
 use crate::runtime::clock::now; // a real handshake looks at the real clock
 
 type Answer = fn(&[u8]) -> Vec<u8>;
@@ -47,7 +48,7 @@ async fn serve_once(listener: TcpListener, config: ServerConfig, answer: Answer)
 }
 
 fn gate(body: &[u8]) -> Vec<u8> {
-    Endpoint::Convert.answer(body, Timestamp::UNIX_EPOCH).body
+    Endpoint::Convert.answer(body, &Surroundings::at(Timestamp::UNIX_EPOCH)).body
 }
 
 fn plan(authority: &Authority) -> Plan {

@@ -24,9 +24,9 @@ fn in_cluster() -> Plan {
             namespace: "gatehouse-system".to_owned(),
             port: 443,
         },
-        own_namespace: Some("gatehouse-system".to_owned()),
         namespaces: std::collections::BTreeSet::new(),
         cluster_role: None,
+        replaces_newer: false,
         bundle: Some(bundle()),
     }
 }
@@ -53,7 +53,7 @@ fn one_validating_hook_sees_every_version_every_kind_and_the_scale_subresource()
             {
                 "apiGroups": ["gatehouse.dev"],
                 "apiVersions": ["v1alpha1", "v1"],
-                "operations": ["CREATE", "UPDATE", "DELETE"],
+                "operations": ["CREATE", "UPDATE"],
                 "resources": ["etcdclusters", "tdsets"],
                 "scope": "Namespaced",
             },
@@ -106,7 +106,7 @@ fn both_hooks_fail_closed_soon_without_side_effects() {
 }
 
 #[test]
-fn in_a_cluster_the_service_is_called_and_the_own_namespace_left_out() {
+fn in_a_cluster_the_service_is_called_for_all_namespaces() {
     let plan = in_cluster();
     let ca_bundle = serde_json::to_value(k8s_openapi::ByteString(bundle().pem().to_vec())).unwrap();
     assert!(ca_bundle.as_str().unwrap().starts_with("LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t"), "PEM in base64");
@@ -118,26 +118,18 @@ fn in_a_cluster_the_service_is_called_and_the_own_namespace_left_out() {
             json!({"name": "gatehouse", "namespace": "gatehouse-system", "port": 443, "path": path})
         );
         assert_eq!(hook["clientConfig"].get("url"), None);
-        assert_eq!(
-            hook["namespaceSelector"],
-            json!({"matchExpressions": [{
-                "key": "kubernetes.io/metadata.name",
-                "operator": "NotIn",
-                "values": ["gatehouse-system"],
-            }]})
-        );
+        assert_eq!(hook["namespaceSelector"], json!({}));
     }
 }
 
 #[test]
-fn outside_of_a_cluster_the_url_is_called_and_no_namespace_left_out() {
+fn outside_of_a_cluster_the_url_is_called() {
     let plan = outside();
     for (hook, path) in
         [(hook(&validating(&plan, &kinds())), "/validate"), (hook(&mutating(&plan, &kinds())), "/mutate")]
     {
         assert_eq!(hook["clientConfig"]["url"], format!("https://127.0.0.1:9443{path}"));
         assert_eq!(hook["clientConfig"].get("service"), None);
-        assert_eq!(hook["namespaceSelector"], json!({}));
     }
 }
 
@@ -150,7 +142,6 @@ fn where_some_namespaces_are_worked_only_their_objects_are_judged() {
         assert_eq!(
             hook["namespaceSelector"],
             json!({"matchExpressions": [
-                {"key": key, "operator": "NotIn", "values": ["gatehouse-system"]},
                 {"key": key, "operator": "In", "values": ["depot", "shop"]},
             ]})
         );

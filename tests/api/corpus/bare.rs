@@ -16,6 +16,8 @@ use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::json;
 use testbed::{KubernetesVersion, Options};
 
+use crate::beds::ours;
+
 /// The control plane, and what converts in it.
 pub struct Bare {
     pub bed: Bed,
@@ -30,7 +32,11 @@ pub fn beside(bed: &Bed) -> &'static Bare {
     static NEWEST: OnceLock<Bare> = OnceLock::new();
     let version = bed.objects.at("/version");
     let part = |name: &str| version[name].as_str().expect("a number").to_owned();
-    let version = format!("{}.{}", part("major"), part("minor")).parse().expect("one of the testbed's");
+    let version = format!("{}.{}", part("major"), part("minor"));
+    // Managed clusters say such as `36+`.
+    let version = version.trim_end_matches('+').parse().unwrap_or_else(|error| {
+        panic!("these tests need a control plane of their own of the version that the cluster has: {error}")
+    });
     let bare = match version {
         KubernetesVersion::V1_34 => &OLDER,
         KubernetesVersion::V1_36 => &NEWEST,
@@ -42,7 +48,8 @@ pub fn beside(bed: &Bed) -> &'static Bare {
 
 impl Bare {
     fn start(version: KubernetesVersion) -> Self {
-        let options = Options { version, controller_manager: false, ..Options::default() };
+        let options = Options::from_env().unwrap_or_else(|error| panic!("{error}"));
+        let options = Options { version, ..ours(options, false) };
         let bed = Bed::start(&options, kit::gatehouse!()).unwrap_or_else(|error| panic!("{error}"));
         let (converter, bundle) = converter(bed.cluster.folder());
         let address = Address::Url { host: "127.0.0.1".to_owned(), port: converter.address.port() };

@@ -14,6 +14,7 @@ use crate::installed::{self, CONFIGURATIONS};
 
 pub const TESTS: &[Test] = &[
     ("the_configurations_go_with_their_owner", the_configurations_go_with_their_owner),
+    ("without_a_gate_objects_and_their_namespaces_go", without_a_gate_objects_and_their_namespaces_go),
     ("with_rights_in_one_namespace_that_one_is_worked", with_rights_in_one_namespace_that_one_is_worked),
 ];
 
@@ -115,6 +116,37 @@ fn objects_outlive_the_gate(house: &House, going: &str) {
     here.until_gone("tdset/kept");
     objects.must(Ask::delete(format!("/api/v1/namespaces/{going}")));
     objects.until_gone(&format!("namespace/{going}"), "");
+}
+
+fn without_a_gate_objects_and_their_namespaces_go(bed: &Bed) {
+    let house = House::begin(bed);
+    installed::clear(bed);
+    let mut replicas = house.replicas(&[&["--drain-delay", "0s"]]);
+    let (here, going) = (&house.namespace, bed.namespace());
+    let cluster = |name: &str, protected: bool| {
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
+            "spec": {"replicas": 0, "deletionProtection": protected}})
+    };
+    for namespace in [here, &going] {
+        namespace.create(&tdset("free", &json!({})));
+        namespace.create(&cluster("free", false));
+    }
+    here.create(&cluster("dear", true));
+    replicas.remove(0).into_program().kill();
+
+    let refused = bed.objects.one(Ask::create(&tdset("late", &json!({})), &here.name)).expect_err("refused");
+    assert!(refused.message.contains("failed calling webhook"), "{refused:?}");
+    let dear = here.path("etcdcluster/dear");
+    let refused = bed.objects.one(Ask::delete(dear.as_str())).expect_err("protected");
+    assert!(refused.message.contains("protected from deletion by spec.deletionProtection"), "{refused:?}");
+    assert_eq!(refused.code, 403, "{refused:?}");
+    for object in ["tdset/free", "etcdcluster/free"] {
+        here.delete(object);
+        here.until_gone(object);
+    }
+    bed.objects.must(Ask::delete(format!("/api/v1/namespaces/{}", going.name)));
+    bed.objects.until_gone(&format!("namespace/{}", going.name), "");
+    installed::clear(bed);
 }
 
 /// An account with the rights that working in a namespace needs, and none in the cluster.

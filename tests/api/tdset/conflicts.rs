@@ -1,9 +1,9 @@
 //! Objects of others under our names, and several schedules for one workload.
 
-use kit::bed::Bed;
+use kit::bed::{Bed, Namespace};
 use serde_json::{Value, json};
 
-use super::{TDSETS, delete, for_workload, foreign, message, notes, tdset, until_condition};
+use super::{TDSETS, delete, for_workload, foreign, label, looks, message, notes, tdset, until_condition};
 use crate::Test;
 
 pub const TESTS: &[Test] = &[
@@ -13,12 +13,24 @@ pub const TESTS: &[Test] = &[
     ("a_made_deployment_is_nobody_elses_workload", a_made_deployment_is_nobody_elses_workload),
 ];
 
+/// Waits until a TDSet has been looked at, from beginning to end, since this was asked. Of two looks that end, one after the
+/// other, the second begins after the first label.
+#[track_caller]
+fn until_looked_at(namespace: &Namespace, name: &str) {
+    for colour in ["red", "blue"] {
+        let looks = looks(namespace);
+        label(namespace, &format!("tdset/{name}"), colour);
+        looks.until_over(&[name]);
+    }
+}
+
 fn a_foreign_deployment_is_never_adopted(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "taken", 2);
     let before = namespace.get("deployment", "taken");
     namespace.create(&tdset("taken", &json!({})));
     until_condition(&namespace, "taken", "Conflict", "True", "NameTaken");
+    until_looked_at(&namespace, "taken");
     let after = namespace.get("deployment", "taken");
     assert_eq!(before["spec"], after["spec"]);
     assert!(after["metadata"].get("ownerReferences").is_none());
@@ -43,6 +55,7 @@ fn a_foreign_service_is_never_adopted(bed: &Bed) {
     assert_eq!(message(&object, "Conflict"), "Service taken exists and is not controlled by this object");
     // The count does not wait for it.
     namespace.until("deployment/taken", "{.spec.replicas}", "1");
+    until_looked_at(&namespace, "taken");
     let after = namespace.get("service", "taken");
     assert_eq!(before["spec"], after["spec"]);
     assert!(after["metadata"].get("ownerReferences").is_none());

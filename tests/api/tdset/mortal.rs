@@ -6,6 +6,7 @@
 //! request, for the next life would find it done.
 
 use kit::bed::{Bed, Namespace};
+use kit::objects::path_of;
 use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -119,6 +120,30 @@ fn made(object: &Value) -> Value {
     })
 }
 
+/// The Services of a namespace from a moment on.
+struct Services<'a> {
+    namespace: &'a Namespace<'a>,
+    place: String,
+    version: String,
+}
+
+impl<'a> Services<'a> {
+    fn from_now(namespace: &'a Namespace<'a>) -> Self {
+        let place = path_of("services", &namespace.name);
+        let list = namespace.bed.objects.at(&place);
+        let version = list["metadata"]["resourceVersion"].as_str().expect("a version").to_owned();
+        Self { namespace, place, version }
+    }
+
+    /// What became of one up to its end, with each of its versions: a Service has no generation.
+    fn until_gone(self, name: &str) -> Vec<(Value, Value)> {
+        let place = format!("{}?fieldSelector=metadata.name%3D{name}", self.place);
+        let is_last = |event: &Value| event["type"] == "DELETED";
+        let events = self.namespace.bed.objects.events_until(&place, &self.version, is_last);
+        events.iter().map(|event| (event["type"].clone(), made(&event["object"]))).collect()
+    }
+}
+
 /// Lets something befall the operator at all points of a life.
 fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
     let namespaces = [bed.namespace(), bed.namespace()];
@@ -139,15 +164,17 @@ fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
 /// It is made, with a Service, which is changed, and goes. A boundary passes, somebody scales, and the image is changed.
 fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
+    let services = both.0.map(Services::from_now);
     both.create(&tdset("shop", &json!({"replicas": 2, "target": {"create": create}})));
     both.until("service/shop", "{.spec.ports[0].port}", "80");
     both.until("deployment/shop", "{.spec.replicas}", "2");
     both.until_same("shop");
-    both.are_same("service", "shop");
     both.change("shop", &json!({"target": {"create": {"servicePort": 81}}}));
     both.until("service/shop", "{.spec.ports[0].port}", "81");
     both.change("shop", &json!({"target": {"create": {"servicePort": null}}}));
     both.each(|namespace| namespace.until_gone("service/shop"));
+    let [calm, mortal] = services.map(|services| services.until_gone("shop"));
+    assert_eq!(calm, mortal, "each version of the Service");
 
     // The same times for both.
     both.change("shop", &json!({"exceptions": [sites[0].span("rush", 60, 180, 4)]}));

@@ -276,6 +276,8 @@ impl<'a> Etcd<'a> {
     pub fn expect_kept(&self, at_least: usize) -> Report {
         let writer = self.writer.borrow_mut().take().expect("it writes");
         let report = self.runtime.block_on(writer.finish(&self.voters()));
+        let test = std::thread::current().name().unwrap_or("test").to_owned();
+        eprintln!("{}", report.figure(&test));
         report.expect_kept(at_least);
         report
     }

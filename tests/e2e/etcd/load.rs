@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use kit::process;
-use kit::wait::within;
+use kit::wait::{eventually, within};
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
@@ -19,14 +19,21 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     etcd.until_settled(3);
     etcd.write();
     etcd.may_have(7);
+    let mut accepted = 0;
     for second in 0_u64..60 {
         // Each of 1 to 7, and never the same twice.
         let count = format!("--replicas={}", 1 + second * 3 % 7);
-        namespace.kubectl(&["scale", "etcdcluster", NAME, &count]).ok();
+        match namespace.kubectl(&["scale", "etcdcluster", NAME, &count]).run() {
+            Ok(_) => accepted += 1,
+            // Against the change that is under way.
+            Err(why) => assert!(why.contains("wait until that is through"), "{why}"),
+        }
         etcd.follow_for(Duration::from_secs(1)); // never two learners, never too many
     }
+    assert!(accepted >= 10, "{accepted} of 60 counts were accepted");
     let begun = Instant::now();
-    etcd.change(&json!({"replicas": 3}));
+    // As soon as no change is under way that it would be against.
+    eventually(|| namespace.kubectl(&["scale", "etcdcluster", NAME, "--replicas=3"]).run());
     etcd.until_settled(3);
     etcd.goes_on(100);
     crate::figure(format!(

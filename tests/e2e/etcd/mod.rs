@@ -87,7 +87,7 @@ pub const ALONE: &[Test] = &[
     ("a_cluster_that_hangs_holds_up_no_other", load::a_cluster_that_hangs_holds_up_no_other),
 ];
 
-/// After all others.
+/// After all other tests of etcd.
 pub const LAST: Test = (
     "etcd_is_worked_as_its_passes_plan_when_they_are_planned_again",
     told::etcd_is_worked_as_its_passes_plan_when_they_are_planned_again,

@@ -28,8 +28,8 @@ const DONE: [&str; 9] = [
     "remove-finalizer",
 ];
 
-/// After all others, whose passes by the deployed operators it plans too. Where it is run alone it has those of a
-/// cluster of its own.
+/// After all other tests of etcd, whose passes by the deployed operators it plans too. Where it is run alone it has those
+/// of a cluster of its own.
 pub fn etcd_is_worked_as_its_passes_plan_when_they_are_planned_again(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-told");

@@ -43,7 +43,7 @@ fn spoilt<'a>(review: &Value, version: &'a str, kind: &'a str) -> Vec<Spoilt<'a>
         ("no version", with("apiVersion", None), version, true),
         ("no request", with("request", None), "has no request", false),
         ("a request of null", with("request", Some(Value::Null)), "has no request", false),
-        ("a request of a list", with("request", Some(json!([]))), "unable to read the request", false),
+        ("a request of a list", with("request", Some(json!([]))), "invalid type: sequence", false),
         ("a request of nothing", with("request", Some(json!({}))), "has no uid", false),
         ("a uid of nothing", change(&uid, "\"uid\":\"\""), "has no uid", false),
         ("a uid of a number", change(&uid, "\"uid\":5"), "has no uid", false),

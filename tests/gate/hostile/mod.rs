@@ -3,8 +3,10 @@
 //! Each gets an answer with a clear message, with the uid of its request where it showed one; none is allowed; the
 //! process answers a sane request afterwards, and its memory stays bounded.
 
+mod amplification;
 mod content;
 mod envelope;
+mod ports;
 mod size;
 
 use serde_json::{Value, json};

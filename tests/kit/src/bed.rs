@@ -81,9 +81,9 @@ impl Bed {
         Ok(bed)
     }
 
-    /// Puts the shipped namespace, account and rights there.
+    /// Puts the shipped namespace, account, rights and policies there.
     pub fn grant(&self) {
-        for file in ["base/namespace.yaml", "base/rbac.yaml"] {
+        for file in ["base/namespace.yaml", "base/rbac.yaml", "policies/policies.yaml"] {
             let text = fs::read_to_string(deploy::deploy().join(file)).expect("a manifest");
             for object in deploy::objects(&text) {
                 self.objects.must(Ask::apply(&object, "", ""));

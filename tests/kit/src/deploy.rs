@@ -91,6 +91,9 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "lease.duration=30s",
             "log.filter=info\\,gatehouse=debug",
             "log.format=text",
+            "clients.caSecretName=api-servers",
+            "clients.names={kube-apiserver,front-proxy}",
+            "tls.minVersion=1.3",
             "extraArgs={--worker-threads=2}",
             "extraEnv[0].name=HTTPS_PROXY",
             "extraEnv[0].value=http://proxy:3128",
@@ -102,7 +105,13 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
     ),
     (
         "bare",
-        &["priorityClass.create=false", "podDisruptionBudget.enabled=false", "networkPolicy.enabled=false"],
+        &[
+            "priorityClass.create=false",
+            "podDisruptionBudget.enabled=false",
+            "networkPolicy.enabled=false",
+            "policies.deletionProtection=false",
+            "policies.authorship=false",
+        ],
     ),
 ];
 
@@ -113,7 +122,7 @@ pub fn kustomizations() -> Vec<String> {
     let mut all: Vec<_> = overlays
         .map(|entry| entry.expect("an overlay").file_name().to_string_lossy().into_owned())
         .map(|name| format!("overlays/{name}"))
-        .chain(["base", "administrator", "crds", "watched"].map(str::to_owned))
+        .chain(["base", "administrator", "crds", "policies", "watched"].map(str::to_owned))
         .collect();
     all.sort();
     all

@@ -24,7 +24,12 @@ const CLUSTER_WIDE: [(&str, &[&str]); 5] = [
     ("api/v1", &["namespace", "node", "persistentvolume"]),
     (
         "apis/admissionregistration.k8s.io/v1",
-        &["mutatingwebhookconfiguration", "validatingwebhookconfiguration"],
+        &[
+            "mutatingwebhookconfiguration",
+            "validatingadmissionpolicy",
+            "validatingadmissionpolicybinding",
+            "validatingwebhookconfiguration",
+        ],
     ),
     ("apis/apiextensions.k8s.io/v1", &["customresourcedefinition"]),
     ("apis/rbac.authorization.k8s.io/v1", &["clusterrole", "clusterrolebinding"]),

@@ -82,3 +82,11 @@ pub fn usage(id: u32) -> Usage {
     let fields: Vec<u64> = fields.split(' ').map(|field| field.trim().parse().unwrap_or_default()).collect();
     Usage { cpu: Duration::from_millis((fields[11] + fields[12]) * 10), resident: fields[21] * 4096 }
 }
+
+/// The most bytes that a process has had in memory so far.
+#[must_use]
+pub fn peak(id: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it has memory");
+    line.trim().strip_suffix(" kB").and_then(|number| number.parse::<u64>().ok()).expect("a number") << 10
+}

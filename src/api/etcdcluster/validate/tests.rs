@@ -566,15 +566,6 @@ fn version_and_replicas_in_one_edit_get_a_word_about_their_order() {
 }
 
 #[test]
-fn a_protected_cluster_is_not_deleted_and_says_how_to_lift_it() {
-    let verdict = validate_delete(&cluster(&json!({ "deletionProtection": true })));
-    assert_eq!(refused(&verdict), ["spec.deletionProtection"]);
-    assert!(verdict.faults[0].detail.contains("kubectl patch etcdcluster my-cluster"));
-    assert!(validate_delete(&cluster(&json!({}))).accepted());
-    assert!(validate_delete(&cluster(&json!({ "deletionProtection": false }))).accepted());
-}
-
-#[test]
 fn scaling_has_the_same_bounds() {
     assert!(validate_scale(5, 3).accepted());
     assert!(validate_scale(0, 3).accepted());

@@ -2,10 +2,10 @@
 
 use semver::Version;
 
-use super::super::ALLOW_DOWNGRADE;
 use super::super::status::{Operation, condition};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
 use super::super::versions::{self, parse, parse_reported};
+use super::super::{ALLOW_DOWNGRADE, rules};
 use super::{Cluster, replicas, tls, version};
 use crate::api::field::{Fault, Path, Verdict};
 
@@ -184,12 +184,10 @@ fn judge_replicas(
     let (grows, shrinks) = (after > before, after < before && after > 0);
     let under_way = operation(seen);
     let detail = match under_way {
-        Some(Operation::ScaleOut) if shrinks => "a member is being added: wait until that is through",
-        Some(Operation::ScaleIn) if grows => "a member is being removed: wait until that is through",
-        Some(Operation::Recover | Operation::Restore) if shrinks => {
-            "the cluster is being recovered: wait until that is through"
-        }
-        _ if shrinks && quorum_lost(seen) => "no member can be removed while the quorum is lost",
+        Some(Operation::ScaleOut) if shrinks => rules::ADDING,
+        Some(Operation::ScaleIn) if grows => rules::REMOVING,
+        Some(Operation::Recover | Operation::Restore) if shrinks => rules::RECOVERING,
+        _ if shrinks && quorum_lost(seen) => rules::WITHOUT_QUORUM,
         _ => {
             if shrinks {
                 warn_of_failed_members(after, before, seen, verdict);

@@ -8,11 +8,11 @@ use jiff::Timestamp;
 use super::Problem;
 use super::decision::Pair;
 use super::store::Store;
-use crate::api::etcdcluster::default::REPLICAS;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::certs::certificate::Certificate;
 use crate::certs::mint::Usage;
 use crate::certs::{rotate, verify};
+use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::Ordinal;
 use crate::controllers::etcdcluster::resources::certificates::Trust;
 use crate::controllers::etcdcluster::resources::names;
@@ -123,7 +123,7 @@ impl Named {
         let peers = self.peer_authority.as_ref().unwrap_or(&self.peer).trusted()?;
         // The operator trusts what stands beside the certificate that it shows.
         let operator = self.client.trusted()?;
-        let members = u32::try_from(cluster.spec.replicas.unwrap_or(REPLICAS)).unwrap_or(0);
+        let members = desired::replicas(cluster);
         let hosts: Vec<_> = (0..members).map(|ordinal| names::host(cluster, Ordinal(ordinal))).collect();
         self.server.judged(now, &operator, Usage::Server, &hosts)?;
         self.peer.judged(now, &peers, Usage::Server, &hosts)?;

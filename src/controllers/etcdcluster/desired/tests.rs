@@ -25,7 +25,7 @@ fn absent_fields_mean_what_is_written_at_creation() {
             is_paused: false,
             replicas: 3,
             template: asked.template,
-            volume_size: 10 << 30,
+            volume_size: 0,
             is_in_memory: false,
             deletes_volumes: false,
             authenticates: false,
@@ -36,6 +36,15 @@ fn absent_fields_mean_what_is_written_at_creation() {
             recovery: None,
         }
     );
+}
+
+#[test]
+fn absent_fields_of_a_cluster_that_runs_mean_what_it_has() {
+    let mut cluster = cluster(&json!({}));
+    cluster.status = Some(serde_json::from_value(json!({"replicas": 5, "version": "3.5.33"})).unwrap());
+    let asked = desired(&cluster, true, None);
+    assert_eq!((asked.replicas, asked.template.version), (5, Version::new(5, 33)));
+    assert_eq!(asked.volume_size, 0, "no volume grows");
 }
 
 #[test]

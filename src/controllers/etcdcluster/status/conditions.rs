@@ -356,7 +356,7 @@ impl Facts<'_> {
             let fixed = self.fixed_volumes().map(|fixed| format!("; {fixed}")).unwrap_or_default();
             return format!("the rules of the gate hold{fixed}");
         }
-        let wanted = desired::version(&self.cluster.spec);
+        let wanted = desired::version(self.cluster);
         match self.plan.summary.step {
             Step::Refused(refusal) => words::refusal(wanted, self.plan.summary.version, refusal),
             _ if self.cluster.spec.replicas == Some(0) && desired::is_in_memory(&self.cluster.spec) => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::api::tdset::TDSetKind;
-use crate::api::{Kind as _, Version, ancestors};
+use crate::api::{Kind as _, Version, ancestors, default};
 
 /// The timetable of a manifest of an ancestor, or of `v1alpha1`, as it is stored.
 fn stored(manifest: &str) -> Schedule {
@@ -16,7 +16,7 @@ fn stored(manifest: &str) -> Schedule {
         None => object,
     };
     let mut hub = TDSetKind.lens().convert(adopted, Version::V1Alpha1, Version::V1);
-    TDSetKind.default(&mut hub, Version::V1Alpha1);
+    default::complete(&TDSetKind, &mut hub, None, Version::V1Alpha1);
     parse(&TDSetSpec::deserialize(&hub["spec"]).unwrap())
 }
 

@@ -1,0 +1,156 @@
+//! What absent fields mean, written into objects, so that it shows and never changes by itself.
+//!
+//! Guarantees: a new object gets what the version of its author promised; every later write that leaves such a field
+//! out keeps the value that is stored, with a warning. Adds only what is absent or null; a second pass adds nothing
+//! and says nothing. What was stored without such a field, while no gate was there, stays without it.
+//! Never: touches an object that is being deleted.
+//!
+//! Why later writes too: `kubectl replace` with the manifest of the creation, and a manager that gives a field up
+//! under server-side apply, leave out what creation wrote. Neither asks for another value.
+
+use serde_json::{Map, Value};
+
+use super::field::{Path, Segment, Warning};
+use super::judge::{self, Change};
+use super::{Kind, Version};
+
+/// What the value of an absent field depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The object, in the hub version.
+    pub object: &'a Value,
+    /// What is stored, in the hub version; none at creation.
+    pub stored: Option<&'a Value>,
+    /// The version that the author used.
+    pub written: Version,
+}
+
+/// A field that objects have once they are stored.
+#[derive(Debug)]
+pub struct Field {
+    path: &'static [&'static str],
+    beside: Option<&'static [&'static str]>,
+    value: fn(&Context) -> Option<Value>,
+    warnings: fn(&Context) -> Vec<Warning>,
+}
+
+impl Field {
+    /// A field of the hub version at `path`, and what is written where an object has never had it; none where its
+    /// author has to give it.
+    #[must_use]
+    pub const fn new(path: &'static [&'static str], value: fn(&Context) -> Option<Value>) -> Self {
+        Self { path, beside: None, value, warnings: |_| Vec::new() }
+    }
+
+    /// Written only into objects that have that other field.
+    #[must_use]
+    pub const fn beside(self, other: &'static [&'static str]) -> Self {
+        Self { beside: Some(other), ..self }
+    }
+
+    /// What the author is warned of where the value is written for the first time.
+    #[must_use]
+    pub const fn warning(self, warnings: fn(&Context) -> Vec<Warning>) -> Self {
+        Self { warnings, ..self }
+    }
+
+    /// The value of the field where it is absent and has to be written, and what to say of that.
+    fn missing(&self, kind: &dyn Kind, context: &Context) -> Option<(Value, Vec<Warning>)> {
+        let has = |path| get(context.object, path).is_some();
+        if has(self.path) || self.beside.is_some_and(|other| !has(other)) {
+            return None;
+        }
+        let value = (self.value)(context)?;
+        let Some(stored) = context.stored else {
+            return Some((value, (self.warnings)(context)));
+        };
+        match get(stored, self.path) {
+            Some(kept) => Some((kept.clone(), vec![self.kept(kind, kept, context.written)])),
+            // What comes with another field is written when that field comes.
+            None if self.beside.is_some_and(|other| get(stored, other).is_none()) => {
+                Some((value, (self.warnings)(context)))
+            }
+            None => None,
+        }
+    }
+
+    /// The warning that an absent field keeps its value, in its author's words.
+    fn kept(&self, kind: &dyn Kind, value: &Value, written: Version) -> Warning {
+        let hub = Path::from(self.path.iter().map(|step| Segment::Field((*step).into())).collect::<Vec<_>>());
+        let path = kind.lens().table(written).and_then(|table| table.path(&hub)).unwrap_or(hub);
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        Warning::new(format!("{path}: not given, stays {value}"))
+    }
+}
+
+/// The object that a change is to store, in the hub version: what its author wrote, what the author's version cannot
+/// say, and what absent fields mean. `change.old` is none at creation.
+#[must_use]
+pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Vec<Warning>) {
+    let mut object = judge::hub(kind, change.new).into_owned();
+    let stored = change.old.map(|old| judge::hub(kind, old));
+    let mut warnings = Vec::new();
+    if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
+        keep_status(&mut object, stored);
+        let (carried, differs) = table.carry(object, stored);
+        object = carried;
+        warnings.extend(differs.then(|| Warning::new(STALE)));
+    }
+    warnings.extend(complete(kind, &mut object, stored.as_deref(), change.author));
+    (object, warnings)
+}
+
+/// What an author of the old version is told whose annotations are not those of the stored object.
+const STALE: &str = "metadata.annotations: what only v1 can say stays as it is stored; annotations of \
+                     conversion.gatehouse.dev are read at creation alone, change it through v1";
+
+/// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the
+/// request, where parts of it ride in annotations that the author may not have sent.
+fn keep_status(hub: &mut Value, stored: &Value) {
+    if let (Value::Object(fields), Some(status)) = (hub, stored.get("status")) {
+        fields.insert("status".to_owned(), status.clone());
+    }
+}
+
+/// Writes into an object in the hub version what its absent fields mean. `written` is the version that its author
+/// used; `stored` is what is stored, none at creation.
+pub fn complete(
+    kind: &dyn Kind,
+    object: &mut Value,
+    stored: Option<&Value>,
+    written: Version,
+) -> Vec<Warning> {
+    let mut all = Vec::new();
+    if stored.is_some_and(judge::is_being_deleted) {
+        return all;
+    }
+    for field in kind.defaults() {
+        let missing = field.missing(kind, &Context { object, stored, written });
+        if let Some((value, warnings)) = missing
+            && put(object, field.path, value)
+        {
+            all.extend(warnings);
+        }
+    }
+    all
+}
+
+/// The value at `path`; none where it is null.
+fn get<'a>(object: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |value, step| value.get(step)).filter(|value| !value.is_null())
+}
+
+/// Writes a value, with the objects above it. False where what stands above is no object: that is for the schema to
+/// refuse.
+fn put(object: &mut Value, path: &[&str], value: Value) -> bool {
+    let mut place = object;
+    for step in path {
+        if place.is_null() {
+            *place = Value::Object(Map::new());
+        }
+        let Some(fields) = place.as_object_mut() else { return false };
+        place = fields.entry(*step).or_insert(Value::Null);
+    }
+    *place = value;
+    true
+}

@@ -1,0 +1,26 @@
+//! Rules in CEL that the API server's own policies hold our kinds to, also while the gate does not answer.
+//!
+//! `object` and `oldObject` are in the hub version there.
+
+/// Objects that must not be deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct Protection {
+    /// CEL of `oldObject`: it is protected.
+    pub protected: &'static str,
+    /// CEL: what its author is told.
+    pub message: &'static str,
+}
+
+/// A workload that is made for an object. Its pods may do whatever pods may: only an author who may create such a
+/// workload may ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its API group.
+    pub group: &'static str,
+    /// Its plural name.
+    pub resource: &'static str,
+    /// CEL of `object`: it asks for such a workload.
+    pub asked: &'static str,
+    /// The field that asks.
+    pub field: &'static str,
+}

@@ -1,0 +1,118 @@
+//! The policies that the API server itself holds our kinds to, as values. Pure.
+//!
+//! Guarantees: they hold while the gate is down, and an object that no policy protects is deleted then.
+//! Never: written by the gate. Whoever deploys gatehouse applies them, so that its own account cannot lift them.
+
+use k8s_openapi::api::admissionregistration::v1::{
+    MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+    ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec, Validation, Variable,
+};
+use kube::api::ObjectMeta;
+
+use super::NAME;
+use crate::api::policy::Workload;
+use crate::api::{GROUP, Kind, Version};
+use crate::kinds::KINDS;
+
+/// A policy, and the binding that puts it into force everywhere.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// What its name has after gatehouse's.
+    pub suffix: String,
+    /// The policy.
+    pub policy: ValidatingAdmissionPolicy,
+    /// Its binding.
+    pub binding: ValidatingAdmissionPolicyBinding,
+}
+
+/// All policies.
+#[must_use]
+pub fn all() -> Vec<Policy> {
+    KINDS.iter().flat_map(|kind| [protection(*kind), authorship(*kind)]).flatten().collect()
+}
+
+/// Refuses the deletion of a protected object.
+fn protection(kind: &dyn Kind) -> Option<Policy> {
+    let protection = kind.protection()?;
+    let validation = Validation {
+        expression: format!("!({})", protection.protected),
+        message_expression: Some(protection.message.to_owned()),
+        message: Some("the object is protected from deletion".to_owned()),
+        reason: Some("Forbidden".to_owned()),
+    };
+    let plural = kind.names().plural;
+    Some(policy(format!("deletion-protection-{plural}"), plural, &["DELETE"], Vec::new(), vec![validation]))
+}
+
+/// Refuses an object whose author may not create the workloads that are made for it.
+fn authorship(kind: &dyn Kind) -> Option<Policy> {
+    let workloads = kind.workloads();
+    if workloads.is_empty() {
+        return None;
+    }
+    let same = Variable {
+        name: "sameSpec".to_owned(),
+        expression:
+            "oldObject != null && has(oldObject.spec) && has(object.spec) && object.spec == oldObject.spec"
+                .to_owned(),
+    };
+    let plural = kind.names().plural;
+    let validations = workloads.iter().map(may_create).collect();
+    Some(policy(format!("authorship-{plural}"), plural, &["CREATE", "UPDATE"], vec![same], validations))
+}
+
+fn may_create(workload: &Workload) -> Validation {
+    let Workload { group, resource, asked, field } = workload;
+    let allowed = format!(
+        "authorizer.group('{group}').resource('{resource}').namespace(request.namespace).check('create').allowed()"
+    );
+    Validation {
+        expression: format!("variables.sameSpec || !({asked}) || {allowed}"),
+        message_expression: Some(format!(
+            "'{field} has {resource}.{group} made in namespace ' + request.namespace + ', which user ' + \
+             request.userInfo.username + ' may not create'"
+        )),
+        message: Some(format!("{field} has {resource}.{group} made, which its author may not create")),
+        reason: Some("Forbidden".to_owned()),
+    }
+}
+
+fn policy(
+    suffix: String,
+    plural: &str,
+    operations: &[&str],
+    variables: Vec<Variable>,
+    validations: Vec<Validation>,
+) -> Policy {
+    let name = format!("{NAME}-{suffix}");
+    let metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+    // Other versions are converted to the hub first.
+    let rule = NamedRuleWithOperations {
+        api_groups: Some(vec![GROUP.to_owned()]),
+        api_versions: Some(vec![Version::V1.to_string()]),
+        operations: Some(operations.iter().map(ToString::to_string).collect()),
+        resources: Some(vec![plural.to_owned()]),
+        scope: Some("Namespaced".to_owned()),
+        ..NamedRuleWithOperations::default()
+    };
+    let constraints = MatchResources {
+        match_policy: Some("Equivalent".to_owned()),
+        resource_rules: Some(vec![rule]),
+        ..MatchResources::default()
+    };
+    let spec = ValidatingAdmissionPolicySpec {
+        failure_policy: Some("Fail".to_owned()),
+        match_constraints: Some(constraints),
+        variables: Some(variables).filter(|variables| !variables.is_empty()),
+        validations: Some(validations),
+        ..ValidatingAdmissionPolicySpec::default()
+    };
+    let policy =
+        ValidatingAdmissionPolicy { metadata: metadata.clone(), spec: Some(spec), ..Default::default() };
+    let spec = ValidatingAdmissionPolicyBindingSpec {
+        policy_name: Some(name),
+        validation_actions: Some(vec!["Deny".to_owned()]),
+        ..ValidatingAdmissionPolicyBindingSpec::default()
+    };
+    Policy { suffix, policy, binding: ValidatingAdmissionPolicyBinding { metadata, spec: Some(spec) } }
+}

@@ -1,0 +1,249 @@
+//! What a review may cost, whatever its shape: small parts in every list and map that a definition has.
+//!
+//! A few bytes of JSON can make a hundred times as many in memory. Each shape is put into each place, on all paths, as
+//! large as 1 MiB and as large as it may be and still be judged. The most memory that the process takes is held against
+//! its limit; its processor time is printed and not asserted.
+
+use futures::future::join_all;
+use gatehouse::api::Version;
+use gatehouse::api::bounded::MOST_PARTS;
+use gatehouse::api::schema;
+use gatehouse::kinds::KINDS;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
+use serde_json::{Map, Value, json};
+
+use super::{Target, UID};
+
+/// Bytes that one review may make the process take, above what it has at rest.
+const MOST: u64 = 100 << 20;
+
+/// The same for four at a time.
+const MOST_OF_FOUR: u64 = 200 << 20;
+
+/// One step to a place.
+#[derive(Clone)]
+enum Step {
+    Field(String),
+    Item,
+    Key,
+}
+
+/// A list or map of a version of a kind, or a field that it does not know.
+struct Place {
+    kind: &'static str,
+    version: Version,
+    steps: Vec<Step>,
+}
+
+impl Place {
+    fn name(&self) -> String {
+        let steps = self.steps.iter().map(|step| match step {
+            Step::Field(name) => format!(".{name}"),
+            Step::Item => "[]".to_owned(),
+            Step::Key => "{}".to_owned(),
+        });
+        format!("{} {} {}", self.kind, self.version, steps.collect::<String>())
+    }
+
+    /// A sound object but for what is in the place.
+    fn object(&self, filling: &str) -> String {
+        let spec = match (self.kind, self.version) {
+            ("TDSet", Version::V1) => {
+                json!({"replicas": 1, "timeZone": "Etc/UTC", "target": {"create": {"image": "a", "port": 80}}})
+            }
+            ("TDSet", Version::V1Alpha1) => {
+                json!({"container": {"image": "a", "port": 80}, "schedulingConfig": [], "defaultReplica": 1})
+            }
+            _ => json!({}),
+        };
+        let mut object = json!({"apiVersion": self.version.api_version(), "kind": self.kind,
+            "metadata": {"name": "a", "namespace": "b"}, "spec": spec});
+        let mut place = &mut object;
+        for step in &self.steps {
+            if let (Step::Field(_) | Step::Key, false) = (step, place.is_object()) {
+                *place = Value::Object(Map::new());
+            }
+            place = match step {
+                Step::Field(name) => &mut place[name],
+                Step::Key => &mut place["a"],
+                Step::Item => {
+                    *place = json!([null]);
+                    &mut place[0]
+                }
+            };
+        }
+        *place = "HERE".into();
+        object.to_string().replace("\"HERE\"", filling)
+    }
+}
+
+/// Every list and map below a schema.
+fn walk(schema: &JSONSchemaProps, steps: &[Step], found: &mut Vec<Vec<Step>>) {
+    let below = |step: Step| [steps, &[step]].concat();
+    for (name, field) in schema.properties.iter().flatten() {
+        walk(field, &below(Step::Field(name.clone())), found);
+    }
+    if let Some(JSONSchemaPropsOrArray::Schema(item)) = &schema.items {
+        found.push(steps.to_vec());
+        walk(item, &below(Step::Item), found);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(value)) = &schema.additional_properties {
+        found.push(steps.to_vec());
+        walk(value, &below(Step::Key), found);
+    }
+}
+
+fn places() -> Vec<Place> {
+    let mut places = Vec::new();
+    for kind in KINDS {
+        let definition = kind.definition();
+        for version in Version::ALL {
+            let field = |names: &[&str]| names.iter().map(|name| Step::Field((*name).to_owned())).collect();
+            let mut found: Vec<Vec<Step>> =
+                vec![field(&["unknown"]), field(&["spec", "unknown"]), field(&["metadata", "labels"])];
+            walk(schema::of(&definition, version).unwrap(), &[], &mut found);
+            let place = |steps| Place { kind: kind.names().kind, version, steps };
+            places.extend(found.into_iter().map(place));
+        }
+    }
+    places
+}
+
+/// What a place is filled with, and how many parts each of it counts.
+const SHAPES: [(&str, usize); 6] =
+    [("0", 1), ("{}", 7), ("[]", 1), ("[0]", 2), ("keys", 1), ("{\"a\":0}", 8)];
+
+fn filling(shape: &str, count: usize) -> String {
+    if shape == "keys" {
+        let keys: Vec<_> = (0..count).map(|key| format!("\"{key:x}\":0")).collect();
+        return format!("{{{}}}", keys.join(","));
+    }
+    format!("[{}]", vec![shape; count].join(","))
+}
+
+/// How often a shape goes into 1 MiB, and how often into a review that is read to its end.
+fn counts(shape: &str, parts: usize) -> [usize; 2] {
+    let length = if shape == "keys" { 10 } else { shape.len() + 1 };
+    [(1 << 20) / length, (MOST_PARTS - 500) / parts]
+}
+
+/// The reviews of an object: what is asked, and the whole text.
+fn reviews(place: &Place, filling: &str) -> Vec<(&'static str, String)> {
+    let object = place.object(filling);
+    let kind = json!({"group": "gatehouse.dev", "version": place.version.as_str(), "kind": place.kind});
+    let admission = |operation: &str, old: &str| {
+        format!(
+            r#"{{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{{"uid":"{UID}","kind":{kind},
+            "requestKind":{kind},"name":"a","namespace":"b","operation":"{operation}","object":{object}{old}}}}}"#
+        )
+    };
+    let other = Version::ALL.into_iter().find(|version| *version != place.version).unwrap();
+    let conversion = format!(
+        r#"{{"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{{"uid":"{UID}",
+        "desiredAPIVersion":"{}","objects":[{object}]}}}}"#,
+        other.api_version()
+    );
+    let update = admission("UPDATE", &format!(r#","oldObject":{object}"#));
+    vec![
+        ("/mutate", admission("CREATE", "")),
+        ("/mutate", update.clone()),
+        ("/validate", update),
+        ("/convert", conversion),
+    ]
+}
+
+impl Target {
+    /// The most memory that it takes from now on is what [`Self::memory`] calls `VmHWM`.
+    fn forget_the_most(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.served.gate.id().pid()), "5").unwrap();
+    }
+
+    /// Processor time that it has taken, in milliseconds.
+    fn processor(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.served.gate.id().pid())).unwrap();
+        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        (fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()) * 10
+    }
+}
+
+/// What reviews have cost.
+#[derive(Clone, Default)]
+struct Cost {
+    memory: u64,
+    processor: u64,
+    place: String,
+}
+
+impl Cost {
+    fn or_more(self, other: Self) -> Self {
+        if other.memory > self.memory { other } else { self }
+    }
+}
+
+/// Has `at_a_time` of the same review answered, at once.
+async fn cost(target: &Target, path: &str, review: &str, at_a_time: usize) -> Cost {
+    target.forget_the_most();
+    let (rest, begun) = (target.memory("VmRSS"), target.processor());
+    let path = format!("{path}?timeout=30s");
+    let asked = (0..at_a_time).map(|_| target.ask(&path, review));
+    for answer in join_all(asked).await {
+        assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
+        // A machine that is too busy to answer in time shows nothing of memory either.
+        let code = &answer["response"]["status"]["code"];
+        assert!(*code == 413 || *code == 422 || *code == Value::Null || *code == 504, "{answer:.300}");
+    }
+    Cost {
+        memory: target.memory("VmHWM").saturating_sub(rest),
+        processor: target.processor() - begun,
+        place: String::new(),
+    }
+}
+
+/// Each shape in one place of so many, on all paths.
+async fn table(each: usize, at_a_time: usize, most: u64) {
+    let target = Target::start().await;
+    target.is_sane().await;
+    let places = places();
+    println!("{at_a_time} at a time | shape | bytes | most MiB above rest | CPU ms | place");
+    for (turn, (shape, parts)) in SHAPES.into_iter().enumerate() {
+        for count in counts(shape, parts) {
+            let mut worst: [(&str, Cost); 4] = Default::default();
+            let mut size = 0;
+            for place in places.iter().skip(turn).step_by(each) {
+                for (worst, (path, review)) in worst.iter_mut().zip(reviews(place, &filling(shape, count))) {
+                    size = size.max(review.len());
+                    let cost = Cost { place: place.name(), ..cost(&target, path, &review, at_a_time).await };
+                    assert!(
+                        cost.memory <= most,
+                        "{path}: {} MiB, {shape} x {count} in {}",
+                        cost.memory >> 20,
+                        cost.place
+                    );
+                    *worst = (path, std::mem::take(&mut worst.1).or_more(cost));
+                }
+            }
+            for (path, cost) in worst {
+                let Cost { memory, processor, place } = cost;
+                println!("{path} | {shape} | {size} | {} | {processor} | {place}", memory >> 20);
+            }
+        }
+    }
+    target.is_sane().await;
+}
+
+/// How many places one in is looked at, but for the night, when all are.
+fn one_in(places: usize) -> usize {
+    if std::env::var("NIGHTLY").is_ok_and(|set| set == "1") { 1 } else { places }
+}
+
+#[tokio::test]
+async fn no_shape_of_a_review_takes_much_more_than_its_size() {
+    table(one_in(97), 1, MOST).await;
+}
+
+#[tokio::test]
+async fn four_of_a_kind_take_no_more_than_two() {
+    table(one_in(191), 4, MOST_OF_FOUR).await;
+}
