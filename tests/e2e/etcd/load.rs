@@ -3,13 +3,16 @@
 use std::time::{Duration, Instant};
 
 use kit::process;
-use kit::wait::{eventually, within};
+use kit::wait::within;
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
 use super::{NEWEST, gone_with_its_object};
 use crate::cluster::{Bed, Namespace};
 use crate::release::{NAMESPACE, Way};
+
+/// How long it may take until as many members are there as were asked for last.
+const GROWN: Duration = Duration::from_mins(6);
 
 /// Another count each second, for a minute, and then 3.
 pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
@@ -32,8 +35,8 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     }
     assert!(accepted >= 10, "{accepted} of 60 counts were accepted");
     let begun = Instant::now();
-    // As soon as no change is under way that it would be against.
-    eventually(|| namespace.kubectl(&["scale", "etcdcluster", NAME, "--replicas=3"]).run());
+    // As soon as no change is under way that it would be against: up to seven members are made first, one by one.
+    within(GROWN, || namespace.kubectl(&["scale", "etcdcluster", NAME, "--replicas=3"]).run());
     etcd.until_settled(3);
     etcd.goes_on(100);
     crate::figure(format!(
