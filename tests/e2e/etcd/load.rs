@@ -21,11 +21,11 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
     etcd.until_settled(3);
     etcd.write();
-    etcd.may_have(7);
+    etcd.may_have(5);
     let mut accepted = 0;
     for second in 0_u64..60 {
-        // Each of 1 to 7, and never the same twice.
-        let count = format!("--replicas={}", 1 + second * 3 % 7);
+        // Each of 1 to 5, and never the same twice.
+        let count = format!("--replicas={}", 1 + second * 2 % 5);
         match namespace.kubectl(&["scale", "etcdcluster", NAME, &count]).run() {
             Ok(_) => accepted += 1,
             // Against the change that is under way.
@@ -35,7 +35,7 @@ pub fn etcd_is_asked_for_another_count_every_second(bed: &Bed, way: Way) {
     }
     assert!(accepted >= 10, "{accepted} of 60 counts were accepted");
     let begun = Instant::now();
-    // As soon as no change is under way that it would be against: up to seven members are made first, one by one.
+    // As soon as no change is under way that it would be against: up to five members are made first, one by one.
     within(GROWN, || namespace.kubectl(&["scale", "etcdcluster", NAME, "--replicas=3"]).run());
     etcd.until_settled(3);
     etcd.goes_on(100);
