@@ -55,38 +55,61 @@ impl Field {
     }
 
     /// The value of the field where it is absent and has to be written, and what to say of that.
-    fn missing(&self, kind: &dyn Kind, context: &Context) -> Option<(Value, Vec<Warning>)> {
+    fn missing(&self, context: &Context) -> Option<Missing> {
         let has = |path| get(context.object, path).is_some();
         if has(self.path) || self.beside.is_some_and(|other| !has(other)) {
             return None;
         }
         let value = (self.value)(context)?;
         let Some(stored) = context.stored else {
-            return Some((value, (self.warnings)(context)));
+            return Some(Missing::Defaulted(value, (self.warnings)(context)));
         };
         match get(stored, self.path) {
-            Some(kept) => Some((kept.clone(), vec![self.kept(kind, kept, context.written)])),
+            Some(kept) => Some(Missing::Kept(kept.clone())),
             // What comes with another field is written when that field comes.
             None if self.beside.is_some_and(|other| get(stored, other).is_none()) => {
-                Some((value, (self.warnings)(context)))
+                Some(Missing::Defaulted(value, (self.warnings)(context)))
             }
             None => None,
         }
     }
 
-    /// The warning that an absent field keeps its value, in its author's words.
-    fn kept(&self, kind: &dyn Kind, value: &Value, written: Version) -> Warning {
+    /// Where the field is, in its author's words.
+    fn path_for(&self, kind: &dyn Kind, written: Version) -> Path {
         let hub = Path::from(self.path.iter().map(|step| Segment::Field((*step).into())).collect::<Vec<_>>());
-        let path = kind.lens().table(written).and_then(|table| table.path(&hub)).unwrap_or(hub);
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        Warning::new(format!("{path}: not given, stays {value}"))
+        kind.lens().table(written).and_then(|table| table.path(&hub)).unwrap_or(hub)
     }
+}
+
+/// The value of a field that is absent.
+enum Missing {
+    /// It is the one that is stored.
+    Kept(Value),
+    /// The object has never had one, and this is what to say of it.
+    Defaulted(Value, Vec<Warning>),
+}
+
+/// What was written for absent fields, without their values but in the warnings, which are for the author alone.
+#[derive(Clone, Debug, Default)]
+pub struct Additions {
+    /// What the author is told.
+    pub warnings: Vec<Warning>,
+    /// Fields that keep the stored value, in the author's paths.
+    pub kept: Vec<Path>,
+    /// Fields that were written for the first time, in the author's paths.
+    pub defaulted: Vec<Path>,
+}
+
+/// The warning that an absent field keeps its value.
+fn stays(path: &Path, value: &Value) -> Warning {
+    let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    Warning::new(format!("{path}: not given, stays {value}"))
 }
 
 /// The object that a change is to store, in the hub version: what its author wrote, what the author's version cannot
 /// say, and what absent fields mean. `change.old` is none at creation.
 #[must_use]
-pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Vec<Warning>) {
+pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
     let mut object = judge::hub(kind, change.new).into_owned();
     let stored = change.old.map(|old| judge::hub(kind, old));
     let mut warnings = Vec::new();
@@ -96,8 +119,9 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Vec<Warning>) {
         object = carried;
         warnings.extend(differs.then(|| Warning::new(STALE)));
     }
-    warnings.extend(complete(kind, &mut object, stored.as_deref(), change.author));
-    (object, warnings)
+    let mut additions = complete(kind, &mut object, stored.as_deref(), change.author);
+    warnings.append(&mut additions.warnings);
+    (object, Additions { warnings, ..additions })
 }
 
 /// What an author of the old version is told whose annotations are not those of the stored object.
@@ -114,22 +138,28 @@ fn keep_status(hub: &mut Value, stored: &Value) {
 
 /// Writes into an object in the hub version what its absent fields mean. `written` is the version that its author
 /// used; `stored` is what is stored, none at creation.
-pub fn complete(
-    kind: &dyn Kind,
-    object: &mut Value,
-    stored: Option<&Value>,
-    written: Version,
-) -> Vec<Warning> {
-    let mut all = Vec::new();
+pub fn complete(kind: &dyn Kind, object: &mut Value, stored: Option<&Value>, written: Version) -> Additions {
+    let mut all = Additions::default();
     if stored.is_some_and(judge::is_being_deleted) {
         return all;
     }
     for field in kind.defaults() {
-        let missing = field.missing(kind, &Context { object, stored, written });
-        if let Some((value, warnings)) = missing
-            && put(object, field.path, value)
-        {
-            all.extend(warnings);
+        match field.missing(&Context { object, stored, written }) {
+            None => {}
+            Some(Missing::Kept(value)) => {
+                let path = field.path_for(kind, written);
+                let warning = stays(&path, &value);
+                if put(object, field.path, value) {
+                    all.warnings.push(warning);
+                    all.kept.push(path);
+                }
+            }
+            Some(Missing::Defaulted(value, warnings)) => {
+                if put(object, field.path, value) {
+                    all.warnings.extend(warnings);
+                    all.defaulted.push(field.path_for(kind, written));
+                }
+            }
         }
     }
     all

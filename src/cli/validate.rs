@@ -284,7 +284,7 @@ fn new_object(kind: &dyn Kind, version: Version, mut object: Value, now: Timesta
         faults.push(unnamed);
     }
     let mut warnings: Vec<Note> = Vec::new();
-    for warning in defaulted.iter().chain(&verdict.warnings) {
+    for warning in defaulted.warnings.iter().chain(&verdict.warnings) {
         let note = Note::new(Path::root(), warning.as_str());
         if !warnings.contains(&note) {
             warnings.push(note);

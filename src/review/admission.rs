@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::audit::{self, Audit};
 use super::envelope::{self, Request, Status, bad_request};
 use super::json;
 use super::{Answer, Endpoint, Failure, Report, Surroundings};
@@ -49,6 +50,8 @@ struct Response<'a> {
     patch_type: Option<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     warnings: &'a [String],
+    #[serde(skip_serializing_if = "Audit::is_empty")]
+    audit_annotations: Audit,
 }
 
 /// What is done to objects, as far as rules distinguish.
@@ -91,6 +94,8 @@ struct Admission<'a> {
 struct Decision {
     verdict: Verdict,
     patch: Option<String>,
+    kept: Vec<Path>,
+    defaulted: Vec<Path>,
 }
 
 /// Answers a review.
@@ -99,7 +104,8 @@ pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surrounding
         Ok(request) => request,
         Err(failure) => return refuse(&super::uid::find(body), &failure),
     };
-    let mut report = Report { uid: request.uid.clone(), ..Report::default() };
+    let dry_run = request.fields.get("dryRun").is_some_and(|value| value.get() == "true");
+    let mut report = Report { uid: request.uid.clone(), dry_run, ..Report::default() };
     let decided = read(&request, surroundings.now).and_then(|admission| {
         describe(&mut report, &admission);
         refuse_own_namespace(&admission, surroundings.own_namespace)?;
@@ -119,7 +125,9 @@ pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surrounding
 
 /// A request that was not worked on.
 pub(super) fn refuse(uid: &str, failure: &Failure) -> Answer {
-    let response = Response { uid, status: Some(Status::failure(failure)), ..Response::default() };
+    let audit_annotations = audit::of_refusal();
+    let status = Some(Status::failure(failure));
+    let response = Response { uid, status, audit_annotations, ..Response::default() };
     Answer {
         body: document(response),
         report: Report { uid: uid.to_owned(), code: failure.code, ..Report::default() },
@@ -229,17 +237,18 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let object = admission.object("object")?;
     let old = admission.old()?;
     let (kind, version) = (admission.kind, admission.version);
-    let (hub, warnings) = default::completed(kind, &admission.change(version, &object, old.as_ref()));
+    let (hub, additions) = default::completed(kind, &admission.change(version, &object, old.as_ref()));
     let mended = kind.lens().convert(hub, Version::V1, version);
     let mut verdict = admission.judge(version, &mended, old.as_ref());
     if verdict.faults.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
-        verdict = Verdict { faults: Vec::new(), warnings };
+        verdict = Verdict { faults: Vec::new(), warnings: additions.warnings };
     }
     // Mostly nothing was added, which is sooner seen than what.
     let patch =
         (object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
-    Ok(Decision { verdict, patch: patch.map(|patch| STANDARD.encode(envelope::bytes(&patch))) })
+    let patch = patch.map(|patch| STANDARD.encode(envelope::bytes(&patch)));
+    Ok(Decision { verdict, patch, kept: additions.kept, defaulted: additions.defaulted })
 }
 
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
@@ -256,7 +265,7 @@ fn validate(admission: &Admission) -> Result<Decision, Failure> {
             return Err(bad_request(format!("unexpected {what}: no rule of this gate asks for it")));
         }
     };
-    Ok(Decision { verdict, patch: None })
+    Ok(Decision { verdict, ..Decision::default() })
 }
 
 /// A new count by way of `/scale`, which shows nothing else of the object.
@@ -272,7 +281,7 @@ fn scale(admission: &Admission) -> Result<Verdict, Failure> {
 }
 
 fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer {
-    let Decision { verdict, patch } = decision;
+    let Decision { verdict, patch, kept, defaulted } = decision;
     let name = admission.request.text("name").unwrap_or_default();
     let mut warnings: Vec<String> = Vec::new();
     for warning in verdict.warnings.iter().map(Warning::as_str) {
@@ -287,7 +296,14 @@ fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer 
         faults: verdict.faults.iter().map(|fault| fault.path.to_string()).collect(),
         ..report
     };
-    let patch = if status.is_none() { patch } else { None };
+    let patch = patch.filter(|_| status.is_none());
+    let written = audit::Written {
+        is_allowed: status.is_none(),
+        author: admission.author,
+        faults: &verdict.faults,
+        kept: &kept,
+        defaulted: &defaulted,
+    };
     let response = Response {
         uid: &admission.request.uid,
         allowed: status.is_none(),
@@ -295,6 +311,7 @@ fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer 
         patch_type: patch.as_ref().map(|_| "JSONPatch"),
         patch,
         warnings: &warnings,
+        audit_annotations: written.annotations(),
     };
     Answer { body: document(response), report }
 }

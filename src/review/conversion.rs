@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::mem;
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::envelope::{self, Request, Status, bad_request, unreadable};
 use super::json::{self, RawFields};
-use super::{Answer, Failure, Report, uid};
+use super::{Answer, Conversions, Failure, Report, uid};
 use crate::api::bounded::{Budget, Twice, Unreadable};
 use crate::api::lens::memory::{self, Loss, PREFIX};
 use crate::api::lens::{Parts, Room};
@@ -50,19 +51,19 @@ pub(super) fn answer(body: &[u8]) -> Answer {
         Err(failure) => return refuse(&uid::find(body), &failure),
     };
     let mut converted = Converted::begin(&request.uid, body.len());
-    match converted.all(&request) {
-        Ok(()) => Answer {
-            report: Report {
-                uid: request.uid.clone(),
-                kind: converted.kind,
-                code: 200,
-                objects: converted.objects,
-                ..Report::default()
-            },
-            body: converted.end(),
-        },
-        Err(failure) => refuse(&request.uid, &failure),
-    }
+    let (answer, code) = match converted.all(&request) {
+        Ok(()) => (None, 200),
+        Err(failure) => (Some(refuse(&request.uid, &failure)), failure.code),
+    };
+    let report = Report {
+        uid: request.uid.clone(),
+        kind: converted.kind,
+        code,
+        conversions: mem::take(&mut converted.tally),
+        ..Report::default()
+    };
+    let body = answer.map_or_else(|| converted.end(), |answer| answer.body);
+    Answer { body, report }
 }
 
 /// A review that failed as a whole.
@@ -79,7 +80,8 @@ struct Converted {
     text: Vec<u8>,
     /// The kind of the first object.
     kind: &'static str,
-    objects: usize,
+    /// What was read, for the metrics.
+    tally: Vec<Conversions>,
 }
 
 impl Converted {
@@ -91,7 +93,7 @@ impl Converted {
         text.extend_from_slice(b",\"response\":{\"uid\":");
         write(&mut text, uid);
         text.extend_from_slice(b",\"result\":{\"status\":\"Success\"},\"convertedObjects\":[");
-        Self { text, kind: "", objects: 0 }
+        Self { text, kind: "", tally: Vec::new() }
     }
 
     fn end(mut self) -> Vec<u8> {
@@ -114,35 +116,61 @@ impl Converted {
         }
         let what =
             |failure: Failure| Failure { message: format!("objects[{index}]{}", failure.message), ..failure };
-        let kind = convert(&mut self.text, object, to).map_err(what)?;
+        let mut seen = Seen { to: to.as_str(), ..Seen::default() };
+        let converted = convert(&mut self.text, object, to, &mut seen);
+        self.count(&seen);
+        converted.map_err(what)?;
         if self.text.len() > LONGEST_ANSWER {
             let message = format!("the converted objects take more than {LONGEST_ANSWER} bytes");
             return Err(Failure { code: 413, reason: "RequestEntityTooLarge", message });
         }
-        self.objects += 1;
         if index == 0 {
-            self.kind = kind.names().kind;
+            self.kind = seen.kind;
         }
         Ok(())
     }
+
+    /// There are few kinds and versions, so few of these.
+    fn count(&mut self, seen: &Seen) {
+        let alike = |one: &&mut Conversions| (one.kind, one.from, one.to) == (seen.kind, seen.from, seen.to);
+        let lost = u64::from(seen.has_lost);
+        if let Some(one) = self.tally.iter_mut().find(alike) {
+            one.objects += 1;
+            one.lost += lost;
+            return;
+        }
+        let Seen { kind, from, to, .. } = *seen;
+        self.tally.push(Conversions { kind, from, to, objects: 1, lost });
+    }
+}
+
+/// What is told of one object, as far as it was read.
+#[derive(Default)]
+struct Seen {
+    kind: &'static str,
+    from: &'static str,
+    to: &'static str,
+    has_lost: bool,
 }
 
 /// Converts one object. Fails only on what tells no kind or version, and on what no sound object has.
-fn convert(text: &mut Vec<u8>, object: &RawValue, to: Version) -> Result<&'static dyn Kind, Failure> {
+fn convert(text: &mut Vec<u8>, object: &RawValue, to: Version, seen: &mut Seen) -> Result<(), Failure> {
     let fields: RawFields = serde_json::from_str(object.get())
         .map_err(|error| bad_request(format!(": unable to read the object: {error}")))?;
     let (kind, from) = identify(&fields).map_err(|why| bad_request(format!(": {why}")))?;
+    (seen.kind, seen.from) = (kind.names().kind, from.as_str());
     if from == to {
         text.extend_from_slice(object.get().as_bytes());
-        return Ok(kind);
+        return Ok(());
     }
     let metadata = Metadata::of(fields.get("metadata"));
     let parts = Parts { fields: parts(kind, &fields)?, loss: metadata.loss() };
     let exactly = || metadata.room();
     let room = Room { surely: memory::room(std::iter::once(metadata.raw.len())), exactly: &exactly };
     let converted = kind.lens().convert_parts(parts, from, to, &room);
+    seen.has_lost = memory::did_not_fit(&converted.loss);
     write_object(text, &fields, to, &metadata, &converted);
-    Ok(kind)
+    Ok(())
 }
 
 fn identify(fields: &RawFields) -> Result<(&'static dyn Kind, Version), String> {

@@ -4,6 +4,7 @@
 //! as one could be found; what is not understood is never allowed. Pure: time is an argument.
 
 mod admission;
+mod audit;
 mod conversion;
 mod envelope;
 mod json;
@@ -120,10 +121,27 @@ pub struct Report {
     pub object: String,
     /// The user who asked, as the API server names it.
     pub user: String,
+    /// The request was a trial: nothing is stored, whatever the answer is.
+    pub dry_run: bool,
     /// The code inside the answer: 200 where it was allowed or converted.
     pub code: u16,
     /// The paths of the faults found, no values.
     pub faults: Vec<String>,
-    /// Objects converted.
-    pub objects: usize,
+    /// The objects of a conversion, those of a review that failed too, as far as they were read.
+    pub conversions: Vec<Conversions>,
+}
+
+/// Objects of one review that are alike. Kinds and versions are known ones or empty, so that they may label a metric.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conversions {
+    /// Their kind, empty where it is unknown.
+    pub kind: &'static str,
+    /// The version that they came in, empty where it is unknown.
+    pub from: &'static str,
+    /// The version that was asked for, empty where it is unknown.
+    pub to: &'static str,
+    /// How many there were.
+    pub objects: u64,
+    /// How many of them have fields that only the newer version can say and that did not fit into annotations.
+    pub lost: u64,
 }

@@ -2,7 +2,7 @@ use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Endpoint, Failure, Surroundings};
+use super::{Conversions, Endpoint, Failure, Report, Surroundings};
 use crate::api::Version;
 use crate::api::arbitrary::Source;
 use crate::api::lens::memory::PREFIX;
@@ -95,6 +95,74 @@ fn nonsense_in_one_object_fails_no_review() {
         let response = conversion(Version::V1Alpha1, &[sound.clone(), broken]);
         assert_eq!(response["result"]["status"], "Success", "{response}");
         assert_eq!(response["convertedObjects"][0]["spec"]["defaultReplica"], 1);
+    }
+}
+
+/// What is told of a conversion to `to`.
+fn converted(to: Version, objects: &[Value]) -> Report {
+    let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
+        "request": {"uid": "u-1", "desiredAPIVersion": to.api_version(), "objects": objects}});
+    Endpoint::Convert.answer(review.to_string().as_bytes(), &Surroundings::at(now())).report
+}
+
+#[test]
+fn objects_are_counted_by_kind_and_versions_also_where_one_fails_the_review() {
+    let object = |version: &str, spec: Value| json!({"apiVersion": version, "kind": "TDSet", "metadata": {"name": "a"}, "spec": spec});
+    let (old, new) = (object("gatehouse.dev/v1alpha1", json!({})), object("gatehouse.dev/v1", json!({})));
+    let large = object("gatehouse.dev/v1", json!({"timeZone": "x".repeat(300 << 10)}));
+    let count = |from, objects, lost| Conversions { kind: "TDSet", from, to: "v1alpha1", objects, lost };
+    let sound = [new.clone(), old.clone(), large, new.clone()];
+    let report = converted(Version::V1Alpha1, &sound);
+    assert_eq!((report.code, report.conversions), (200, vec![count("v1", 3, 1), count("v1alpha1", 1, 0)]));
+    let unknown = json!({"apiVersion": "gatehouse.dev/v1", "kind": "Pear"});
+    let report = converted(Version::V1Alpha1, &[new, unknown, old]);
+    let failed = Conversions { to: "v1alpha1", objects: 1, ..Conversions::default() };
+    assert_eq!((report.code, report.conversions), (400, vec![count("v1", 1, 0), failed]));
+}
+
+#[test]
+fn a_dry_run_is_told_whatever_becomes_of_it() {
+    let request = |dry_run: Value, object: Value| {
+        let review = json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u-1",
+            "operation": "CREATE", "kind": kind("v1"), "name": "a", "object": object, "dryRun": dry_run}});
+        Endpoint::Validate.answer(review.to_string().as_bytes(), &Surroundings::at(now())).report.dry_run
+    };
+    let sound = || json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"}, "spec": {"replicas": 1}});
+    for object in [sound(), json!({}), Value::Null] {
+        assert!(request(json!(true), object.clone()), "{object}");
+        assert!(!request(json!(false), object.clone()) && !request(Value::Null, object));
+    }
+}
+
+#[test]
+fn an_audit_log_is_told_what_was_written_and_what_was_wrong_and_no_value() {
+    let object = |replicas: Value| {
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
+            "spec": {"target": {"create": {"image": "secret", "port": 80}}, "replicas": replicas}})
+    };
+    let ask = |endpoint, written: &str, object: &Value| {
+        let request = json!({"operation": "CREATE", "kind": kind("v1"), "requestKind": kind(written), "name": "a", "object": object});
+        admission(endpoint, &request)
+    };
+    let mut sound = object(json!(1));
+    let first = ask(Endpoint::Mutate, "v1", &sound);
+    let audit = &first["auditAnnotations"];
+    assert_eq!(audit["verdict"], "allowed", "{first}");
+    let defaulted = audit["defaulted"].as_str().unwrap();
+    assert!(defaulted.contains("spec."), "{defaulted}");
+    let patch =
+        base64::Engine::decode(&base64::engine::general_purpose::STANDARD, first["patch"].as_str().unwrap());
+    let patch: json_patch::Patch = serde_json::from_slice(&patch.unwrap()).unwrap();
+    json_patch::patch(&mut sound, &patch).unwrap();
+    for endpoint in [Endpoint::Mutate, Endpoint::Validate] {
+        let plain = ask(endpoint, "v1", &sound);
+        assert_eq!((&plain["allowed"], plain.get("auditAnnotations")), (&json!(true), None), "{plain}");
+        let old = ask(endpoint, "v1alpha1", &sound);
+        assert_eq!(old["auditAnnotations"], json!({"verdict": "allowed", "written-as": "v1alpha1"}));
+        let refused = ask(endpoint, "v1", &object(json!(-1)));
+        assert_eq!(refused["auditAnnotations"], json!({"verdict": "denied", "faults": "1: spec.replicas"}));
+        let unread = ask(endpoint, "v1", &Value::Null);
+        assert_eq!(unread["auditAnnotations"], json!({"verdict": "denied"}));
     }
 }
 

@@ -44,13 +44,33 @@ pub struct Review {
     pub code: &'static str,
 }
 
-/// `{kind,result}`.
+/// `{from,to,kind,result}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Conversion {
+    /// The version that the object came in, or empty.
+    pub from: &'static str,
+    /// The version that was asked for, or empty.
+    pub to: &'static str,
     /// A known kind, or empty.
     pub kind: &'static str,
     /// `success` or `failure`.
     pub result: &'static str,
+}
+
+/// `{kind}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct OfKind {
+    /// A known kind, or empty.
+    pub kind: &'static str,
+}
+
+/// `{webhook,kind}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct DryRun {
+    /// The path of the endpoint.
+    pub webhook: &'static str,
+    /// A known kind, or empty.
+    pub kind: &'static str,
 }
 
 /// `{reason}`.
@@ -130,8 +150,12 @@ pub struct Metrics {
     pub in_flight: Family<Webhook, Gauge>,
     /// Reviews by what was answered.
     pub reviews: Family<Review, Counter>,
+    /// Admission reviews of requests that store nothing.
+    pub dry_runs: Family<DryRun, Counter>,
     /// Objects in conversion reviews.
     pub conversion_objects: Family<Conversion, Counter>,
+    /// Objects shown in the older version without what only the newer one can say, since it did not fit.
+    pub conversion_loss: Family<OfKind, Counter>,
     /// Reviews that panicked, each answered with a failure.
     pub panics: Counter,
     /// Requests turned away because too many were in flight.
@@ -172,7 +196,9 @@ impl Metrics {
             latency: Family::new_with_constructor(buckets),
             in_flight: Family::default(),
             reviews: Family::default(),
+            dry_runs: Family::default(),
             conversion_objects: Family::default(),
+            conversion_loss: Family::default(),
             panics: Counter::default(),
             shed: Counter::default(),
             draining: Gauge::default(),
@@ -205,10 +231,16 @@ impl Metrics {
 
     fn register_gate(&self, registry: &mut Registry) {
         registry.register("reviews", "Reviews by what was answered", self.reviews.clone());
+        registry.register("dry_runs", "Reviews of requests that store nothing", self.dry_runs.clone());
         registry.register(
             "conversion_objects",
-            "Objects in conversion reviews",
+            "Objects in conversion reviews; where a review failed, those that were read, none of which was converted",
             self.conversion_objects.clone(),
+        );
+        registry.register(
+            "conversion_loss",
+            "Objects shown as v1alpha1 without what only v1 can say, since it did not fit into annotations",
+            self.conversion_loss.clone(),
         );
         registry.register("panics", "Reviews that panicked", self.panics.clone());
         registry.register("shed", "Requests turned away with 503", self.shed.clone());

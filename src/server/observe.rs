@@ -11,8 +11,8 @@ use tracing::field::Empty;
 use tracing::{Span, debug_span, info, warn};
 
 use super::route;
-use crate::review::{Endpoint, Report};
-use crate::runtime::metrics::{Conversion, Request, Review, Webhook, code_label};
+use crate::review::{Conversions, Endpoint, Report};
+use crate::runtime::metrics::{Conversion, DryRun, OfKind, Request, Review, Webhook, code_label};
 use crate::runtime::{Metrics, clock};
 
 /// Paths of faults that one log line names; the rest are counted.
@@ -49,6 +49,7 @@ impl<'a> Observed<'a> {
             operation = Empty,
             object = Empty,
             user = Empty,
+            dry_run = Empty,
             code = Empty
         );
         Self {
@@ -83,6 +84,7 @@ impl<'a> Observed<'a> {
             self.span.record("operation", report.operation);
             self.span.record("object", cut(&report.object));
             self.span.record("user", cut(&report.user));
+            self.span.record("dry_run", report.dry_run);
             self.span.record("code", report.code);
         }
         match report.code {
@@ -100,13 +102,18 @@ impl<'a> Observed<'a> {
             code: code_label(report.code),
         };
         self.metrics.reviews.get_or_create(&review).inc();
-        if self.endpoint == Endpoint::Convert {
-            let conversion = Conversion {
-                kind: report.kind,
-                result: if report.code == 200 { "success" } else { "failure" },
-            };
-            let objects = u64::try_from(report.objects).unwrap_or(u64::MAX);
+        if report.dry_run {
+            let dry_run = DryRun { webhook: self.webhook, kind: report.kind };
+            self.metrics.dry_runs.get_or_create(&dry_run).inc();
+        }
+        let result = if report.code == 200 { "success" } else { "failure" };
+        for &Conversions { kind, from, to, objects, lost } in &report.conversions {
+            let conversion = Conversion { from, to, kind, result };
             self.metrics.conversion_objects.get_or_create(&conversion).inc_by(objects);
+            // Nothing of a review that failed is shown.
+            if lost > 0 && report.code == 200 {
+                self.metrics.conversion_loss.get_or_create(&OfKind { kind }).inc_by(lost);
+            }
         }
     }
 
@@ -120,6 +127,7 @@ impl<'a> Observed<'a> {
             operation = report.operation,
             object = cut(&report.object),
             user = cut(&report.user),
+            dry_run = report.dry_run,
             code = report.code,
             faults = named.collect::<Vec<_>>().join(", "),
             faults_total = report.faults.len(),
@@ -136,6 +144,7 @@ impl<'a> Observed<'a> {
             operation = report.operation,
             object = cut(&report.object),
             user = cut(&report.user),
+            dry_run = report.dry_run,
             code = report.code,
             "failed to work on a review"
         );

@@ -72,8 +72,11 @@ fn rewrite(namespace: &Namespace, path: &str, edit: impl Fn(&mut Value)) -> (Val
 /// How many TDSets a gate has converted.
 fn converted(gate: &Gate) -> u64 {
     let page = http_get(gate.health, "/metrics");
-    let line = r#"gatehouse_conversion_objects_total{kind="TDSet",result="success"} "#;
-    page.lines().find_map(|one| one.strip_prefix(line)).map_or(0, |count| count.parse().expect("a number"))
+    let name = "gatehouse_conversion_objects_total{";
+    let counts = page.lines().filter_map(|line| line.strip_prefix(name)?.split_once("} "));
+    let of_ours = r#"kind="TDSet",result="success""#;
+    let ours = counts.filter(|(labels, _)| labels.ends_with(of_ours));
+    ours.map(|(_, count)| count.parse::<u64>().expect("a number")).sum()
 }
 
 fn lists_hold_every_object_in_both_versions(bed: &Bed) {

@@ -211,7 +211,14 @@ async fn what_reviews_say_is_counted() {
             kind: "TDSet",
             operation: "UPDATE",
             code: if endpoint == Endpoint::Convert { 200 } else { 422 },
-            objects: body.len(),
+            dry_run: body.len() == 2,
+            conversions: vec![gatehouse::review::Conversions {
+                kind: "TDSet",
+                from: "v1",
+                to: "v1alpha1",
+                objects: body.len() as u64,
+                lost: 1,
+            }],
             ..Default::default()
         },
         ..echo(endpoint, body)
@@ -220,7 +227,9 @@ async fn what_reviews_say_is_counted() {
     gate.post("/convert").body("12345").send().await.unwrap();
     for line in [
         r#"gatehouse_reviews_total{endpoint="validate",kind="TDSet",operation="UPDATE",code="422"} 1"#,
-        r#"gatehouse_conversion_objects_total{kind="TDSet",result="success"} 5"#,
+        r#"gatehouse_conversion_objects_total{from="v1",to="v1alpha1",kind="TDSet",result="success"} 5"#,
+        r#"gatehouse_conversion_loss_total{kind="TDSet"} 1"#,
+        r#"gatehouse_dry_runs_total{webhook="/validate",kind="TDSet"} 1"#,
         r#"controller_runtime_webhook_latency_seconds_count{webhook="/validate"} 1"#,
     ] {
         gate.shows(line).await;

@@ -190,6 +190,12 @@ pub fn is_dropped(annotations: &Value) -> bool {
     annotations.get(format!("{PREFIX}{DROPPED}")).is_some()
 }
 
+/// There was no room for what the spoke cannot say.
+#[must_use]
+pub fn did_not_fit(loss: &Loss) -> bool {
+    loss.contains_key(&format!("{PREFIX}{DROPPED}"))
+}
+
 /// The key of the annotation for a field, and whether it tells the field: a path of plain names does.
 #[must_use]
 pub fn key(pointer: &str) -> (String, bool) {

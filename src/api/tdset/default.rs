@@ -46,7 +46,7 @@ mod tests {
     use crate::api::tdset::TDSetKind;
 
     fn default(object: &mut Value, written: Version) -> Vec<Warning> {
-        complete(&TDSetKind, object, None, written)
+        complete(&TDSetKind, object, None, written).warnings
     }
 
     #[test]
@@ -70,7 +70,7 @@ mod tests {
     fn a_zone_that_a_later_write_leaves_out_stays_with_a_warning() {
         let stored = json!({"spec": {"timeZone": "Europe/Berlin"}});
         let mut object = json!({"spec": {"replicas": 1}});
-        let warnings = complete(&TDSetKind, &mut object, Some(&stored), Version::V1);
+        let warnings = complete(&TDSetKind, &mut object, Some(&stored), Version::V1).warnings;
         assert_eq!(object["spec"]["timeZone"], "Europe/Berlin");
         assert_eq!(warnings, [Warning::new("spec.timeZone: not given, stays Europe/Berlin")]);
     }
