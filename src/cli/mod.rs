@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 
 use crate::api;
 use crate::runtime::supervisor::chain;
-use crate::runtime::telemetry::{self, FILTER_VARIABLE, LogFormat};
+use crate::runtime::telemetry::{self, FILTER_VARIABLE, LogFormat, Logging, Writing};
 
 /// It worked.
 pub const OK: u8 = 0;
@@ -78,24 +78,43 @@ pub enum Command {
 #[must_use]
 pub fn run(cli: Cli) -> ExitCode {
     let filter = std::env::var(FILTER_VARIABLE).ok();
-    let done =
-        telemetry::init(cli.log_format, filter.as_deref()).map_err(Into::into).and_then(|()| {
-            match cli.command {
-                Command::Serve(options) => serve::run(*options, cli.log_format).map(|()| ExitCode::from(OK)),
-                Command::Operate(options) => operate::run(&options).map(|()| ExitCode::from(OK)),
-                Command::Etcd(command) => etcd::run(&command),
-                Command::Convert(options) => convert::run(&options),
-                Command::Validate(options) => validate::run(&options),
-                Command::Schedule(command) => schedule::run(&command),
-                Command::Crds(options) => crds::run(&options),
-                Command::Manifests(options) => manifests::run(&options),
-            }
-        });
+    let writing = match cli.command {
+        Command::Serve(_) | Command::Operate(_) => Writing::Queued,
+        // One of them becomes etcd, which would take lines that wait with it.
+        _ => Writing::Direct,
+    };
+    let logging = match telemetry::init(cli.log_format, filter.as_deref(), writing) {
+        Ok(logging) => logging,
+        Err(error) => {
+            output::error(chain(&error));
+            return ExitCode::from(FAILED);
+        }
+    };
+    let done = cli.command.run(cli.log_format, &logging);
+    // Nobody reads the last word either where the log stands still.
+    let is_heard = logging.end();
     match done {
         Ok(code) => code,
         Err(error) => {
-            output::error(chain(&*error));
+            if is_heard {
+                output::error(chain(&*error));
+            }
             ExitCode::from(FAILED)
+        }
+    }
+}
+
+impl Command {
+    fn run(self, log_format: LogFormat, logging: &Logging) -> Result<ExitCode, Failure> {
+        match self {
+            Self::Serve(options) => serve::run(*options, log_format, logging).map(|()| ExitCode::from(OK)),
+            Self::Operate(options) => operate::run(&options, logging).map(|()| ExitCode::from(OK)),
+            Self::Etcd(command) => etcd::run(&command),
+            Self::Convert(options) => convert::run(&options),
+            Self::Validate(options) => validate::run(&options),
+            Self::Schedule(command) => schedule::run(&command),
+            Self::Crds(options) => crds::run(&options),
+            Self::Manifests(options) => manifests::run(&options),
         }
     }
 }

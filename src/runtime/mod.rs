@@ -11,6 +11,7 @@ pub mod companion;
 pub mod fail_point;
 pub mod files;
 pub mod leader;
+mod lines;
 pub mod metrics;
 mod pages;
 pub mod readiness;

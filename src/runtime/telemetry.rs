@@ -1,16 +1,19 @@
 //! Logs: text on a terminal, one JSON object a line elsewhere, always on standard error.
 //!
 //! Guarantees: what a panic says reaches the log only as far as it was known at compile time, since a formatted
-//! message may hold what a user wrote.
+//! message may hold what a user wrote. A process that serves never waits for whoever reads its log ([`Writing`]).
 
 use std::io::{self, IsTerminal};
 
 use clap::ValueEnum;
 use tracing_subscriber::filter::{EnvFilter, LevelFilter, ParseError};
+use tracing_subscriber::fmt::writer::BoxMakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 use tracing_subscriber::{Layer, Registry, fmt};
 
+pub use super::lines::Dropped;
+use super::lines::{Flush, Lines};
 use super::tasks::PanicMessage;
 
 /// The variable that says what is logged, in `tracing`'s filter syntax: `info`, `gatehouse=debug,kube=warn`.
@@ -28,6 +31,36 @@ pub enum LogFormat {
     Json,
 }
 
+/// Who writes lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writing {
+    /// Whoever logs, who waits until standard error has taken the line: what ends soon, and what becomes another program.
+    Direct,
+    /// A thread of its own, for which nobody waits: what serves.
+    Queued,
+}
+
+/// Logging that has begun. Whoever owns the process holds it, and drops it last: what waits is written then.
+#[derive(Debug)]
+pub struct Logging {
+    flush: Option<Flush>,
+    dropped: Dropped,
+}
+
+impl Logging {
+    /// How many lines were dropped.
+    #[must_use]
+    pub const fn dropped(&self) -> &Dropped {
+        &self.dropped
+    }
+
+    /// Writes what waits; whether standard error took all of it.
+    #[must_use]
+    pub fn end(self) -> bool {
+        self.flush.as_ref().is_none_or(Flush::flush)
+    }
+}
+
 /// Why logging could not begin.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -42,13 +75,16 @@ pub enum Error {
     /// Somebody else logs already.
     #[error("failed to start logging")]
     Taken(#[from] TryInitError),
+    /// The system starts no thread.
+    #[error("failed to start logging")]
+    Thread(#[from] io::Error),
 }
 
 /// Starts logging for the whole process. `filter` is that of [`FILTER_VARIABLE`]; without one, `info`.
 ///
 /// # Errors
-/// [`Error`]: a filter that is not understood, or a second call.
-pub fn init(format: LogFormat, filter: Option<&str>) -> Result<(), Error> {
+/// [`Error`]: a filter that is not understood, a second call, or no thread.
+pub fn init(format: LogFormat, filter: Option<&str>, writing: Writing) -> Result<Logging, Error> {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::INFO.into())
         .parse(filter.unwrap_or_default())
@@ -59,14 +95,25 @@ pub fn init(format: LogFormat, filter: Option<&str>) -> Result<(), Error> {
         LogFormat::Text => true,
         LogFormat::Json => false,
     };
+    let (output, logging) = output(writing)?;
     let lines: Box<dyn Layer<Registry> + Send + Sync> = if text {
-        fmt::layer().with_ansi(terminal).with_writer(io::stderr).boxed()
+        fmt::layer().with_ansi(terminal).with_writer(output).boxed()
     } else {
-        fmt::layer().json().flatten_event(true).with_span_list(false).with_writer(io::stderr).boxed()
+        fmt::layer().json().flatten_event(true).with_span_list(false).with_writer(output).boxed()
     };
     tracing_subscriber::registry().with(lines.with_filter(filter)).try_init()?;
     log_panics();
-    Ok(())
+    Ok(logging)
+}
+
+fn output(writing: Writing) -> io::Result<(BoxMakeWriter, Logging)> {
+    if writing == Writing::Direct {
+        let logging = Logging { flush: None, dropped: Dropped::default() };
+        return Ok((BoxMakeWriter::new(io::stderr), logging));
+    }
+    let (lines, flush) = Lines::to(io::stderr())?;
+    let logging = Logging { flush: Some(flush), dropped: lines.dropped() };
+    Ok((BoxMakeWriter::new(move || lines.clone()), logging))
 }
 
 fn log_panics() {

@@ -14,6 +14,7 @@ mod clients;
 mod drain;
 mod hostile;
 mod limits;
+mod log;
 mod process;
 mod program;
 mod reviews;

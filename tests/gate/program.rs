@@ -88,7 +88,7 @@ impl Served {
 }
 
 /// Puts a certificate where a Secret would be mounted: the key first, so that the pair is never half there.
-fn mount(folder: &Path, authority: &Authority) {
+pub fn mount(folder: &Path, authority: &Authority) {
     let leaf = authority.leaf();
     std::fs::write(folder.join("tls.key"), leaf.key_pem).unwrap();
     std::fs::write(folder.join("tls.crt"), leaf.chain_pem).unwrap();

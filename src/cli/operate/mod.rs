@@ -38,6 +38,7 @@ use crate::runtime::metrics::Page;
 use crate::runtime::readiness::{Ready, Weight};
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::Ending;
+use crate::runtime::telemetry::Logging;
 use crate::runtime::{Readiness, Supervisor};
 use message::{Part, Said, Told};
 pub use options::Options;
@@ -46,20 +47,21 @@ pub use options::Options;
 ///
 /// # Errors
 /// Why it could not begin, or could not go on.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &Options, logging: &Logging) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ended = runtime.block_on(operate(options));
+    let ended = runtime.block_on(operate(options, logging));
     // Reading from a pipe is a thread that nothing ends.
     runtime.shutdown_background();
     ended
 }
 
-async fn operate(options: &Options) -> Result<(), Failure> {
+async fn operate(options: &Options, logging: &Logging) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     let (numbers, elections) = (Numbers::default(), leader::Numbers::default());
     let page = Page::new(|registry| {
         numbers.register(registry);
         elections.register(registry);
+        logging.dropped().register(registry, "operator_log_lines_dropped");
     });
     let supervisor = Supervisor::default();
     let (config, client) = connect().await?;

@@ -26,7 +26,7 @@ use crate::runtime::files::raise_limit;
 use crate::runtime::metrics::Which;
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
-use crate::runtime::telemetry::LogFormat;
+use crate::runtime::telemetry::{LogFormat, Logging};
 use crate::runtime::{Metrics, Pages, Supervisor, clock};
 use crate::server::{Config, Health, Rules, ServedCertificate, Server, TrustedClients};
 use cluster::Cluster;
@@ -45,22 +45,25 @@ enum Error {
 ///
 /// # Errors
 /// Why it could not begin, or could not go on.
-pub fn run(options: Options, log_format: LogFormat) -> Result<(), Failure> {
+pub fn run(options: Options, log_format: LogFormat, logging: &Logging) -> Result<(), Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = options.worker_threads {
         runtime.worker_threads(threads.into());
     }
     let runtime = runtime.enable_all().build()?;
-    let ended = runtime.block_on(serve(options, log_format));
+    let ended = runtime.block_on(serve(options, log_format, logging));
     // A review that is still judged has nobody left to hear its answer.
     runtime.shutdown_background();
     ended
 }
 
-async fn serve(options: Options, log_format: LogFormat) -> Result<(), Failure> {
+async fn serve(options: Options, log_format: LogFormat, logging: &Logging) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
     let starts = Starts::default();
-    let metrics = Metrics::new(|registry| starts.register(registry));
+    let metrics = Metrics::new(|registry| {
+        starts.register(registry);
+        logging.dropped().register(registry, "log_lines_dropped");
+    });
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
