@@ -56,8 +56,9 @@ fmt: ## The code is formatted
 	cargo fmt --all --check
 
 .PHONY: deny
-deny: cargo-deny ## Licences, sources and duplicates of the dependencies
+deny: cargo-deny ## Licences, sources and duplicates of the dependencies, and advisories where they can be had
 	$(CARGO_DENY) --log-level error check bans licenses sources
+	@tools/advisories.sh $(CARGO_DENY)
 
 .PHONY: cargo-deny
 cargo-deny: $(CARGO_DENY)
