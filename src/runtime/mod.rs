@@ -13,6 +13,7 @@ pub mod files;
 pub mod leader;
 mod lines;
 pub mod metrics;
+pub mod otlp;
 mod pages;
 pub mod readiness;
 pub mod signals;

@@ -26,6 +26,7 @@ use super::limits::Limits;
 use super::observe::Observed;
 use super::{deadline, problem};
 use crate::review::{Answer, Endpoint, Failure, Surroundings};
+use crate::runtime::otlp::Traces;
 use crate::runtime::{Metrics, Tasks, blocking, clock};
 
 /// Who answers reviews: [`Rules`], or a test that wants the gate to be asked what no rule would.
@@ -63,6 +64,7 @@ pub(super) struct Gate {
     reviewer: Arc<dyn Reviewer>,
     limits: Limits,
     metrics: Metrics,
+    traces: Traces,
     in_flight: Semaphore,
     medium_in_flight: Arc<Semaphore>,
     large_in_flight: Arc<Semaphore>,
@@ -89,12 +91,14 @@ impl Gate {
         reviewer: Arc<dyn Reviewer>,
         limits: Limits,
         metrics: Metrics,
+        traces: Traces,
         only_known: bool,
     ) -> Self {
         Self {
             reviewer,
             limits,
             metrics,
+            traces,
             in_flight: Semaphore::new(limits.in_flight),
             medium_in_flight: Arc::new(Semaphore::new(limits.medium_in_flight)),
             large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
@@ -110,18 +114,19 @@ impl Gate {
 
     /// Answers one request to `endpoint`.
     pub(super) async fn handle(self: Arc<Self>, endpoint: Endpoint, request: Request) -> Response {
-        let observed = Observed::begin(&self.metrics, endpoint, request.uri().path(), request.headers());
+        let (path, headers) = (request.uri().path(), request.headers());
+        let observed = Observed::begin(&self.metrics, &self.traces, endpoint, path, headers);
         let activity = request.extensions().get::<Arc<Activity>>().cloned();
         // API servers have no certificate to show for conversion.
         let is_known = activity.as_ref().is_some_and(|activity| activity.is_known());
         if self.only_known && endpoint != Endpoint::Convert && !is_known {
-            observed.status(StatusCode::UNAUTHORIZED);
+            observed.turned_away(StatusCode::UNAUTHORIZED);
             return problem::unauthorized();
         }
         let answered = self.review(endpoint, request).instrument(observed.span().clone()).await;
         let Ok((answer, member)) = answered else {
             self.metrics.shed.inc();
-            observed.status(StatusCode::SERVICE_UNAVAILABLE);
+            observed.turned_away(StatusCode::SERVICE_UNAVAILABLE);
             return problem::busy();
         };
         observed.answered(&answer.report);

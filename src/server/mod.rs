@@ -43,6 +43,7 @@ pub use health::Health;
 pub use limits::Limits;
 pub use tls::MinVersion;
 
+use crate::runtime::otlp::Traces;
 use crate::runtime::{Metrics, Tasks};
 use connection::{Phase, Shared};
 use listener::Places;
@@ -61,6 +62,8 @@ pub struct Config {
     pub limits: Limits,
     /// Where to count.
     pub metrics: Metrics,
+    /// Where reviews are told of, besides.
+    pub traces: Traces,
     /// Who answers.
     pub reviewer: Arc<dyn Reviewer>,
 }
@@ -106,6 +109,7 @@ impl Server {
             config.reviewer,
             config.limits,
             config.metrics.clone(),
+            config.traces,
             config.clients.is_some(),
         );
         let shared = Shared::new(

@@ -4,6 +4,7 @@
 //! Guarantees: no more than [`LONGEST`] characters of anything that a client has written get into one field of a line.
 
 use axum::http::{HeaderMap, StatusCode};
+use jiff::Timestamp;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::time::Instant;
@@ -13,6 +14,7 @@ use tracing::{Span, debug_span, info, warn};
 use super::route;
 use crate::review::{Conversions, Endpoint, Report};
 use crate::runtime::metrics::{Conversion, DryRun, OfKind, Request, Review, Webhook, code_label};
+use crate::runtime::otlp::{self, Parent, Traces};
 use crate::runtime::{Metrics, clock};
 
 /// Paths of faults that one log line names; the rest are counted.
@@ -32,10 +34,26 @@ pub(super) struct Observed<'a> {
     latency: Histogram,
     in_flight: Gauge,
     span: Span,
+    trace: Option<Trace<'a>>,
+}
+
+/// What a collector is told, where there is one that wants it.
+struct Trace<'a> {
+    traces: &'a Traces,
+    parent: Option<Parent>,
+    begun: Timestamp,
 }
 
 impl<'a> Observed<'a> {
-    pub(super) fn begin(metrics: &'a Metrics, endpoint: Endpoint, path: &str, headers: &HeaderMap) -> Self {
+    pub(super) fn begin(
+        metrics: &'a Metrics,
+        traces: &'a Traces,
+        endpoint: Endpoint,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> Self {
+        let parent = Parent::of(headers);
+        let is_wanted = traces.wants(parent.as_ref());
         let trace_id = trace_id(headers).unwrap_or_default();
         let webhook = route::label(endpoint, path);
         let in_flight = metrics.in_flight.get_or_create_owned(&Webhook { webhook });
@@ -61,6 +79,7 @@ impl<'a> Observed<'a> {
             latency: metrics.latency.get_or_create_owned(&Webhook { webhook }),
             in_flight,
             span,
+            trace: is_wanted.then(|| Trace { traces, parent, begun: clock::now() }),
         }
     }
 
@@ -69,7 +88,12 @@ impl<'a> Observed<'a> {
     }
 
     /// The request was answered with this status and no review.
-    pub(super) fn status(&self, status: StatusCode) {
+    pub(super) fn turned_away(&self, status: StatusCode) {
+        self.status(status);
+        self.trace(status, None);
+    }
+
+    fn status(&self, status: StatusCode) {
         let request = Request { webhook: self.webhook, code: code_label(status.as_u16()) };
         self.metrics.requests.get_or_create(&request).inc();
     }
@@ -78,6 +102,7 @@ impl<'a> Observed<'a> {
     pub(super) fn answered(&self, report: &Report) {
         self.status(StatusCode::OK);
         self.count(report);
+        self.trace(StatusCode::OK, Some(report));
         if !self.span.is_disabled() {
             self.span.record("uid", cut(&report.uid));
             self.span.record("kind", report.kind);
@@ -92,6 +117,28 @@ impl<'a> Observed<'a> {
             500.. => self.fail(report),
             _ => self.refuse(report),
         }
+    }
+
+    /// Who asked is in the audit log of the API server, and not in traces, which others read.
+    fn trace(&self, status: StatusCode, report: Option<&Report>) {
+        let Some(Trace { traces, parent, begun }) = &self.trace else { return };
+        let mut attributes = vec![("http.response.status_code", status.as_u16().into())];
+        if let Some(report) = report {
+            attributes.extend([
+                ("gatehouse.uid", cut(&report.uid).into()),
+                ("gatehouse.kind", report.kind.into()),
+                ("gatehouse.operation", report.operation.into()),
+                ("gatehouse.object", cut(&report.object).into()),
+                ("gatehouse.dry_run", report.dry_run.into()),
+                ("gatehouse.code", report.code.into()),
+            ]);
+        }
+        let code = report.map_or(status.as_u16(), |report| report.code);
+        // By the clock that never goes back: the other may jump between both.
+        let ended = begun.checked_add(self.begun.elapsed()).unwrap_or(*begun);
+        let (parent, begun) = (*parent, *begun);
+        let name = self.webhook;
+        traces.tell(otlp::Span { parent, name, begun, ended, has_failed: code >= 500, attributes });
     }
 
     fn count(&self, report: &Report) {

@@ -70,6 +70,7 @@ fn wrong_values_are_refused_by_name() {
     refused(&["listen.webhookPort=443"], &["at '/listen/webhookPort'", "minimum"]);
     refused(&["watchNamespaces={a,a}"], &["at '/watchNamespaces'"]);
     refused(&["tls.minVersion=1.1"], &["at '/tls/minVersion'"]);
+    refused(&["tracing.otlpEndpoint=collector:4318"], &["at '/tracing/otlpEndpoint'"]);
     refused(&["image.digest=latest"], &["at '/image/digest'"]);
 }
 

@@ -20,3 +20,4 @@ mod program;
 mod reviews;
 mod support;
 mod tls;
+mod traces;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gatehouse::review::{Answer, Endpoint, Failure, Report};
+use gatehouse::runtime::otlp::Traces;
 use gatehouse::runtime::{Metrics, Readiness};
 use gatehouse::server::{Config, Limits, MinVersion, Reviewer, ServedCertificate, Server};
 use jiff::Timestamp;
@@ -183,6 +184,7 @@ impl Gate {
             clients: None,
             limits,
             metrics: metrics.clone(),
+            traces: Traces::default(),
             reviewer: Arc::new(Scripted(script)),
         })
         .unwrap();

@@ -24,6 +24,7 @@ use super::Failure;
 use crate::certs::{self, Handle, Publisher, Source, State};
 use crate::runtime::files::raise_limit;
 use crate::runtime::metrics::Which;
+use crate::runtime::otlp::{self, Traces};
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
 use crate::runtime::telemetry::{LogFormat, Logging};
@@ -59,17 +60,19 @@ pub fn run(options: Options, log_format: LogFormat, logging: &Logging) -> Result
 
 async fn serve(options: Options, log_format: LogFormat, logging: &Logging) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let starts = Starts::default();
+    let (starts, spans) = (Starts::default(), otlp::Numbers::default());
     let metrics = Metrics::new(|registry| {
         starts.register(registry);
         logging.dropped().register(registry, "log_lines_dropped");
+        spans.register(registry);
     });
     let supervisor = Supervisor::new(options.patience());
 
     let certificate = ServedCertificate::new(&metrics);
     let clients = options.clients();
     let trusted = clients.as_ref().map(|(_path, trusted)| trusted.clone());
-    let server = gate(&options, &metrics, certificate.clone(), trusted)?;
+    let traces = export_traces(&supervisor, options.otlp_endpoint.clone(), spans);
+    let server = gate(&options, &metrics, traces, certificate.clone(), trusted)?;
     let (pages, wanted) = Pages::with_another(metrics.page().clone());
     let health = health(&options, pages, &supervisor)?;
     let listener = server.local_addr();
@@ -106,6 +109,7 @@ async fn serve(options: Options, log_format: LogFormat, logging: &Logging) -> Re
 fn gate(
     options: &Options,
     metrics: &Metrics,
+    traces: Traces,
     certificate: ServedCertificate,
     clients: Option<TrustedClients>,
 ) -> Result<Server, Failure> {
@@ -116,8 +120,21 @@ fn gate(
         clients,
         limits: options.limits(raise_limit()),
         metrics: metrics.clone(),
+        traces,
         reviewer: Arc::new(Rules { own_namespace: options.own_namespace() }),
     })?)
+}
+
+/// Nobody waits for the collector, and nobody is less ready without it.
+fn export_traces(supervisor: &Supervisor, to: Option<otlp::Endpoint>, numbers: otlp::Numbers) -> Traces {
+    let Some(endpoint) = to else { return Traces::default() };
+    let (traces, exporter) = Traces::to(endpoint, numbers);
+    supervisor.critical("traces", |life| async move {
+        life.ready().set();
+        exporter.run(life.stopping()).await;
+        Ok(())
+    });
+    traces
 }
 
 fn health(options: &Options, pages: Pages, supervisor: &Supervisor) -> Result<Health, Error> {

@@ -14,6 +14,7 @@ use crate::certs::files::MountedFiles;
 use crate::install::address::InvalidUrl;
 use crate::install::{Address, Plan};
 use crate::runtime::clock;
+use crate::runtime::otlp;
 use crate::runtime::supervisor::Patience;
 use crate::runtime::telemetry::LogFormat;
 use crate::server::{Limits, MinVersion, TrustedClients};
@@ -91,6 +92,10 @@ pub struct Options {
     /// How long after that idle connections may stay until their client closes them.
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "90s")]
     pub drain_deadline: Duration,
+    /// The collector that is told of reviews, as spans of OpenTelemetry: http://host:4318, https://host:4318, or
+    /// OTEL_EXPORTER_OTLP_ENDPOINT, for what that variable says. [default: none]
+    #[arg(long, value_name = "URL", env = "GATEHOUSE_OTLP_ENDPOINT")]
+    pub otlp_endpoint: Option<otlp::Endpoint>,
     /// Threads that serve. [default: one for each core]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub worker_threads: Option<u16>,
