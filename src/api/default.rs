@@ -144,22 +144,18 @@ pub fn complete(kind: &dyn Kind, object: &mut Value, stored: Option<&Value>, wri
         return all;
     }
     for field in kind.defaults() {
-        match field.missing(&Context { object, stored, written }) {
-            None => {}
-            Some(Missing::Kept(value)) => {
-                let path = field.path_for(kind, written);
+        let Some(missing) = field.missing(&Context { object, stored, written }) else { continue };
+        let path = field.path_for(kind, written);
+        let (value, warnings, fields) = match missing {
+            Missing::Kept(value) => {
                 let warning = stays(&path, &value);
-                if put(object, field.path, value) {
-                    all.warnings.push(warning);
-                    all.kept.push(path);
-                }
+                (value, vec![warning], &mut all.kept)
             }
-            Some(Missing::Defaulted(value, warnings)) => {
-                if put(object, field.path, value) {
-                    all.warnings.extend(warnings);
-                    all.defaulted.push(field.path_for(kind, written));
-                }
-            }
+            Missing::Defaulted(value, warnings) => (value, warnings, &mut all.defaulted),
+        };
+        if put(object, field.path, value) {
+            fields.push(path);
+            all.warnings.extend(warnings);
         }
     }
     all

@@ -6,6 +6,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
+    clippy::panic,
     clippy::disallowed_methods,
     reason = "a test fails by panicking, and starts its own tasks"
 )]

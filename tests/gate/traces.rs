@@ -85,7 +85,8 @@ fn number(message: &[u8], number: u64) -> u64 {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let number = bytes.iter().fold(0, |number: u128, byte| number << 8 | u128::from(*byte));
+    format!("{number:0width$x}", width = 2 * bytes.len())
 }
 
 /// The keys and values of attributes in field `number`; numbers as text.

@@ -94,6 +94,8 @@ async fn serve(options: Options, log_format: LogFormat, logging: &Logging) -> Re
     });
     if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
         keep_certificate(&supervisor, source, publisher, certificates, metrics);
+        // There is no operator, and so nothing that a scrape could wait for.
+        drop(wanted);
     } else {
         let cluster = Cluster::find(&options, listener, certificates.clone()).await?;
         keep_certificate(&supervisor, cluster.source(&options), publisher, certificates, metrics);

@@ -41,6 +41,7 @@ pub(super) struct Scope {
 }
 
 #[derive(Clone, PartialEq, Message)]
+#[expect(clippy::struct_field_names, reason = "the protocol calls it so")]
 pub(super) struct Span {
     #[prost(bytes = "vec", tag = "1")]
     pub(super) trace_id: Vec<u8>,
