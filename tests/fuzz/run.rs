@@ -1,0 +1,249 @@
+//! Runs the cases of a target: its corpus, then as many as are asked for, each made from one number.
+//!
+//! Guarantees: a case is a function of the seed, the target's name and its number, so that one that fails is repeated
+//! by these; what fails is printed with the input, shortened, and left whole in a file; a case that never ends is told
+//! too. All cases run, also behind one that failed, but no more than one failure is told of each target.
+//! Assumes: a target fails by panicking.
+//! Never: judges a case by the clock on the wall, which other work on the machine moves.
+
+use std::any::Any;
+use std::fs;
+use std::panic::AssertUnwindSafe;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use kit::random::{self, Random};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::corpus::{self, Input};
+
+/// What is fuzzed.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its name, which is that of its folder in the corpus.
+    pub name: &'static str,
+    /// The cases that each hand-in tries.
+    pub cases: u64,
+    /// Makes an input; the corpus is there to be changed a little.
+    pub make: fn(&mut Random, &[Input]) -> Vec<u8>,
+    /// Tries an input. Any bytes will do: what is no input of this target passes.
+    pub check: fn(&[u8]),
+}
+
+/// What a night tries of each target.
+const OF_A_NIGHT: u64 = 1_000_000;
+
+/// Inputs up to this size are held to [`LONGEST`].
+const ORDINARY: usize = 64 * 1024;
+
+/// Processor time of one case. A thousand times what they take: this finds what runs away, and measures nothing.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// After so long on the wall a case is taken to hang.
+const HANGS: Duration = Duration::from_mins(2);
+
+/// Bytes of an input that are printed.
+const SHOWN: usize = 2000;
+
+/// Memory that this whole program may have had at any time.
+const MOST_MEMORY_KB: u64 = 1024 * 1024;
+
+/// One thing to try.
+enum Job {
+    /// An input of the corpus.
+    Kept(usize),
+    /// A case, by its number.
+    Drawn(u64),
+}
+
+/// What the threads of a run share.
+struct Run {
+    target: Target,
+    corpus: Vec<Input>,
+    seed: u64,
+    /// The first case, and how many there are.
+    cases: (u64, u64),
+    next: AtomicU64,
+    failed: AtomicBool,
+    failure: Mutex<Option<String>>,
+    /// What each thread is at, and since when.
+    now: Vec<Mutex<Option<(u64, Instant)>>>,
+}
+
+/// Tries a target.
+pub fn run(target: &Target) {
+    let seed = random::seed("FUZZ_SEED", 1);
+    let usual = if random::is_night() { OF_A_NIGHT } else { target.cases };
+    let one: Option<u64> = std::env::var("FUZZ_CASE").ok().and_then(|case| case.parse().ok());
+    let cases = one.map_or_else(|| (0, kit::env_or("CASES", usual)), |case| (case, 1));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let corpus = corpus::of(target.name);
+    assert!(!corpus.is_empty(), "tests/fuzz/corpus/{} is empty", target.name);
+    let run = Arc::new(Run {
+        target: *target,
+        corpus,
+        seed,
+        cases,
+        next: AtomicU64::new(0),
+        failed: AtomicBool::new(false),
+        failure: Mutex::new(None),
+        now: (0..threads).map(|_| Mutex::new(None)).collect(),
+    });
+    let begun = Instant::now();
+    run_on_threads(&run);
+    let (took, tried) = (begun.elapsed().as_secs_f64(), run.jobs());
+    let failure = run.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+    assert!(failure.is_none(), "{}", failure.unwrap_or_default());
+    let rate = Duration::from_secs(tried).as_secs_f64() / took;
+    println!("figure: fuzz {}: {tried} cases in {took:.1} s, {rate:.0} each second", target.name);
+    hold_memory();
+}
+
+/// Starts the threads, and waits for them as long as they get on.
+fn run_on_threads(run: &Arc<Run>) {
+    let (ended, end) = mpsc::channel();
+    for thread in 0..run.now.len() {
+        let (run, ended) = (Arc::clone(run), ended.clone());
+        let work = move || {
+            run.work(thread);
+            // The test has given up where nobody listens.
+            let _nobody = ended.send(());
+        };
+        std::thread::Builder::new().name(format!("{thread}")).spawn(work).expect("a thread can be started");
+    }
+    drop(ended);
+    for _ in 0..run.now.len() {
+        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(Duration::from_secs(5)) {
+            run.tell_what_hangs();
+        }
+    }
+}
+
+impl Run {
+    fn jobs(&self) -> u64 {
+        self.corpus.len() as u64 + self.cases.1
+    }
+
+    /// Takes one job after the other until there is none, or one has failed.
+    fn work(&self, thread: usize) {
+        while !self.failed.load(Ordering::Relaxed) {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.jobs() {
+                break;
+            }
+            self.is_at(thread, Some((number, Instant::now())));
+            let job = self.job(number);
+            let input = self.input(&job);
+            if let Err(why) = attempt(self.target.check, &input)
+                && !self.failed.swap(true, Ordering::Relaxed)
+            {
+                let told = self.tell(&job, &input, &why);
+                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+            }
+        }
+        self.is_at(thread, None);
+    }
+
+    fn is_at(&self, thread: usize, job: Option<(u64, Instant)>) {
+        *self.now[thread].lock().unwrap_or_else(PoisonError::into_inner) = job;
+    }
+
+    fn job(&self, number: u64) -> Job {
+        match usize::try_from(number) {
+            Ok(number) if number < self.corpus.len() => Job::Kept(number),
+            _ => Job::Drawn(self.cases.0 + number - self.corpus.len() as u64),
+        }
+    }
+
+    fn input(&self, job: &Job) -> Vec<u8> {
+        match job {
+            Job::Kept(which) => self.corpus[*which].bytes.clone(),
+            Job::Drawn(case) => {
+                (self.target.make)(&mut numbers(self.seed, self.target.name, *case), &self.corpus)
+            }
+        }
+    }
+
+    /// A failure in words, with how to repeat it and what to do about it.
+    fn tell(&self, job: &Job, input: &[u8], why: &str) -> String {
+        let name = self.target.name;
+        let shown = String::from_utf8_lossy(&input[..input.len().min(SHOWN)]).into_owned();
+        let (what, again) = match job {
+            Job::Kept(which) => {
+                let file = &self.corpus[*which].name;
+                (format!("the input tests/fuzz/corpus/{name}/{file}"), String::new())
+            }
+            Job::Drawn(case) => {
+                let seed = self.seed;
+                let file = leave(name, *case, input);
+                let again = format!(
+                    "\nrepeat it: FUZZ_SEED={seed} FUZZ_CASE={case} cargo test --workspace --test fuzz -- {name}\n\
+                     keep it: make {file} smaller where you can, and commit it below tests/fuzz/corpus/{name}"
+                );
+                (format!("case {case} of the seed {seed}"), again)
+            }
+        };
+        format!("{name}: {what} fails: {why}\ninput, {} bytes: {shown}{again}", input.len())
+    }
+
+    fn tell_what_hangs(&self) {
+        for at in &self.now {
+            let at = *at.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((number, since)) = at
+                && since.elapsed() > kit::wait::patient(HANGS)
+            {
+                let job = self.job(number);
+                panic!("{}", self.tell(&job, &self.input(&job), "it does not end"));
+            }
+        }
+    }
+}
+
+/// The numbers that a case is drawn from. Those of two cases have nothing in common.
+fn numbers(seed: u64, target: &str, case: u64) -> Random {
+    let named = target.bytes().fold(seed, |mixed, byte| Random(mixed ^ u64::from(byte)).draw());
+    Random(Random(named ^ Random(case).draw()).draw())
+}
+
+/// Tries one input; why it fails.
+fn attempt(check: fn(&[u8]), input: &[u8]) -> Result<(), String> {
+    let begun = processor_time();
+    std::panic::catch_unwind(AssertUnwindSafe(|| check(input))).map_err(|panic| words(panic.as_ref()))?;
+    let took = processor_time().saturating_sub(begun);
+    if input.len() <= ORDINARY && took > LONGEST {
+        return Err(format!("it takes {took:?} of processor time, and at most {LONGEST:?} is sound"));
+    }
+    Ok(())
+}
+
+fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+fn words(panic: &(dyn Any + Send)) -> String {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("it panicked").to_owned()
+}
+
+/// Writes the whole input where it can be taken from.
+fn leave(target: &str, case: u64, input: &[u8]) -> String {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let file = folder.join(format!("fuzz-{target}-{case}"));
+    let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&file, input));
+    written.map_or_else(|error| format!("the input ({error})"), |()| file.display().to_string())
+}
+
+/// The most memory that this program has had is bounded: an input of some kilobytes that takes gigabytes shows there.
+fn hold_memory() {
+    let Ok(status) = fs::read_to_string("/proc/self/status") else { return };
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+    let most: u64 = most.and_then(|most| most.parse().ok()).unwrap_or_default();
+    println!("figure: fuzz: {} MiB of memory at most", most / 1024);
+    assert!(
+        most <= MOST_MEMORY_KB,
+        "this program has had {most} kB of memory, more than {MOST_MEMORY_KB} kB"
+    );
+}
