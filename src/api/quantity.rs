@@ -146,6 +146,8 @@ impl Amount {
 const NANO: i128 = 1_000_000_000;
 /// Decimal places of [`NANO`].
 const PLACES: i64 = 9;
+/// The same, as a number of digits.
+const NEAR: usize = 9;
 /// The largest magnitude, in billionths: apimachinery caps at 2^63-1.
 const LARGEST: i128 = i64::MAX as i128 * NANO;
 
@@ -270,21 +272,20 @@ fn decimal(whole: &str, fraction: &str, exponent: i64) -> Option<i128> {
 
 /// The number in billionths; none where it is past every bound.
 fn binary(whole: &str, fraction: &str, bits: u32) -> Option<i128> {
-    const KEPT: u32 = 18;
+    let (near, far) = fraction.split_at(fraction.len().min(NEAR));
     let mut number: i128 = 0;
-    for digit in whole.trim_start_matches('0').bytes() {
+    for digit in whole.trim_start_matches('0').bytes().chain(format!("{near:0<NEAR$}").bytes()) {
         number = number.checked_mul(10)?.checked_add(i128::from(digit - b'0'))?;
     }
-    let number = number.checked_mul(1 << bits)?.checked_mul(NANO)?;
-    let mut part: i128 = 0;
-    for place in 0..KEPT {
-        let digit = fraction.as_bytes().get(place as usize).copied().unwrap_or(b'0');
-        part = part * 10 + i128::from(digit - b'0');
+    // The places past a billionth, from the last one on: what they come to once they are multiplied.
+    let mut carried: i128 = 0;
+    let mut rounded = false;
+    for digit in far.bytes().rev() {
+        let product = (i128::from(digit - b'0') << bits) + carried;
+        rounded |= product % 10 != 0;
+        carried = product / 10;
     }
-    let finer = fraction.bytes().skip(KEPT as usize).any(|one| one != b'0');
-    let scaled = part * (1_i128 << bits);
-    let up = finer || scaled % NANO != 0;
-    number.checked_add(scaled / NANO)?.checked_add(i128::from(up))
+    number.checked_mul(1 << bits)?.checked_add(carried)?.checked_add(i128::from(rounded))
 }
 
 #[cfg(test)]
@@ -332,6 +333,10 @@ mod tests {
             ("1e-9223372036854775808", 1),
             ("1e9223372036854775807", LARGEST),
             ("0.0000000001Ei", 115_292_150_460_684_698), // 115292150.46… rounded up
+            ("0.0000000000000000005Ei", 576_460_753),    // 0.576…, of which no digit is too far behind
+            ("0.00000000000000000000000000000000000001Ei", 1),
+            ("0.99999999999999999999Ki", 1024 * NANO),
+            ("8191.99999999999999999999999999Pi", LARGEST),
         ];
         for (text, value) in table {
             assert_eq!(nanos(text), Some(*value), "{text}");

@@ -69,6 +69,18 @@ fn metadata_passes_through_as_the_bytes_that_came() {
 }
 
 #[test]
+fn an_object_without_metadata_loses_nothing() {
+    for metadata in ["", r#""metadata":null,"#, r#""metadata":{},"#, r#""metadata":{"annotations":null},"#] {
+        let object = format!(
+            r#"{{"apiVersion":"gatehouse.dev/v1","kind":"TDSet",{metadata}"spec":{{"timeZone":"Asia/Tokyo"}}}}"#
+        );
+        let shown = conversion(Version::V1Alpha1, &[serde_json::from_str(&object).unwrap()]);
+        let back = conversion(Version::V1, &[shown["convertedObjects"][0].clone()]);
+        assert_eq!(back["convertedObjects"][0]["spec"], json!({"timeZone": "Asia/Tokyo"}), "{metadata}");
+    }
+}
+
+#[test]
 fn ten_thousand_objects_of_both_versions_come_back_in_order() {
     let objects: Vec<_> = (0..10_000)
         .map(|number| {

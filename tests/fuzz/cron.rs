@@ -135,15 +135,13 @@ fn looked_at(told: &Told, zone: &TimeZone, begin: Timestamp, now: Timestamp) -> 
         let local = zone.to_datetime(*time);
         told.is_due(local) && !is_second_pass(zone, local, *time)
     });
-    // What the clocks skipped counts as if they had gone on as before.
-    let shifts = time_zone::shifts(zone, begin - SignedDuration::from_hours(30), now);
-    let skipped = shifts.into_iter().filter(|shift| shift.before < shift.after).flat_map(|shift| {
+    // What the clocks skipped counts when they went on.
+    let shifts = time_zone::shifts(zone, begin, now);
+    let skipped = shifts.into_iter().filter(|shift| {
         let many = shift.before.duration_until(shift.after).as_mins();
-        (0..many).filter_map(move |minute| {
-            let later = SignedDuration::from_mins(minute);
-            told.is_due(shift.before + later).then(|| shift.time + later)
-        })
+        (0..many).any(|minute| told.is_due(shift.before + SignedDuration::from_mins(minute)))
     });
+    let skipped = skipped.map(|shift| shift.time);
     shown.chain(skipped).filter(|time| begin < *time && *time <= now).collect()
 }
 

@@ -116,8 +116,12 @@ fn run_on_threads(run: &Arc<Run>) {
     }
     drop(ended);
     for _ in 0..run.now.len() {
-        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(Duration::from_secs(5)) {
-            run.tell_what_hangs();
+        loop {
+            match end.recv_timeout(Duration::from_secs(5)) {
+                Ok(()) => break,
+                Err(RecvTimeoutError::Timeout) => run.tell_what_hangs(),
+                Err(RecvTimeoutError::Disconnected) => panic!("a thread has ended too early"),
+            }
         }
     }
 }
@@ -136,8 +140,9 @@ impl Run {
             }
             self.is_at(thread, Some((number, Instant::now())));
             let job = self.job(number);
-            let input = self.input(&job);
-            if let Err(why) = attempt(self.target.check, &input)
+            let mut input = Vec::new();
+            let made = caught(|| input = self.input(&job));
+            if let Err(why) = made.and_then(|()| attempt(self.target.check, &input))
                 && !self.failed.swap(true, Ordering::Relaxed)
             {
                 let told = self.tell(&job, &input, &why);
@@ -211,12 +216,17 @@ fn numbers(seed: u64, target: &str, case: u64) -> Random {
 /// Tries one input; why it fails.
 fn attempt(check: fn(&[u8]), input: &[u8]) -> Result<(), String> {
     let begun = processor_time();
-    std::panic::catch_unwind(AssertUnwindSafe(|| check(input))).map_err(|panic| words(panic.as_ref()))?;
+    caught(|| check(input))?;
     let took = processor_time().saturating_sub(begun);
     if input.len() <= ORDINARY && took > LONGEST {
         return Err(format!("it takes {took:?} of processor time, and at most {LONGEST:?} is sound"));
     }
     Ok(())
+}
+
+/// Runs something; what it panicked with.
+fn caught(run: impl FnOnce()) -> Result<(), String> {
+    std::panic::catch_unwind(AssertUnwindSafe(run)).map_err(|panic| words(panic.as_ref()))
 }
 
 fn processor_time() -> Duration {

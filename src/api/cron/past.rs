@@ -5,19 +5,21 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::{MINUTES_OF_DAY, Schedule};
+use crate::api::time_zone;
 
 /// Days that are looked back: two of the rarest, the 29th of February, over a century without a leap day.
 const DAYS: usize = 366 * 13;
 
 impl Schedule {
-    /// The last times at which it was due, by the clocks of `zone`, the latest first and none after `now`. A time that
-    /// the clocks skipped counts when they went on; one that they repeated, once.
+    /// The last times at which it was due, by the clocks of `zone`, the latest first, each once and none after `now`.
+    /// Times that the clocks skipped count when they went on, which is one time; one that they repeated, once.
     #[must_use]
     pub fn past(&self, zone: &TimeZone, now: Timestamp, count: usize) -> Vec<Timestamp> {
         let today = now.to_zoned(zone.clone()).date();
         let days = std::iter::successors(Some(today), |day| day.yesterday().ok()).take(DAYS);
         let due = days.filter(|day| self.is_due_on(*day)).flat_map(|day| self.times(zone, day));
-        due.filter(|time| *time <= now).take(count).collect()
+        let mut known = None;
+        due.filter(|time| *time <= now && known.replace(*time) != Some(*time)).take(count).collect()
     }
 
     fn is_due_on(&self, day: Date) -> bool {
@@ -26,13 +28,12 @@ impl Schedule {
         self.matches_date(number(day.month()), number(day.day()), weekday)
     }
 
-    /// The times of a day, the latest first.
+    /// The times of a day, the latest first; what the clocks skipped is there several times.
     fn times(&self, zone: &TimeZone, day: Date) -> impl Iterator<Item = Timestamp> {
         let due = (0..MINUTES_OF_DAY).rev().filter(|minute| self.matches_time(minute / 60, minute % 60));
         due.filter_map(move |minute| {
             let (hour, minute) = (i8::try_from(minute / 60).ok()?, i8::try_from(minute % 60).ok()?);
-            let local = day.at(hour, minute, 0, 0);
-            zone.to_ambiguous_timestamp(local).compatible().ok()
+            Some(time_zone::resolve(zone, day.at(hour, minute, 0, 0)))
         })
     }
 }
@@ -78,8 +79,18 @@ mod tests {
     #[test]
     fn an_hour_that_the_clocks_skip_or_repeat_counts_once() {
         let skipped = past("30 2 * * *", "Europe/Berlin", "2026-03-29T12:00:00Z");
-        assert_eq!(skipped, ["2026-03-29T01:30:00Z", "2026-03-28T01:30:00Z"]);
+        assert_eq!(skipped, ["2026-03-29T01:00:00Z", "2026-03-28T01:30:00Z"]);
         let repeated = past("30 2 * * *", "Europe/Berlin", "2026-10-25T12:00:00Z");
         assert_eq!(repeated, ["2026-10-25T00:30:00Z", "2026-10-24T00:30:00Z"]);
+    }
+
+    #[test]
+    fn what_the_clocks_skip_comes_in_order_and_not_twice() {
+        let half_an_hour = past("*/10 1,2 * * *", "Australia/Lord_Howe", "2026-10-03T15:35:00Z");
+        assert_eq!(half_an_hour, ["2026-10-03T15:30:00Z", "2026-10-03T15:20:00Z"]);
+        let an_hour = past("30 2,3 * * *", "Europe/Berlin", "2026-03-29T12:00:00Z");
+        assert_eq!(an_hour, ["2026-03-29T01:30:00Z", "2026-03-29T01:00:00Z"]);
+        let a_date = past("0 6,12 * * *", "Pacific/Apia", "2011-12-30T12:00:00Z");
+        assert_eq!(a_date, ["2011-12-30T10:00:00Z", "2011-12-29T22:00:00Z"]);
     }
 }

@@ -79,7 +79,7 @@ fn item(random: &mut Random, list: &List) -> Value {
 pub fn check(input: &[u8]) {
     let Ok(input) = serde_json::from_slice::<Value>(input) else { return };
     let (hub, edit) = (&input["hub"], &input["edit"]);
-    let (Some(kind), true) = (kind_of(hub), can_carry(hub)) else { return };
+    let (Some(kind), true) = (kind_of(hub, HUB), can_carry(hub)) else { return };
     let shown = down(kind, hub);
     if memory::is_dropped(&shown["metadata"]["annotations"]) {
         return;

@@ -11,7 +11,7 @@ use gatehouse::api::lens::memory::{self, PREFIX};
 use kit::random::Random;
 use serde_json::{Map, Value, json};
 
-use super::{HUB, SPOKE, can_carry, down, fields, kind_of, lists, plain, up};
+use super::{HUB, SPOKE, can_carry, down, fields, kind_of, lists, plain, put, up};
 use crate::corpus::Input;
 use crate::drawn::{self, change, junk, one_in, one_of, pick, text};
 use crate::text::break_up;
@@ -39,8 +39,9 @@ pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
 /// Adds annotations to an object: those of another one, and some that are made up. Leaves alone what cannot have any.
 pub fn forge(random: &mut Random, kind: &'static dyn Kind, object: &mut Value) {
     let other = drawn::object(random, kind, HUB);
-    let mut taken = down(kind, &other)["metadata"]["annotations"].take();
-    let mut annotations = taken.as_object_mut().map(std::mem::take).unwrap_or_default();
+    let mut shown = down(kind, &other);
+    let taken = shown.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+    let mut annotations = taken.map(std::mem::take).unwrap_or_default();
     annotations.retain(|_, _| one_in(random, 2));
     for said in annotations.values_mut() {
         if let (true, Some(said_text)) = (one_in(random, 3), said.as_str()) {
@@ -52,17 +53,13 @@ pub fn forge(random: &mut Random, kind: &'static dyn Kind, object: &mut Value) {
     for _ in 0..random.below(3) {
         annotations.insert(key(random, kind), said(random).into());
     }
-    if !can_carry(object) || !object.is_object() {
-        return;
-    }
-    if object["metadata"].is_null() {
-        object["metadata"] = json!({});
-    }
-    if object["metadata"]["annotations"].is_null() {
-        object["metadata"]["annotations"] = json!({});
-    }
-    if let Some(own) = object["metadata"]["annotations"].as_object_mut() {
-        own.extend(annotations);
+    if can_carry(object) {
+        put(object, "/metadata/annotations/of", Value::Null);
+        let own = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        own.into_iter().for_each(|own| {
+            own.shift_remove("of");
+            own.append(&mut annotations);
+        });
     }
 }
 
@@ -103,7 +100,7 @@ fn said(random: &mut Random) -> String {
 /// Holds what comes up against what the spoke shows.
 pub fn check(input: &[u8]) {
     let Ok(object) = serde_json::from_slice::<Value>(input) else { return };
-    let (Some(kind), true) = (kind_of(&object), can_carry(&object)) else { return };
+    let (Some(kind), true) = (kind_of(&object, SPOKE), can_carry(&object)) else { return };
     let hub = up(kind, &object);
     let annotations = hub["metadata"]["annotations"].as_object();
     let ours = annotations.into_iter().flat_map(Map::keys).find(|key| key.starts_with(PREFIX));

@@ -22,9 +22,10 @@ fn up(kind: &dyn Kind, object: &Value) -> Value {
     kind.lens().convert(object.clone(), SPOKE, HUB)
 }
 
-/// The kind that an object says it is of.
-fn kind_of(object: &Value) -> Option<&'static dyn Kind> {
-    kinds::find(object["kind"].as_str()?)
+/// The kind that an object says it is of, where it says that version too.
+fn kind_of(object: &Value, version: Version) -> Option<&'static dyn Kind> {
+    let is_of_it = object["apiVersion"] == version.api_version();
+    kinds::find(object["kind"].as_str()?).filter(|_| is_of_it)
 }
 
 /// Its metadata can carry annotations.

@@ -150,19 +150,28 @@ const fn expected(endpoint: Endpoint) -> (&'static str, &'static str) {
 
 /// A uid is one of a request in the body, and the first one wherever it can be seen without decoding anything.
 fn hold_uid(body: &[u8], uid: &str) {
-    let Some(review) = std::str::from_utf8(body).ok().and_then(Fields::of) else { return };
-    let requests: Vec<_> = review.all("request").filter_map(|request| Fields::of(request.get())).collect();
-    let uids: Vec<_> = requests.iter().flat_map(|request| request.all("uid")).collect();
-    let text = |raw: &&RawValue| serde_json::from_str::<String>(raw.get()).ok();
-    let is_one = uids.iter().filter_map(text).any(|one| one == uid);
-    assert!(uid.is_empty() || is_one, "{uid:?} is no uid of the request");
-    let is_plain = |uid: &String| uid.len() <= 128 && uid.bytes().all(|byte| byte.is_ascii_graphic());
-    if let Some(first) = uids.first().and_then(text).filter(is_plain)
+    let Some(uids) = uids(body) else { return };
+    hold_known(&uids, uid);
+    let is_plain = |uid: &&String| uid.len() <= 128 && uid.bytes().all(|byte| byte.is_ascii_graphic());
+    if let Some(Some(first)) = uids.first().map(|first| first.as_ref().filter(is_plain))
         && !body.contains(&b'\\')
         && body.len() < 1024 * 1024
     {
         assert_eq!(uid, first, "the uid of the request is not told");
     }
+}
+
+fn hold_known(uids: &[Option<String>], uid: &str) {
+    assert!(uid.is_empty() || uids.iter().flatten().any(|one| one == uid), "{uid:?} is no uid of the request");
+}
+
+/// All that stands for a uid in what stands for a request, where it is a text; none where the body cannot be read as far.
+fn uids(body: &[u8]) -> Option<Vec<Option<String>>> {
+    let review = Fields::of(std::str::from_utf8(body).ok()?)?;
+    let requests = review.all("request").filter(|request| request.get().starts_with('{'));
+    let requests: Vec<_> = requests.map(|request| Fields::of(request.get())).collect::<Option<_>>()?;
+    let uids = requests.iter().flat_map(|request| request.all("uid"));
+    Some(uids.map(|uid| serde_json::from_str(uid.get()).ok()).collect())
 }
 
 /// What is answered where a review could not be worked on, wherever its body was cut off.
@@ -175,7 +184,9 @@ fn fails_soundly(endpoint: Endpoint, body: &[u8]) {
         let review: Value = serde_json::from_slice(&answer.body).expect("a failure is a value");
         assert_ne!(review["response"]["allowed"], true, "what failed is allowed");
         assert_ne!(review["response"]["result"]["status"], "Success", "what failed is converted");
-        hold_uid(body, review["response"]["uid"].as_str().expect("a failure has a uid"));
+        let uid = review["response"]["uid"].as_str().expect("a failure has a uid");
+        hold_uid(part, uid);
+        uids(body).into_iter().for_each(|uids| hold_known(&uids, uid));
     }
 }
 
