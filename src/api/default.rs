@@ -115,6 +115,7 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
     let mut warnings = Vec::new();
     if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
         keep_status(&mut object, stored);
+        keep_room(&mut object, stored);
         let (carried, differs) = table.carry(object, stored);
         object = carried;
         warnings.extend(differs.then(|| Warning::new(STALE)));
@@ -133,6 +134,17 @@ const STALE: &str = "metadata.annotations: what only v1 can say stays as it is s
 fn keep_status(hub: &mut Value, stored: &Value) {
     if let (Value::Object(fields), Some(status)) = (hub, stored.get("status")) {
         fields.insert("status".to_owned(), status.clone());
+    }
+}
+
+/// A spec that is left out as a whole keeps what is stored as well, and a part that is not there has no place for it.
+fn keep_room(hub: &mut Value, stored: &Value) {
+    let has_spec = stored.get("spec").is_some_and(Value::is_object) && !judge::is_being_deleted(stored);
+    if let (Value::Object(fields), true) = (hub, has_spec) {
+        let spec = fields.entry("spec").or_insert(Value::Null);
+        if spec.is_null() {
+            *spec = Value::Object(Map::new());
+        }
     }
 }
 

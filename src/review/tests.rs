@@ -402,6 +402,34 @@ fn a_replace_through_the_old_version_keeps_spec_and_status_whole() {
 }
 
 #[test]
+fn an_update_through_the_old_version_without_a_spec_keeps_the_whole_one() {
+    let object = |spec: Option<Value>| {
+        let mut object =
+            json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"}});
+        object.as_object_mut().unwrap().extend(spec.map(|spec| ("spec".to_owned(), spec)));
+        object
+    };
+    let spec = json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "1Gi"}, "paused": true,
+        "tls": {"mode": "Automatic"}});
+    let of = |version: &str| json!({"group": "gatehouse.dev", "version": version, "kind": "EtcdCluster"});
+    for said in [None, Some(Value::Null)] {
+        let request = json!({"operation": "UPDATE", "kind": of("v1"), "requestKind": of("v1alpha1"), "name": "a",
+            "object": object(said), "oldObject": object(Some(spec.clone()))});
+        let response = admission(Endpoint::Mutate, &request);
+        let patch = base64::Engine::decode(
+            &base64::engine::general_purpose::STANDARD,
+            response["patch"].as_str().unwrap(),
+        );
+        let patch: json_patch::Patch = serde_json::from_slice(&patch.unwrap()).unwrap();
+        let mut patched = request["object"].clone();
+        json_patch::patch(&mut patched, &patch).unwrap();
+        for field in ["paused", "tls", "storage", "version"] {
+            assert_eq!(patched["spec"][field], spec[field], "{patched}");
+        }
+    }
+}
+
+#[test]
 fn what_no_rule_asks_for_is_not_allowed() {
     let object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"}});
     for (operation, sub_resource, allowed) in [

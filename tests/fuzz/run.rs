@@ -45,6 +45,9 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// After so long on the wall a case is taken to hang.
 const HANGS: Duration = Duration::from_mins(2);
 
+/// How often the run looks after its threads.
+const LOOKED_AFTER: Duration = Duration::from_millis(100);
+
 /// Bytes of an input that are printed.
 const SHOWN: usize = 2000;
 
@@ -117,9 +120,9 @@ fn run_on_threads(run: &Arc<Run>) {
     drop(ended);
     for _ in 0..run.now.len() {
         loop {
-            match end.recv_timeout(Duration::from_secs(5)) {
+            match end.recv_timeout(LOOKED_AFTER) {
                 Ok(()) => break,
-                Err(RecvTimeoutError::Timeout) => run.tell_what_hangs(),
+                Err(RecvTimeoutError::Timeout) => run.look_after(),
                 Err(RecvTimeoutError::Disconnected) => panic!("a thread has ended too early"),
             }
         }
@@ -176,33 +179,38 @@ impl Run {
     fn tell(&self, job: &Job, input: &[u8], why: &str) -> String {
         let name = self.target.name;
         let shown = String::from_utf8_lossy(&input[..input.len().min(SHOWN)]).into_owned();
-        let (what, again) = match job {
-            Job::Kept(which) => {
-                let file = &self.corpus[*which].name;
-                (format!("the input tests/fuzz/corpus/{name}/{file}"), String::new())
-            }
+        let place = self.place(job);
+        let again = match job {
+            Job::Kept(_) => String::new(),
             Job::Drawn(case) => {
-                let seed = self.seed;
                 let file = leave(name, *case, input);
-                let again = format!(
-                    "\nrepeat it: FUZZ_SEED={seed} FUZZ_CASE={case} cargo test --workspace --test fuzz -- {name}\n\
+                format!(
+                    "\nrepeat it: {place} cargo test --workspace --test fuzz -- --exact {name}\n\
                      keep it: make {file} smaller where you can, and commit it below tests/fuzz/corpus/{name}"
-                );
-                (format!("case {case} of the seed {seed}"), again)
+                )
             }
         };
-        format!("{name}: {what} fails: {why}\ninput, {} bytes: {shown}{again}", input.len())
+        format!("{name}: {place} fails: {why}\ninput, {} bytes: {shown}{again}", input.len())
     }
 
-    fn tell_what_hangs(&self) {
-        for at in &self.now {
-            let at = *at.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some((number, since)) = at
-                && since.elapsed() > kit::wait::patient(HANGS)
-            {
-                let job = self.job(number);
-                panic!("{}", self.tell(&job, &self.input(&job), "it does not end"));
-            }
+    /// Ends the run where a case hangs, or takes memory without end: the machine has other work.
+    fn look_after(&self) {
+        let at = self.now.iter().filter_map(|at| *at.lock().unwrap_or_else(PoisonError::into_inner));
+        let at: Vec<_> = at.map(|(number, since)| (self.place(&self.job(number)), since.elapsed())).collect();
+        let hangs = at.iter().find(|(_, time)| *time > kit::wait::patient(HANGS));
+        assert!(hangs.is_none(), "{}: it does not end: {hangs:?}", self.target.name);
+        if let Some(has) = memory("VmRSS").filter(|has| *has > MOST_MEMORY_KB) {
+            // What has been drawn is not drawn again here: it may be what takes the memory. And a thread cannot be ended.
+            eprintln!("{}: {has} kB of memory, with these at work: {at:?}", self.target.name);
+            std::process::abort();
+        }
+    }
+
+    /// Where an input is from, and what repeats it.
+    fn place(&self, job: &Job) -> String {
+        match job {
+            Job::Kept(which) => format!("tests/fuzz/corpus/{}/{}", self.target.name, self.corpus[*which].name),
+            Job::Drawn(case) => format!("FUZZ_SEED={} FUZZ_CASE={case}", self.seed),
         }
     }
 }
@@ -248,12 +256,14 @@ fn leave(target: &str, case: u64, input: &[u8]) -> String {
 
 /// The most memory that this program has had is bounded: an input of some kilobytes that takes gigabytes shows there.
 fn hold_memory() {
-    let Ok(status) = fs::read_to_string("/proc/self/status") else { return };
-    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-    let most: u64 = most.and_then(|most| most.parse().ok()).unwrap_or_default();
+    let Some(most) = memory("VmHWM") else { return };
     println!("figure: fuzz: {} MiB of memory at most", most / 1024);
-    assert!(
-        most <= MOST_MEMORY_KB,
-        "this program has had {most} kB of memory, more than {MOST_MEMORY_KB} kB"
-    );
+    assert!(most <= MOST_MEMORY_KB, "this program has had {most} kB of memory, more than {MOST_MEMORY_KB} kB");
+}
+
+/// A line of what Linux says of this process, in kB.
+fn memory(line: &str) -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let value = status.lines().find_map(|one| one.strip_prefix(line)?.strip_prefix(':'))?;
+    value.trim().strip_suffix(" kB")?.parse().ok()
 }

@@ -191,11 +191,11 @@ fn hold_days(schedule: &Schedule, now: Timestamp, spec: &TDSetSpec) {
     assert_eq!(time, shown.end, "the last span ends elsewhere");
     let lengths = shown.days.iter().map(timeline::Day::length);
     let length = lengths.fold(SignedDuration::ZERO, |sum, length| sum + length);
-    assert_eq!(
-        length,
-        shown.end.duration_since(shown.start),
-        "the days are not as long as the time that they are of"
-    );
+    let whole = shown.end.duration_since(shown.start);
+    // Clocks that go back over midnight show once more what is of the day before, which was not asked for.
+    let shifts = time_zone::shifts(schedule.zone(), shown.start, shown.end);
+    let goes_back = shifts.iter().any(|shift| shift.after.date() < first);
+    assert!(length == whole || goes_back && length < whole, "days of {length:?} in a time of {whole:?}");
 }
 
 /// A spec, and what it says in the words of its fields.

@@ -4,7 +4,8 @@
 //! changes that and nothing else; items that are added, taken away or moved change no other item.
 //! Not asserted: which of two items is which that the spoke shows alike, once one of them was taken away or moved; then
 //! no item is made up. And the names of items in a list whose items say no more than what the spoke shows: they are
-//! counted, `w0`, `w1`, and counted anew where one is taken away.
+//! counted, `w0`, `w1`, and counted anew where one is taken away. And the last digit of numbers with a fraction, which
+//! serde_json reads a bit beside now and then.
 
 use gatehouse::api::Kind;
 use gatehouse::api::lens::Row;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{HUB, List, can_carry, down, fields, kind_of, lists, plain, put, take, up, without_empty};
 use crate::corpus::Input;
-use crate::drawn::{self, change, junk, one_in, one_of, pick};
+use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick};
 
 /// An object of the hub and an edit: `{"hub": …, "edit": {"set": "/spec/size", "value": 3}}`. Others are `remove` of a place;
 /// `item`, the position, with `field` and `value`; `insert` at a position, with `value`; `drop` of one, `swap` of two;
@@ -81,7 +82,7 @@ pub fn check(input: &[u8]) {
     let (hub, edit) = (&input["hub"], &input["edit"]);
     let (Some(kind), true) = (kind_of(hub, HUB), can_carry(hub)) else { return };
     let shown = down(kind, hub);
-    if memory::is_dropped(&shown["metadata"]["annotations"]) {
+    if !is_exact(hub) || memory::is_dropped(&shown["metadata"]["annotations"]) {
         return;
     }
     assert_eq!(plain(&up(kind, &shown)), plain(hub), "unedited, it comes back another one, shown as {shown}");

@@ -111,13 +111,16 @@ fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
         "{endpoint:?}: an answer of {} bytes",
         one.body.len()
     );
-    let Ok(review) = serde_json::from_slice::<Value>(&one.body) else {
-        // What is passed on as it came may hold what no value of ours does, such as half a surrogate.
-        assert!(
-            serde_json::from_slice::<Value>(body).is_err(),
-            "{endpoint:?}: answered with what was not asked: {text}"
-        );
-        return Value::Null;
+    let review = match serde_json::from_slice::<Value>(&one.body) {
+        Ok(review) => review,
+        Err(error) => {
+            // What is passed on as it came may hold what no value of ours does, such as half a surrogate; and what
+            // annotations say may lie deeper than serde_json reads. The API server reads deeper, and prunes it.
+            let is_deep = error.to_string().contains("recursion limit");
+            let is_passed_on = serde_json::from_slice::<Value>(body).is_err();
+            assert!(is_deep || is_passed_on, "{endpoint:?}: answered with what was not asked: {error}: {text}");
+            return Value::Null;
+        }
     };
     let uid = review["response"]["uid"].as_str().expect("an answer has a uid");
     assert_eq!(uid, one.report.uid, "{endpoint:?}: another uid is told");
@@ -130,7 +133,8 @@ fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
 fn sound<'a>(endpoint: Endpoint, answer: &'a [u8], body: &[u8]) -> &'a str {
     let text = std::str::from_utf8(answer).expect("an answer is text");
     let json = serde_json::from_str::<IgnoredAny>(text);
-    assert!(json.is_ok(), "{endpoint:?}: {json:?} to {} bytes: {text:.300}", body.len());
+    let is_json = json.as_ref().err().is_none_or(|error| error.to_string().contains("recursion limit"));
+    assert!(is_json, "{endpoint:?}: {json:?} to {} bytes: {text:.300}", body.len());
     let fields = Fields::of(text).expect("an answer is an object");
     let (version, kind) = expected(endpoint);
     assert_eq!(
