@@ -239,7 +239,9 @@ pub fn is_exact(value: &Value) -> bool {
     match value {
         Value::Object(fields) => fields.values().all(is_exact),
         Value::Array(items) => items.iter().all(is_exact),
-        Value::Number(number) if number.is_f64() => number.to_string().parse::<serde_json::Number>().ok().as_ref() == Some(number),
+        Value::Number(number) if number.is_f64() => {
+            number.to_string().parse::<serde_json::Number>().ok().as_ref() == Some(number)
+        }
         _ => true,
     }
 }

@@ -79,8 +79,7 @@ fn kept(random: &mut Random, corpus: &[Input]) -> Value {
 fn quantity(random: &mut Random) -> Value {
     let digits = |random: &mut Random| {
         let many = pick(random, &[0, 1, 1, 2, 3, 9, 10, 18, 19, 20, 30, 60]);
-        let any =
-            (0..many).map(|_| char::from(b'0' + pick(random, &[0, 0, 0, 1, 5, 9]))).collect::<String>();
+        let any = (0..many).map(|_| char::from(b'0' + pick(random, &[0, 0, 0, 1, 5, 9]))).collect::<String>();
         if one_in(random, 20) { "9223372036854775807".to_owned() } else { any }
     };
     let (sign, whole, suffix) =

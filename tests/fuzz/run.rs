@@ -209,7 +209,9 @@ impl Run {
     /// Where an input is from, and what repeats it.
     fn place(&self, job: &Job) -> String {
         match job {
-            Job::Kept(which) => format!("tests/fuzz/corpus/{}/{}", self.target.name, self.corpus[*which].name),
+            Job::Kept(which) => {
+                format!("tests/fuzz/corpus/{}/{}", self.target.name, self.corpus[*which].name)
+            }
             Job::Drawn(case) => format!("FUZZ_SEED={} FUZZ_CASE={case}", self.seed),
         }
     }
@@ -258,7 +260,10 @@ fn leave(target: &str, case: u64, input: &[u8]) -> String {
 fn hold_memory() {
     let Some(most) = memory("VmHWM") else { return };
     println!("figure: fuzz: {} MiB of memory at most", most / 1024);
-    assert!(most <= MOST_MEMORY_KB, "this program has had {most} kB of memory, more than {MOST_MEMORY_KB} kB");
+    assert!(
+        most <= MOST_MEMORY_KB,
+        "this program has had {most} kB of memory, more than {MOST_MEMORY_KB} kB"
+    );
 }
 
 /// A line of what Linux says of this process, in kB.

@@ -66,11 +66,18 @@ fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
     let mut only = Fields::new();
     for row in rows {
         let place = row.spoke().unwrap_or_else(|| row.hub());
+        let place = in_the_way(rest, place).unwrap_or(place);
         if let Some(value) = tree::take(rest, place) {
             tree::put(&mut only, place, value);
         }
     }
     only
+}
+
+/// What stands where the spoke has an object above `place`, and is none.
+fn in_the_way(fields: &Fields, place: &'static str) -> Option<&'static str> {
+    let mut above = place.match_indices('/').skip(2).map(|(end, _)| &place[..end]);
+    above.find(|above| tree::get(fields, above).is_some_and(|value| !value.is_object()))
 }
 
 /// Spoke to hub, with what is remembered of the hub.

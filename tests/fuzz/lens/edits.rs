@@ -13,7 +13,9 @@ use gatehouse::api::lens::memory;
 use kit::random::Random;
 use serde_json::{Value, json};
 
-use super::{HUB, List, can_carry, down, fields, kind_of, lists, plain, put, take, up, without_empty};
+use super::{
+    HUB, List, can_carry, down, fields, hold_same, kind_of, lists, plain, put, take, up, without_empty,
+};
 use crate::corpus::Input;
 use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick};
 
@@ -85,7 +87,8 @@ pub fn check(input: &[u8]) {
     if !is_exact(hub) || memory::is_dropped(&shown["metadata"]["annotations"]) {
         return;
     }
-    assert_eq!(plain(&up(kind, &shown)), plain(hub), "unedited, it comes back another one, shown as {shown}");
+    let why = || format!("unedited, it comes back another one, shown as {shown}");
+    hold_same(&plain(&up(kind, &shown)), &plain(hub), why);
     if let Some(place) = edit["list"].as_str() {
         if let Some(list) = lists(kind.lens()).find(|list| list.spoke == place) {
             hold_list(kind, list, hub, &shown, edit);
@@ -117,68 +120,49 @@ fn hold_field(kind: &dyn Kind, (spoke, place): (&str, &str), hub: &Value, shown:
     }
     // An object that the edit leaves empty may go with its last field.
     let (back, expected) = (without_empty(&up(kind, &edited)), without_empty(&expected));
-    assert_eq!(plain(&back), plain(&expected), "{edit} changes something else; the spoke shows {edited}");
+    let why = || format!("{edit} changes something else; the spoke shows {edited}");
+    hold_same(&plain(&back), &plain(&expected), why);
 }
 
 fn hold_list(kind: &dyn Kind, list: List, hub: &Value, shown: &Value, edit: &Value) {
-    let (Some(Value::Array(before)), Some(Value::Array(looks))) =
-        (hub.pointer(list.hub), shown.pointer(list.spoke))
-    else {
-        return;
-    };
+    let items = |object: &Value, place: &str| object.pointer(place).and_then(Value::as_array).cloned();
+    let (Some(before), Some(looks)) = (items(hub, list.hub), items(shown, list.spoke)) else { return };
     let Some(change) = Change::of(edit, looks.len()) else { return };
-    let (mut items, mut expected) = (looks.clone(), before.clone());
-    let new = match change {
-        Change::Field(at) => {
-            let done = edit_item(list, edit, &mut items[at], &mut expected[at]);
-            if done.is_none() {
-                return;
-            }
-            None
-        }
-        Change::Insert(at) => {
-            items.insert(at, edit["value"].clone());
-            expected.insert(at, Value::Null);
-            Some(at)
-        }
-        Change::Drop(at) => {
-            items.remove(at);
-            expected.remove(at);
-            None
-        }
-        Change::Swap(one, two) => {
-            items.swap(one, two);
-            expected.swap(one, two);
-            None
-        }
-    };
-    let mut edited = shown.clone();
-    let is_put = put(&mut edited, list.spoke, Value::Array(items));
-    assert!(is_put, "a list that is there can be replaced");
-    let mut back = up(kind, &edited);
-    let mut after = back.pointer_mut(list.hub).map(Value::take).unwrap_or_default();
-    let after = after.as_array_mut().map(std::mem::take).unwrap_or_default();
+    let (mut edited, mut expected) = (looks.clone(), before.clone());
+    if change.make(list, edit, &mut edited, &mut expected).is_none() {
+        return;
+    }
+    let mut written = shown.clone();
+    assert!(put(&mut written, list.spoke, Value::Array(edited)), "a list that is there can be replaced");
+    let mut back = up(kind, &written);
+    let after = back.pointer_mut(list.hub).map(Value::take).and_then(|items| items.as_array().cloned());
+    let after = after.unwrap_or_default();
     assert_eq!(after.len(), expected.len(), "{edit} changes the number of items");
     let mut rest = hub.clone();
     put(&mut rest, list.hub, Value::Null);
-    assert_eq!(plain(&back), plain(&rest), "{edit} changes something beside the list");
-    let is_remembered = shown["metadata"]["annotations"][memory::key(list.hub).0].is_string();
+    hold_same(&plain(&back), &plain(&rest), || format!("{edit} changes something beside the list"));
+
     let in_place = matches!(change, Change::Field(_));
-    let kept = |items: Vec<Value>| {
-        items.into_iter().map(|item| nameless(item, is_remembered || in_place)).collect::<Vec<_>>()
-    };
-    let (mut after, mut expected) = (kept(after), kept(expected));
-    if let Some(new) = new {
-        (after[new], expected[new]) = (Value::Null, Value::Null);
-    }
-    let look_of_new = new.map(|_| &edit["value"]);
-    let is_distinct =
-        |look: &Value| looks.iter().filter(|one| *one == look).count() < 2 && look_of_new != Some(look);
-    if in_place || looks.iter().all(is_distinct) {
-        assert_eq!(after, expected, "{edit} changes another item; the spoke shows {edited}");
+    let is_remembered = shown["metadata"]["annotations"][memory::key(list.hub).0].is_string();
+    let [after, expected, before] =
+        [after, expected, before].map(|items| named(items, is_remembered || in_place));
+    let after = change.without_new(after);
+    let is_new = |look: &Value| matches!(change, Change::Insert(_)) && *look == edit["value"];
+    let is_alone = |look: &Value| looks.iter().filter(|one| *one == look).count() < 2 && !is_new(look);
+    if in_place || looks.iter().all(is_alone) {
+        let (after, expected) = (Value::Array(after), Value::Array(change.without_new(expected)));
+        hold_same(&after, &expected, || format!("{edit} changes another item; the spoke shows {written}"));
     } else {
-        hold_known(&after, &before_and_new(before, is_remembered));
+        hold_known(&after, &before);
     }
+}
+
+/// The items, without their names where those are counted.
+fn named(mut items: Vec<Value>, keeps_names: bool) -> Vec<Value> {
+    for fields in items.iter_mut().filter_map(Value::as_object_mut).filter(|_| !keeps_names) {
+        fields.shift_remove("name");
+    }
+    items
 }
 
 /// Of items that are shown alike, none is made up.
@@ -192,18 +176,6 @@ fn hold_known(after: &[Value], before: &[Value]) {
         }
     }
     assert!(strange <= 1, "{strange} items are not of those that were there: {after:?}");
-}
-
-fn before_and_new(before: &[Value], is_remembered: bool) -> Vec<Value> {
-    before.iter().map(|item| nameless(item.clone(), is_remembered)).chain([Value::Null]).collect()
-}
-
-/// The item, without its name where names are counted.
-fn nameless(mut item: Value, is_remembered: bool) -> Value {
-    if let (false, Some(fields)) = (is_remembered, item.as_object_mut()) {
-        fields.shift_remove("name");
-    }
-    item
 }
 
 /// What is done to a list.
@@ -225,6 +197,34 @@ impl Change {
             .or_else(|| number(&edit["insert"]).filter(|at| *at <= many).map(Self::Insert))
             .or_else(|| below(&edit["drop"]).map(Self::Drop))
             .or_else(|| Some(Self::Swap(below(&edit["swap"][0])?, below(&edit["swap"][1])?)))
+    }
+
+    /// Makes it in what the spoke shows and in what the hub should say then; none where it changes nothing.
+    fn make(self, list: List, edit: &Value, shown: &mut Vec<Value>, hub: &mut Vec<Value>) -> Option<()> {
+        match self {
+            Self::Field(at) => edit_item(list, edit, &mut shown[at], &mut hub[at])?,
+            Self::Insert(at) => {
+                shown.insert(at, edit["value"].clone());
+                hub.insert(at, Value::Null);
+            }
+            Self::Drop(at) => {
+                shown.remove(at);
+                hub.remove(at);
+            }
+            Self::Swap(one, two) => {
+                shown.swap(one, two);
+                hub.swap(one, two);
+            }
+        }
+        Some(())
+    }
+
+    /// The items but the one that it adds.
+    fn without_new(self, mut items: Vec<Value>) -> Vec<Value> {
+        if let Self::Insert(at) = self {
+            items.remove(at);
+        }
+        items
     }
 }
 

@@ -11,7 +11,7 @@ use gatehouse::api::lens::memory::{self, PREFIX};
 use kit::random::Random;
 use serde_json::{Map, Value, json};
 
-use super::{HUB, SPOKE, can_carry, down, fields, kind_of, lists, plain, put, up};
+use super::{HUB, SPOKE, can_carry, down, fields, hold_same, kind_of, lists, plain, put, up};
 use crate::corpus::Input;
 use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick, text};
 use crate::text::break_up;

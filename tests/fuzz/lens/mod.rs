@@ -29,7 +29,7 @@ fn kind_of(object: &Value, version: Version) -> Option<&'static dyn Kind> {
 }
 
 /// Its metadata can carry annotations.
-fn can_carry(object: &Value) -> bool {
+pub fn can_carry(object: &Value) -> bool {
     let is_empty_or_object = |value: &Value| matches!(value, Value::Object(_) | Value::Null);
     is_empty_or_object(&object["metadata"]) && is_empty_or_object(&object["metadata"]["annotations"])
 }
@@ -107,4 +107,10 @@ fn without_empty(value: &Value) -> Value {
         Value::Array(items) => Value::Array(items.iter().map(without_empty).collect()),
         other => other.clone(),
     }
+}
+
+/// Two values are the same, or else what makes the one the other is told, and why they should be.
+pub fn hold_same(found: &Value, expected: &Value, why: impl FnOnce() -> String) {
+    let apart = || json_patch::diff(expected, found);
+    assert!(found == expected, "{}: {}", why(), apart());
 }

@@ -118,7 +118,10 @@ fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
             // annotations say may lie deeper than serde_json reads. The API server reads deeper, and prunes it.
             let is_deep = error.to_string().contains("recursion limit");
             let is_passed_on = serde_json::from_slice::<Value>(body).is_err();
-            assert!(is_deep || is_passed_on, "{endpoint:?}: answered with what was not asked: {error}: {text}");
+            assert!(
+                is_deep || is_passed_on,
+                "{endpoint:?}: answered with what was not asked: {error}: {text}"
+            );
             return Value::Null;
         }
     };
@@ -166,7 +169,10 @@ fn hold_uid(body: &[u8], uid: &str) {
 }
 
 fn hold_known(uids: &[Option<String>], uid: &str) {
-    assert!(uid.is_empty() || uids.iter().flatten().any(|one| one == uid), "{uid:?} is no uid of the request");
+    assert!(
+        uid.is_empty() || uids.iter().flatten().any(|one| one == uid),
+        "{uid:?} is no uid of the request"
+    );
 }
 
 /// All that stands for a uid in what stands for a request, where it is a text; none where the body cannot be read as far.
