@@ -38,7 +38,7 @@ pub static EXAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
         for (_, bytes) in files(&kit::root().join("examples").join(folder)) {
             let text = String::from_utf8(bytes).expect("an example is text");
             let documents: Vec<Value> = serde_saphyr::from_multiple(&text).expect("an example is YAML");
-            found.extend(documents.into_iter().filter(|one| is_ours(one)));
+            found.extend(documents.into_iter().filter(is_ours));
         }
     }
     found.sort_by_cached_key(Value::to_string);

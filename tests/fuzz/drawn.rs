@@ -152,12 +152,15 @@ const TEXTS: &[&str] = &[
 pub fn text(random: &mut Random) -> String {
     match random.below(12) {
         0 => "x".repeat(pick(random, &[63, 64, 253, 254, 1025, 5000])),
-        1 => (0..random.below(8))
-            .map(|_| char::from_u32(random.draw() as u32 % 0x11_0000).unwrap_or('?'))
-            .collect(),
+        1 => (0..random.below(8)).map(|_| any_char(random)).collect(),
         2 => format!("{}{}", pick(random, TEXTS), pick(random, TEXTS)),
         _ => pick(random, TEXTS).to_owned(),
     }
+}
+
+fn any_char(random: &mut Random) -> char {
+    let code = u32::try_from(random.below(0x11_0000)).ok();
+    code.and_then(char::from_u32).unwrap_or('?')
 }
 
 /// Changes one place of a value.
@@ -195,7 +198,7 @@ fn change_here(random: &mut Random, value: &mut Value, other: Value) {
             items.swap(one, two);
         }
         (0..=3, Value::Number(number)) => {
-            let near = number.as_i64().unwrap_or_default().saturating_add(random.below(5) as i64 - 2);
+            let near = number.as_i64().unwrap_or_default().saturating_add(pick(random, &[-2, -1, 1, 2]));
             *number = near.into();
         }
         (0..=3, Value::String(said)) => *said = text(random),

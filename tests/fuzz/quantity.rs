@@ -107,7 +107,7 @@ fn amount(written: &Value) -> Option<(Amount, i128)> {
     let again = serde_json::to_value(&quantity).expect("a quantity can be written");
     let read: Quantity = serde_json::from_value(again.clone()).expect("what was written can be read");
     assert_eq!(read, quantity, "{written} is written as {again}");
-    if !written.is_f64() && !written.as_u64().is_some_and(|number| i64::try_from(number).is_err()) {
+    if !written.is_f64() && written.as_u64().is_none_or(|number| i64::try_from(number).is_ok()) {
         assert_eq!(&again, written, "it is written otherwise");
     }
     let text = quantity.to_string();

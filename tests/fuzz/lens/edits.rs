@@ -14,7 +14,8 @@ use kit::random::Random;
 use serde_json::{Value, json};
 
 use super::{
-    HUB, List, can_carry, down, fields, hold_same, kind_of, lists, plain, put, take, up, without_empty,
+    HUB, List, can_carry, down, fields, hold_same, is_clear, kind_of, lists, plain, put, take, up,
+    without_empty,
 };
 use crate::corpus::Input;
 use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick};
@@ -84,7 +85,7 @@ pub fn check(input: &[u8]) {
     let (hub, edit) = (&input["hub"], &input["edit"]);
     let (Some(kind), true) = (kind_of(hub, HUB), can_carry(hub)) else { return };
     let shown = down(kind, hub);
-    if !is_exact(hub) || memory::is_dropped(&shown["metadata"]["annotations"]) {
+    if !is_exact(hub) || !is_clear(kind, hub) || memory::is_dropped(&shown["metadata"]["annotations"]) {
         return;
     }
     let why = || format!("unedited, it comes back another one, shown as {shown}");

@@ -109,6 +109,17 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
+/// No empty object, of no field of the hub, stands where the spoke has an object: it goes with what the spoke has in it.
+/// The API server prunes such fields before an object is stored.
+pub fn is_clear(kind: &dyn Kind, hub: &Value) -> bool {
+    fields(kind.lens()).all(|(spoke, _)| {
+        let above = spoke.match_indices('/').skip(2).map(|(end, _)| &spoke[..end]);
+        above
+            .filter_map(|above| hub.pointer(above))
+            .all(|value| value.as_object().is_none_or(|fields| !fields.is_empty()))
+    })
+}
+
 /// Two values are the same, or else what makes the one the other is told, and why they should be.
 pub fn hold_same(found: &Value, expected: &Value, why: impl FnOnce() -> String) {
     let apart = || json_patch::diff(expected, found);

@@ -44,7 +44,7 @@ pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
     if one_in(random, 6) {
         request["requestKind"] = Value::Null;
     }
-    let review = super::enveloped(random, Endpoint::Mutate, request);
+    let review = super::enveloped(random, Endpoint::Mutate, &request);
     super::written(random, corpus, review)
 }
 
@@ -55,12 +55,11 @@ pub fn check(body: &[u8]) {
     for endpoint in [Endpoint::Mutate, Endpoint::Validate] {
         let review = super::answer(endpoint, body);
         let response = &review["response"];
-        match response["allowed"].as_bool().expect("an answer says whether it allows") {
-            true => {
-                let request = request.as_ref().expect("what is allowed is a review");
-                hold_allowed(endpoint, request, response);
-            }
-            false => hold_refusal(response),
+        if response["allowed"].as_bool().expect("an answer says whether it allows") {
+            let request = request.as_ref().expect("what is allowed is a review");
+            hold_allowed(endpoint, request, response);
+        } else {
+            hold_refusal(response);
         }
     }
 }

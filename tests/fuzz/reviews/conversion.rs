@@ -9,6 +9,7 @@
 use gatehouse::api::Version;
 use gatehouse::api::bounded::{self, Twice};
 use gatehouse::api::lens::memory::{self, PREFIX};
+use gatehouse::kinds;
 use gatehouse::review::Endpoint;
 use kit::random::Random;
 use serde_json::value::RawValue;
@@ -17,7 +18,7 @@ use serde_json::{Value, json};
 use super::Fields;
 use crate::corpus::Input;
 use crate::drawn::{self, one_in, pick};
-use crate::lens::{can_carry, forged, hold_same};
+use crate::lens::{can_carry, forged, hold_same, is_clear};
 
 /// A review of a few objects, or of none, or of many.
 pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
@@ -29,7 +30,7 @@ pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
         desired = drawn::junk(random);
     }
     let request = json!({"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "desiredAPIVersion": desired, "objects": objects});
-    let review = super::enveloped(random, Endpoint::Convert, request);
+    let review = super::enveloped(random, Endpoint::Convert, &request);
     super::written(random, corpus, review)
 }
 
@@ -64,8 +65,8 @@ pub fn check(body: &[u8]) {
     assert_eq!(asked.len(), converted.len(), "another number of objects");
     let pairs = || asked.iter().zip(converted);
     pairs().for_each(|(asked, converted)| hold_object(asked.get(), converted, to));
-    let is_whole = |(asked, converted): (&Box<RawValue>, &Value)| comes_back(asked.get(), converted, to);
-    let kept: Vec<_> = pairs().filter_map(is_whole).collect();
+    let kept: Vec<_> =
+        pairs().filter_map(|(asked, converted)| comes_back(asked.get(), converted, to)).collect();
     hold_way_back(&kept, to);
 }
 
@@ -112,10 +113,13 @@ fn plain(metadata: &Value) -> Value {
 
 /// An object of the hub that was sent down whole, so that it has to come up again: what it was, and what it became.
 fn comes_back(asked: &str, converted: &Value, to: Version) -> Option<(Value, Value)> {
-    let before = bounded::tree(asked, Twice::Refused).ok().and(serde_json::from_str::<Value>(asked).ok())?;
+    let before =
+        bounded::tree(asked, Twice::Refused).ok().and_then(|_| serde_json::from_str::<Value>(asked).ok())?;
+    let kind = kinds::find(before["kind"].as_str()?)?;
     let is_hub = before["apiVersion"] == Version::V1.api_version() && to == Version::V1Alpha1;
     let is_carried = can_carry(&before) && !memory::is_dropped(&converted["metadata"]["annotations"]);
-    (is_hub && is_carried && drawn::is_exact(&before)).then(|| (before, converted.clone()))
+    (is_hub && is_carried && is_clear(kind, &before) && drawn::is_exact(&before))
+        .then(|| (before, converted.clone()))
 }
 
 fn hold_way_back(kept: &[(Value, Value)], to: Version) {
