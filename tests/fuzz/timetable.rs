@@ -108,6 +108,9 @@ fn exception(random: &mut Random, at: usize, now: Timestamp) -> Value {
 pub fn check(input: &[u8]) {
     let Ok(input) = serde_json::from_slice::<Value>(input) else { return };
     let Ok(spec) = serde_json::from_value::<TDSetSpec>(input["spec"].clone()) else { return };
+    if !has_names(&spec) {
+        return;
+    }
     let Some(now) = input["now"].as_str().and_then(|now| now.parse::<Timestamp>().ok()) else { return };
     let schedule = match Schedule::parse(&spec) {
         Ok(schedule) => schedule,
@@ -131,6 +134,17 @@ pub fn check(input: &[u8]) {
     let told = Told { spec: &spec, dates: &dates };
     hold_between(&schedule, now, &changes, &told);
     hold_days(&schedule, now, &spec);
+}
+
+/// Each window and each exception has a name of its own, or else a change from one to the next shows none. The API
+/// server takes no others: they are keys.
+fn has_names(spec: &TDSetSpec) -> bool {
+    let are_distinct = |mut names: Vec<&str>| {
+        names.sort_unstable();
+        names.windows(2).all(|pair| pair[0] != pair[1])
+    };
+    are_distinct(spec.windows().iter().map(|one| one.name.as_str()).collect())
+        && are_distinct(spec.exceptions().iter().map(|one| one.name.as_str()).collect())
 }
 
 /// Changes follow one another, and each changes something.

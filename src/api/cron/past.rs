@@ -15,7 +15,8 @@ impl Schedule {
     /// Times that the clocks skipped count when they went on, which is one time; one that they repeated, once.
     #[must_use]
     pub fn past(&self, zone: &TimeZone, now: Timestamp, count: usize) -> Vec<Timestamp> {
-        let today = now.to_zoned(zone.clone()).date();
+        // Clocks that go back over midnight show yesterday again.
+        let today = time_zone::reached(zone, now).date();
         let days = std::iter::successors(Some(today), |day| day.yesterday().ok()).take(DAYS);
         let due = days.filter(|day| self.is_due_on(*day)).flat_map(|day| self.times(zone, day));
         let mut known = None;
@@ -85,11 +86,13 @@ mod tests {
     }
 
     #[test]
-    fn what_the_clocks_skip_comes_in_order_and_not_twice() {
+    fn what_the_clocks_skip_or_show_again_comes_in_order_and_not_twice() {
         let half_an_hour = past("*/10 1,2 * * *", "Australia/Lord_Howe", "2026-10-03T15:35:00Z");
         assert_eq!(half_an_hour, ["2026-10-03T15:30:00Z", "2026-10-03T15:20:00Z"]);
         let an_hour = past("30 2,3 * * *", "Europe/Berlin", "2026-03-29T12:00:00Z");
         assert_eq!(an_hour, ["2026-03-29T01:30:00Z", "2026-03-29T01:00:00Z"]);
+        let midnight = past("0 0 * * *", "America/St_Johns", "1993-10-31T02:31:00Z");
+        assert_eq!(midnight, ["1993-10-31T02:30:00Z", "1993-10-30T02:30:00Z"]);
         let a_date = past("0 6,12 * * *", "Pacific/Apia", "2011-12-30T12:00:00Z");
         assert_eq!(a_date, ["2011-12-30T10:00:00Z", "2011-12-29T22:00:00Z"]);
     }

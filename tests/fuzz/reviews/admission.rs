@@ -11,7 +11,7 @@ use gatehouse::api::{GROUP, Kind, Version, etcdcluster, tdset};
 use gatehouse::kinds;
 use gatehouse::review::Endpoint;
 use kit::random::Random;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Fields, OWN};
 use crate::corpus::Input;
@@ -138,16 +138,14 @@ fn hold_patch(request: &Fields, object: &Value, response: &Value, is_all_v1: boo
     assert!(again["patch"].is_null(), "after {patch} there is more to patch: {again}");
 }
 
-/// The answer to the same request with another object.
+/// The answer to the same request with another object. All else stays as it was written.
 fn answered_again(request: &Fields, object: &Value) -> Value {
-    let value = |text: &str| serde_json::from_str::<Value>(text).ok();
-    // What no value of ours holds is not of the fields that matter.
-    let fields = request.0.iter().filter_map(|(key, raw)| Some((key.clone(), value(raw.get())?)));
-    let mut again: Map<_, _> = fields.collect();
-    again.insert("object".to_owned(), object.clone());
+    let others = request.0.iter().filter(|(key, _)| key != "object");
+    let others: Vec<_> = others.map(|(key, raw)| format!("{}:{raw}", Value::from(key.as_str()))).collect();
     let (version, kind) = super::expected(Endpoint::Mutate);
-    let review = json!({"apiVersion": version, "kind": kind, "request": again});
-    super::answer(Endpoint::Mutate, review.to_string().as_bytes())["response"].take()
+    let request = format!(r#"{{{},"object":{object}}}"#, others.join(","));
+    let review = format!(r#"{{"apiVersion":"{version}","kind":"{kind}","request":{request}}}"#);
+    super::answer(Endpoint::Mutate, review.as_bytes())["response"].take()
 }
 
 /// All that one value says, another says too; nulls say nothing.
