@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! cargo test --workspace --test fuzz                                            the corpus, and some cases of each target
-//! CASES=100000 FUZZ_SEED=7 cargo test --release --workspace --test fuzz         more, and others
+//! CASES=100000 FUZZ_SEED=7 cargo test --workspace --test fuzz                   more, and others
 //! FUZZ_SEED=7 FUZZ_CASE=4711 cargo test --workspace --test fuzz -- quantity     a single one
 //! ```
 
