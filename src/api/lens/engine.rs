@@ -75,7 +75,7 @@ fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
 }
 
 /// What stands where the spoke has an object above `place`, and is none.
-fn in_the_way(fields: &Fields, place: &'static str) -> Option<&'static str> {
+fn in_the_way<'a>(fields: &Fields, place: &'a str) -> Option<&'a str> {
     let mut above = place.match_indices('/').skip(2).map(|(end, _)| &place[..end]);
     above.find(|above| tree::get(fields, above).is_some_and(|value| !value.is_object()))
 }

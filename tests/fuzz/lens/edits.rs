@@ -51,9 +51,9 @@ fn window(random: &mut Random, at: usize) -> Value {
 }
 
 fn edit(random: &mut Random, kind: &'static dyn Kind) -> Value {
-    let places: Vec<_> = fields(kind.lens()).collect();
+    let places: Vec<_> = fields(kind).collect();
     let (spoke, _) = pick(random, &places);
-    let lists: Vec<_> = lists(kind.lens()).collect();
+    let lists: Vec<_> = lists(kind).collect();
     let list = one_of(random, &lists);
     let (one, two) = (random.below(5), random.below(5));
     match random.below(8) {
@@ -91,11 +91,11 @@ pub fn check(input: &[u8]) {
     let why = || format!("unedited, it comes back another one, shown as {shown}");
     hold_same(&plain(&up(kind, &shown)), &plain(hub), why);
     if let Some(place) = edit["list"].as_str() {
-        if let Some(list) = lists(kind.lens()).find(|list| list.spoke == place) {
+        if let Some(list) = lists(kind).find(|list| list.spoke == place) {
             hold_list(kind, list, hub, &shown, edit);
         }
     } else if let Some((spoke, place)) =
-        fields(kind.lens()).find(|(spoke, _)| edit["set"] == *spoke || edit["remove"] == *spoke)
+        fields(kind).find(|(spoke, _)| edit["set"] == *spoke || edit["remove"] == *spoke)
     {
         hold_field(kind, (spoke, place), hub, &shown, edit);
     }

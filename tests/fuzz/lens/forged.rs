@@ -11,7 +11,7 @@ use gatehouse::api::lens::memory::{self, PREFIX};
 use kit::random::Random;
 use serde_json::{Map, Value, json};
 
-use super::{HUB, SPOKE, can_carry, down, fields, hold_same, is_clear, kind_of, lists, plain, put, up};
+use super::{HUB, SPOKE, can_carry, down, fields, hold_same, is_clear, kind_of, lists, plain, put, rows, up};
 use crate::corpus::Input;
 use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick, text};
 use crate::text::break_up;
@@ -65,7 +65,7 @@ pub fn forge(random: &mut Random, kind: &'static dyn Kind, object: &mut Value) {
 
 /// The name of an annotation: one of a row, one below it, or anything.
 fn key(random: &mut Random, kind: &'static dyn Kind) -> String {
-    let row = one_of(random, kind.lens().rows);
+    let row = one_of(random, rows(kind));
     let place = if one_in(random, 2) { row.hub() } else { row.spoke().unwrap_or_else(|| row.hub()) };
     let place = match random.below(6) {
         0 => format!("{place}/{}", text(random)),
@@ -124,10 +124,10 @@ pub fn check(input: &[u8]) {
 
 /// What the spoke shows, the hub says, and what it leaves out, nobody says for it.
 fn hold_shown(kind: &dyn Kind, shown: &Value, hub: &Value) {
-    for (spoke, place) in fields(kind.lens()) {
+    for (spoke, place) in fields(kind) {
         assert_eq!(hub.pointer(place), shown.pointer(spoke), "{place} is not what {spoke} says");
     }
-    for list in lists(kind.lens()) {
+    for list in lists(kind) {
         let (Some(shown), Some(of_hub)) = (shown.pointer(list.spoke), hub.pointer(list.hub)) else {
             continue;
         };
@@ -149,7 +149,7 @@ fn hold_item(rows: &[Row], shown: &Value, hub: &Value) {
                     "{place} of an item is not what {spoke} says"
                 );
             }
-            Row::Field { spoke: "", hub: place } if shown.is_string() && hub.is_object() => {
+            Row::Field { spoke, hub: place } if spoke.is_empty() && shown.is_string() && hub.is_object() => {
                 assert_eq!(hub.pointer(place), Some(shown), "{place} of an item is another one");
             }
             _ => {}

@@ -5,8 +5,8 @@
 pub mod edits;
 pub mod forged;
 
+use gatehouse::api::lens::Row;
 use gatehouse::api::lens::memory::PREFIX;
-use gatehouse::api::lens::{Lens, Row};
 use gatehouse::api::{Kind, Version};
 use gatehouse::kinds;
 use serde_json::{Map, Value};
@@ -52,10 +52,16 @@ fn is_nothing(value: &Value) -> bool {
     value.is_null() || value.as_object().is_some_and(Map::is_empty)
 }
 
+/// The rows of a kind between the two versions.
+fn rows(kind: &dyn Kind) -> &'static [Row] {
+    let table = kind.lens().table(SPOKE).expect("the spoke has a table");
+    &table.rows
+}
+
 /// Places of single values that both versions have: in the spoke, and in the hub.
-fn fields(lens: &Lens) -> impl Iterator<Item = (&'static str, &'static str)> {
-    lens.rows.iter().filter_map(|row| match row {
-        Row::Field { spoke, hub } => Some((*spoke, *hub)),
+fn fields(kind: &dyn Kind) -> impl Iterator<Item = (&'static str, &'static str)> {
+    rows(kind).iter().filter_map(|row| match row {
+        Row::Field { spoke, hub } => Some((&**spoke, &**hub)),
         _ => None,
     })
 }
@@ -68,8 +74,8 @@ struct List {
     items: &'static [Row],
 }
 
-fn lists(lens: &Lens) -> impl Iterator<Item = List> {
-    lens.rows.iter().filter_map(|row| match row {
+fn lists(kind: &dyn Kind) -> impl Iterator<Item = List> {
+    rows(kind).iter().filter_map(|row| match row {
         Row::List { spoke, hub, items, .. } => Some(List { spoke, hub, items }),
         _ => None,
     })
@@ -112,7 +118,7 @@ fn without_empty(value: &Value) -> Value {
 /// No empty object, of no field of the hub, stands where the spoke has an object: it goes with what the spoke has in it.
 /// The API server prunes such fields before an object is stored.
 pub fn is_clear(kind: &dyn Kind, hub: &Value) -> bool {
-    fields(kind.lens()).all(|(spoke, _)| {
+    fields(kind).all(|(spoke, _)| {
         let above = spoke.match_indices('/').skip(2).map(|(end, _)| &spoke[..end]);
         above
             .filter_map(|above| hub.pointer(above))
