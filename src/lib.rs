@@ -23,8 +23,8 @@ pub mod etcd;
 pub mod install;
 pub mod kinds;
 pub mod member;
+pub mod rbac;
 pub mod review;
-pub mod rights;
 pub mod runtime;
 pub mod server;
 

@@ -18,7 +18,7 @@ pub mod certificate;
 pub mod clients;
 pub mod files;
 pub mod mint;
-pub mod rights;
+pub mod rbac;
 pub mod rotate;
 pub mod verify;
 

@@ -24,7 +24,7 @@ pub mod manifest;
 pub mod memory;
 pub mod metrics;
 pub mod outcome;
-pub mod rights;
+pub mod rbac;
 pub mod scope;
 pub mod shelf;
 pub mod step;

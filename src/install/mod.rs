@@ -31,7 +31,7 @@ pub mod guard;
 pub mod owner;
 pub mod policies;
 pub mod probe;
-pub mod rights;
+pub mod rbac;
 pub mod served;
 pub mod webhooks;
 

@@ -74,25 +74,18 @@ const TASKS_AND_TIME: &[&str] = &[
 ];
 
 /// What a file names all the same, and why. What it does not name any more has to leave the list.
-const EXCEPTIONS: &[(&str, &str, &str)] = &[
-    (
-        "src/rights.rs",
-        "crate::runtime",
-        "rights of the election, which are data beside the code that needs them",
-    ),
-    (
-        "src/install/guard.rs",
-        "Instant::now",
-        "how long ago the last correction was, which only paces the next one",
-    ),
-];
+const EXCEPTIONS: &[(&str, &str, &str)] = &[(
+    "src/install/guard.rs",
+    "Instant::now",
+    "how long ago the last correction was, which only paces the next one",
+)];
 
 /// Folders of the library that are pure throughout.
 const PURE: &[&str] = &["src/api", "src/review"];
 
 /// Pure files in folders with effects.
 const PURE_FILES: &[&str] =
-    &["decision.rs", "effect.rs", "observation.rs", "plan.rs", "rights.rs", "rotate.rs", "status.rs"];
+    &["decision.rs", "effect.rs", "observation.rs", "plan.rs", "rbac.rs", "rotate.rs", "status.rs"];
 
 /// Folders that are pure wherever they lie.
 const PURE_PARTS: &[&str] = &["observation", "plan", "resources"];
@@ -101,7 +94,7 @@ const PURE_PARTS: &[&str] = &["observation", "plan", "resources"];
 const API_GRID: &[&str] = &["convert", "default", "mod", "status", "v1", "v1alpha1", "validate"];
 
 /// The files that each kind has below `src/controllers` once an operator works it.
-const CONTROLLER_GRID: &[&str] = &["mod", "observe", "plan", "resources", "rights", "status"];
+const CONTROLLER_GRID: &[&str] = &["mod", "observe", "plan", "rbac", "resources", "status"];
 
 fn is_pure(path: &Path) -> bool {
     PURE.iter().any(|folder| path.starts_with(folder))

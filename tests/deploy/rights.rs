@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse::rights::{self, Names, Part, Place};
+use gatehouse::cli::manifests::rbac::{Names, rule_groups};
+use gatehouse::rbac::{RoleScope, RuleGroup};
 use kit::deploy::{Rendered, everything, kind, name, of_kind, rendered, variant};
 use serde_json::Value;
 
@@ -44,12 +45,12 @@ fn granted(objects: &[Value], kind: &str) -> BTreeSet<Right> {
         .collect()
 }
 
-fn needed(wanted: impl Fn(&Part) -> bool) -> BTreeSet<Right> {
-    let parts = rights::parts(&Names::DEFAULT).into_iter().filter(wanted);
-    parts
-        .flat_map(|part| part.rules)
+fn needed(wanted: impl Fn(&RuleGroup) -> bool) -> BTreeSet<Right> {
+    let groups = rule_groups(&Names::DEFAULT).into_iter().filter(wanted);
+    groups
+        .flat_map(|group| group.rules)
         .flat_map(|rule| {
-            let verbs: Vec<_> = rule.verbs.iter().map(ToString::to_string).collect();
+            let verbs: Vec<_> = rule.verbs.iter().map(|verb| (*verb).to_owned()).collect();
             each(&[rule.group.to_owned()], &rule.resources, &or_all(rule.names), &verbs)
         })
         .collect()
@@ -58,18 +59,18 @@ fn needed(wanted: impl Fn(&Part) -> bool) -> BTreeSet<Right> {
 #[test]
 fn the_base_grants_what_the_code_needs() {
     let base = rendered("base");
-    assert_eq!(granted(base, "Role"), needed(|part| part.place == Place::OwnNamespace));
-    assert_eq!(granted(base, "ClusterRole"), needed(|part| part.place != Place::OwnNamespace));
+    assert_eq!(granted(base, "Role"), needed(|group| group.scope == RoleScope::OwnNamespace));
+    assert_eq!(granted(base, "ClusterRole"), needed(|group| group.scope != RoleScope::OwnNamespace));
 }
 
 #[test]
 fn limited_to_namespaces_it_works_by_roles_alone() {
     let objects = variant("watching");
-    assert_eq!(granted(objects, "ClusterRole"), needed(|part| part.place == Place::Cluster));
+    assert_eq!(granted(objects, "ClusterRole"), needed(|group| group.scope == RoleScope::Cluster));
     for namespace in ["team-a", "team-b"] {
         let in_it = |object: &&Value| object["metadata"]["namespace"] == namespace;
         let there: Vec<_> = objects.iter().filter(in_it).cloned().collect();
-        assert_eq!(granted(&there, "Role"), needed(|part| part.place == Place::WatchedNamespaces));
+        assert_eq!(granted(&there, "Role"), needed(|group| group.scope == RoleScope::WatchedNamespaces));
         assert_eq!(of_kind(&there, "RoleBinding").len(), 1, "{namespace}");
     }
     for objects in [variant("by-administrator"), rendered("overlays/namespaced")] {
@@ -80,7 +81,7 @@ fn limited_to_namespaces_it_works_by_roles_alone() {
 
 /// What it may do with the Secrets of etcd clusters, where it works these: never list or watch.
 fn of_members() -> BTreeSet<Right> {
-    let work = needed(|part| part.place == Place::WatchedNamespaces);
+    let work = needed(|group| group.scope == RoleScope::WatchedNamespaces);
     let of_members: BTreeSet<_> =
         work.into_iter().filter(|(_, resource, ..)| resource == "secrets").collect();
     let listed = ["list", "watch", "delete", "deletecollection", "update"];

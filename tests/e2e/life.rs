@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use gatehouse::rights::Shows;
+use gatehouse::rbac::AuditTrace;
 use jiff::Timestamp;
 use kit::audit::Line;
 use kit::call::Call;
@@ -405,12 +405,12 @@ fn every_right_is_used(bed: &Bed, way: Way) {
     assert_eq!(Right::of_roles(&roles), granted, "granted, and needed");
 
     let log = Line::read(&bed.audit_log());
-    let is_unused = |(right, shows): &&(Right, Shows)| {
-        *shows != Shows::Nowhere && !log.iter().any(|line| right.is_used_by(line, *shows))
+    let is_unused = |(right, trace): &&(Right, AuditTrace)| {
+        *trace != AuditTrace::Nowhere && !log.iter().any(|line| right.is_used_by(line, *trace))
     };
     let unused: Vec<_> = needed.iter().filter(is_unused).map(|(right, _)| right.to_string()).collect();
     assert!(unused.is_empty(), "granted, and not used: {unused:#?}");
-    let hidden = needed.iter().filter(|(_, shows)| *shows == Shows::Nowhere);
+    let hidden = needed.iter().filter(|(_, trace)| *trace == AuditTrace::Nowhere);
     rights::each_is_missed(bed, &granted, hidden.map(|(right, _)| right));
     crate::figure(format!("{}: {} rights, used by {} requests", way.name(), granted.len(), log.len()));
 }

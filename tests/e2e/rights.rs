@@ -9,7 +9,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use gatehouse::rights::{self, Names, Shows};
+use gatehouse::cli::manifests::rbac::{Names, rule_groups};
+use gatehouse::rbac::AuditTrace;
 use kit::audit::Line;
 use kit::call::Call;
 use kit::wait::eventually;
@@ -43,13 +44,13 @@ impl Right {
         rights
     }
 
-    /// All rights that the program declares that it needs, and how the use of each shows.
-    pub fn needed() -> Vec<(Self, Shows)> {
-        let rules = rights::parts(&Names::DEFAULT).into_iter().flat_map(|part| part.rules);
+    /// All rights that the program declares that it needs, and how the use of each shows in the audit log.
+    pub fn needed() -> Vec<(Self, AuditTrace)> {
+        let rules = rule_groups(&Names::DEFAULT).into_iter().flat_map(|group| group.rules);
         let rights = rules.flat_map(|rule| {
-            let verbs: Vec<_> = rule.verbs.iter().map(ToString::to_string).collect();
+            let verbs: Vec<_> = rule.verbs.iter().map(|verb| (*verb).to_owned()).collect();
             let rights: Vec<_> = each(rule.group, &rule.resources, &verbs, &rule.names).collect();
-            rights.into_iter().map(move |right| (right, rule.shows))
+            rights.into_iter().map(move |right| (right, rule.audit))
         });
         rights.collect()
     }
@@ -85,13 +86,13 @@ impl Right {
     }
 
     /// Whether this line of the audit log is a use of it.
-    pub fn is_used_by(&self, line: &Line, shows: Shows) -> bool {
+    pub fn is_used_by(&self, line: &Line, trace: AuditTrace) -> bool {
         let event = line.value();
         let about = &event["objectRef"];
-        let verb = match shows {
-            Shows::AsApply if line.code() == 201 => "patch",
-            Shows::AsApply => return false,
-            Shows::AsRequest | Shows::Nowhere => &self.verb,
+        let verb = match trace {
+            AuditTrace::Apply if line.code() == 201 => "patch",
+            AuditTrace::Apply => return false,
+            AuditTrace::Request | AuditTrace::Nowhere => &self.verb,
         };
         about["apiGroup"].as_str().unwrap_or_default() == self.group
             && line.resource() == self.resource

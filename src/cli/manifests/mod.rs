@@ -3,7 +3,7 @@
 //! Guarantees: a table of paths and contents, the same from every run of a release; comparing never writes.
 
 mod installation;
-mod rights;
+pub mod rbac;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -60,7 +60,7 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
         Ok(Generated { path, content })
     });
     let mut files = definitions.collect::<Result<Vec<_>, Failure>>()?;
-    files.extend(rights::generated());
+    files.extend(rbac::generated());
     files.extend(installation::generated()?);
     files.sort_by(|one, other| one.path.cmp(&other.path));
     Ok(files)

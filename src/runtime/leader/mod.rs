@@ -16,7 +16,7 @@
 
 mod lease;
 mod numbers;
-pub mod rights;
+pub mod rbac;
 pub mod term;
 
 use std::fmt;

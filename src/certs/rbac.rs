@@ -1,6 +1,6 @@
 //! What the shared authority needs. Pure.
 
-use crate::rights::Rule;
+use crate::rbac::Rule;
 
 /// For the Secret of that name in the own namespace.
 #[must_use]

@@ -1,9 +1,9 @@
-//! What working EtcdClusters needs, beyond what TDSets do. Pure.
+//! What reconciling EtcdClusters needs. Pure.
 
 use crate::api::GROUP;
-use crate::rights::{Rule, Shows};
+use crate::rbac::{AuditTrace, Rule};
 
-/// In every namespace whose EtcdClusters are worked.
+/// In every namespace whose EtcdClusters are reconciled.
 #[must_use]
 pub fn rules() -> Vec<Rule> {
     vec![
@@ -14,16 +14,21 @@ pub fn rules() -> Vec<Rule> {
         ),
         Rule::new(GROUP, &["etcdclusters/status"], &["patch"])
             .because("What is known and intended of an etcd cluster stands in its status."),
-        Rule::new(GROUP, &["etcdclusters/finalizers"], &["update"]).shows(Shows::Nowhere).because(
+        Rule::new(GROUP, &["etcdclusters/finalizers"], &["update"]).audited(AuditTrace::Nowhere).because(
             "Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.",
         ),
-        Rule::new("apps", &["statefulsets"], &["patch"])
-            .because("The StatefulSet of an etcd cluster is applied."),
+        Rule::new("apps", &["statefulsets"], &["get", "list", "watch", "patch"])
+            .because("The StatefulSet of an etcd cluster is watched, read and applied."),
         Rule::new("apps", &["statefulsets"], &["create"])
-            .shows(Shows::AsApply)
+            .audited(AuditTrace::Apply)
             .because("The first apply of a StatefulSet makes it."),
-        Rule::new("", &["configmaps"], &["create", "patch"])
-            .because("What each member is told is kept in a ConfigMap."),
+        Rule::new("", &["services"], &["get", "patch"])
+            .because("Members and clients find an etcd cluster by its Services, which are read and applied."),
+        Rule::new("", &["services"], &["create"])
+            .audited(AuditTrace::Apply)
+            .because("The first apply of a Service makes it."),
+        Rule::new("", &["configmaps"], &["get", "create", "patch"])
+            .because("A ConfigMap has the configuration of each member of an etcd cluster."),
         Rule::new("", &["pods"], &["get", "list", "watch", "patch", "delete"])
             .because("Members are watched by their pods, labelled as voters, and restarted one at a time."),
         Rule::new("", &["persistentvolumeclaims"], &["get", "list", "patch", "delete"]).because(
@@ -32,12 +37,12 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("policy", &["poddisruptionbudgets"], &["get", "patch"])
             .because("Evictions leave a quorum."),
         Rule::new("policy", &["poddisruptionbudgets"], &["create"])
-            .shows(Shows::AsApply)
+            .audited(AuditTrace::Apply)
             .because("The first apply of a PodDisruptionBudget makes it."),
         Rule::new("batch", &["cronjobs"], &["get", "patch", "delete"])
             .because("Backups of an etcd cluster are taken by a CronJob, which goes when none are asked for."),
         Rule::new("batch", &["cronjobs"], &["create"])
-            .shows(Shows::AsApply)
+            .audited(AuditTrace::Apply)
             .because("The first apply of a CronJob makes it."),
         Rule::new("batch", &["jobs"], &["get", "list", "create"])
             .because("What became of backups is told by Jobs; one is taken before an upgrade."),

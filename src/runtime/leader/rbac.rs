@@ -1,6 +1,6 @@
 //! What electing one replica needs. Pure.
 
-use crate::rights::Rule;
+use crate::rbac::Rule;
 
 /// For the Lease of that name in the own namespace.
 #[must_use]

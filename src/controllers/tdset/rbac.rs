@@ -1,9 +1,9 @@
-//! What working TDSets needs. Pure.
+//! What reconciling TDSets needs. Pure.
 
 use crate::api::GROUP;
-use crate::rights::{Rule, Shows};
+use crate::rbac::{AuditTrace, Rule};
 
-/// In every namespace whose TDSets are worked.
+/// In every namespace whose TDSets are reconciled.
 #[must_use]
 pub fn rules() -> Vec<Rule> {
     vec![
@@ -13,18 +13,18 @@ pub fn rules() -> Vec<Rule> {
             .because("A TDSet that leaves a stated count behind (replicasOnDeletion) has a finalizer."),
         Rule::new(GROUP, &["tdsets/status"], &["patch"])
             .because("How a TDSet is doing stands in its status."),
-        Rule::new(GROUP, &["tdsets/finalizers"], &["update"]).shows(Shows::Nowhere).because(
+        Rule::new(GROUP, &["tdsets/finalizers"], &["update"]).audited(AuditTrace::Nowhere).because(
             "Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.",
         ),
         Rule::new("apps", &["deployments"], &["get", "list", "watch", "patch"])
             .because("A TDSet's Deployment is applied, watched, and its count kept to the timetable."),
         Rule::new("apps", &["deployments"], &["create"])
-            .shows(Shows::AsApply)
+            .audited(AuditTrace::Apply)
             .because("The first apply of a Deployment makes it."),
         Rule::new("", &["services"], &["get", "list", "watch", "patch", "delete"])
             .because("A TDSet's Service is applied and watched, and deleted when it is no longer asked for."),
         Rule::new("", &["services"], &["create"])
-            .shows(Shows::AsApply)
+            .audited(AuditTrace::Apply)
             .because("The first apply of a Service makes it."),
         Rule::new("apps", &["deployments/scale", "statefulsets/scale"], &["get", "patch"])
             .because("The count of a workload of target.ref is read and written through its scale alone."),
