@@ -4,7 +4,7 @@
 //! arguments of macros are looked into. What is compiled for tests alone is left out.
 //! Never: follows a type alias, a re-export or the type of a value.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::slice::Iter;
 
@@ -13,6 +13,13 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 /// The names between the `::`. A glob ends with `*`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name(Vec<String>);
+
+impl Name {
+    /// The names between the `::`.
+    pub fn parts(&self) -> &[String] {
+        &self.0
+    }
+}
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -32,12 +39,23 @@ impl Name {
     }
 }
 
-/// All that a source names, with what `use` brought in written out.
-pub fn of(text: &str) -> Vec<Name> {
+/// What a source gives others by `pub use`: each name and the path that it stands for.
+pub fn given_on(text: &str) -> BTreeMap<String, Vec<String>> {
+    let Reader { mut imported, given_on, .. } = read(text);
+    imported.retain(|name, _| given_on.contains(name));
+    imported
+}
+
+fn read(text: &str) -> Reader {
     let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("no Rust: {error}: {text:.200}"));
     let mut reader = Reader::default();
     reader.read(tokens);
-    let Reader { mut names, imported } = reader;
+    reader
+}
+
+/// All that a source names, with what `use` brought in written out.
+pub fn of(text: &str) -> Vec<Name> {
+    let Reader { mut names, imported, .. } = read(text);
     for name in &mut names {
         // What is renamed in a circle, as `use a as b; use b as a;`, is not followed for ever.
         for _ in 0..imported.len() {
@@ -55,6 +73,10 @@ struct Reader {
     names: Vec<Name>,
     /// What each name stands for that `use` brought in.
     imported: BTreeMap<String, Vec<String>>,
+    /// Those of them that a `pub use` brought in.
+    given_on: BTreeSet<String>,
+    /// What comes next is public.
+    is_public: bool,
 }
 
 impl Reader {
@@ -64,10 +86,19 @@ impl Reader {
         while let Some(token) = rest.next() {
             match token {
                 TokenTree::Punct(punct) if punct.as_char() == '#' => skip_what_is_for_tests(&mut rest),
+                // The parentheses of `pub(crate)`.
+                TokenTree::Group(group) if self.is_public && group.delimiter() == Delimiter::Parenthesis => {
+                    continue;
+                }
                 TokenTree::Group(group) => self.read(group.stream()),
+                TokenTree::Ident(word) if word == "pub" => {
+                    self.is_public = true;
+                    continue;
+                }
                 TokenTree::Ident(word) => self.word(&word.to_string(), &mut rest),
                 _ => {}
             }
+            self.is_public = false;
         }
     }
 
@@ -114,7 +145,11 @@ impl Reader {
             }
         }
         if let (Some(last), false) = (path.last(), is_group) {
-            self.imported.insert(name.unwrap_or_else(|| last.clone()), path.clone());
+            let name = name.unwrap_or_else(|| last.clone());
+            if self.is_public {
+                self.given_on.insert(name.clone());
+            }
+            self.imported.insert(name, path.clone());
             self.names.push(Name(path));
         }
     }
@@ -147,7 +182,7 @@ fn is_block(token: &TokenTree) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Name, of};
+    use super::{Name, given_on, of};
 
     fn names(text: &str, wanted: &str) -> bool {
         of(text).iter().any(|name| name.has(wanted))
@@ -195,6 +230,14 @@ mod tests {
         ] {
             assert!(!names(text, "std::fs"), "{text}: {:?}", of(text));
         }
+    }
+
+    #[test]
+    fn what_a_module_gives_on_is_what_it_brings_in_publicly() {
+        let text = "use a::A; pub use b::{B, c as C}; pub(super) use d::D; pub fn e(f: F) { use g::G; }";
+        let given: Vec<_> = given_on(text).into_iter().map(|(name, path)| (name, path.join("::"))).collect();
+        let expected = [("B", "b::B"), ("C", "b::c"), ("D", "d::D")];
+        assert_eq!(given, expected.map(|(name, path)| (name.to_owned(), path.to_owned())));
     }
 
     #[test]

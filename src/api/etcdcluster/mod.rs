@@ -29,9 +29,6 @@ use super::policy::{Protection, Workload};
 use super::schema::Schemas;
 use super::{Kind, Names};
 
-/// The annotation by which members may be brought one minor down. Only `true` does.
-pub const ALLOW_DOWNGRADE: &str = "gatehouse.dev/allow-downgrade";
-
 /// The kind EtcdCluster.
 pub struct EtcdClusterKind;
 

@@ -18,9 +18,9 @@ mod version;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::ALLOW_DOWNGRADE;
 use super::recovery::ANNOTATION;
 use super::v1::{EtcdClusterSpec, EtcdClusterStatus};
+use super::versions::ALLOW_DOWNGRADE;
 use crate::api::field::{Fault, Path, Reason, Verdict};
 
 /// What the rules look at.

@@ -4,6 +4,9 @@
 
 use semver::Version;
 
+/// The annotation by which members may be brought one minor down. Only `true` does.
+pub const ALLOW_DOWNGRADE: &str = "gatehouse.dev/allow-downgrade";
+
 /// One minor of etcd 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Minor {

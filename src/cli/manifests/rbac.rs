@@ -6,10 +6,11 @@
 use std::fmt::Write as _;
 
 use super::{Generated, HEADER};
+use crate::controllers::{self, etcdcluster, tdset};
 use crate::kinds::KINDS;
-use crate::rbac::{RoleScope, Rule, RuleGroup};
+use crate::rbac::{RoleScope, Rule, RuleGroup, union};
 use crate::runtime::leader;
-use crate::{certs, controllers, install};
+use crate::{certs, install};
 
 /// What everything is called in the plain manifests.
 const NAME: &str = "gatehouse";
@@ -46,6 +47,7 @@ const OF_CHART: Names = Names {
 #[must_use]
 pub fn rule_groups(names: &Names) -> Vec<RuleGroup> {
     let definitions: Vec<_> = KINDS.iter().map(|kind| kind.names().plural).collect();
+    let kinds = [tdset::rbac::rules(), etcdcluster::rbac::rules(), controllers::rbac::rules()];
     vec![
         RuleGroup {
             name: "installation",
@@ -69,13 +71,13 @@ pub fn rule_groups(names: &Names) -> Vec<RuleGroup> {
             name: "work",
             when: "It reconciles the objects of its kinds.",
             scope: RoleScope::WatchedNamespaces,
-            rules: controllers::rbac::rules(),
+            rules: union(kinds.concat()),
         },
         RuleGroup {
             name: "volumes",
             when: "It grows volumes, and keeps those that a recovery sets aside; neither class nor volume is in a namespace.",
             scope: RoleScope::Cluster,
-            rules: controllers::rbac::volumes(),
+            rules: etcdcluster::rbac::volumes(),
         },
     ]
 }

@@ -7,12 +7,12 @@ use serde_json::json;
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Version};
 use super::resources::certificates::Trust;
 use super::resources::names;
-use crate::api::etcdcluster::ALLOW_DOWNGRADE;
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
 use crate::api::etcdcluster::recovery::{self, ANNOTATION, Survivor};
 use crate::api::etcdcluster::v1::{
     EtcdCluster, EtcdClusterSpec, Image, Medium, Options, PodTemplate, ReclaimPolicy, TlsMode,
 };
+use crate::api::etcdcluster::versions::ALLOW_DOWNGRADE;
 use crate::api::etcdcluster::versions::NEWEST;
 use crate::api::quantity::Quantity;
 

@@ -69,14 +69,8 @@ pub use numbers::Line;
 use observation::AlarmKind;
 use observe::Sight;
 use plan::{Plan, Wake};
-use resources::names;
+use resources::names::{self, FINALIZER, MANAGER};
 use trace::Trace;
-
-/// The field manager of everything that is written.
-pub const MANAGER: &str = "gatehouse-etcdcluster";
-
-/// Has the deletion of an object wait for us.
-pub const FINALIZER: &str = "gatehouse.dev/etcdcluster";
 
 /// When to look again after something was done: what it made is read anew, so there is nothing to wait for.
 const AT_ONCE: Duration = Duration::from_millis(200);

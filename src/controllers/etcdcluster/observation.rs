@@ -6,20 +6,24 @@
 //! volume of a pod that is still there is the one that was listed; what etcd says was asked of etcd in this pass.
 //! Never: takes an error, a time-out or a stale cache for "there is none".
 
+mod backups;
 mod etcd;
 mod fact;
 mod kubernetes;
+mod ordinal;
 mod password;
 mod record;
 
+pub use backups::Backups;
 pub use etcd::{
     Alarm, AlarmKind, ClusterId, Keyspace, Member, MemberId, MemberStatus, Membership, Minor, Version,
 };
 pub use fact::{Age, Fact};
 pub use kubernetes::{
-    Budget, Cause, Config, ConfigEntry, Found, Handle, Ordinal, Owner, Pod, PodPhase, Purpose,
-    ResourceVersion, Role, StatefulSet, Template, Uid, Volume,
+    Budget, Cause, Config, ConfigEntry, Found, Handle, Owner, Pod, PodPhase, Purpose, ResourceVersion, Role,
+    StatefulSet, Template, Uid, Volume,
 };
+pub use ordinal::Ordinal;
 pub use password::{RootPassword, Unreadable};
 pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhase, Target};
 

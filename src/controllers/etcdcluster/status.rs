@@ -6,20 +6,17 @@
 mod backups;
 mod conditions;
 mod news;
-mod record;
 mod words;
 
 pub use conditions::unreadable;
 pub use news::{alarms, of as news, says_corrupt};
-pub use record::record;
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
-use super::observation::{Observation, Record};
-use super::observe::backups::Backups;
+use super::observation::{Backups, Observation, Record};
 use super::plan::{MemberSummary, Plan};
-use super::resources::names;
+use super::resources::{names, record};
 use crate::api::etcdcluster::status::Role as RoleWord;
 use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus, MemberStatus};
 use crate::controllers::etcdcluster::observation::Role;
@@ -80,7 +77,7 @@ pub fn remember(
     record: &Record,
     now: Timestamp,
 ) -> EtcdClusterStatus {
-    if *record == self::record(previous) {
+    if *record == record::record(previous) {
         // What a newer release wrote stays, although this one cannot read it.
         return previous.clone();
     }

@@ -9,7 +9,8 @@ use kube::core::ApiResource;
 use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
-use super::{MANAGER, Operator, status};
+use super::resources::names::MANAGER;
+use super::{Operator, status};
 use crate::api::Version;
 use crate::api::condition;
 use crate::api::etcdcluster::EtcdClusterKind;

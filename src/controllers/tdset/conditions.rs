@@ -3,7 +3,7 @@
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
 use super::found::Scaled;
-use super::status::count;
+use super::resources::deployment;
 use super::view::View;
 use crate::api::condition::{State, Statement};
 use crate::api::tdset::status::{ConditionType, Reason};
@@ -32,7 +32,12 @@ impl Crew {
         }
         let deployment = view.deployment.ours()?;
         let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
-        Some(Self { count: count(deployment), good: ready, seen: is_seen(deployment), word: "ready" })
+        Some(Self {
+            count: deployment::replicas(deployment),
+            good: ready,
+            seen: is_seen(deployment),
+            word: "ready",
+        })
     }
 }
 
@@ -116,7 +121,7 @@ fn moving(view: &View, scaled: &Scaled) -> Statement {
 fn rolling(view: &View, deployment: &Deployment) -> Statement {
     let about = ConditionType::Progressing;
     let status = deployment.status.clone().unwrap_or_default();
-    let (count, has) = (count(deployment), status.replicas.unwrap_or(0));
+    let (count, has) = (deployment::replicas(deployment), status.replicas.unwrap_or(0));
     let updated = status.updated_replicas.unwrap_or(0);
     let unavailable = count.saturating_sub(status.available_replicas.unwrap_or(0));
     let moves = view.tdset.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use serde_json::json;
 
-use super::{COUNT_MANAGER, MANAGER};
+use super::resources::names::{COUNT_MANAGER, MANAGER};
 
 /// Fields that hold a count, as managed fields name them.
 const COUNTS: [&str; 2] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas"];

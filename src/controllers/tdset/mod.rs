@@ -57,13 +57,8 @@ use claims::{Claims, Subject};
 use plan::Plan;
 use points::Points;
 use recall::Recall;
+use resources::names::MANAGER;
 use targets::Targets;
-
-/// The field manager of everything but the count.
-pub const MANAGER: &str = "gatehouse-tdset";
-
-/// The field manager of the count.
-pub const COUNT_MANAGER: &str = "gatehouse-tdset-count";
 
 /// When to look where the watch should have told before.
 const SOON: Duration = Duration::from_secs(1);

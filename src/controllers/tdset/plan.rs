@@ -12,9 +12,10 @@ use kube::Resource;
 use serde_json::{Value, json};
 
 use super::found::{Observed, Part};
+use super::resources::names::{COUNT_MANAGER, MANAGER};
 use super::resources::{autoscaler, deployment, finalizer, scale, service};
 use super::view::{Counter, View};
-use super::{COUNT_MANAGER, MANAGER, hands, status};
+use super::{hands, status};
 use crate::api::condition;
 use crate::api::field::Fault;
 use crate::api::tdset::ramp::Ramp;
@@ -171,7 +172,7 @@ fn claim(view: &View, found: &Deployment) -> Option<Step> {
     if is_written || is_going(&found.metadata) {
         return None;
     }
-    let manifest = deployment::count(found, status::count(found));
+    let manifest = deployment::count(found, deployment::replicas(found));
     Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
 }
 
@@ -214,7 +215,7 @@ fn count(view: &View, counter: &Counter) -> Option<Step> {
 /// The same of a Deployment that was made, and also where the count would be lost otherwise.
 fn count_of_deployment(view: &View, found: &Deployment) -> Option<Step> {
     let wanted = view.wanted()?;
-    let is_so = wanted == status::count(found) && unclaimed(view).is_none();
+    let is_so = wanted == deployment::replicas(found) && unclaimed(view).is_none();
     if is_so || is_going(&found.metadata) {
         return None;
     }

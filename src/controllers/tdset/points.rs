@@ -2,7 +2,7 @@
 //!
 //! Guarantees: whatever a plan may ask for has a name, and so has its points.
 
-use super::COUNT_MANAGER;
+use super::resources::names::COUNT_MANAGER;
 use crate::controllers::step::{Apply, Step};
 
 /// The points around a step: one before it is sent, one after its answer.

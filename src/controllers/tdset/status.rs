@@ -2,7 +2,6 @@
 //! written while nothing happens.
 
 use jiff::Timestamp;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 use super::conditions::statements;
@@ -66,12 +65,6 @@ fn workload(view: &View) -> Workload {
         ready: Some(status.and_then(|status| status.ready_replicas).unwrap_or(0)),
         selector: Some(names::selector_text(view.tdset)),
     }
-}
-
-/// The count that a Deployment has; absent means 1.
-#[must_use]
-pub fn count(deployment: &Deployment) -> i32 {
-    deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
 }
 
 /// The status of an object that does not pass the judge of the gate.

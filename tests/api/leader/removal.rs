@@ -1,6 +1,7 @@
 //! What is left when gatehouse is taken away, and what it does where it has rights in one namespace alone.
 
-use gatehouse::rights::{self, Names, Place};
+use gatehouse::cli::manifests::rbac::{Names, rule_groups};
+use gatehouse::rbac::RoleScope;
 use kit::bed::{Bed, NAMESPACE};
 use kit::deploy::deploy;
 use kit::objects::{Ask, http_get, of};
@@ -154,9 +155,9 @@ fn narrow_rights(bed: &Bed, namespace: &str) {
     const GROUP: &str = "rbac.authorization.k8s.io";
     const VERSION: &str = "rbac.authorization.k8s.io/v1";
     let work =
-        rights::parts(&Names::DEFAULT).into_iter().filter(|part| part.place == Place::WatchedNamespaces);
+        rule_groups(&Names::DEFAULT).into_iter().filter(|group| group.scope == RoleScope::WatchedNamespaces);
     let rules: Vec<_> = work
-        .flat_map(|part| part.rules)
+        .flat_map(|group| group.rules)
         .map(|rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}))
         .collect();
     let binding = |namespace: &str, name: &str, role: &str| {

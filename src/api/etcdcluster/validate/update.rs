@@ -2,10 +2,10 @@
 
 use semver::Version;
 
+use super::super::rules;
 use super::super::status::{Operation, condition};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
-use super::super::versions::{self, parse, parse_reported};
-use super::super::{ALLOW_DOWNGRADE, rules};
+use super::super::versions::{self, ALLOW_DOWNGRADE, parse, parse_reported};
 use super::{Cluster, replicas, tls, version};
 use crate::api::field::{Fault, Path, Verdict};
 

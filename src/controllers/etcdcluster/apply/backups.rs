@@ -9,12 +9,11 @@ use kube::api::PostParams;
 
 use super::objects::{apply, is_ours};
 use super::{Failure, Hands};
-use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::{ClusterId, Version};
 use crate::controllers::etcdcluster::observe::backups::Scheduled;
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::backup::{self, Place};
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::step::Step;
 use crate::runtime::call::call;
 

@@ -12,10 +12,10 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use super::{Failure, Hands};
-use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Handle, Ordinal};
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
-use crate::controllers::etcdcluster::resources::{config, names};
+use crate::controllers::etcdcluster::resources::config;
+use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::manifest::{Manifest, Place};
 use crate::runtime::call::call;
 

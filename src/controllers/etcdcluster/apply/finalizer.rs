@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::{Failure, Hands};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::FINALIZER;
+use crate::controllers::etcdcluster::resources::names::FINALIZER;
 
 /// Puts it there.
 pub async fn add(hands: Hands<'_>) -> Result<(), Failure> {

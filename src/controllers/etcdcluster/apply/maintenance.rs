@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::stream::{self, StreamExt as _};
 
 use super::membership::{agreed, itself};
-use super::{Failure, Hands};
+use super::{Failure, Hands, unless_refused};
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{Alarm, AlarmKind, ClusterId, MemberId, Minor, Ordinal};
 use crate::controllers::etcdcluster::observe::etcd as asking;
@@ -35,15 +35,6 @@ pub async fn any(hands: Hands<'_>, cluster_id: ClusterId) -> Result<&Client, Fai
     Err(Failure::refused("no member can be asked"))
 }
 
-/// That it is so already is fine.
-pub fn is<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) -> Result<(), Failure> {
-    match answer {
-        Err(error) if error.refusal() == Some(fine) => Ok(()),
-        Err(error) => Err(error.into()),
-        Ok(_) => Ok(()),
-    }
-}
-
 /// Disarms an alarm.
 pub async fn disarm(hands: Hands<'_>, cluster_id: ClusterId, alarm: Alarm) -> Result<(), Failure> {
     let kind = match alarm.kind {
@@ -58,7 +49,7 @@ pub async fn compact(hands: Hands<'_>, cluster_id: ClusterId, revision: u64) -> 
     let client = any(hands, cluster_id).await?;
     hands.remember(|recall| recall.keyspace = None);
     let revision = i64::try_from(revision).unwrap_or(i64::MAX);
-    is(client.compact(revision, true).await, Refusal::Compacted)
+    unless_refused(client.compact(revision, true).await, Refusal::Compacted)
 }
 
 /// Lets a member give free space back.
@@ -95,13 +86,13 @@ pub async fn allow_downgrade(hands: Hands<'_>, guard: MembershipGuard, target: M
     let (client, _) = agreed(hands, guard, None).await?;
     let target = format!("3.{target}");
     let can = client.downgrade(Downgrade::Validate, &target).await;
-    is(can, Refusal::DowngradeInProcess)?;
+    unless_refused(can, Refusal::DowngradeInProcess)?;
     let done = client.downgrade(Downgrade::Enable, &target).await;
-    is(done, Refusal::DowngradeInProcess)
+    unless_refused(done, Refusal::DowngradeInProcess)
 }
 
 /// Takes that back.
 pub async fn cancel_downgrade(hands: Hands<'_>, cluster_id: ClusterId) -> Result<(), Failure> {
     let done = any(hands, cluster_id).await?.downgrade(Downgrade::Cancel, "").await;
-    is(done, Refusal::NoDowngradeInProcess)
+    unless_refused(done, Refusal::NoDowngradeInProcess)
 }

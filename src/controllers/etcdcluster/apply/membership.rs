@@ -8,8 +8,7 @@ use futures::future::join_all;
 use futures::join;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
-use super::maintenance::is;
-use super::{Failure, Hands};
+use super::{Failure, Hands, unless_refused};
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{
     ClusterId, Fact, MemberId, Membership, OperationKind, Ordinal, PodPhase, Uid,
@@ -186,7 +185,7 @@ pub async fn promote(
     if !found.is_some_and(|found| found.is_learner && found.is_started) {
         return Err(Failure::refused("the member is no learner that has started"));
     }
-    is(client.promote(member.0).await, Refusal::MemberNotLearner)
+    unless_refused(client.promote(member.0).await, Refusal::MemberNotLearner)
 }
 
 /// Removes a member.
@@ -217,7 +216,7 @@ async fn remove_by(
         let left = membership.voters().count() - 1;
         serve_without(hands, membership, member, quorum(left)).await?;
     }
-    is(client.remove(member.0).await, Refusal::MemberNotFound)
+    unless_refused(client.remove(member.0).await, Refusal::MemberNotFound)
 }
 
 /// Whether the others are a majority of the voters without that one.

@@ -25,17 +25,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tracing::{info, warn};
 
+use super::Operator;
 use super::ages::Recall;
 use super::effect::{Effect, Points};
 use super::observation::{Desired, Handle, Observation, Record};
 use super::observe::Sight;
+use super::resources::names::MANAGER;
 use super::trace::Told;
-use super::{MANAGER, Operator};
 use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::outcome::{Class, Error};
 use crate::controllers::step::{Merge, Note, Step};
-use crate::etcd;
+use crate::etcd::{self, Refusal};
 use crate::runtime::call::{self, call};
 use crate::runtime::fail_point;
 pub use record::report;
@@ -90,6 +91,15 @@ enum Failure {
 impl Failure {
     fn refused(why: impl Into<String>) -> Self {
         Self::Refused(why.into())
+    }
+}
+
+/// What etcd answered, where the refusal `fine` says that it is done already.
+fn unless_refused<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) -> Result<(), Failure> {
+    match answer {
+        Err(error) if error.refusal() == Some(fine) => Ok(()),
+        Err(error) => Err(error.into()),
+        Ok(_) => Ok(()),
     }
 }
 

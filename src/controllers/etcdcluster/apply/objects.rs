@@ -13,9 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::{Failure, Hands};
-use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::{Handle, Owner, Template};
 use crate::controllers::etcdcluster::observe::kubernetes::{handle, owner};
+use crate::controllers::etcdcluster::resources::names::MANAGER;
 use crate::controllers::etcdcluster::resources::{
     budget as budgets, services as service, stateful_set as sets,
 };

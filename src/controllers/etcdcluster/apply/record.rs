@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Failure, Hands};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::Record;
+use crate::controllers::etcdcluster::resources::names::MANAGER;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::outcome::Error;
 use crate::controllers::step::Step;

@@ -5,8 +5,8 @@
 
 use k8s_openapi::api::core::v1::Secret;
 
-use super::maintenance::{any, is};
-use super::{Failure, Hands};
+use super::maintenance::any;
+use super::{Failure, Hands, unless_refused};
 use crate::controllers::etcdcluster::observation::{ClusterId, Handle};
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::password::{ROOT, decision};
@@ -28,10 +28,10 @@ pub async fn authenticate(
         None => Password::default(),
     };
     let client = any(hands, cluster_id).await?;
-    is(client.delete_user(ROOT).await, Refusal::UserNotFound)?;
+    unless_refused(client.delete_user(ROOT).await, Refusal::UserNotFound)?;
     client.add_user_for_a_password(ROOT).await?;
     client.change_password(ROOT, &password).await?;
-    is(client.add_role(ROOT).await, Refusal::RoleExists)?;
+    unless_refused(client.add_role(ROOT).await, Refusal::RoleExists)?;
     client.grant_role(ROOT, ROOT).await?;
     Ok(client.enable_auth().await?)
 }

@@ -11,13 +11,12 @@ use serde_json::json;
 
 use super::{Failure, Hands, membership};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{Handle, Ordinal};
 use crate::controllers::etcdcluster::observe::kubernetes::{RETAINED, backs, handle, is_retained};
-use crate::controllers::etcdcluster::resources::names;
-use crate::controllers::etcdcluster::status;
+use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
+use crate::controllers::etcdcluster::resources::record;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
 use crate::runtime::call::{self, call};
@@ -50,7 +49,7 @@ async fn without_cluster(hands: Hands<'_>) -> Result<(), Failure> {
     let live: Option<EtcdCluster> = hands.read(&hands.name()).await?;
     let live = live.filter(|live| live.metadata.uid == hands.cluster.metadata.uid);
     let Some(live) = live else { return Err(Failure::refused("the object is gone")) };
-    let recorded = live.status.as_ref().map(status::record).and_then(|record| record.cluster_id);
+    let recorded = live.status.as_ref().map(record::record).and_then(|record| record.cluster_id);
     if live.metadata.deletion_timestamp.is_none() && recorded.is_some() {
         return Err(Failure::refused("a cluster is recorded, and is not being deleted"));
     }

@@ -20,12 +20,9 @@ use crate::controllers::etcdcluster::observation::Ordinal;
 use crate::controllers::etcdcluster::resources::certificates::{
     AUTHORITY, AUTHORITY_TYPE, CERTIFICATE, KEY, LEAF_TYPE, MEMBERS, secret,
 };
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::etcdcluster::resources::stateful_set::template_of;
 use crate::runtime::call::call;
-
-/// Who writes them, in their managed fields.
-const MANAGER: &str = "gatehouse-etcdcluster";
 
 /// The keys of a Secret: for the certificate, for its key, for what is to be trusted.
 type Keys = [&'static str; 3];

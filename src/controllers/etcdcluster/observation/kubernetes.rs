@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Age, Fact, MemberId, Version};
+use super::{Age, Fact, MemberId, Ordinal, Version};
 pub use crate::member::entry::Purpose;
-
-/// The number at the end of a pod's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Ordinal(pub u32);
 
 /// Identity of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -12,24 +12,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use super::kubernetes::owner;
 use crate::api::etcdcluster::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::backup::manifest::Report;
-use crate::controllers::etcdcluster::MANAGER;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Owner};
 use crate::controllers::etcdcluster::resources::backup::BACKUP;
+use crate::controllers::etcdcluster::resources::names::MANAGER;
 use crate::controllers::manifest::Manifest;
 
 /// The label of a Job's pods with the Job's name.
 const JOB: &str = "batch.kubernetes.io/job-name";
-
-/// What is known of the backups of a cluster, beside what a plan has to know.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Backups {
-    /// The last one that was verified, of the Jobs that are still there.
-    pub success: Option<BackupSuccess>,
-    /// The last one that failed, of those.
-    pub failure: Option<BackupFailure>,
-    /// Since when what takes them is as it is.
-    pub since: Option<Timestamp>,
-}
 
 /// What was applied last as what takes backups.
 #[derive(Clone, Debug, PartialEq, Eq)]

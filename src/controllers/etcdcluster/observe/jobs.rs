@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 use tracing::warn;
 
 use super::Reader;
-use super::backups::{self, Backups};
+use super::backups;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::Operator;
-use crate::controllers::etcdcluster::observation::{Backup, Desired, Fact, Found};
+use crate::controllers::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
 use crate::controllers::etcdcluster::resources::backup::{self, Place};
 use crate::controllers::etcdcluster::resources::names;
 use crate::runtime::call::call;

@@ -30,15 +30,15 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use self::backups::Backups;
 use self::etcd::Said;
 use super::observation::{
-    self as seen, Age, AlarmKind, Certificates, Config, Desired, Fact, Found, Observation, Ordinal, PodPhase,
-    Purpose, Volume,
+    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
+    PodPhase, Purpose, Volume,
 };
 use super::reach::{Keys, Reach};
-use super::resources::{names, services};
-use super::{FINALIZER, Operator, password, status};
+use super::resources::names::{self, FINALIZER};
+use super::resources::{record, services};
+use super::{Operator, password};
 use crate::api::Version;
 use crate::api::etcdcluster::EtcdClusterKind;
 use crate::api::etcdcluster::v1::EtcdCluster;
@@ -100,7 +100,7 @@ pub async fn look(
     now: Timestamp,
 ) -> Sight {
     let reader = Reader::new(operator.client.clone(), cluster);
-    let record = cluster.status.as_ref().map(status::record).unwrap_or_default();
+    let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
     let config = names::config(&reader.name);
     let (set, config, budget, services, backups, keys, offer) = futures::join!(
         reader.get::<StatefulSet>(&reader.name),

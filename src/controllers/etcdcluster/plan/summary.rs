@@ -130,7 +130,7 @@ fn is_reached(view: &View, decision: &Decision) -> bool {
     let rests = decision.effects.is_empty() && decision.record == view.seen.record;
     let is_stopped = rest::is_asked_to_stop(view);
     let has_all = u32::try_from(view.voter_count()) == Ok(view.desired.replicas);
-    let is_at_target = has_all && view.target().is_some_and(|target| target == view.template());
+    let is_at_target = has_all && upgrade::target(view).is_some_and(|target| target == view.template());
     let is_rest = rests && decision.record.operation.is_none() && decision.wake == Wake::Later;
     is_rest
         && view.desired.is_valid

@@ -19,6 +19,11 @@ use crate::controllers::etcdcluster::observation::{
     ConfigEntry, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template, Version,
 };
 
+/// What pods ought to be made from, as far as the rules of versions allow.
+pub fn target(view: &View) -> Option<Template> {
+    step(view).version().map(|version| Template { version, ..view.desired.template })
+}
+
 /// Brings the next pod to what is asked for.
 pub fn roll(view: &View) -> Option<Decision> {
     match step(view) {

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::upgrade;
 use crate::controllers::etcdcluster::effect::{Effect, MembershipGuard};
 use crate::controllers::etcdcluster::observation::{
     AlarmKind, Audit, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
@@ -217,11 +216,6 @@ impl<'a> View<'a> {
         }
         let told = self.seen.entries().map(|(_, entry)| entry.template).max();
         told.unwrap_or(self.desired.template)
-    }
-
-    /// What pods ought to be made from, as far as the rules of versions allow.
-    pub fn target(&self) -> Option<Template> {
-        upgrade::step(self).version().map(|version| Template { version, ..self.desired.template })
     }
 
     /// The entry of a member, made for the volume that is there and, where that may be empty, for the pod that is.

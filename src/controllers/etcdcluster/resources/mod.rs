@@ -7,6 +7,7 @@ pub mod config;
 pub mod etcd;
 pub mod names;
 pub mod pod;
+pub mod record;
 pub mod secrets;
 pub mod services;
 pub mod stateful_set;

@@ -14,6 +14,12 @@ use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::etcdcluster::observation::{ClusterId, MemberId, Ordinal, Role, Template, Version};
 use crate::controllers::manifest::pairs;
 
+/// The field manager of everything that is written.
+pub const MANAGER: &str = "gatehouse-etcdcluster";
+
+/// Has the deletion of an EtcdCluster wait for the operator.
+pub const FINALIZER: &str = "gatehouse.dev/etcdcluster";
+
 /// The label for the application.
 pub const NAME: &str = "app.kubernetes.io/name";
 

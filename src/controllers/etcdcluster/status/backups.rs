@@ -14,8 +14,8 @@ use crate::api::etcdcluster::v1::{
     Backup as Spec, BackupStatus, BackupSuccess, EtcdCluster, EtcdClusterStatus,
 };
 use crate::api::time_zone;
+use crate::controllers::etcdcluster::observation::Backups;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Observation, Version};
-use crate::controllers::etcdcluster::observe::backups::Backups;
 use crate::controllers::etcdcluster::resources::backup::{Place, place};
 use crate::controllers::etcdcluster::resources::names;
 use crate::controllers::step::Note;

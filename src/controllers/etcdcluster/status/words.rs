@@ -1,6 +1,6 @@
 //! The words in which conditions speak to people. Pure.
 
-use crate::api::etcdcluster::{ALLOW_DOWNGRADE, versions};
+use crate::api::etcdcluster::versions::{self, ALLOW_DOWNGRADE};
 use crate::controllers::etcdcluster::observation::{
     Cause, Fact, Ordinal, PodPhase, Purpose, Recovery, RecoveryPhase, RootPassword, Unreadable, Version,
 };

@@ -119,7 +119,7 @@ impl Cluster {
                 let mut made: Deployment = serde_json::from_value(object).unwrap();
                 let before = self.0.deployment.as_deref();
                 let given = made.spec.as_ref().unwrap().replicas;
-                let count = given.or_else(|| before.map(status::count)).unwrap_or(1);
+                let count = given.or_else(|| before.map(deployment::replicas)).unwrap_or(1);
                 made.metadata.managed_fields =
                     before.and_then(|before| before.metadata.managed_fields.clone());
                 made.metadata.uid = Some("d".to_owned());
@@ -526,6 +526,6 @@ proptest! {
         let rest = cluster.pass(&shop);
         prop_assert_eq!((rest.work, rest.report), (vec![], vec![]));
         prop_assert!(rest.wake.unwrap() > cluster.0.now);
-        prop_assert_eq!(cluster.0.deployment.as_deref().map(status::count), rest.status.scheduled_replicas);
+        prop_assert_eq!(cluster.0.deployment.as_deref().map(deployment::replicas), rest.status.scheduled_replicas);
     }
 }

@@ -22,6 +22,12 @@ pub fn deployment(tdset: &TDSet, create: &Create) -> Manifest {
     Manifest::of(&built(tdset, create)).stamped()
 }
 
+/// The count that a Deployment has; absent means 1.
+#[must_use]
+pub fn replicas(deployment: &Deployment) -> i32 {
+    deployment.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(1)
+}
+
 /// The same with a count, to be made.
 #[must_use]
 pub fn with_count(mut deployment: Manifest, replicas: i32) -> Manifest {

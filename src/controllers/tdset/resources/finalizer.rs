@@ -3,10 +3,10 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::json;
 
+use super::names::MANAGER;
 use crate::api::tdset::v1::TDSet;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::step::{Merge, Step};
-use crate::controllers::tdset::MANAGER;
 
 /// Its name.
 pub const NAME: &str = "gatehouse.dev/replicas-on-deletion";

@@ -11,6 +11,12 @@ use crate::api::tdset::v1::TDSet;
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::manifest::{hash, pairs};
 
+/// The field manager of everything but the count.
+pub const MANAGER: &str = "gatehouse-tdset";
+
+/// The field manager of the count.
+pub const COUNT_MANAGER: &str = "gatehouse-tdset-count";
+
 /// What the container and its port are called; the API says so.
 pub const CONTAINER: &str = "tdset";
 

@@ -4,9 +4,9 @@
 
 use serde_json::json;
 
+use super::names::COUNT_MANAGER;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::step::{Merge, Step};
-use crate::controllers::tdset::COUNT_MANAGER;
 use crate::controllers::tdset::found::Scaled;
 
 /// Writes the count through the scale subresource.

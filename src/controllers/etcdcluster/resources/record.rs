@@ -1,4 +1,4 @@
-//! What the status remembers, as text, and read back. Pure.
+//! The [`Record`] as the status has it, and read back. Pure.
 //!
 //! Guarantees: what is written reads back the same. What a newer release wrote and this one cannot read is never taken
 //! for nothing where nothing would set something off: a cluster stays recorded, a request stays consumed.
@@ -6,11 +6,11 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::names;
 use crate::api::etcdcluster::v1::{EtcdClusterStatus, OperationStatus, RecoveryStatus};
 use crate::controllers::etcdcluster::observation::{
     ClusterId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target, Uid,
 };
-use crate::controllers::etcdcluster::resources::names;
 
 /// The target of an operation that leads to a template of the version that runs.
 const TEMPLATE: &str = "template";

@@ -1,0 +1,7 @@
+//! Which member of a cluster something is about.
+
+use serde::{Deserialize, Serialize};
+
+/// The number at the end of a pod's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Ordinal(pub u32);

@@ -1,0 +1,205 @@
+//! Who may import whom.
+
+use std::path::Path;
+
+use super::imports::Imports;
+use super::sources::{Source, below};
+
+/// The rooms below `src`, and the others that each may import. The longest name that a path begins with is its room.
+///
+/// `KIND` stands for the folder of each kind; a kind imports none of another.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("api", &[]),
+    ("rbac", &[]),
+    ("etcd", &[]),
+    ("member", &[]),
+    ("properties", &[]),
+    ("kinds", &["api"]),
+    ("runtime", &["rbac"]),
+    ("certs", &["rbac", "runtime"]),
+    ("backup", &["etcd", "runtime"]),
+    ("review", &["api", "kinds"]),
+    ("server", &["api", "kinds", "review", "runtime"]),
+    ("install", &["api", "certs", "kinds", "rbac", "review", "runtime"]),
+    ("controllers", &["api", "rbac", "runtime"]),
+    ("controllers/KIND", &["api", "backup", "certs", "controllers", "etcd", "member", "rbac", "runtime"]),
+    ("controllers/KIND/observation", &["api", "member"]),
+    ("controllers/KIND/effect", &["controllers/KIND/observation"]),
+    (
+        "controllers/KIND/plan",
+        &[
+            "api",
+            "controllers",
+            "controllers/KIND/effect",
+            "controllers/KIND/observation",
+            "controllers/KIND/resources",
+        ],
+    ),
+    ("controllers/KIND/resources", &["api", "controllers", "controllers/KIND/observation", "member"]),
+    ("cli", &["*"]),
+    ("main", &["*"]),
+];
+
+/// What a file imports all the same, and why. What it does not import any more has to leave the list.
+const UPWARD: &[(&str, &str, &str)] = &[
+    ("src/api/arbitrary.rs", "kinds", "properties draw objects of every kind"),
+    (
+        "src/controllers/etcdcluster/resources/certificates.rs",
+        "certs",
+        "profiles of certificates, which are data",
+    ),
+    (
+        "src/controllers/etcdcluster/resources/pod.rs",
+        "controllers/KIND",
+        "what the spec leaves out is resolved again by each builder",
+    ),
+    (
+        "src/controllers/etcdcluster/resources/stateful_set.rs",
+        "controllers/KIND",
+        "what the spec leaves out is resolved again by each builder",
+    ),
+    ("src/controllers/metrics.rs", "controllers/KIND", "metrics of each kind are registered by name"),
+    (
+        "src/controllers/tdset/plan.rs",
+        "controllers/KIND",
+        "what was observed and what is reported lie beside the plan, in no room of their own",
+    ),
+    (
+        "src/controllers/tdset/resources/scale.rs",
+        "controllers/KIND",
+        "what was observed lies beside the plan, in no room of its own",
+    ),
+];
+
+/// Files that come back to themselves. One that does so no more has to leave the list.
+const IN_CIRCLES: &[&str] = &[
+    "src/cli/etcd/guard.rs",
+    "src/cli/etcd/mod.rs",
+    "src/cli/etcd/run.rs",
+    "src/cli/etcd/snapshot.rs",
+    "src/cli/manifests/installation.rs",
+    "src/cli/manifests/mod.rs",
+    "src/cli/mod.rs",
+    "src/cli/operate/mod.rs",
+    "src/cli/operate/options.rs",
+    "src/cli/schedule/json.rs",
+    "src/cli/schedule/mod.rs",
+    "src/cli/serve/cluster.rs",
+    "src/cli/serve/mod.rs",
+    "src/cli/serve/operator.rs",
+    "src/cli/serve/options.rs",
+    "src/controllers/etcdcluster/apply/mod.rs",
+    "src/controllers/etcdcluster/audit.rs",
+    "src/controllers/etcdcluster/mod.rs",
+    "src/controllers/etcdcluster/observe/mod.rs",
+    "src/controllers/metrics.rs",
+    "src/controllers/mod.rs",
+    "src/controllers/tdset/claims.rs",
+    "src/controllers/tdset/course.rs",
+    "src/controllers/tdset/mod.rs",
+    "src/controllers/tdset/observe.rs",
+    "src/controllers/tdset/targets.rs",
+    "src/controllers/tdset/view.rs",
+    "src/runtime/supervisor.rs",
+    "src/runtime/tasks.rs",
+];
+
+/// The room of a file, and the kind that it is of.
+fn room(path: &Path) -> (&'static str, Option<String>) {
+    let below = path.strip_prefix("src").unwrap_or(path).with_extension("");
+    let below = below.to_string_lossy();
+    let kinds = gatehouse::kinds::KINDS.iter().map(|kind| kind.names().kind.to_lowercase());
+    let kind = kinds.into_iter().find(|kind| below.split('/').any(|part| part == kind));
+    let general =
+        kind.as_ref().map_or_else(|| below.to_string(), |kind| below.replace(kind.as_str(), "KIND"));
+    let is_in = |room: &str| general == room || general.starts_with(&format!("{room}/"));
+    let rooms = ROOMS.iter().map(|(room, _)| *room).filter(|room| is_in(room));
+    let room = rooms.max_by_key(|room| room.len()).unwrap_or_else(|| panic!("{below} is in no room"));
+    (room, kind.filter(|_| room.contains("KIND")))
+}
+
+/// Imports that run in the wrong direction, and exceptions that are none.
+fn upward(imports: &Imports, exceptions: &[(&str, &str, &str)]) -> Vec<String> {
+    let mut used = Vec::new();
+    let mut broken = Vec::new();
+    for (from, to) in imports.pairs() {
+        let ((room, kind), (imported, of)) = (self::room(from), self::room(to));
+        let may = ROOMS.iter().find(|(name, _)| *name == room).map_or(&[][..], |(_, may)| *may);
+        let is_within = imported == room || imported.starts_with(&format!("{room}/")) && kind.is_some();
+        let is_of_another = kind.is_some() && of.is_some() && kind != of;
+        if may == ["*"] || (!is_of_another && (is_within || may.contains(&imported))) {
+            continue;
+        }
+        let excepted = |(path, room, _): &(&str, &str, &str)| from == Path::new(path) && imported == *room;
+        match exceptions.iter().position(excepted) {
+            Some(which) => used.push(which),
+            None => broken.push(format!("{}: imports {} ({imported})", from.display(), to.display())),
+        }
+    }
+    let unused = exceptions.iter().enumerate().filter(|(which, _)| !used.contains(which));
+    let unused = unused.map(|(_, (path, room, _))| format!("{path}: imports {room} no more: no exception"));
+    broken.into_iter().chain(unused).collect()
+}
+
+/// Circles of files that are not on the list, and files on it that are in none.
+fn circles(imports: &Imports, known: &[&str]) -> Vec<String> {
+    let circles = imports.circles();
+    let is_known = |path: &&Path| known.iter().any(|known| *path == Path::new(known));
+    let is_new = |circle: &&Vec<&Path>| !circle.iter().all(|path| is_known(&path));
+    let new = circles.iter().filter(is_new).map(|circle| format!("a circle: {circle:?}"));
+    let is_in_one = |known: &str| circles.iter().flatten().any(|path| *path == Path::new(known));
+    let unused = known.iter().filter(|known| !is_in_one(known));
+    new.chain(unused.map(|path| format!("{path}: is in no circle: no exception"))).collect()
+}
+
+#[test]
+fn imports_run_in_one_direction() {
+    let imports = Imports::of(&below(&["src"]));
+    let broken = upward(&imports, UPWARD);
+    assert!(broken.is_empty(), "{broken:#?}");
+    let broken = circles(&imports, IN_CIRCLES);
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[test]
+fn an_import_in_the_wrong_direction_is_told() {
+    let told = |files: &[(&str, &str)], exceptions: &[(&str, &str, &str)]| {
+        let files: Vec<_> = files.iter().map(|(path, text)| Source::planted(path, text)).collect();
+        upward(&Imports::of(&files), exceptions)
+    };
+    let lib = ("src/lib.rs", "pub mod api;");
+    let one =
+        ("src/controllers/tdset/effect/mod.rs", "use super::super::board::Board; fn f() { Board::new() }");
+    let board = ("src/controllers/board.rs", "");
+    let broken = "src/controllers/tdset/effect/mod.rs: imports src/controllers/board.rs (controllers)";
+    assert_eq!(told(&[one, board], &[]), [broken]);
+    assert_eq!(told(&[one, board], &[(one.0, "controllers", "planted")]), [""; 0]);
+    let other = ("src/controllers/tdset/plan/mod.rs", "use crate::controllers::etcdcluster::plan::Plan;");
+    let plan = ("src/controllers/etcdcluster/plan/mod.rs", "pub struct Plan;");
+    assert_eq!(told(&[other, plan], &[]).len(), 1, "another kind");
+    let through = ("src/api/mod.rs", "pub use crate::kinds::KINDS;");
+    let kinds = ("src/kinds.rs", "use crate::api::KINDS;");
+    assert_eq!(told(&[lib, through, kinds], &[]), ["src/api/mod.rs: imports src/kinds.rs (kinds)"]);
+    assert_eq!(
+        told(&[kinds, ("src/api/mod.rs", "")], &[("src/kinds.rs", "cli", "planted")]),
+        ["src/kinds.rs: imports cli no more: no exception"]
+    );
+}
+
+#[test]
+fn a_circle_of_files_is_told_but_none_of_a_module_and_its_part() {
+    let files = |there: &str, back: &str| {
+        [
+            Source::planted("src/api/a.rs", there),
+            Source::planted("src/api/b.rs", back),
+            Source::planted("src/api/mod.rs", "mod a; mod b; fn f() { a::g() } pub struct A;"),
+        ]
+    };
+    let told = |there: &str, back: &str, known: &[&str]| circles(&Imports::of(&files(there, back)), known);
+    let circle = told("use super::b::B;", "fn f() { super::a::g() }", &[]);
+    assert_eq!(circle, [r#"a circle: ["src/api/a.rs", "src/api/b.rs"]"#]);
+    assert_eq!(told("use super::b::B;", "use super::A;", &[]), [""; 0]);
+    let known = ["src/api/a.rs", "src/api/b.rs"];
+    assert_eq!(told("use super::b::B;", "use super::a::A;", &known), [""; 0]);
+    assert_eq!(told("", "", &known[..1]), ["src/api/a.rs: is in no circle: no exception"]);
+}
