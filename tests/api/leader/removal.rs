@@ -1,7 +1,8 @@
 //! What is left when gatehouse is taken away, and what it does where it has rights in one namespace alone.
 
 use gatehouse::cli::manifests::rbac::{Names, rule_groups};
-use gatehouse::rbac::RoleScope;
+use gatehouse::controllers::{self, etcdcluster, tdset};
+use gatehouse::rbac::{RoleScope, Rule};
 use kit::bed::{Bed, NAMESPACE};
 use kit::deploy::deploy;
 use kit::objects::{Ask, http_get, of};
@@ -17,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("the_configurations_go_with_their_owner", the_configurations_go_with_their_owner),
     ("without_a_gate_objects_and_their_namespaces_go", without_a_gate_objects_and_their_namespaces_go),
     ("with_rights_in_one_namespace_that_one_is_worked", with_rights_in_one_namespace_that_one_is_worked),
+    ("the_rules_of_a_kind_are_all_that_it_needs", the_rules_of_a_kind_are_all_that_it_needs),
 ];
 
 const CLUSTER_ROLE: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles/gatehouse";
@@ -150,24 +152,28 @@ fn without_a_gate_objects_and_their_namespaces_go(bed: &Bed) {
     installed::clear(bed);
 }
 
-/// An account with the rights that working in a namespace needs, and none in the cluster.
-fn narrow_rights(bed: &Bed, namespace: &str) {
+/// The rules that working in a namespace needs.
+fn rules_of_watched_namespaces() -> Vec<Rule> {
+    let groups = rule_groups(&Names::DEFAULT).into_iter();
+    groups.filter(|group| group.scope == RoleScope::WatchedNamespaces).flat_map(|group| group.rules).collect()
+}
+
+/// An account with these rules in a namespace, and none in the cluster.
+fn account(bed: &Bed, account: &str, namespace: &str, rules: &[Rule]) {
     const GROUP: &str = "rbac.authorization.k8s.io";
     const VERSION: &str = "rbac.authorization.k8s.io/v1";
-    let work =
-        rule_groups(&Names::DEFAULT).into_iter().filter(|group| group.scope == RoleScope::WatchedNamespaces);
-    let rules: Vec<_> = work
-        .flat_map(|group| group.rules)
+    let rules: Vec<_> = rules
+        .iter()
         .map(|rule| json!({"apiGroups": [rule.group], "resources": rule.resources, "verbs": rule.verbs}))
         .collect();
     let binding = |namespace: &str, name: &str, role: &str| {
         json!({"apiVersion": VERSION, "kind": "RoleBinding", "metadata": {"name": name, "namespace": namespace},
             "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": role},
-            "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": "narrow"}]})
+            "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}]})
     };
     for object in [
-        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "narrow", "namespace": NAMESPACE}}),
-        binding(NAMESPACE, "own", "gatehouse"),
+        json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": account, "namespace": NAMESPACE}}),
+        binding(NAMESPACE, account, "gatehouse"),
         json!({"apiVersion": VERSION, "kind": "Role", "metadata": {"name": "work", "namespace": namespace},
             "rules": rules}),
         binding(namespace, "work", "work"),
@@ -176,11 +182,37 @@ fn narrow_rights(bed: &Bed, namespace: &str) {
     }
 }
 
+fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
+    let cluster = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "alone"},
+        "spec": {"replicas": 1, "version": "3.6.16", "tls": {"mode": "Automatic"}, "storage": {"size": "1Gi"}}});
+    let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
+    let set = tdset("alone", &json!({"target": {"create": create}}));
+    let kinds = [
+        (etcdcluster::rbac::rules(), cluster, ["service/alone", "statefulset/alone"]),
+        (tdset::rbac::rules(), set, ["deployment/alone", "service/alone"]),
+    ];
+    for (number, (rules, object, made)) in kinds.into_iter().enumerate() {
+        let house = House::begin(bed);
+        installed::clear(bed);
+        let definitions = deploy().join("crds");
+        bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
+        let (name, namespace) = (format!("kind-{number}"), &house.namespace);
+        account(bed, &name, &namespace.name, &[rules, controllers::rbac::rules()].concat());
+        let options = ["--watch-namespaces", &namespace.name, "--lease-duration", "3s", "--install", "false"];
+        let replica = house.replica_as(&name, &options);
+        until_ready(&replica);
+        namespace.create(&object);
+        for made in made {
+            namespace.until(made, "{.metadata.name}", "alone");
+        }
+    }
+}
+
 fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
     let house = House::begin(bed);
     installed::clear(bed);
     let (shop, depot) = (&house.namespace, bed.namespace());
-    narrow_rights(bed, &shop.name);
+    account(bed, "narrow", &shop.name, &rules_of_watched_namespaces());
     let watched: &[&str] = &["--watch-namespaces", &shop.name, "--lease-duration", "3s"];
     let narrow = house.replica_as("narrow", &[&["--install", "false"], watched].concat());
     eventually(|| {
