@@ -145,7 +145,7 @@ fn upward(imports: &Imports, exceptions: &[(&str, &str, &str)]) -> Vec<String> {
 fn circles(imports: &Imports, known: &[&str]) -> Vec<String> {
     let circles = imports.circles();
     let is_known = |path: &&Path| known.iter().any(|known| *path == Path::new(known));
-    let is_new = |circle: &&Vec<&Path>| !circle.iter().all(|path| is_known(&path));
+    let is_new = |circle: &&Vec<&Path>| !circle.iter().all(is_known);
     let new = circles.iter().filter(is_new).map(|circle| format!("a circle: {circle:?}"));
     let is_in_one = |known: &str| circles.iter().flatten().any(|path| *path == Path::new(known));
     let unused = known.iter().filter(|known| !is_in_one(known));

@@ -158,13 +158,13 @@ fn rules(group: &RuleGroup) -> String {
 
 fn rule(rule: &Rule) -> String {
     let group = if rule.group.is_empty() { r#""""# } else { rule.group };
-    let reasons: String = rule.reasons.iter().map(|reason| format!("# - {reason}\n")).collect();
     let names = match rule.names.as_slice() {
         [] => String::new(),
         names => format!("  resourceNames: [{}]\n", names.join(", ")),
     };
     format!(
-        "{reasons}- apiGroups: [{group}]\n  resources: [{}]\n{names}  verbs: [{}]\n",
+        "# - {}\n- apiGroups: [{group}]\n  resources: [{}]\n{names}  verbs: [{}]\n",
+        rule.reasons.join("\n# - "),
         rule.resources.join(", "),
         rule.verbs.join(", ")
     )

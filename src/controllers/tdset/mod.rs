@@ -20,7 +20,7 @@ pub mod plan;
 pub mod points;
 pub mod rbac;
 pub mod recall;
-mod resources;
+pub mod resources;
 mod status;
 mod targets;
 mod view;

@@ -31,6 +31,7 @@ pub fn record(status: &EtcdClusterStatus) -> Record {
 }
 
 /// An operation as the status has it. It began when it did, as long as it leads to the same.
+#[must_use]
 pub fn operation(
     cluster: &str,
     previous: Option<&OperationStatus>,
@@ -45,6 +46,7 @@ pub fn operation(
 }
 
 /// A recovery as the status has it. It was asked for when its request was first seen.
+#[must_use]
 pub fn recovery(
     cluster: &str,
     previous: Option<&RecoveryStatus>,
