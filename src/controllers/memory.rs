@@ -17,6 +17,21 @@ impl<Item: Clone + Default> Memory<Item> {
         self.lock().get(uid).cloned().unwrap_or_default()
     }
 
+    /// Takes out what is known of an object, for as long as it is reconciled.
+    pub fn take(&self, uid: &str) -> Item {
+        self.lock().get_mut(uid).map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Puts it back, unless the object has gone meanwhile.
+    pub fn put(&self, uid: &str, item: Item) {
+        self.update_known(uid, |known| *known = item);
+    }
+
+    /// The object is there: what is known of it is kept until it is forgotten.
+    pub fn admit(&self, uid: &str) {
+        self.update(uid, |_| ());
+    }
+
     /// Changes what is known of an object.
     pub fn update<Output>(&self, uid: &str, change: impl FnOnce(&mut Item) -> Output) -> Output {
         change(self.lock().entry(uid.to_owned()).or_default())

@@ -20,6 +20,7 @@
 pub mod board;
 pub mod cache;
 pub mod etcdcluster;
+pub mod fail_points;
 pub mod manifest;
 pub mod memory;
 pub mod metrics;
@@ -27,8 +28,10 @@ pub mod outcome;
 pub mod rbac;
 pub mod scope;
 pub mod shelf;
+pub mod status;
 pub mod step;
 pub mod tdset;
+pub mod undecodable;
 
 use std::collections::HashSet;
 use std::fmt::Debug;
@@ -40,6 +43,7 @@ use std::time::Duration;
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef};
@@ -50,11 +54,15 @@ use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
+use crate::api;
+use crate::api::condition::Statement;
+use crate::api::field::Fault;
 use crate::runtime::clock::{self, Alarms};
 use memory::Memory;
 pub use metrics::Numbers;
 use outcome::{Class, Error, Outcome};
 use scope::{Realm, Scope};
+use step::{Interpreter, Note};
 
 /// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
 /// busy and not yet queueing for long.
@@ -83,8 +91,17 @@ pub trait Controlled: Send + Sync + Sized + 'static {
     /// What the passes have to be told, beside what the cluster tells.
     type Settings: Sync;
 
+    /// What this process knows of an object from one pass to the next. Nothing that matters is there alone.
+    type State: Clone + Default + Send;
+
+    /// The kind as the gate has it.
+    const KIND: &'static dyn api::Kind;
+
     /// The controller's name in logs, metrics and events.
     const NAME: &'static str;
+
+    /// The field manager of the status.
+    const MANAGER: &'static str;
 
     /// What the passes need, and the objects whose parts have changed, from watches of those parts.
     fn start(
@@ -98,10 +115,23 @@ pub trait Controlled: Send + Sync + Sized + 'static {
     /// who wait for it.
     fn ready(&self) -> impl Future<Output = bool> + Send;
 
+    /// Reads and writes objects.
+    fn client(&self) -> &Client;
+
+    /// Does what plans ask for.
+    fn interpreter(&self) -> &Interpreter;
+
+    /// The conditions of an object with these faults, for which nothing is done.
+    fn invalid(faults: &[Fault]) -> Vec<Statement>;
+
+    /// What is new in the conditions `after` and worth an event, against those `before`.
+    fn events(before: &[Condition], after: &[Condition]) -> Vec<Note>;
+
     /// One pass over one object.
     fn reconcile(
         &self,
         object: Arc<Watched<Self::Object>>,
+        state: &mut Self::State,
     ) -> impl Future<Output = Result<Outcome, Error>> + Send;
 
     /// The object is as it is now. Told before any pass over it.
@@ -116,6 +146,7 @@ pub trait Controlled: Send + Sync + Sized + 'static {
 
 struct Context<Kind: Controlled> {
     kind: Kind,
+    states: Memory<Kind::State>,
     failures: Memory<u32>,
     numbers: Numbers,
     /// When the next passes are, for a wall clock that jumps.
@@ -137,21 +168,30 @@ impl<Kind: Controlled> Context<Kind> {
                 self.alarms.set(&ObjectRef::from_obj(object), self.alarms.shown(), None);
                 if let Some(uid) = uid(object) {
                     self.kind.forget(&uid);
+                    self.states.forget(&uid);
                     self.failures.forget(&uid);
                 }
             }
             Event::Init => listed().clear(),
             Event::InitApply(object) => {
                 listed().extend(uid(object));
-                self.kind.seen(object);
+                self.admit(object);
             }
             Event::InitDone => {
                 let listed = std::mem::take(&mut *listed());
                 self.kind.forget_all_but(&listed);
+                self.states.forget_all_but(&listed);
                 self.failures.forget_all_but(&listed);
             }
-            Event::Apply(object) => self.kind.seen(object),
+            Event::Apply(object) => self.admit(object),
         }
+    }
+
+    fn admit(&self, object: &Watched<Kind::Object>) {
+        if let Some(uid) = &object.meta().uid {
+            self.states.admit(uid);
+        }
+        self.kind.seen(object);
     }
 
     /// A pass, counted and logged.
@@ -162,7 +202,9 @@ impl<Kind: Controlled> Context<Kind> {
         let begun = clock::instant();
         let uid = object.meta().uid.clone().unwrap_or_default();
         let shown = self.alarms.shown();
-        let ended = self.kind.reconcile(Arc::clone(&object)).await;
+        let mut state = self.states.take(&uid);
+        let ended = self.kind.reconcile(Arc::clone(&object), &mut state).await;
+        self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.numbers.passed(Kind::NAME, result, begun.elapsed());
         debug!(controller = Kind::NAME, object = %named(&*object), result, "pass");
@@ -233,6 +275,7 @@ async fn run_in<Kind: Controlled>(
     let (kind, triggers) = Kind::start(client.clone(), realm, &numbers, settings);
     let context = Arc::new(Context {
         kind,
+        states: Memory::default(),
         failures: Memory::default(),
         numbers,
         alarms: Alarms::default(),

@@ -9,7 +9,7 @@
 //! that somebody else has taken over there is taken back. What the manifest leaves out belongs to whoever wrote it.
 
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use kube::{Api, Client, ResourceExt as _};
 use tracing::{debug, warn};
@@ -25,12 +25,21 @@ pub enum Step {
     Apply(Apply),
     /// Merge fields into an object or its scale.
     Merge(Merge),
-    /// Delete the object of that uid at that place.
+    /// Make an object. One that is there by now is a conflict, and stays as it is.
+    Create {
+        /// What.
+        manifest: Manifest,
+        /// As whom.
+        manager: &'static str,
+    },
+    /// Delete the object of that uid at that place. That it is gone is fine.
     Delete {
         /// Where it is.
         place: Place,
         /// Which one it is.
         uid: String,
+        /// In which state; none: in any.
+        resource_version: Option<String>,
     },
     /// Merge these fields into the object's status.
     ///
@@ -122,7 +131,10 @@ impl Interpreter {
             Step::Apply(apply) => self.apply(apply).await,
             Step::Merge(merge) => self.merge(merge).await,
             Step::Status { manifest, manager } => self.say(manifest, manager).await,
-            Step::Delete { place, uid } => self.delete(place, uid).await,
+            Step::Create { manifest, manager } => self.create(manifest, manager).await,
+            Step::Delete { place, uid, resource_version } => {
+                self.delete(place, uid, resource_version.clone()).await
+            }
             Step::Event(note) => {
                 self.publish(note, regarding).await;
                 Ok(Effect::NONE)
@@ -168,8 +180,24 @@ impl Interpreter {
         Ok(Effect { changed: true, resource_version: after })
     }
 
-    async fn delete(&self, place: &Place, uid: &str) -> Result<Effect, Error> {
-        let only = Preconditions { uid: Some(uid.to_owned()), resource_version: None };
+    async fn create(&self, manifest: &Manifest, manager: &str) -> Result<Effect, Error> {
+        let place = &manifest.place;
+        let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+        let object = serde_json::from_value(manifest.object.clone()).map_err(kube::Error::SerdeError);
+        let api = self.api(place);
+        let answer = call(async { api.create(&params, &object?).await }).await;
+        let after = answer.map_err(failed("create", place))?.resource_version();
+        debug!(object = %place, manager, "created");
+        Ok(Effect { changed: true, resource_version: after })
+    }
+
+    async fn delete(
+        &self,
+        place: &Place,
+        uid: &str,
+        resource_version: Option<String>,
+    ) -> Result<Effect, Error> {
+        let only = Preconditions { uid: Some(uid.to_owned()), resource_version };
         let params = DeleteParams { preconditions: Some(only), ..DeleteParams::background() };
         match call(self.api(place).delete(&place.name, &params)).await {
             Ok(_) => Ok(Effect { changed: true, resource_version: None }),

@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("controllers", &["api", "rbac", "runtime"]),
     ("controllers/KIND", &["api", "backup", "certs", "controllers", "etcd", "member", "rbac", "runtime"]),
     ("controllers/KIND/observation", &["api", "member"]),
-    ("controllers/KIND/effect", &["controllers/KIND/observation"]),
+    ("controllers/KIND/effect", &["controllers", "controllers/KIND/observation"]),
     (
         "controllers/KIND/plan",
         &[

@@ -40,6 +40,9 @@ impl World {
                 Ok(pending.planned.seen.deployment.as_ref().map(|found| found.count) != self.count())
             }
             Step::Merge(merge) => self.write_finalizers(at, merge, pending),
+            Step::Create { manifest, .. } => {
+                panic!("a TDSet's objects are applied, not created: {manifest:?}")
+            }
             Step::Delete { uid, .. } => {
                 let Some(found) = &self.service else { return Ok(false) };
                 if *uid != format!("s{}", found.uid) {
@@ -257,7 +260,7 @@ pub fn written(step: &Step) -> Text {
     let mut object = match step {
         Step::Apply(apply) => apply.manifest.object.clone(),
         Step::Status { manifest, .. } => return Text::new(manifest.object["status"].clone()),
-        Step::Merge(_) | Step::Delete { .. } | Step::Event(_) => return Text::NONE,
+        Step::Create { .. } | Step::Merge(_) | Step::Delete { .. } | Step::Event(_) => return Text::NONE,
     };
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.shift_remove("uid");

@@ -10,9 +10,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::audit::decision::Course;
+use super::effect::Effect;
 use super::numbers::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, Ordinal, PodPhase, Uid,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, OperationKind, Ordinal,
+    PodPhase, Uid,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
@@ -143,14 +145,32 @@ impl Recall {
         }
     }
 
-    /// A member was replaced.
-    pub fn replaced(&mut self, now: Instant) {
-        self.replaced.push(now);
+    /// An effect was carried out at `now` in the course of an operation, or at least tried.
+    pub fn carried_out(
+        &mut self,
+        effect: &Effect,
+        operation: Option<Operation>,
+        is_done: bool,
+        now: Instant,
+    ) {
+        let shrinks = operation.is_some_and(|operation| operation.kind == OperationKind::ScaleIn);
+        match effect {
+            Effect::MemberRemove { .. } if is_done && !shrinks => self.replaced.push(now),
+            Effect::Compact { .. } => self.keyspace = None,
+            Effect::Defragment { member, .. } => {
+                // Also one that was not heard to end.
+                self.defragmented.insert(*member, now);
+                self.failed = self.failed.take().filter(|_| !is_done);
+            }
+            _ => {}
+        }
     }
 
-    /// A member was asked to defragment.
-    pub fn defragmented(&mut self, member: MemberId, now: Instant) {
-        self.defragmented.insert(member, now);
+    /// Whether a failure is another one than that which was told last. It is the last one from now on.
+    pub fn is_new_failure(&mut self, text: &str) -> bool {
+        let is_new = self.failed.as_deref() != Some(text);
+        self.failed = Some(text.to_owned());
+        is_new
     }
 }
 

@@ -13,6 +13,7 @@ use super::observation::{
     Alarm, ClusterId, ConfigEntry, Handle, MemberId, Membership, Minor, Ordinal, Record, Role, Template, Uid,
     Version,
 };
+use crate::controllers::fail_points::{FailPoints, fail_points};
 
 /// The list of members that a change of it was decided on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -243,21 +244,6 @@ pub enum Effect {
     RemoveFinalizer,
 }
 
-/// Names of the two points at an effect: before it is sent, and after its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Points {
-    /// Before it is sent.
-    pub before: &'static str,
-    /// After its answer.
-    pub after: &'static str,
-}
-
-macro_rules! points {
-    ($name:literal) => {
-        Points { before: concat!($name, ".before"), after: concat!($name, ".after") }
-    };
-}
-
 impl Effect {
     /// Whether it takes something away, or changes who votes: no later effect brings back what was. A pass has at
     /// most one such effect.
@@ -303,40 +289,40 @@ impl Effect {
     /// What it is called: in logs, in numbers, and in the names of its points.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.points().before.trim_end_matches(".before")
+        self.points().name()
     }
 
     /// The points at which whoever carries it out may be stopped.
     #[must_use]
-    pub const fn points(&self) -> Points {
+    pub const fn points(&self) -> FailPoints {
         match self {
-            Self::WriteRecord { .. } => points!("write-record"),
-            Self::ApplyServices => points!("apply-services"),
-            Self::ApplyStatefulSet { .. } => points!("apply-stateful-set"),
-            Self::WriteConfig { .. } => points!("write-config"),
-            Self::WithdrawConfig { .. } => points!("withdraw-config"),
-            Self::LabelPod { .. } => points!("label-pod"),
-            Self::DeletePod { .. } => points!("delete-pod"),
-            Self::RetainVolume { .. } => points!("retain-volume"),
-            Self::DeleteVolume { .. } => points!("delete-volume"),
-            Self::ResizeVolume { .. } => points!("resize-volume"),
-            Self::ApplyBudget { .. } => points!("apply-budget"),
-            Self::MemberAdd { .. } => points!("member-add"),
-            Self::MemberPromote { .. } => points!("member-promote"),
-            Self::MemberRemove { .. } => points!("member-remove"),
-            Self::MoveLeader { .. } => points!("move-leader"),
-            Self::AlarmDisarm { .. } => points!("alarm-disarm"),
-            Self::Compact { .. } => points!("compact"),
-            Self::Defragment { .. } => points!("defragment"),
-            Self::AppendEntries { .. } => points!("append-entries"),
-            Self::DowngradeEnable { .. } => points!("downgrade-enable"),
-            Self::DowngradeCancel { .. } => points!("downgrade-cancel"),
-            Self::AuthEnable { .. } => points!("auth-enable"),
-            Self::SetRootPassword { .. } => points!("set-root-password"),
-            Self::ApplyBackupSchedule => points!("apply-backup-schedule"),
-            Self::StartBackup { .. } => points!("start-backup"),
-            Self::AddFinalizer => points!("add-finalizer"),
-            Self::RemoveFinalizer => points!("remove-finalizer"),
+            Self::WriteRecord { .. } => fail_points!("write-record"),
+            Self::ApplyServices => fail_points!("apply-services"),
+            Self::ApplyStatefulSet { .. } => fail_points!("apply-stateful-set"),
+            Self::WriteConfig { .. } => fail_points!("write-config"),
+            Self::WithdrawConfig { .. } => fail_points!("withdraw-config"),
+            Self::LabelPod { .. } => fail_points!("label-pod"),
+            Self::DeletePod { .. } => fail_points!("delete-pod"),
+            Self::RetainVolume { .. } => fail_points!("retain-volume"),
+            Self::DeleteVolume { .. } => fail_points!("delete-volume"),
+            Self::ResizeVolume { .. } => fail_points!("resize-volume"),
+            Self::ApplyBudget { .. } => fail_points!("apply-budget"),
+            Self::MemberAdd { .. } => fail_points!("member-add"),
+            Self::MemberPromote { .. } => fail_points!("member-promote"),
+            Self::MemberRemove { .. } => fail_points!("member-remove"),
+            Self::MoveLeader { .. } => fail_points!("move-leader"),
+            Self::AlarmDisarm { .. } => fail_points!("alarm-disarm"),
+            Self::Compact { .. } => fail_points!("compact"),
+            Self::Defragment { .. } => fail_points!("defragment"),
+            Self::AppendEntries { .. } => fail_points!("append-entries"),
+            Self::DowngradeEnable { .. } => fail_points!("downgrade-enable"),
+            Self::DowngradeCancel { .. } => fail_points!("downgrade-cancel"),
+            Self::AuthEnable { .. } => fail_points!("auth-enable"),
+            Self::SetRootPassword { .. } => fail_points!("set-root-password"),
+            Self::ApplyBackupSchedule => fail_points!("apply-backup-schedule"),
+            Self::StartBackup { .. } => fail_points!("start-backup"),
+            Self::AddFinalizer => fail_points!("add-finalizer"),
+            Self::RemoveFinalizer => fail_points!("remove-finalizer"),
         }
     }
 }

@@ -33,7 +33,6 @@ pub mod resources;
 pub mod status;
 mod tell;
 pub mod trace;
-mod unreadable;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -44,6 +43,7 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::ObjectRef;
@@ -54,19 +54,21 @@ use tracing::warn;
 
 use super::board::Board;
 use super::cache::MANAGED_BY;
-use super::memory::Memory;
 use super::outcome::{Error, Outcome};
 use super::scope::Realm;
 use super::step::{Interpreter, Note};
-use super::{Controlled, Numbers, Triggers, Watched};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::{Controlled, Numbers, Triggers, Watched, undecodable};
+use crate::api;
+use crate::api::condition::Statement;
+use crate::api::etcdcluster::EtcdClusterKind;
+use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::api::field::Fault;
 use crate::runtime::clock;
 use ages::Recall;
 use apply::{Applied, Hands};
 use certificates::Ends;
 use effect::Effect;
 pub use numbers::Line;
-use observation::AlarmKind;
 use observe::Sight;
 use plan::{Plan, Wake};
 use resources::names::{self, FINALIZER, MANAGER};
@@ -98,7 +100,6 @@ pub struct Settings {
 pub struct Operator {
     client: Client,
     interpreter: Interpreter,
-    memory: Memory<Recall>,
     guard_image: String,
     board: Arc<Board<Line>>,
     /// Held while the members of a cluster compare their data.
@@ -109,8 +110,13 @@ pub struct Operator {
 impl Controlled for Operator {
     type Object = EtcdCluster;
     type Settings = Settings;
+    type State = Recall;
+
+    const KIND: &'static dyn api::Kind = &EtcdClusterKind;
 
     const NAME: &'static str = "etcdcluster";
+
+    const MANAGER: &'static str = MANAGER;
 
     fn start(
         client: Client,
@@ -122,7 +128,6 @@ impl Controlled for Operator {
         let operator = Self {
             interpreter: Interpreter::new(client.clone(), MANAGER),
             client,
-            memory: Memory::default(),
             guard_image: settings.guard_image.clone(),
             board: numbers.etcdclusters.add(),
             comparing: Mutex::new(()),
@@ -131,18 +136,42 @@ impl Controlled for Operator {
         (operator, stream::select_all(triggers).boxed())
     }
 
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    fn invalid(faults: &[Fault]) -> Vec<Statement> {
+        vec![status::undecodable(faults)]
+    }
+
+    fn events(before: &[Condition], after: &[Condition]) -> Vec<Note> {
+        let status = |conditions: &[Condition]| EtcdClusterStatus {
+            conditions: Some(conditions.to_vec()),
+            ..EtcdClusterStatus::default()
+        };
+        status::news(&status(before), &status(after), &mut None)
+    }
+
     /// There is no cache to fill.
     async fn ready(&self) -> bool {
         true
     }
 
-    async fn reconcile(&self, object: Arc<Watched<EtcdCluster>>) -> Result<Outcome, Error> {
+    async fn reconcile(
+        &self,
+        object: Arc<Watched<EtcdCluster>>,
+        state: &mut Recall,
+    ) -> Result<Outcome, Error> {
         let Some(object) = observe::object(self, &object).await? else { return Ok(Outcome::Leaving) }; // effect
         let now = clock::now();
         let Ok(cluster) = &object.0 else {
             warn!(object = %super::named(&object), "cannot be read by this release, and is left as it is");
             self.board.hide(object.meta());
-            return self.refuse(&object, now).await; // effect
+            return undecodable::report(self, &object, now).await; // effect
         };
         if has_left(cluster) {
             self.board.hide(&cluster.metadata);
@@ -151,16 +180,9 @@ impl Controlled for Operator {
         let ends = Ends::default();
         let standing = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
         let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
-        let look = observe::look(self, cluster, &desired, standing.state, now);
-        let mut sight = Box::pin(look).await; // effect
+        let look = observe::look(self, cluster, &desired, standing.state, state, now);
+        let sight = Box::pin(look).await; // effect
         let previous = cluster.status.clone().unwrap_or_default();
-        let says_different =
-            status::says_corrupt(&previous) && !sight.observation.has_alarm(AlarmKind::Corrupt);
-        let look = |recall: &mut Recall| {
-            recall.audit.begin(says_different, uid(cluster), now);
-            recall.look(&mut sight.observation, clock::instant());
-        };
-        self.memory.update(uid(cluster), look);
         let plan = plan::plan(&desired, &sight.observation); // pure
         let certificates = standing.words.as_deref();
         let said = status::Said { previous: &previous, certificates, backups: &sight.backups, now };
@@ -172,21 +194,21 @@ impl Controlled for Operator {
             sight: &sight,
             record: &plan.record,
             status: &status,
-            told: self.tell_plan(cluster, &desired, &sight.observation, &plan), // effect
+            told: self.tell_plan(cluster, &desired, &sight.observation, &plan, state), // effect
         };
-        self.tell_of_certificates(hands, &standing).await; // effect
-        self.show(hands, &plan, &ends.take(), now); // effect
+        tell::of_certificates(hands, &standing, state).await; // effect
+        self.show(hands, &plan, &ends.take(), state, now); // effect
         let records = plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. }));
         if !records {
             apply::report(hands).await?; // effect
-            self.tell_news(hands, &previous).await; // effect
+            tell::news(hands, &previous, state).await; // effect
         }
-        let applied = apply::carry_out(hands, &plan.effects).await?; // effect
+        let applied = apply::carry_out(hands, &plan.effects, state).await?; // effect
         if records && applied == Applied::Done {
-            self.tell_news(hands, &previous).await; // effect
+            tell::news(hands, &previous, state).await; // effect
         }
-        let is_news = plan.is_at_rest() && !desired.is_paused && self.compare(cluster, &sight, now).await; // effect
-        Ok(self.outcome(hands, &plan, applied, is_news).await)
+        let is_news = plan.is_at_rest() && !desired.is_paused && self.compare(&sight, state, now).await; // effect
+        Ok(outcome(hands, &plan, applied, is_news, state).await)
     }
 
     fn seen(&self, object: &Watched<EtcdCluster>) {
@@ -194,12 +216,10 @@ impl Controlled for Operator {
     }
 
     fn forget(&self, uid: &str) {
-        self.memory.forget(uid);
         self.board.forget(uid);
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.memory.forget_all_but(uids);
         self.board.forget_all_but(uids);
     }
 }
@@ -207,43 +227,44 @@ impl Controlled for Operator {
 impl Operator {
     /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what follows
     /// from it is for the next pass, which looks at all else anew.
-    async fn compare(&self, cluster: &EtcdCluster, sight: &Sight, now: Timestamp) -> bool {
-        let is_due = self.memory.update(uid(cluster), |recall| recall.audit.is_due(now));
+    async fn compare(&self, sight: &Sight, state: &mut Recall, now: Timestamp) -> bool {
+        let is_due = state.audit.is_due(now);
         let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
         let told = audit::look(sight).await; // effect
-        let found = self.memory.update(uid(cluster), |recall| {
-            recall.audit.heard(told, now);
-            recall.audit.recall(None)
-        });
+        state.audit.heard(told, now);
+        let found = state.audit.recall(None);
         found.known().is_some() && found != sight.observation.audit
     }
+}
 
-    /// When to look again. What cannot be done is told once.
-    async fn outcome(&self, hands: Hands<'_>, plan: &Plan, applied: Applied, is_news: bool) -> Outcome {
-        let is_done = is_news || applied == Applied::Done && !plan.effects.is_empty();
-        let unsupported = match applied {
-            Applied::Unsupported(why) => Some(why),
-            Applied::Done | Applied::Refused(_) => None,
-        };
-        let (is_news, idle) = self.memory.update(uid(hands.cluster), |recall| {
-            let told = std::mem::replace(&mut recall.told, unsupported.map(str::to_owned));
-            recall.idle = if plan.effects.is_empty() { recall.idle.saturating_add(1) } else { 0 };
-            (told.as_deref() != unsupported, recall.idle)
-        });
-        if let Some(why) = unsupported {
-            if is_news {
-                let text = why.to_owned();
-                hands.tell(Note { warning: true, reason: "Unsupported", action: "Work", text }).await;
-            }
-            return Outcome::Waiting(LATER);
+/// When to look again. What cannot be done is told once.
+async fn outcome(
+    hands: Hands<'_>,
+    plan: &Plan,
+    applied: Applied,
+    is_news: bool,
+    state: &mut Recall,
+) -> Outcome {
+    let is_done = is_news || applied == Applied::Done && !plan.effects.is_empty();
+    let unsupported = match applied {
+        Applied::Unsupported(why) => Some(why),
+        Applied::Done | Applied::Refused(_) => None,
+    };
+    let told = std::mem::replace(&mut state.told, unsupported.map(str::to_owned));
+    state.idle = if plan.effects.is_empty() { state.idle.saturating_add(1) } else { 0 };
+    if let Some(why) = unsupported {
+        if told.as_deref() != unsupported {
+            let text = why.to_owned();
+            hands.tell(Note { warning: true, reason: "Unsupported", action: "Work", text }).await;
         }
-        let is_refused = matches!(applied, Applied::Refused(_));
-        match plan.wake {
-            _ if is_done => Outcome::Waiting(AT_ONCE),
-            _ if is_refused && plan.effects.iter().all(Effect::is_of_backups) => Outcome::Waiting(LATER),
-            Wake::Soon => Outcome::Waiting(patiently(idle)),
-            Wake::Later => Outcome::Done(LATER),
-        }
+        return Outcome::Waiting(LATER);
+    }
+    let is_refused = matches!(applied, Applied::Refused(_));
+    match plan.wake {
+        _ if is_done => Outcome::Waiting(AT_ONCE),
+        _ if is_refused && plan.effects.iter().all(Effect::is_of_backups) => Outcome::Waiting(LATER),
+        Wake::Soon => Outcome::Waiting(patiently(state.idle)),
+        Wake::Later => Outcome::Done(LATER),
     }
 }
 

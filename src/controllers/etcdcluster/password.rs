@@ -11,7 +11,6 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt as _};
 use tracing::debug;
 
-use super::Operator;
 use super::observation::{ClusterId, Desired, Fact, Handle, RootPassword, Unreadable};
 use super::observe::etcd::{self as asking, Said};
 use super::observe::kubernetes::handle;
@@ -64,12 +63,11 @@ pub async fn read(client: &Client, cluster: &EtcdCluster, desired: &Desired) -> 
     }
 }
 
-/// How it compares with the one that root has. `recorded`: the cluster that may be told.
+/// How it compares with the one that root has. `recorded`: the cluster that may be told; `known`: what was found last.
 pub async fn look(
-    operator: &Operator,
-    uid: &str,
     offer: Offer,
     (said, reach, recorded): (&Said, &Reach, Option<ClusterId>),
+    known: &mut Option<Proven>,
 ) -> Fact<RootPassword> {
     let (secret, password) = match offer {
         Offer::None => return Fact::Absent,
@@ -82,9 +80,8 @@ pub async fn look(
         return Fact::Known(RootPassword::Outdated { secret });
     }
     let is_same = |proven: &Proven| proven.secret == secret && proven.revision == auth.revision;
-    let proven = operator.memory.update(uid, |recall| recall.password.clone());
-    if let Some(proven) = proven.filter(is_same) {
-        return Fact::Known(proven.found);
+    if let Some(proven) = known.as_ref().filter(|proven| is_same(proven)) {
+        return Fact::Known(proven.found.clone());
     }
     let Some(client) = witness(said, reach, recorded) else { return Fact::Unknown };
     let found = match client.authenticate(ROOT, &password).await {
@@ -99,7 +96,7 @@ pub async fn look(
         },
     };
     let proven = Proven { secret, revision: auth.revision, found: found.clone() };
-    operator.memory.update(uid, |recall| recall.password = Some(proven));
+    *known = Some(proven);
     Fact::Known(found)
 }
 

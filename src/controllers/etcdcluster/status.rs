@@ -8,8 +8,8 @@ mod conditions;
 mod news;
 mod words;
 
-pub use conditions::unreadable;
-pub use news::{alarms, of as news, says_corrupt};
+pub use conditions::undecodable;
+pub use news::{alarms, of as news};
 
 use jiff::Timestamp;
 use kube::ResourceExt as _;

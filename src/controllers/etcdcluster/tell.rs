@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use kube::ResourceExt as _;
 
+use super::ages::Recall;
 use super::apply::Hands;
 use super::certificates::Standing;
 use super::observation::{Desired, Observation};
@@ -23,43 +24,18 @@ impl Operator {
         desired: &Desired,
         seen: &Observation,
         plan: &Plan,
+        state: &mut Recall,
     ) -> Told<'_> {
         if !trace::is_on() {
             return self.trace.nothing();
         }
         let facts = trace::digest(desired, seen);
-        let before = self.memory.update(uid(cluster), |recall| recall.traced.replace(facts));
+        let before = state.traced.replace(facts);
         if plan.effects.is_empty() && before == Some(facts) {
             return self.trace.nothing();
         }
         let pass = Pass { object: &named(cluster), uid: uid(cluster), desired, seen, plan };
         self.trace.pass(&pass)
-    }
-
-    /// Tells once what there is to say of the certificates.
-    pub async fn tell_of_certificates(&self, hands: Hands<'_>, standing: &Standing) {
-        let warning = standing.is_problem;
-        let words = standing.words.clone();
-        let is_news = self.memory.update(uid(hands.cluster), |recall| {
-            std::mem::replace(&mut recall.certificates, words.clone()) != words
-        });
-        if let Some(text) = words.filter(|_| is_news) {
-            let (reason, action) = ("Certificates", "KeepCertificates");
-            hands.tell(Note { warning, reason, action, text }).await;
-        }
-    }
-
-    /// Tells what the status says that `previous`, which it follows, did not.
-    pub async fn tell_news(&self, hands: Hands<'_>, previous: &EtcdClusterStatus) {
-        let (name, seen) = (hands.cluster.name_any(), &hands.sight.observation);
-        let notes = self.memory.update(uid(hands.cluster), |recall| {
-            let mut notes = status::alarms(&name, previous, seen, &mut recall.alarms);
-            notes.extend(status::news(previous, hands.status, &mut recall.degraded));
-            notes
-        });
-        for note in notes {
-            hands.tell(note).await;
-        }
     }
 
     /// Shows the numbers of a pass.
@@ -68,13 +44,11 @@ impl Operator {
         hands: Hands<'_>,
         plan: &Plan,
         certificates: &BTreeMap<String, Timestamp>,
+        state: &mut Recall,
         now: Timestamp,
     ) {
         let seen = &hands.sight.observation;
-        let (tally, audited) = self.memory.update(uid(hands.cluster), |recall| {
-            recall.tally.look(seen, plan, now);
-            (recall.tally.clone(), recall.audit.found_at())
-        });
+        state.tally.look(seen, plan, now);
         let facts = numbers::Facts {
             name: &hands.cluster.name_any(),
             desired: hands.desired,
@@ -82,9 +56,29 @@ impl Operator {
             plan,
             status: hands.status,
             certificates,
-            tally: &tally,
-            audited,
+            tally: &state.tally,
+            audited: state.audit.found_at(),
         };
         self.board.show(&hands.cluster.metadata, numbers::of(&facts));
+    }
+}
+
+/// Tells once what there is to say of the certificates.
+pub async fn of_certificates(hands: Hands<'_>, standing: &Standing, state: &mut Recall) {
+    let words = standing.words.clone();
+    let is_news = std::mem::replace(&mut state.certificates, words.clone()) != words;
+    if let Some(text) = words.filter(|_| is_news) {
+        let (warning, reason, action) = (standing.is_problem, "Certificates", "KeepCertificates");
+        hands.tell(Note { warning, reason, action, text }).await;
+    }
+}
+
+/// Tells what the status says that `previous`, which it follows, did not.
+pub async fn news(hands: Hands<'_>, previous: &EtcdClusterStatus, state: &mut Recall) {
+    let (name, seen) = (hands.cluster.name_any(), &hands.sight.observation);
+    let mut notes = status::alarms(&name, previous, seen, &mut state.alarms);
+    notes.extend(status::news(previous, hands.status, &mut state.degraded));
+    for note in notes {
+        hands.tell(note).await;
     }
 }

@@ -36,26 +36,28 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{ObjectReference, Service};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource as _, ResourceExt as _};
 use tracing::warn;
 
 use super::board::Board;
 use super::cache::Cache;
-use super::memory::Memory;
 use super::outcome::{Class, Error, Outcome};
 use super::scope::Realm;
 use super::shelf::Shelf;
-use super::step::{Effect, Interpreter, Step};
-use super::{Controlled, Numbers, Triggers, Watched};
+use super::step::{Effect, Interpreter, Note, Step};
+use super::{Controlled, Numbers, Triggers, Watched, undecodable};
+use crate::api;
+use crate::api::condition::Statement;
+use crate::api::field::Fault;
+use crate::api::tdset::TDSetKind;
 use crate::api::tdset::v1::TDSet;
-use crate::runtime::{call, clock, fail_point};
+use crate::runtime::{call, clock};
 use agenda::Agenda;
 pub use board::Line;
 use claims::{Claims, Subject};
 use plan::Plan;
-use points::Points;
 use recall::Recall;
 use resources::names::MANAGER;
 use targets::Targets;
@@ -75,7 +77,6 @@ pub struct Operator {
     targets: Targets,
     claims: Arc<Claims>,
     interpreter: Interpreter,
-    memory: Memory<Recall>,
     agenda: Agenda,
     board: Arc<Board<Line>>,
     numbers: Numbers,
@@ -84,8 +85,13 @@ pub struct Operator {
 impl Controlled for Operator {
     type Object = TDSet;
     type Settings = ();
+    type State = Recall;
+
+    const KIND: &'static dyn api::Kind = &TDSetKind;
 
     const NAME: &'static str = "tdset";
+
+    const MANAGER: &'static str = MANAGER;
 
     fn start(client: Client, realm: &Realm, numbers: &Numbers, (): &()) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
@@ -106,7 +112,6 @@ impl Controlled for Operator {
             autoscalers,
             targets,
             claims,
-            memory: Memory::default(),
             agenda: Agenda::default(),
             board: numbers.tdsets.add(),
             numbers: numbers.clone(),
@@ -115,34 +120,56 @@ impl Controlled for Operator {
         (operator, stream::select_all(triggers).boxed())
     }
 
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    fn invalid(faults: &[Fault]) -> Vec<Statement> {
+        status::invalid_statements(faults).into()
+    }
+
+    fn events(before: &[Condition], after: &[Condition]) -> Vec<Note> {
+        plan::warnings(before, after).collect()
+    }
+
     async fn ready(&self) -> bool {
         self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
     }
 
-    async fn reconcile(&self, object: Arc<Watched<TDSet>>) -> Result<Outcome, Error> {
+    async fn reconcile(&self, object: Arc<Watched<TDSet>>, state: &mut Recall) -> Result<Outcome, Error> {
         let now = clock::now();
         if object.meta().deletion_timestamp.is_some() {
-            return self.leave(&object, now).await;
+            return self.leave(&object, state, now).await;
         }
         if self.agenda.gives_way(uid(&object), now) {
             return Ok(Outcome::Waiting(SOON));
         }
-        let judged = observe::judged(self, &object, now).await?; // effect
-        let observed = observe::parts(self, &object, now).await?; // effect
-        let plan = match judged {
-            Ok(tdset) => plan::plan(tdset, &observed), // pure
-            Err(faults) => plan::invalid(object.meta(), &faults, &observed), // pure
+        let Ok(tdset) = &object.0 else {
+            self.agenda.expect(uid(&object), None);
+            self.board.hide(object.meta());
+            return undecodable::report(self, &object, now).await; // effect
+        };
+        let faults = observe::faults(tdset, now);
+        let observed = observe::parts(self, &object, state, now).await?; // effect
+        let plan = if faults.is_empty() {
+            plan::plan(tdset, &observed) // pure
+        } else {
+            plan::invalid(object.meta(), &faults, &observed) // pure
         };
         self.agenda.expect(uid(&object), plan.due);
         let worked = self.work(&object, &plan).await?; // effect
-        if worked == Worked::Changed && self.defers_report(&object, &plan) {
+        if worked == Worked::Changed && state.defers_report(&plan, clock::now()) {
             return Ok(Outcome::Waiting(until(plan.wake).min(SOON)));
         }
         let (plan, refused) = match worked {
             Worked::Refused(why) => (plan::refused(&plan, object.meta(), why, &observed), true), // pure
             Worked::Settled | Worked::Changed => (plan, false),
         };
-        self.report(&object, plan, refused).await // effect
+        self.report(&object, state, plan, refused).await // effect
     }
 
     fn seen(&self, object: &Watched<TDSet>) {
@@ -151,7 +178,6 @@ impl Controlled for Operator {
     }
 
     fn forget(&self, uid: &str) {
-        self.memory.forget(uid);
         self.agenda.expect(uid, None);
         self.claims.forget(uid);
         self.targets.forget(uid);
@@ -159,7 +185,6 @@ impl Controlled for Operator {
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.memory.forget_all_but(uids);
         self.agenda.forget_all_but(uids);
         self.claims.forget_all_but(uids);
         self.targets.forget_all_but(uids);
@@ -180,19 +205,24 @@ enum Worked {
 
 impl Operator {
     /// A pass over an object that is being deleted.
-    async fn leave(&self, object: &Watched<TDSet>, now: Timestamp) -> Result<Outcome, Error> {
+    async fn leave(
+        &self,
+        object: &Watched<TDSet>,
+        state: &mut Recall,
+        now: Timestamp,
+    ) -> Result<Outcome, Error> {
         self.agenda.expect(uid(object), None);
         if !resources::finalizer::is_on(object.meta()) {
             return Ok(Outcome::Leaving);
         }
-        let observed = observe::parts(self, object, now).await?; // effect
+        let observed = observe::parts(self, object, state, now).await?; // effect
         let plan = plan::leaving(object.meta(), object.0.as_ref().ok(), &observed); // pure
         match self.work(object, &plan).await? {
             Worked::Changed => Ok(Outcome::Waiting(SOON)),
-            Worked::Settled => self.report(object, plan, true).await,
+            Worked::Settled => self.report(object, state, plan, true).await,
             Worked::Refused(why) => {
                 let plan = plan::refused(&plan, object.meta(), why, &observed); // pure
-                self.report(object, plan, true).await
+                self.report(object, state, plan, true).await
             }
         }
     }
@@ -218,23 +248,21 @@ impl Operator {
 
     /// Does one thing, between its two points.
     async fn perform(&self, step: &Step, regarding: &ObjectReference) -> Result<Effect, Error> {
-        let points = Points::of(step);
-        fail_point::reached(points.before);
-        let effect = self.interpreter.perform(step, regarding).await?;
-        fail_point::reached(points.after);
-        if fail_point::loses(points.after) {
+        let points = points::of(step);
+        let lost = || {
             let object = regarding.name.clone().unwrap_or_default();
-            return Err(Error { verb: points.name(), object, source: call::Error::Timeout });
-        }
-        Ok(effect)
+            Error { verb: points.name(), object, source: call::Error::Timeout }
+        };
+        points.around(self.interpreter.perform(step, regarding), lost).await
     }
 
-    /// Whether what the plan changed is told of by the next pass.
-    fn defers_report(&self, object: &Watched<TDSet>, plan: &Plan) -> bool {
-        self.memory.update(uid(object), |recall| recall.defers_report(plan, clock::now()))
-    }
-
-    async fn report(&self, object: &Watched<TDSet>, plan: Plan, refused: bool) -> Result<Outcome, Error> {
+    async fn report(
+        &self,
+        object: &Watched<TDSet>,
+        state: &mut Recall,
+        plan: Plan,
+        refused: bool,
+    ) -> Result<Outcome, Error> {
         let regarding = object.object_ref(&());
         let mut written = None;
         for step in &plan.report {
@@ -257,7 +285,7 @@ impl Operator {
             Some(_) if refused => Outcome::Refused(again.min(REFUSED)),
             Some(_) => Outcome::Done(again),
         };
-        self.memory.update(uid(object), |recall| recall.told(written, plan.status));
+        state.told(written, plan.status);
         Ok(outcome)
     }
 }

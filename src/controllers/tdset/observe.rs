@@ -7,10 +7,8 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::DynamicObject;
 use kube::core::ApiResource;
-use kube::{Api, Resource as _, ResourceExt as _};
-use serde_json::Value;
+use kube::{Resource as _, ResourceExt as _};
 
 use super::claims::Subject;
 use super::found::{Hindrance, Observed, controls};
@@ -18,61 +16,36 @@ use super::recall::Recall;
 use super::{Operator, uid};
 use crate::api::Version;
 use crate::api::condition::State;
-use crate::api::field::{Fault, Path, Reason as FaultReason};
+use crate::api::field::Fault;
 use crate::api::judge::{self, Written};
 use crate::api::tdset::TDSetKind;
 use crate::api::tdset::schedule::HolidayDates;
 use crate::api::tdset::status::Reason;
 use crate::api::tdset::v1::{ConfigMapKey, DatesFrom, ManualScale, TDSet, TDSetStatus};
 use crate::controllers::Watched;
-use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
-use crate::runtime::call::call;
 
-/// The object, if the judge of the gate has nothing against it; or else what.
-///
-/// # Errors
-/// When an object that cannot be decoded cannot be read again either.
-pub async fn judged<'a>(
-    operator: &Operator,
-    object: &'a Watched<TDSet>,
-    now: Timestamp,
-) -> Result<Result<&'a TDSet, Vec<Fault>>, Error> {
-    if let Ok(tdset) = &object.0 {
-        let faults = faults(&serde_json::to_value(tdset).unwrap_or_default(), now);
-        return Ok(if faults.is_empty() { Ok(tdset) } else { Err(faults) });
-    }
-    // What a decoder says may repeat a value, and does not say where; the judge says where.
-    let faults = faults(&raw(operator, object).await?, now);
-    let unclear = Fault::new(Path::spec(), FaultReason::Invalid, "cannot be read by this release");
-    Ok(Err(if faults.is_empty() { vec![unclear] } else { faults }))
-}
-
-fn faults(object: &Value, now: Timestamp) -> Vec<Fault> {
-    judge::stored(&TDSetKind, Written { version: Version::V1, object }, now).faults
-}
-
-/// The object as it is stored.
-async fn raw(operator: &Operator, object: &Watched<TDSet>) -> Result<Value, Error> {
-    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-    let place = Place { resource: ApiResource::erase::<TDSet>(&()), namespace, name };
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(operator.client.clone(), &place.namespace, &place.resource);
-    let found = call(api.get(&place.name)).await;
-    let found = found.map_err(|source| Error { verb: "read", object: place.to_string(), source })?;
-    Ok(serde_json::to_value(found).unwrap_or_default())
+/// What the validator of the gate has against the object.
+#[must_use]
+pub fn faults(tdset: &TDSet, now: Timestamp) -> Vec<Fault> {
+    let object = serde_json::to_value(tdset).unwrap_or_default();
+    judge::stored(&TDSetKind, Written { version: Version::V1, object: &object }, now).faults
 }
 
 /// What is there, as of `now`.
 ///
 /// # Errors
 /// When the API server does not say whether something that is not in a cache is there.
-pub async fn parts(operator: &Operator, object: &Watched<TDSet>, now: Timestamp) -> Result<Observed, Error> {
+pub async fn parts(
+    operator: &Operator,
+    object: &Watched<TDSet>,
+    recall: &Recall,
+    now: Timestamp,
+) -> Result<Observed, Error> {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
-    let recall = operator.memory.of(uid(object));
-    let status = said_last(object, &recall);
+    let status = said_last(object, recall);
     let Ok(tdset) = &object.0 else {
-        return Ok(Observed { now, status, carried: recall.carried, ..Observed::default() });
+        return Ok(Observed { now, status, carried: recall.carried.clone(), ..Observed::default() });
     };
     let create = tdset.spec.target.create.as_deref();
     let deployment = match create {
@@ -99,7 +72,7 @@ pub async fn parts(operator: &Operator, object: &Watched<TDSet>, now: Timestamp)
         holder: holder(operator, tdset, &namespace),
         autoscalers: autoscalers(operator, tdset, &namespace),
         dates: dates(operator, tdset, &namespace).await?,
-        carried: recall.carried,
+        carried: recall.carried.clone(),
     })
 }
 

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
-use serde_json::{Value, json};
 
 use super::found::{Observed, Part};
 use super::resources::names::{COUNT_MANAGER, MANAGER};
@@ -23,6 +22,7 @@ use crate::api::tdset::schedule::Schedule;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{Create, PastTransition, TDSet, TDSetStatus};
 use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::status::{self as writes, Precondition};
 use crate::controllers::step::{Apply, Note, Step};
 
 /// Longest time between two looks. Timers count another clock than the wall's; at half a thousandth of difference,
@@ -241,9 +241,11 @@ fn in_front(view: &View, create: &Create) -> Option<Step> {
     match (service::service(view.tdset, create), &view.service) {
         (Some(manifest), Part::Absent) => Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None })),
         (Some(wanted), Part::Ours(found)) => update(wanted, *found),
-        (None, Part::Ours(found)) if !is_going(&found.metadata) => {
-            Some(Step::Delete { place: Place::of(*found), uid: found.metadata.uid.clone()? })
-        }
+        (None, Part::Ours(found)) if !is_going(&found.metadata) => Some(Step::Delete {
+            place: Place::of(*found),
+            uid: found.metadata.uid.clone()?,
+            resource_version: None,
+        }),
         _ => None,
     }
 }
@@ -261,26 +263,11 @@ fn conflicts(status: &TDSetStatus) -> bool {
 /// Events for what somebody should look at and was not told before, and the status if it says something new.
 fn tell(metadata: &ObjectMeta, status: &TDSetStatus, observed: &Observed) -> Vec<Step> {
     let previous = &observed.status;
-    let mut steps: Vec<_> = warnings(status, previous).map(Step::Event).collect();
-    // As JSON: there, times have whole seconds.
-    let (now, before) = (json!(status), json!(previous));
-    if now != before {
-        let place = Place::of(&TDSet { metadata: metadata.clone(), ..TDSet::new("", <_>::default()) });
-        let uid = metadata.uid.as_deref().unwrap_or_default();
-        let manifest = Manifest::part(place, uid, json!({"status": difference(now, &before)}));
-        steps.push(Step::Status { manifest, manager: MANAGER });
-    }
+    let [before, after] = [previous, status].map(|status| status.conditions.as_deref().unwrap_or_default());
+    let mut steps: Vec<_> = warnings(before, after).map(Step::Event).collect();
+    let object = TDSet { metadata: metadata.clone(), ..TDSet::new("", <_>::default()) };
+    steps.extend(writes::write(&object, (previous, status), Precondition::SameObject, MANAGER));
     steps
-}
-
-/// What has to be merged into `before` to make it `now`.
-fn difference(mut now: Value, before: &Value) -> Value {
-    if let (Value::Object(now), Value::Object(before)) = (&mut now, before) {
-        let gone: Vec<_> = before.keys().filter(|field| !now.contains_key(*field)).cloned().collect();
-        now.retain(|field, value| before.get(field) != Some(value));
-        now.extend(gone.into_iter().map(|field| (field, Value::Null)));
-    }
-    now
 }
 
 /// Conditions that somebody should look at.
@@ -304,14 +291,15 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
     (ConditionType::Conflict, "True", &[Reason::NameTaken, Reason::OtherSchedule, Reason::OtherAutoscaler]),
 ];
 
-fn warnings(status: &TDSetStatus, previous: &TDSetStatus) -> impl Iterator<Item = Note> {
-    let find = |status: &TDSetStatus, about: ConditionType| {
-        status.conditions.iter().flatten().find(|one| one.type_ == about.as_str()).cloned()
+/// Events for conditions that somebody should look at, where they are new.
+pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
+    let find = |conditions: &[Condition], about: ConditionType| {
+        conditions.iter().find(|one| one.type_ == about.as_str()).cloned()
     };
     TELLING.iter().filter_map(move |(about, state, reasons)| {
-        let said = find(status, *about).filter(|one| one.status == *state)?;
+        let said = find(after, *about).filter(|one| one.status == *state)?;
         let reason = reasons.iter().map(|reason| reason.as_str()).find(|reason| said.reason == *reason)?;
-        let news = find(previous, *about)
+        let news = find(before, *about)
             .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
         news.then_some(Note { warning: true, reason, action: "Reconcile", text: said.message })
     })

@@ -70,6 +70,19 @@ fn workload(view: &View) -> Workload {
 /// The status of an object that does not pass the judge of the gate.
 #[must_use]
 pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> TDSetStatus {
+    let generation = metadata.generation;
+    let conditions = conditions(&observed.status, invalid_statements(faults), generation, observed.now);
+    TDSetStatus {
+        observed_generation: generation,
+        last_transition: observed.status.last_transition.clone(),
+        conditions: Some(conditions),
+        ..TDSetStatus::default()
+    }
+}
+
+/// What the conditions of an object with these faults say.
+#[must_use]
+pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     let shown: Vec<_> = faults.iter().map(shown).collect();
     let message = shown.join("; ");
     let of_timetable: Vec<_> = faults.iter().filter(|fault| is_of_timetable(&fault.path)).collect();
@@ -80,18 +93,11 @@ pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> 
         }
         _ => ConditionType::ScheduleValid.is(false, Reason::InvalidSchedule, &*message),
     };
-    let statements = [
+    [
         ConditionType::Ready.is(false, Reason::Invalid, message),
         ConditionType::Progressing.is(false, Reason::Invalid, "nothing is done until the object is changed"),
         schedule,
-    ];
-    let generation = metadata.generation;
-    TDSetStatus {
-        observed_generation: generation,
-        last_transition: observed.status.last_transition.clone(),
-        conditions: Some(conditions(&observed.status, statements, generation, observed.now)),
-        ..TDSetStatus::default()
-    }
+    ]
 }
 
 /// The status of an object for which the API server refused a write: as it was, for nothing came of it, and why.

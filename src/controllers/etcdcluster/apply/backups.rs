@@ -3,9 +3,7 @@
 //! Guarantees: a CronJob that is somebody else's is neither changed nor deleted; a Job of a name is made once, however
 //! often that is tried.
 
-use k8s_openapi::api::batch::v1::{CronJob, Job};
-use kube::ResourceExt as _;
-use kube::api::PostParams;
+use k8s_openapi::api::batch::v1::CronJob;
 
 use super::objects::{apply, is_ours};
 use super::{Failure, Hands};
@@ -14,8 +12,8 @@ use crate::controllers::etcdcluster::observe::backups::Scheduled;
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::backup::{self, Place};
 use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
+use crate::controllers::manifest::Manifest;
 use crate::controllers::step::Step;
-use crate::runtime::call::call;
 
 /// Makes the CronJob, puts it right, or deletes it.
 pub async fn schedule(hands: Hands<'_>) -> Result<(), Failure> {
@@ -27,15 +25,16 @@ pub async fn schedule(hands: Hands<'_>) -> Result<(), Failure> {
     }
     let seen = found.as_ref().map(|found| handle(&found.metadata));
     match (backup::cron_job(hands.cluster, &hands.operator.guard_image), seen) {
-        (Some(manifest), seen) => {
-            let stamp = manifest.stamp().unwrap_or_default().to_owned();
-            apply(hands, manifest, seen.as_ref()).await?;
-            hands.remember(|recall| recall.scheduled = Some(Scheduled { stamp, generation: None }));
-            Ok(())
-        }
-        (None, Some(seen)) => hands.perform(&Step::Delete { place, uid: seen.uid.0 }).await,
+        (Some(manifest), seen) => apply(hands, manifest, seen.as_ref()).await,
+        (None, Some(seen)) => hands.delete::<CronJob>(&name, &seen).await,
         (None, None) => Ok(()),
     }
+}
+
+/// What has been applied, where that was done just now.
+pub fn scheduled(hands: Hands<'_>) -> Option<Scheduled> {
+    let manifest = backup::cron_job(hands.cluster, &hands.operator.guard_image)?;
+    Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
 }
 
 /// Begins the backup before an upgrade. That it was begun already is fine.
@@ -50,9 +49,5 @@ pub async fn start(hands: Hands<'_>, cluster_id: ClusterId, version: Version) ->
     }
     let job = backup::job(hands.cluster, version, &hands.operator.guard_image);
     let job = job.ok_or_else(|| Failure::refused("the members are not known yet"))?;
-    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-    match call(hands.api::<Job>().create(&params, &job)).await {
-        Ok(_) => Ok(()),
-        Err(source) => Err(hands.failed::<Job>("create", &job.name_any(), source)),
-    }
+    hands.perform(&Step::Create { manifest: Manifest::of(&job), manager: MANAGER }).await
 }

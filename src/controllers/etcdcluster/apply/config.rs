@@ -6,8 +6,6 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::Api;
-use kube::api::{DynamicObject, PostParams};
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
@@ -16,8 +14,7 @@ use crate::controllers::etcdcluster::observation::{ConfigEntry, Handle, Ordinal}
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::config;
 use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
-use crate::controllers::manifest::{Manifest, Place};
-use crate::runtime::call::call;
+use crate::controllers::step::Step;
 
 /// Writes entries.
 pub async fn write(
@@ -37,7 +34,8 @@ pub async fn write(
         merge(hands, &name, found, json!(data)).await?;
     } else {
         let data = config::data(hands.cluster, entries, initial_cluster);
-        create(hands, &config::manifest(hands.cluster, &data)).await?;
+        let manifest = config::manifest(hands.cluster, &data);
+        hands.perform(&Step::Create { manifest, manager: MANAGER }).await?;
     }
     hasten(hands, entries.keys().copied()).await;
     Ok(())
@@ -48,17 +46,6 @@ pub async fn withdraw(hands: Hands<'_>, found: &Handle, ordinal: Ordinal) -> Res
     let name = hands.name();
     let gone: Map<_, _> = config::keys(&name, ordinal).map(|key| (key, Value::Null)).into_iter().collect();
     merge(hands, &names::config(&name), found, gone.into()).await
-}
-
-/// Not applied, so that one that is there by now is a conflict.
-async fn create(hands: Hands<'_>, manifest: &Manifest) -> Result<(), Failure> {
-    let Place { resource, namespace, .. } = &manifest.place;
-    let api: Api<DynamicObject> = Api::namespaced_with(hands.operator.client.clone(), namespace, resource);
-    let object: DynamicObject = serde_json::from_value(manifest.object.clone())
-        .map_err(|error| Failure::refused(error.to_string()))?;
-    let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-    let made = call(api.create(&params, &object)).await;
-    made.map(|_| ()).map_err(|source| hands.failed::<ConfigMap>("create", &manifest.place.name, source))
 }
 
 async fn merge(hands: Hands<'_>, name: &str, found: &Handle, data: Value) -> Result<(), Failure> {

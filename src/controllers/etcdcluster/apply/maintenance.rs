@@ -12,7 +12,6 @@ use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{Alarm, AlarmKind, ClusterId, MemberId, Minor, Ordinal};
 use crate::controllers::etcdcluster::observe::etcd as asking;
 use crate::etcd::{self, Client, Downgrade, Refusal};
-use crate::runtime::clock;
 
 /// Entries that one pass appends to the log, at most.
 const ENTRIES: usize = 5000;
@@ -47,7 +46,6 @@ pub async fn disarm(hands: Hands<'_>, cluster_id: ClusterId, alarm: Alarm) -> Re
 /// Drops old revisions.
 pub async fn compact(hands: Hands<'_>, cluster_id: ClusterId, revision: u64) -> Result<(), Failure> {
     let client = any(hands, cluster_id).await?;
-    hands.remember(|recall| recall.keyspace = None);
     let revision = i64::try_from(revision).unwrap_or(i64::MAX);
     unless_refused(client.compact(revision, true).await, Refusal::Compacted)
 }
@@ -60,13 +58,7 @@ pub async fn defragment(
     ordinal: Ordinal,
 ) -> Result<(), Failure> {
     let client = itself(hands, ordinal, cluster_id, member).await?;
-    let done = client.defragment().await;
-    // Also one that went on beyond the limit.
-    hands.remember(|recall| {
-        recall.defragmented(member, clock::instant());
-        recall.failed = recall.failed.take().filter(|_| done.is_err());
-    });
-    Ok(done?)
+    Ok(client.defragment().await?)
 }
 
 /// Appends entries to the log. To ask for the alarms is an entry, and changes nothing (`EtcdServer.Alarm` of etcd's

@@ -11,13 +11,12 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use super::{Failure, Hands, unless_refused};
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{
-    ClusterId, Fact, MemberId, Membership, OperationKind, Ordinal, PodPhase, Uid,
+    ClusterId, Fact, MemberId, Membership, Ordinal, PodPhase, Uid,
 };
 use crate::controllers::etcdcluster::observe::{etcd as asking, phase};
 use crate::controllers::etcdcluster::plan::quorum;
 use crate::controllers::etcdcluster::resources::names;
 use crate::etcd::{Client, Outcome, Refusal};
-use crate::runtime::clock;
 
 /// Members that are asked, one after the other, before a change is left to the next pass.
 const ASKED: usize = 2;
@@ -195,12 +194,7 @@ pub async fn remove(
     member: MemberId,
     ordinal: Ordinal,
 ) -> Result<(), Failure> {
-    ask_for(hands, guard, ordinal, Change::Remove(member)).await?;
-    let kind = hands.record.operation.map(|operation| operation.kind);
-    if kind != Some(OperationKind::ScaleIn) {
-        hands.remember(|recall| recall.replaced(clock::instant()));
-    }
-    Ok(())
+    ask_for(hands, guard, ordinal, Change::Remove(member)).await
 }
 
 async fn remove_by(

@@ -19,7 +19,6 @@ mod users;
 mod volumes;
 
 use k8s_openapi::NamespaceResourceScope;
-use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -27,7 +26,7 @@ use tracing::{info, warn};
 
 use super::Operator;
 use super::ages::Recall;
-use super::effect::{Effect, Points};
+use super::effect::Effect;
 use super::observation::{Desired, Handle, Observation, Record};
 use super::observe::Sight;
 use super::resources::names::MANAGER;
@@ -38,7 +37,7 @@ use crate::controllers::outcome::{Class, Error};
 use crate::controllers::step::{Merge, Note, Step};
 use crate::etcd::{self, Refusal};
 use crate::runtime::call::{self, call};
-use crate::runtime::fail_point;
+use crate::runtime::clock;
 pub use record::report;
 
 /// What a pass works with.
@@ -92,6 +91,11 @@ impl Failure {
     fn refused(why: impl Into<String>) -> Self {
         Self::Refused(why.into())
     }
+
+    /// What was done is done, and its answer was lost.
+    fn lost() -> Self {
+        Self::refused("its answer was lost")
+    }
 }
 
 /// What etcd answered, where the refusal `fine` says that it is done already.
@@ -107,19 +111,21 @@ fn unless_refused<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) ->
 ///
 /// # Errors
 /// When the API server refuses a write for another reason than that something has moved, or does not answer.
-pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, Error> {
+pub async fn carry_out(hands: Hands<'_>, effects: &[Effect], state: &mut Recall) -> Result<Applied, Error> {
     for effect in effects {
-        let points = effect.points();
-        fail_point::reached(points.before);
-        let done = hands.carry_out(effect).await.and_then(|()| answered(points));
+        let done = effect.points().around(hands.carry_out(effect), Failure::lost).await;
         let object = hands.cluster.name_any();
         let name = effect.name();
         let outcome = outcome(&done);
-        hands.remember(|recall| recall.tally.count(name, outcome));
+        state.tally.count(name, outcome);
+        state.carried_out(effect, hands.record.operation, done.is_ok(), clock::instant());
         hands.told.effect(name, outcome);
         match done {
             Ok(()) => {
                 info!(controller = "etcdcluster", object, effect = name, "carried out");
+                if matches!(effect, Effect::ApplyBackupSchedule) {
+                    state.scheduled = backups::scheduled(hands);
+                }
                 if let Some(note) = notes::of(effect, &hands) {
                     hands.tell(note).await;
                 }
@@ -129,7 +135,11 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect]) -> Result<Applied, 
             Err(refused) => {
                 let why = refused.to_string();
                 warn!(controller = "etcdcluster", object, effect = name, why, "not carried out");
-                hands.tell_of_failure(effect, &why).await;
+                if let Some(note) = notes::of_failure(effect, &object, &why)
+                    && state.is_new_failure(&note.text)
+                {
+                    hands.tell(note).await;
+                }
                 return Ok(Applied::Refused(why));
             }
         }
@@ -145,12 +155,6 @@ fn is_refusal(effect: &Effect, error: &Error) -> bool {
         Class::Permanent => effect.is_of_backups(),
         Class::Transient | Class::Unmapped => false,
     }
-}
-
-/// What was done is done, and we hear of it.
-fn answered(points: Points) -> Result<(), Failure> {
-    fail_point::reached(points.after);
-    if fail_point::loses(points.after) { Err(Failure::refused("its answer was lost")) } else { Ok(()) }
 }
 
 /// What came of an effect, in a word.
@@ -285,40 +289,14 @@ impl<'a> Hands<'a> {
     }
 
     /// Deletes the very object that was seen. That it is gone is fine.
-    async fn delete<K>(self, name: &str, seen: &Handle) -> Result<(), Failure>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-        K: Clone + std::fmt::Debug + DeserializeOwned,
-    {
-        let only = Preconditions {
-            uid: Some(seen.uid.0.clone()),
-            resource_version: Some(seen.resource_version.0.clone()),
-        };
-        let params = DeleteParams { preconditions: Some(only), ..DeleteParams::default() };
-        match call(self.api::<K>().delete(name, &params)).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(source) => Err(self.failed::<K>("delete", name, source)),
-        }
+    async fn delete<K: Resource<DynamicType = ()>>(self, name: &str, seen: &Handle) -> Result<(), Failure> {
+        let (uid, resource_version) = (seen.uid.0.clone(), Some(seen.resource_version.0.clone()));
+        self.perform(&Step::Delete { place: self.place::<K>(name), uid, resource_version }).await
     }
 
     async fn perform(self, step: &Step) -> Result<(), Failure> {
         let regarding = self.cluster.object_ref(&());
         self.operator.interpreter.perform(step, &regarding).await.map(|_| ()).map_err(Failure::Api)
-    }
-
-    /// Tells of a failure that is worth an event, once until it is another one.
-    async fn tell_of_failure(self, effect: &Effect, why: &str) {
-        let Some(note) = notes::of_failure(effect, &self.name(), why) else { return };
-        let text = Some(note.text.clone());
-        if self.remember(|recall| std::mem::replace(&mut recall.failed, text.clone()) != text) {
-            self.tell(note).await;
-        }
-    }
-
-    fn remember<Output>(self, change: impl FnOnce(&mut Recall) -> Output) -> Output {
-        let uid = self.cluster.metadata.uid.as_deref().unwrap_or_default();
-        self.operator.memory.update(uid, change)
     }
 
     /// Tells it in an event of the object.

@@ -17,6 +17,7 @@ use super::Reader;
 use super::backups;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::Operator;
+use crate::controllers::etcdcluster::ages::Recall;
 use crate::controllers::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
 use crate::controllers::etcdcluster::resources::backup::{self, Place};
 use crate::controllers::etcdcluster::resources::names;
@@ -34,9 +35,15 @@ pub struct Read {
 
 impl Reader {
     /// What takes backups, and what became of them.
-    pub async fn backups(&self, operator: &Operator, cluster: &EtcdCluster, desired: &Desired) -> Read {
+    pub async fn backups(
+        &self,
+        operator: &Operator,
+        cluster: &EtcdCluster,
+        desired: &Desired,
+        state: &mut Recall,
+    ) -> Read {
         let is_asked = matches!(backup::place(cluster), Place::Claim(_));
-        if !is_asked && operator.memory.of(&self.uid).has_no_backups {
+        if !is_asked && state.has_no_backups {
             let (schedule, told) = (Fact::Known(Found::Current), Backups::default());
             return Read { schedule, awaited: Fact::Absent, told };
         }
@@ -48,10 +55,8 @@ impl Reader {
             self.awaited(cluster, desired)
         );
         let wanted = backup::cron_job(cluster, &operator.guard_image);
-        let schedule = operator.memory.update(&self.uid, |recall| {
-            recall.has_no_backups = !is_asked && found.is_absent();
-            backups::schedule(wanted.as_ref(), &found, &self.uid, recall.scheduled.as_mut())
-        });
+        state.has_no_backups = !is_asked && found.is_absent();
+        let schedule = backups::schedule(wanted.as_ref(), &found, &self.uid, state.scheduled.as_mut());
         let since = found.known().and_then(|found| backups::written(&found.metadata));
         let mut told = Backups { since, ..Backups::default() };
         let cron_job = found.known().and_then(|found| found.metadata.uid.as_deref());

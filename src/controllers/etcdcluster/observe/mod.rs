@@ -31,6 +31,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use self::etcd::Said;
+use super::ages::Recall;
 use super::observation::{
     self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
     PodPhase, Purpose, Volume,
@@ -97,6 +98,7 @@ pub async fn look(
     cluster: &EtcdCluster,
     desired: &Desired,
     certificates: Certificates,
+    state: &mut Recall,
     now: Timestamp,
 ) -> Sight {
     let reader = Reader::new(operator.client.clone(), cluster);
@@ -107,7 +109,7 @@ pub async fn look(
         reader.get::<ConfigMap>(&config),
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
-        reader.backups(operator, cluster, desired),
+        reader.backups(operator, cluster, desired, state),
         Keys::read(&operator.client, cluster),
         password::read(&operator.client, cluster, desired),
     );
@@ -123,11 +125,11 @@ pub async fn look(
     });
     let asked = etcd::ask(&reach, cluster, desired.authenticates);
     let (volumes, said) = futures::join!(reader.volumes(&places, desired, &config, &told), asked);
-    let keyspace = keyspace(operator, &reader.uid, &said, &reach).await;
+    let keyspace = keyspace(&said, &reach, state).await;
     let told_by = (&said, &reach, record.cluster_id);
-    let root_password = password::look(operator, &reader.uid, offer, told_by).await;
+    let root_password = password::look(offer, told_by, &mut state.password).await;
     let finalizers = cluster.metadata.finalizers.iter().flatten();
-    let observation = Observation {
+    let mut observation = Observation {
         operation_age: Age::Fresh,
         health_age: Age::Fresh,
         quorum_loss_age: Age::Fresh,
@@ -153,6 +155,9 @@ pub async fn look(
         has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
         record,
     };
+    let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
+    state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
+    state.look(&mut observation, clock::instant());
     Sight { observation, backups: backups.told, reach }
 }
 
@@ -169,22 +174,22 @@ fn lifted(mut pods: BTreeMap<Ordinal, seen::Pod>, said: &Said) -> BTreeMap<Ordin
 
 /// The revisions of the key space, where it is full. To tell them a member reads all keys, so it is asked once a minute,
 /// and after each compaction.
-async fn keyspace(operator: &Operator, uid: &str, said: &Said, reach: &Reach) -> Fact<seen::Keyspace> {
+async fn keyspace(said: &Said, reach: &Reach, state: &mut Recall) -> Fact<seen::Keyspace> {
     let is_full =
         said.alarms.is_known_and(|alarms| alarms.iter().any(|alarm| alarm.kind == AlarmKind::NoSpace));
     if !is_full {
-        operator.memory.update(uid, |recall| recall.keyspace = None);
+        state.keyspace = None;
         return Fact::Unknown;
     }
     let recent = |(asked, _): &(Instant, _)| asked.elapsed() < KEYSPACE_AGE;
-    if let Some((_, known)) = operator.memory.of(uid).keyspace.filter(recent) {
+    if let Some((_, known)) = state.keyspace.filter(recent) {
         return Fact::Known(known);
     }
     let asked = etcd::order(&said.statuses).first().and_then(|ordinal| reach.client(*ordinal));
     let Some(client) = asked else { return Fact::Unknown };
     let found = etcd::keyspace(client).await;
     let asked = clock::instant();
-    operator.memory.update(uid, |recall| recall.keyspace = found.known().map(|found| (asked, *found)));
+    state.keyspace = found.known().map(|found| (asked, *found));
     found
 }
 

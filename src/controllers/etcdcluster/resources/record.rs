@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::names;
+use crate::api::etcdcluster::status::{condition, reason};
 use crate::api::etcdcluster::v1::{EtcdClusterStatus, OperationStatus, RecoveryStatus};
 use crate::controllers::etcdcluster::observation::{
     ClusterId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target, Uid,
@@ -28,6 +29,13 @@ pub fn record(status: &EtcdClusterStatus) -> Record {
         operation: status.operation.as_ref().and_then(read_operation),
         recovery: status.recovery.as_ref().and_then(read_recovery),
     }
+}
+
+/// Whether a status says that the data of members differ.
+#[must_use]
+pub fn says_corrupt(status: &EtcdClusterStatus) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.any(|one| one.type_ == condition::DEGRADED && one.reason == reason::CORRUPT)
 }
 
 /// An operation as the status has it. It began when it did, as long as it leads to the same.

@@ -43,7 +43,7 @@ pub fn of(
 /// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be a
 /// secret.
 #[must_use]
-pub fn unreadable(faults: &[Fault]) -> Statement {
+pub fn undecodable(faults: &[Fault]) -> Statement {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
     let at = if paths.is_empty() { String::new() } else { format!(" at {}", words::listed(&paths)) };
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");

@@ -68,12 +68,6 @@ fn said<'a>(status: &'a EtcdClusterStatus, about: &str) -> Option<(&'a str, &'a 
     Some((&condition.status, &condition.reason, &condition.message))
 }
 
-/// Whether a status says that data of members differ.
-#[must_use]
-pub fn says_corrupt(status: &EtcdClusterStatus) -> bool {
-    said(status, condition::DEGRADED).is_some_and(|(_, why, _)| why == reason::CORRUPT)
-}
-
 fn begun(
     previous: &EtcdClusterStatus,
     status: &EtcdClusterStatus,

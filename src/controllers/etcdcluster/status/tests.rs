@@ -471,14 +471,14 @@ fn volumes_that_cannot_grow_are_named() {
 #[test]
 fn what_is_wrong_with_an_object_that_cannot_be_read_is_told_without_its_values() {
     let fault = |field| Fault::new(Path::spec().at(field), Reason::TypeInvalid, "is hunter2");
-    let statement = unreadable(&[fault("replicas"), fault("storage")]);
+    let statement = undecodable(&[fault("replicas"), fault("storage")]);
     assert_eq!((statement.about, statement.state, statement.reason), ("SpecValid", State::False, "Invalid"));
     assert_eq!(
         statement.message,
         "this release cannot read the object at spec.replicas and spec.storage: nothing is done until it is changed"
     );
     assert_eq!(
-        unreadable(&[]).message,
+        undecodable(&[]).message,
         "this release cannot read the object: nothing is done until it is changed"
     );
 }

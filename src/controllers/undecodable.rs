@@ -1,0 +1,95 @@
+//! An object that this release cannot decode: its conditions say what is wrong, and nothing else is done.
+//!
+//! Such an object was stored before a rule existed, or while its definition was another one.
+//!
+//! Guarantees: the conditions name the fields; conditions of others stay, an odd one among them loses no other.
+//! Never: repeats a value of the object, which the decoder's message might.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use kube::{Api, Resource as _, ResourceExt as _};
+use serde_json::{Value, json};
+
+use super::manifest::{Manifest, Place};
+use super::outcome::{Error, Outcome};
+use super::step::Step;
+use super::{Controlled, Watched};
+use crate::api::Version;
+use crate::api::condition;
+use crate::api::field::{Fault, Path, Reason};
+use crate::api::judge::{self, Written};
+use crate::runtime::call::call;
+
+/// Reports what is wrong with an object, where that is new.
+///
+/// # Errors
+/// When the API server does not answer, or refuses the status.
+pub async fn report<Kind: Controlled>(
+    kind: &Kind,
+    object: &Watched<Kind::Object>,
+    now: Timestamp,
+) -> Result<Outcome, Error> {
+    let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
+    let place = Place { resource: ApiResource::erase::<Kind::Object>(&()), namespace, name };
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(kind.client().clone(), &place.namespace, &place.resource);
+    let found = call(api.get_opt(&place.name)).await;
+    let found = found.map_err(|source| Error { verb: "read", object: place.to_string(), source })?;
+    let Some(found) = found.filter(|found| found.metadata.uid == object.meta().uid) else {
+        return Ok(Outcome::Leaving);
+    };
+    let generation = found.metadata.generation;
+    let metadata = json!({"uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version});
+    let stored = serde_json::to_value(found).unwrap_or_default();
+    let before = conditions(&stored);
+    let mut after = before.clone();
+    let statements = Kind::invalid(&faults::<Kind>(&stored, now)).into_iter();
+    let changes = statements.map(|statement| condition::set(&mut after, statement, generation, now));
+    if changes.fold(false, |changed, one| changed | one) {
+        let events = Kind::events(&before, &after);
+        let status = json!({"observedGeneration": generation, "conditions": after});
+        let object_with_status = json!({"metadata": metadata, "status": status});
+        let manifest = Manifest { place, object: object_with_status };
+        let regarding = object.object_ref(&());
+        let writes = [Step::Status { manifest, manager: Kind::MANAGER }].into_iter();
+        for write in writes.chain(events.into_iter().map(Step::Event)) {
+            kind.interpreter().perform(&write, &regarding).await?;
+        }
+    }
+    Ok(Outcome::Invalid)
+}
+
+/// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
+fn faults<Kind: Controlled>(stored: &Value, now: Timestamp) -> Vec<Fault> {
+    let faults = judge::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).faults;
+    let unclear = || Fault::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
+    if faults.is_empty() { vec![unclear()] } else { faults }
+}
+
+/// The conditions of an object, whatever else is in it.
+fn conditions(stored: &Value) -> Vec<Condition> {
+    let conditions = stored.pointer("/status/conditions").and_then(Value::as_array);
+    let read = conditions.into_iter().flatten().map(|one| serde_json::from_value(one.clone()));
+    read.filter_map(Result::ok).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_one_by_one_so_that_an_odd_one_loses_no_other() {
+        let said = json!({
+            "type": "Available", "status": "True", "reason": "QuorumServes", "message": "",
+            "lastTransitionTime": "2026-11-21T00:00:00Z",
+        });
+        let stored =
+            json!({"spec": {"replicas": "three"}, "status": {"conditions": [said, {"type": 7}, "odd"]}});
+        let types: Vec<_> = conditions(&stored).into_iter().map(|one| one.type_).collect();
+        assert_eq!(types, ["Available"]);
+        assert_eq!(conditions(&json!({"status": {"conditions": "odd"}})), []);
+        assert_eq!(conditions(&json!({})), []);
+    }
+}
