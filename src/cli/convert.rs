@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
+use super::ending::{FAILED, Failure, OK, USAGE};
 use super::input::{self, Document, Files, Subject};
 use super::output::{self, Format};
-use super::{FAILED, Failure, OK, USAGE};
 use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Segment};
 use crate::api::{Kind, Version, default};

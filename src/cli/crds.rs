@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::Value;
 
+use super::ending::{Failure, OK};
 use super::output::{self, Format};
-use super::{Failure, OK};
 use crate::kinds::KINDS;
 
 /// What `gatehouse crds` can be told.

@@ -6,6 +6,8 @@
 mod connect;
 pub mod convert;
 pub mod crds;
+mod duration;
+mod ending;
 pub mod etcd;
 pub mod input;
 pub mod manifests;
@@ -16,20 +18,12 @@ pub mod serve;
 pub mod validate;
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
-use crate::api;
 use crate::runtime::supervisor::chain;
 use crate::runtime::telemetry::{self, FILTER_VARIABLE, LogFormat, Logging, Writing};
-
-/// It worked.
-pub const OK: u8 = 0;
-/// It failed, or found faults.
-pub const FAILED: u8 = 1;
-/// The command line is wrong, or what it names could not be read.
-pub const USAGE: u8 = 2;
+use ending::{FAILED, Failure, OK};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -118,13 +112,6 @@ impl Command {
         }
     }
 }
-
-fn duration(text: &str) -> Result<Duration, String> {
-    api::duration::parse(text).map_err(|_| "expected a duration such as 10s or 1m30s".to_owned())
-}
-
-/// A command's failure, for a person.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use serde_saphyr::DoubleQuoted;
 
-use super::Failure;
+use super::ending::Failure;
 use super::input::Document;
 use crate::api::field::Path;
 

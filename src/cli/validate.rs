@@ -13,8 +13,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::convert::{below, remove, unknown_fields};
+use super::ending::{FAILED, Failure, OK, USAGE};
 use super::input::{self, Document, Files, Input, Subject};
-use super::{FAILED, Failure, OK, USAGE, output};
+use super::output;
 use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Reason};
 use crate::api::judge::{self, Change, Written};

@@ -42,6 +42,8 @@ impl FailPoints {
         action: impl Future<Output = Result<Done, Failure>>,
         lost: impl FnOnce() -> Failure,
     ) -> Result<Done, Failure> {
+        // On the heap: a future that moves in takes its room twice otherwise.
+        let action = Box::pin(action);
         fail_point::reached(self.before);
         let done = action.await?;
         fail_point::reached(self.after);

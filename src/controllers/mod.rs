@@ -59,7 +59,7 @@ use crate::api::condition::Statement;
 use crate::api::field::Fault;
 use crate::runtime::clock::{self, Alarms};
 use memory::Memory;
-pub use metrics::Numbers;
+use metrics::Reconciliations;
 use outcome::{Class, Error, Outcome};
 use scope::{Realm, Scope};
 use step::{Interpreter, Note};
@@ -94,6 +94,9 @@ pub trait Controlled: Send + Sync + Sized + 'static {
     /// What this process knows of an object from one pass to the next. Nothing that matters is there alone.
     type State: Clone + Default + Send;
 
+    /// What is counted, and shown of objects.
+    type Metrics: metrics::Metrics;
+
     /// The kind as the gate has it.
     const KIND: &'static dyn api::Kind;
 
@@ -107,7 +110,7 @@ pub trait Controlled: Send + Sync + Sized + 'static {
     fn start(
         client: Client,
         realm: &Realm,
-        numbers: &Numbers,
+        metrics: &Self::Metrics,
         settings: &Self::Settings,
     ) -> (Self, Triggers<Self::Object>);
 
@@ -148,7 +151,7 @@ struct Context<Kind: Controlled> {
     kind: Kind,
     states: Memory<Kind::State>,
     failures: Memory<u32>,
-    numbers: Numbers,
+    reconciliations: Reconciliations,
     /// When the next passes are, for a wall clock that jumps.
     alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
     /// Whether passes can run.
@@ -206,7 +209,7 @@ impl<Kind: Controlled> Context<Kind> {
         let ended = self.kind.reconcile(Arc::clone(&object), &mut state).await;
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
-        self.numbers.passed(Kind::NAME, result, begun.elapsed());
+        self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
         debug!(controller = Kind::NAME, object = %named(&*object), result, "pass");
         let again = match ended? {
             Outcome::Refused(latest) => Some(latest.min(self.pause(&uid, Class::Permanent))),
@@ -245,7 +248,7 @@ fn named<K: Resource>(object: &K) -> String {
 pub async fn run<Kind: Controlled>(
     client: Client,
     scope: &Scope,
-    numbers: Numbers,
+    (reconciliations, metrics): (Reconciliations, Kind::Metrics),
     settings: &Kind::Settings,
     ready: impl Fn() + Send + Sync,
     stop: impl Future<Output = ()> + Send + 'static,
@@ -257,9 +260,10 @@ pub async fn run<Kind: Controlled>(
             ready();
         }
     };
-    let runs = realms
-        .iter()
-        .map(|realm| run_in::<Kind>(client.clone(), realm, numbers.clone(), settings, ready, stop.clone()));
+    let runs = realms.iter().map(|realm| {
+        let metrics = (reconciliations.clone(), metrics.clone());
+        run_in::<Kind>(client.clone(), realm, metrics, settings, ready, stop.clone())
+    });
     future::join_all(runs).await;
 }
 
@@ -267,17 +271,17 @@ pub async fn run<Kind: Controlled>(
 async fn run_in<Kind: Controlled>(
     client: Client,
     realm: &Realm,
-    numbers: Numbers,
+    (reconciliations, metrics): (Reconciliations, Kind::Metrics),
     settings: &Kind::Settings,
     ready: impl FnOnce() + Send,
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {
-    let (kind, triggers) = Kind::start(client.clone(), realm, &numbers, settings);
+    let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
     let context = Arc::new(Context {
         kind,
         states: Memory::default(),
         failures: Memory::default(),
-        numbers,
+        reconciliations,
         alarms: Alarms::default(),
         ready: watch::Sender::new(false),
         listed: Mutex::default(),

@@ -19,13 +19,8 @@ use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use super::readiness::{Readiness, Ready, Weight};
+pub use super::tasks::{Ending, Failure};
 use super::{Tasks, clock};
-
-/// What a task may fail with.
-pub type Failure = Box<dyn StdError + Send + Sync>;
-
-/// How a task ended.
-pub type Ending = Result<(), Failure>;
 
 /// Why [`Supervisor::run`] did not end well.
 #[derive(Debug, thiserror::Error)]

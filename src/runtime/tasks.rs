@@ -1,11 +1,16 @@
 //! Many short tasks of one owner, such as one for each connection.
 
+use std::error::Error as StdError;
 use std::fmt;
 
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::task::TaskTracker;
 
-use super::supervisor::Ending;
+/// What a task may fail with.
+pub type Failure = Box<dyn StdError + Send + Sync>;
+
+/// How a task ended.
+pub type Ending = Result<(), Failure>;
 
 /// A group of tasks that its owner can wait for.
 #[derive(Clone, Debug, Default)]

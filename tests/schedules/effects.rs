@@ -40,9 +40,8 @@ impl World {
                 Ok(pending.planned.seen.deployment.as_ref().map(|found| found.count) != self.count())
             }
             Step::Merge(merge) => self.write_finalizers(at, merge, pending),
-            Step::Create { manifest, .. } => {
-                panic!("a TDSet's objects are applied, not created: {manifest:?}")
-            }
+            // A TDSet's objects are applied, not created.
+            Step::Create { .. } => Err(Failure::Refused),
             Step::Delete { uid, .. } => {
                 let Some(found) = &self.service else { return Ok(false) };
                 if *uid != format!("s{}", found.uid) {

@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 
-use super::super::{Failure, OK};
-use super::{Places, refuse};
+use super::super::ending::{Failure, OK};
+use super::pod::{Places, refuse};
 use crate::member::guard::Guard;
 use crate::runtime::signals::Signals;
 

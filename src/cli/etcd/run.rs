@@ -8,8 +8,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::super::Failure;
-use super::{Places, refuse};
+use super::super::ending::Failure;
+use super::pod::{Places, refuse};
 use crate::member;
 use crate::member::run::{FLAGS, FLAGS_AGAIN, Start};
 

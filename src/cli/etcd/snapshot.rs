@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::super::{FAILED, Failure, OK, USAGE, duration, output};
-use super::leave_message;
+use super::super::duration;
+use super::super::ending::{FAILED, Failure, OK, USAGE};
+use super::super::output;
+use super::pod::leave_message;
 use crate::backup::decision::Retention;
 use crate::backup::manifest::{Owner, Report};
 use crate::backup::{self, Request, take};
@@ -49,7 +51,7 @@ pub struct Options {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_last: Option<u32>,
     /// Up to which age backups are kept, at least, such as 720h.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     max_age: Option<Duration>,
     /// What a kubelet reads when the container has ended.
     #[arg(long, value_name = "FILE", default_value = "/dev/termination-log")]

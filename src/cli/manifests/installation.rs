@@ -8,8 +8,9 @@ use kube::Resource;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Generated, HEADER};
-use crate::cli::{Failure, output};
+use super::generated::{Generated, HEADER};
+use crate::cli::ending::Failure;
+use crate::cli::output;
 use crate::install::{Address, Plan, definitions, policies, webhooks};
 
 /// Makes cert-manager write the authority of this Certificate into `caBundle`.

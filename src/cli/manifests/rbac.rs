@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Generated, HEADER};
+use super::generated::{Generated, HEADER};
 use crate::controllers::{self, etcdcluster, tdset};
 use crate::kinds::KINDS;
 use crate::rbac::{RoleScope, Rule, RuleGroup, union};

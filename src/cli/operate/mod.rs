@@ -26,12 +26,14 @@ mod options;
 use std::future::pending;
 
 use kube::Client;
+use prometheus_client::registry::Registry;
 use tokio::sync::{mpsc, watch};
 
-use super::Failure;
 use super::connect::connect;
+use super::ending::Failure;
+use crate::controllers::metrics::{Metrics as _, Reconciliations};
 use crate::controllers::scope::Scope;
-use crate::controllers::{self, Controlled as _, Numbers, etcdcluster, tdset};
+use crate::controllers::{self, Controlled as _, etcdcluster, tdset};
 use crate::runtime::companion::{Owner, tell_owner};
 use crate::runtime::leader::{self, Lease, Stop};
 use crate::runtime::metrics::Page;
@@ -57,9 +59,9 @@ pub fn run(options: &Options, logging: &Logging) -> Result<(), Failure> {
 
 async fn operate(options: &Options, logging: &Logging) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let (numbers, elections) = (Numbers::default(), leader::Numbers::default());
+    let (metrics, elections) = (Metrics::default(), leader::Numbers::default());
     let page = Page::new(|registry| {
-        numbers.register(registry);
+        metrics.register(registry);
         elections.register(registry);
         logging.dropped().register(registry, "operator_log_lines_dropped");
     });
@@ -74,7 +76,7 @@ async fn operate(options: &Options, logging: &Logging) -> Result<(), Failure> {
         client,
         lease: options.lease(config)?,
         scope: options.watch_namespaces.clone(),
-        numbers,
+        metrics,
         settings: etcdcluster::Settings { guard_image: options.image.clone() },
         tdset: supervisor.readiness().register(tdset::Operator::NAME, Weight::Listed),
         etcdcluster: supervisor.readiness().register(etcdcluster::Operator::NAME, Weight::Listed),
@@ -165,13 +167,31 @@ impl Ears {
     }
 }
 
+/// What is shown of all controllers.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    /// What each controller counts.
+    pub reconciliations: Reconciliations,
+    tdset: tdset::Metrics,
+    etcdcluster: etcdcluster::Metrics,
+}
+
+impl Metrics {
+    /// Puts them on the page of `registry`.
+    pub fn register(&self, registry: &mut Registry) {
+        self.reconciliations.register(registry);
+        self.tdset.register(registry);
+        self.etcdcluster.register(registry);
+    }
+}
+
 /// What works, while it leads.
 #[derive(Clone)]
 struct Operator {
     client: Client,
     lease: Lease,
     scope: Scope,
-    numbers: Numbers,
+    metrics: Metrics,
     settings: etcdcluster::Settings,
     tdset: Ready,
     etcdcluster: Ready,
@@ -211,7 +231,7 @@ impl Operator {
         let tdsets = controllers::run::<tdset::Operator>(
             self.client.clone(),
             &self.scope,
-            self.numbers.clone(),
+            (self.metrics.reconciliations.clone(), self.metrics.tdset.clone()),
             &(),
             || tdset.0.set(),
             stop.stopped(),
@@ -219,7 +239,7 @@ impl Operator {
         let etcdclusters = controllers::run::<etcdcluster::Operator>(
             self.client.clone(),
             &self.scope,
-            self.numbers.clone(),
+            (self.metrics.reconciliations.clone(), self.metrics.etcdcluster.clone()),
             &self.settings,
             || etcdcluster.0.set(),
             stop.stopped(),

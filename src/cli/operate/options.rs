@@ -53,7 +53,7 @@ pub struct Options {
 const LEASE_DURATIONS: RangeInclusive<Duration> = Duration::from_secs(3)..=Duration::from_mins(5);
 
 fn lease_duration(text: &str) -> Result<Duration, String> {
-    let duration = duration(text)?;
+    let duration = duration::parse(text)?;
     if LEASE_DURATIONS.contains(&duration) {
         return Ok(duration);
     }

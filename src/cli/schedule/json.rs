@@ -9,7 +9,7 @@ use super::preview::{Moment, Preview};
 use crate::api::tdset::schedule::timeline::{Day, Span};
 use crate::api::tdset::schedule::{Effective, Transition};
 use crate::api::time_zone::{self, Shift};
-use crate::cli::Failure;
+use crate::cli::ending::Failure;
 
 #[derive(Serialize)]
 struct Report<'a> {

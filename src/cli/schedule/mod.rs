@@ -17,8 +17,9 @@ use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 
+use super::ending::{FAILED, Failure, OK, USAGE};
 use super::input::Files;
-use super::{FAILED, Failure, OK, USAGE, output};
+use super::output;
 use crate::api::time_zone::{self, ZoneError};
 use crate::runtime::clock;
 

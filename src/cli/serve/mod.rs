@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use tracing::info;
 
-use super::Failure;
+use super::ending::Failure;
 use crate::certs::{self, Handle, Publisher, Source, State};
 use crate::runtime::files::raise_limit;
 use crate::runtime::metrics::Which;

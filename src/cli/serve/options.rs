@@ -7,7 +7,8 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 use kube::Client;
 
-use super::super::{duration, operate};
+use super::super::duration;
+use super::super::operate;
 use crate::certs::Source;
 use crate::certs::authority::SharedAuthority;
 use crate::certs::files::MountedFiles;
@@ -87,10 +88,10 @@ pub struct Options {
     #[command(flatten)]
     pub operator: operate::Options,
     /// How long a drain goes on accepting, until everybody has heard that this endpoint is gone.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "12s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "12s")]
     pub drain_delay: Duration,
     /// How long after that idle connections may stay until their client closes them.
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "90s")]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "90s")]
     pub drain_deadline: Duration,
     /// The collector that is told of reviews, as spans of OpenTelemetry: http://host:4318, https://host:4318, or
     /// OTEL_EXPORTER_OTLP_ENDPOINT, for what that variable says. [default: none]

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::audit::decision::Course;
 use super::effect::Effect;
-use super::numbers::Tally;
+use super::metrics::Tally;
 use super::observation::{
     Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, OperationKind, Ordinal,
     PodPhase, Uid,

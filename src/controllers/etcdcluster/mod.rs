@@ -22,7 +22,7 @@ pub mod audit;
 pub mod certificates;
 pub mod desired;
 pub mod effect;
-mod numbers;
+mod metrics;
 pub mod observation;
 mod observe;
 mod password;
@@ -57,7 +57,7 @@ use super::cache::MANAGED_BY;
 use super::outcome::{Error, Outcome};
 use super::scope::Realm;
 use super::step::{Interpreter, Note};
-use super::{Controlled, Numbers, Triggers, Watched, undecodable};
+use super::{Controlled, Triggers, Watched, undecodable};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::etcdcluster::EtcdClusterKind;
@@ -68,7 +68,8 @@ use ages::Recall;
 use apply::{Applied, Hands};
 use certificates::Ends;
 use effect::Effect;
-pub use numbers::Line;
+use metrics::Line;
+pub use metrics::Metrics;
 use observe::Sight;
 use plan::{Plan, Wake};
 use resources::names::{self, FINALIZER, MANAGER};
@@ -111,6 +112,7 @@ impl Controlled for Operator {
     type Object = EtcdCluster;
     type Settings = Settings;
     type State = Recall;
+    type Metrics = Metrics;
 
     const KIND: &'static dyn api::Kind = &EtcdClusterKind;
 
@@ -121,7 +123,7 @@ impl Controlled for Operator {
     fn start(
         client: Client,
         realm: &Realm,
-        numbers: &Numbers,
+        metrics: &Metrics,
         settings: &Settings,
     ) -> (Self, Triggers<EtcdCluster>) {
         let triggers = [changes::<StatefulSet>(&client, realm), changes::<Pod>(&client, realm)];
@@ -129,7 +131,7 @@ impl Controlled for Operator {
             interpreter: Interpreter::new(client.clone(), MANAGER),
             client,
             guard_image: settings.guard_image.clone(),
-            board: numbers.etcdclusters.add(),
+            board: metrics.objects.add(),
             comparing: Mutex::new(()),
             trace: Trace::default(),
         };

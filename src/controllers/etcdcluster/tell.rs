@@ -11,7 +11,7 @@ use super::certificates::Standing;
 use super::observation::{Desired, Observation};
 use super::plan::Plan;
 use super::trace::{self, Pass, Told};
-use super::{Operator, numbers, status, uid};
+use super::{Operator, metrics, status, uid};
 use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::controllers::named;
 use crate::controllers::step::Note;
@@ -49,7 +49,7 @@ impl Operator {
     ) {
         let seen = &hands.sight.observation;
         state.tally.look(seen, plan, now);
-        let facts = numbers::Facts {
+        let facts = metrics::Facts {
             name: &hands.cluster.name_any(),
             desired: hands.desired,
             seen,
@@ -59,7 +59,7 @@ impl Operator {
             tally: &state.tally,
             audited: state.audit.found_at(),
         };
-        self.board.show(&hands.cluster.metadata, numbers::of(&facts));
+        self.board.show(&hands.cluster.metadata, metrics::of(&facts));
     }
 }
 

@@ -9,12 +9,12 @@
 //! thousands of objects share a boundary, all counts are written before the first status is.
 
 mod agenda;
-mod board;
 pub mod claims;
 mod conditions;
 mod course;
 pub mod found;
 pub mod hands;
+mod metrics;
 mod observe;
 pub mod plan;
 pub mod points;
@@ -47,7 +47,7 @@ use super::outcome::{Class, Error, Outcome};
 use super::scope::Realm;
 use super::shelf::Shelf;
 use super::step::{Effect, Interpreter, Note, Step};
-use super::{Controlled, Numbers, Triggers, Watched, undecodable};
+use super::{Controlled, Triggers, Watched, undecodable};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
@@ -55,8 +55,9 @@ use crate::api::tdset::TDSetKind;
 use crate::api::tdset::v1::TDSet;
 use crate::runtime::{call, clock};
 use agenda::Agenda;
-pub use board::Line;
 use claims::{Claims, Subject};
+use metrics::Line;
+pub use metrics::Metrics;
 use plan::Plan;
 use recall::Recall;
 use resources::names::MANAGER;
@@ -79,13 +80,14 @@ pub struct Operator {
     interpreter: Interpreter,
     agenda: Agenda,
     board: Arc<Board<Line>>,
-    numbers: Numbers,
+    metrics: Metrics,
 }
 
 impl Controlled for Operator {
     type Object = TDSet;
     type Settings = ();
     type State = Recall;
+    type Metrics = Metrics;
 
     const KIND: &'static dyn api::Kind = &TDSetKind;
 
@@ -93,7 +95,7 @@ impl Controlled for Operator {
 
     const MANAGER: &'static str = MANAGER;
 
-    fn start(client: Client, realm: &Realm, numbers: &Numbers, (): &()) -> (Self, Triggers<TDSet>) {
+    fn start(client: Client, realm: &Realm, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
         let (autoscalers, of_autoscalers) =
@@ -113,8 +115,8 @@ impl Controlled for Operator {
             targets,
             claims,
             agenda: Agenda::default(),
-            board: numbers.tdsets.add(),
-            numbers: numbers.clone(),
+            board: metrics.objects.add(),
+            metrics: metrics.clone(),
         };
         let triggers = [of_deployments, of_services, concerned, of_claims.boxed()];
         (operator, stream::select_all(triggers).boxed())
@@ -273,10 +275,10 @@ impl Operator {
         }
         if let Some(transition) = &plan.transition {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
-            self.numbers.transition(Duration::from_millis(lateness));
+            self.metrics.transition(Duration::from_millis(lateness));
         }
         if plan.conflict {
-            self.numbers.conflict();
+            self.metrics.conflict();
         }
         self.board.show(object.meta(), Line::of(&plan.status));
         let again = until(plan.wake);

@@ -73,7 +73,7 @@ impl kit::explore::World for World {
     fn planned(&self, action: &Action) -> Vec<&'static str> {
         let (Action::Pass(operator) | Action::Blind(operator, _)) = action else { return Vec::new() };
         let effects = self.operators[*operator].rest.iter();
-        effects.map(|effect| effect.name()).collect()
+        effects.map(Effect::name).collect()
     }
 
     fn is_spent(&self, action: &Action) -> bool {

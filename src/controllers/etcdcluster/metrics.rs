@@ -1,4 +1,4 @@
-//! How an EtcdCluster is, as numbers for the metrics page. Pure.
+//! The metrics of EtcdClusters: how each is. Pure.
 //!
 //! Guarantees: the numbers are what the same pass saw, planned and says; what could not be found out has no series
 //! rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which a cluster has
@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use prometheus_client::registry::Registry;
 
 use super::observation::{AlarmKind, Audit, Desired, MemberId, MemberStatus, Observation};
 use super::plan::{MemberSummary, Plan};
@@ -14,8 +15,23 @@ use super::resources::names;
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::condition;
 use crate::api::etcdcluster::v1::EtcdClusterStatus;
-use crate::controllers::board::{self, Metric, MetricKind, Sample};
+use crate::controllers::board::{self, Boards, Metric, MetricKind, Sample};
 use crate::controllers::etcdcluster::observation::Role;
+use crate::controllers::metrics;
+
+/// All of them. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub struct Metrics {
+    /// Where operators show how their EtcdClusters are.
+    pub objects: Boards<Line>,
+}
+
+impl metrics::Metrics for Metrics {
+    fn register(&self, registry: &mut Registry) {
+        let etcdcluster = registry.sub_registry_with_prefix("gatehouse_etcdcluster");
+        etcdcluster.register_collector(Box::new(self.objects.clone()));
+    }
+}
 
 const fn gauge(name: &'static str, help: &'static str) -> Metric {
     Metric { name, help, kind: MetricKind::Gauge }
