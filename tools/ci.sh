@@ -50,7 +50,7 @@ stage_build() { build_tests; }
 # What needs both cores, one program after the other.
 stage_pure() {
     local name
-    for name in architecture gatehouse kit testbed generated cli preview chains replay gate deploy schedules model fuzz; do
+    for name in architecture gatehouse kit testbed generated golden cli preview chains replay gate deploy schedules model fuzz; do
         run_tests "$name"
     done
 }

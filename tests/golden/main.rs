@@ -1,0 +1,183 @@
+//! What is made of an object, byte by byte: it must not change by itself.
+//!
+//! A pod template with other bytes restarts every member of every EtcdCluster, and every pod of every TDSet, when
+//! gatehouse is upgraded. So `NAME.yaml` has an object, and `NAME.json` beside it all that is built of it.
+//!
+//! `UPDATE_EXPECTED=1 cargo test --test golden` replaces the latter, but not where `CI` is set. Read the difference before
+//! it is committed: a release note has to say what it restarts.
+
+#![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gatehouse::api::Version as Served;
+use gatehouse::api::etcdcluster::v1::EtcdCluster;
+use gatehouse::api::tdset::v1::TDSet;
+use gatehouse::certs::certificate::Certificate;
+use gatehouse::controllers::etcdcluster::desired::{desired, revision};
+use gatehouse::controllers::etcdcluster::observation::{
+    ConfigEntry, MemberId, Ordinal, Purpose, Template, Uid, Version,
+};
+use gatehouse::controllers::etcdcluster::resources as etcd;
+use gatehouse::controllers::etcdcluster::resources::certificates::Trust;
+use gatehouse::controllers::manifest::Manifest;
+use gatehouse::controllers::tdset::resources as tdset;
+use gatehouse::kinds;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kube::ResourceExt as _;
+use serde_json::{Value, json};
+
+/// The image of the program in pods.
+const IMAGE: &str = "gatehouse.dev/gatehouse:0.1.0";
+
+/// Whom members trust, where they speak TLS.
+const AUTHORITY: &[u8] =
+    include_bytes!("../../src/controllers/etcdcluster/resources/certificates/authority.pem");
+
+fn folder(kind: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(kind)
+}
+
+/// The objects of a kind, by the names of their files.
+fn objects(kind: &str) -> BTreeMap<String, Value> {
+    let files = fs::read_dir(folder(kind)).unwrap().map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    let read = |path: PathBuf| {
+        let object = serde_saphyr::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        (path.file_stem().unwrap().to_str().unwrap().to_owned(), object)
+    };
+    files.map(read).collect()
+}
+
+/// A field that nobody knows would change nothing of what is built.
+#[track_caller]
+fn is_known(kind: &str, name: &str, object: &Value) {
+    let schema = kinds::find_plural(kind).unwrap().schemas().of(Served::V1);
+    assert_eq!((schema.unknown_fields(object), schema.faults(object, 10)), (vec![], vec![]), "{kind}/{name}");
+}
+
+#[track_caller]
+fn is_as_before(kind: &str, name: &str, built: &Value) {
+    let path = folder(kind).join(format!("{name}.json"));
+    let built = serde_json::to_string_pretty(built).unwrap() + "\n";
+    if kit::updates_expected() {
+        fs::write(&path, &built).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    let same = built.lines().zip(expected.lines()).take_while(|(built, expected)| built == expected).count();
+    let line = |text: &str| text.lines().nth(same).unwrap_or_default().to_owned();
+    assert!(
+        expected == built,
+        "{}:{}: {:?} is built where {:?} was",
+        path.display(),
+        same + 1,
+        line(&built),
+        line(&expected)
+    );
+}
+
+fn all<const COUNT: usize>(manifests: [(&str, Option<Manifest>); COUNT]) -> Value {
+    manifests.into_iter().map(|(name, made)| (name.to_owned(), json!(made.map(|made| made.object)))).collect()
+}
+
+/// What the pods of the first three members are told, each for another purpose.
+fn entries(template: Template) -> BTreeMap<Ordinal, ConfigEntry> {
+    let entry = |purpose, member, pod: Option<&str>| ConfigEntry {
+        purpose,
+        member,
+        volume: Uid("7d0c3b1e-volume".to_owned()),
+        template,
+        pod: pod.map(|pod| Uid(pod.to_owned())),
+        raft_index: (purpose == Purpose::Force).then_some(1234),
+    };
+    let member = Some(MemberId(0x91bc_3c39_8fb3_c146));
+    BTreeMap::from([
+        (Ordinal(0), entry(Purpose::Run, member, None)),
+        (Ordinal(1), entry(Purpose::Join, member, Some("a7f1-pod"))),
+        (Ordinal(2), entry(Purpose::Force, member, Some("b802-pod"))),
+        (Ordinal(3), entry(Purpose::Seed, None, Some("c913-pod"))),
+        (Ordinal(4), entry(Purpose::Retired, member, None)),
+        (Ordinal(5), entry(Purpose::SetAside, member, None)),
+    ])
+}
+
+fn made_of_cluster(cluster: &EtcdCluster) -> Value {
+    let authorities = Certificate::read_all(AUTHORITY);
+    let trust = etcd::names::has_tls(cluster).then(|| Trust::of(&authorities, &authorities).unwrap());
+    let desired = desired(cluster, true, trust);
+    let template = desired.template;
+    let name = cluster.name_any();
+    let data = etcd::config::data(cluster, &entries(template), &[Ordinal(0), Ordinal(1), Ordinal(2)]);
+    let [headless, client] = etcd::services::manifests(cluster);
+    let leaves = etcd::certificates::leaves(cluster);
+    let leaf = |leaf: &etcd::certificates::Leaf| json!([leaf.secret, leaf.common_name, leaf.names]);
+    let before_upgrade = etcd::backup::job(cluster, Version::new(7, 3), IMAGE);
+    json!({
+        "template": etcd::names::template_text(&template),
+        "revision without trust": format!("{:016x}", revision(&cluster.spec, None)),
+        "objects": all([
+            ("headless service", Some(headless)),
+            ("client service", Some(client)),
+            ("stateful set", Some(etcd::stateful_set::manifest(cluster, &template, desired.replicas, IMAGE))),
+            ("config map", Some(etcd::config::manifest(cluster, &data))),
+            ("disruption budget", Some(etcd::budget::manifest(cluster, 2))),
+            ("cron job", etcd::backup::cron_job(cluster, IMAGE)),
+            ("job before an upgrade", before_upgrade.map(|job| Manifest::of(&job))),
+        ]),
+        "secrets": {
+            "authority": etcd::secrets::authority(&name),
+            "authority's name": etcd::certificates::authority_name(cluster),
+            "leaves": leaves.iter().flatten().map(leaf).collect::<Vec<_>>(),
+            "mounted": etcd::secrets::of(cluster).map(|secrets| json!(secrets.mounts())),
+            "shown by the operator": etcd::secrets::of(cluster).map(|secrets| secrets.client),
+            "root": etcd::secrets::root(cluster),
+        },
+    })
+}
+
+fn made_of_tdset(object: &TDSet) -> Value {
+    let create = object.spec.target.create.as_deref().unwrap();
+    let deployment = tdset::deployment::deployment(object, create);
+    let live: Deployment = serde_json::from_value(deployment.object.clone()).unwrap();
+    all([
+        ("deployment", Some(deployment.clone())),
+        ("new deployment", Some(tdset::deployment::with_count(deployment, 4))),
+        ("count", Some(tdset::deployment::count(&live, 4))),
+        ("service", tdset::service::service(object, create)),
+        ("bounds", tdset::autoscaler::bounds(&autoscaler(), 3, Some(9))),
+    ])
+}
+
+/// Somebody's.
+fn autoscaler() -> HorizontalPodAutoscaler {
+    let object = json!({
+        "metadata": {"name": "shop", "namespace": "shop", "uid": "2c4d6e8f"},
+        "spec": {"scaleTargetRef": {"kind": "Deployment", "name": "shop"}, "minReplicas": 1, "maxReplicas": 5},
+    });
+    serde_json::from_value(object).unwrap()
+}
+
+#[test]
+fn what_is_made_of_an_etcdcluster_stays_the_same() {
+    let objects = objects("etcdclusters");
+    assert!(objects.len() >= 6, "{:?}", objects.keys());
+    for (name, object) in objects {
+        is_known("etcdclusters", &name, &object);
+        let cluster: EtcdCluster = serde_json::from_value(object).unwrap();
+        is_as_before("etcdclusters", &name, &made_of_cluster(&cluster));
+    }
+}
+
+#[test]
+fn what_is_made_of_a_tdset_stays_the_same() {
+    let objects = objects("tdsets");
+    assert!(objects.len() >= 2, "{:?}", objects.keys());
+    for (name, object) in objects {
+        is_known("tdsets", &name, &object);
+        let object: TDSet = serde_json::from_value(object).unwrap();
+        is_as_before("tdsets", &name, &made_of_tdset(&object));
+    }
+}
