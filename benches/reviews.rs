@@ -47,7 +47,7 @@ fn object(kind: &str, variables: usize) -> Value {
         .map(|at| json!({"name": format!("VARIABLE_{at}"), "value": "something to say"}))
         .collect();
     let spec = match kind {
-        "TDSet" => json!({"replicas": 2, "timeZone": "Europe/Berlin",
+        "TDSet" => json!({"defaultReplicas": 2, "timeZone": "Europe/Berlin",
             "windows": [
                 {"name": "office", "from": "08:30", "to": "18:15", "days": ["Mon", "Tue", "Wed", "Thu", "Fri"], "replicas": 9},
                 {"name": "evening", "from": "18:15", "to": "23:00", "days": ["Mon", "Tue"], "replicas": 4},
@@ -55,11 +55,13 @@ fn object(kind: &str, variables: usize) -> Value {
             "exceptions": [{"name": "holidays", "dates": ["2026-12-24", "2026-12-25", "2026-12-26"], "replicas": 1}],
             "target": {"create": {"image": "registry.example.org/shop:1.4.2", "port": 8080, "servicePort": 80, "env": env,
                 "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}}}}}),
-        _ => json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi", "className": "fast"},
+        _ => {
+            json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi", "storageClassName": "fast"},
             "tls": {"mode": "Automatic"}, "options": {"quotaBackendBytes": "2Gi", "snapshotCount": 10000},
             "backup": {"schedule": "0 2 * * *", "timeZone": "Europe/Berlin", "retention": {"keepLast": 7},
                 "destination": {"persistentVolumeClaim": {"claimName": "backups"}}},
-            "podTemplate": {"env": env, "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}}),
+            "pod": {"env": env, "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}})
+        }
     };
     let managed: serde_json::Map<_, _> =
         (0..30).map(|at| (format!("f:field{at}"), json!({".": {}, "f:inner": {}}))).collect();
@@ -149,7 +151,7 @@ fn review_validate<const VARIABLES: usize>(bencher: Bencher, kind: &str) {
 #[divan::bench(args = KINDS, consts = SIZES)]
 fn review_deny<const VARIABLES: usize>(bencher: Bencher, kind: &str) {
     let mut object = object(kind, VARIABLES);
-    object["spec"]["replicas"] = json!("three");
+    object["spec"][if kind == "TDSet" { "defaultReplicas" } else { "replicas" }] = json!("three");
     object["spec"]["timeZone"] = json!("Local");
     answers(bencher, Endpoint::Validate, &admission(kind, "CREATE", &object, None));
 }

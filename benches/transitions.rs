@@ -130,7 +130,7 @@ fn tdset(number: u32, boundary: Timestamp) -> DynamicObject {
     serde_json::from_value(json!({
         "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name(number)},
         "spec": {
-            "replicas": 1,
+            "defaultReplicas": 1,
             "exceptions": [{"name": "rush", "between": {"start": boundary.to_string(), "end": end.to_string()}, "replicas": 4}],
             "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}},
         },

@@ -120,7 +120,7 @@ fn a_hundred_chains_reach_what_they_are_about() {
     let chains: Vec<_> = (0..100).map(|seed| drawn(&scattered(seed), LENGTH)).collect();
     let edits: Vec<_> = chains.iter().flat_map(|chain| &chain.edits).collect();
     let words: BTreeSet<_> = edits.iter().map(|edit| edit.what.split(' ').next().unwrap()).collect();
-    for word in ["replicas", "version", "paused", "storage.size", "options.extra", "podTemplate.metadata"] {
+    for word in ["replicas", "version", "paused", "storage.size", "options.extra", "pod.labels"] {
         assert!(words.contains(word), "{word} in {words:?}");
     }
     for count in 0..4 {

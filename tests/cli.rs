@@ -87,7 +87,7 @@ spec:
   version: \"3.6.16\"
   storage:
     size: 10Gi
-    className: fast
+    storageClassName: fast
   tls:
     mode: Automatic
   backup:
@@ -108,7 +108,7 @@ metadata:
     owner: shop
 spec:
   timeZone: Europe/Berlin
-  replicas: 3
+  defaultReplicas: 3
   windows:
   - name: evening
     from: \"17:45\"

@@ -279,7 +279,7 @@ mod tests {
                 |name: &&str| json!({"name": name, "dates": ["2030-01-01"], "skipWindows": ["gone"]});
             let exceptions: Vec<_> = names.iter().map(exception).collect();
             json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
-                "spec": {"replicas": 1, "timeZone": "Etc/UTC", "exceptions": exceptions,
+                "spec": {"defaultReplicas": 1, "timeZone": "Etc/UTC", "exceptions": exceptions,
                     "target": {"create": {"image": "a", "port": 80}}}})
         };
         let (stored, edited) = (tdset(&["x"]), tdset(&["x", "y"]));
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn an_object_that_lacks_something_takes_labels_and_no_other_nonsense() {
-        let spec = json!({"backup": {"destination": {"s3": {}}}});
+        let spec = json!({"backup": {"destination": {"persistentVolumeClaim": {}}}});
         let stored = cluster(&spec);
         let mut edited = stored.clone();
         edited["metadata"]["labels"] = json!({"colour": "red"});

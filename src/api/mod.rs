@@ -20,6 +20,7 @@ pub mod condition;
 pub mod cron;
 pub mod default;
 pub mod definition;
+pub mod dns;
 pub mod duration;
 pub mod etcdcluster;
 pub mod field;

@@ -85,7 +85,7 @@ fn ten_thousand_objects_of_both_versions_come_back_in_order() {
     let objects: Vec<_> = (0..10_000)
         .map(|number| {
             let (version, field) =
-                if number % 3 == 0 { ("v1", "replicas") } else { ("v1alpha1", "defaultReplica") };
+                if number % 3 == 0 { ("v1", "defaultReplicas") } else { ("v1alpha1", "defaultReplica") };
             json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "TDSet",
                 "metadata": {"name": format!("n{number}")}, "spec": {field: number, "rubbish": [null]}})
         })
@@ -95,13 +95,13 @@ fn ten_thousand_objects_of_both_versions_come_back_in_order() {
     assert_eq!(converted.len(), objects.len());
     for (number, object) in converted.iter().enumerate() {
         assert_eq!(object["metadata"]["name"], format!("n{number}"));
-        assert_eq!(object["spec"]["replicas"], number);
+        assert_eq!(object["spec"]["defaultReplicas"], number);
     }
 }
 
 #[test]
 fn nonsense_in_one_object_fails_no_review() {
-    let sound = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "spec": {"replicas": 1}});
+    let sound = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "spec": {"defaultReplicas": 1}});
     for nonsense in [json!(5), json!(null), json!("x"), json!([]), json!({"windows": 7, "target": "x"})] {
         let broken = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"annotations": 3}, "spec": nonsense});
         let response = conversion(Version::V1Alpha1, &[sound.clone(), broken]);
@@ -139,7 +139,7 @@ fn a_dry_run_is_told_whatever_becomes_of_it() {
             "operation": "CREATE", "kind": kind("v1"), "name": "a", "object": object, "dryRun": dry_run}});
         Endpoint::Validate.answer(review.to_string().as_bytes(), &Surroundings::at(now())).report.dry_run
     };
-    let sound = || json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"}, "spec": {"replicas": 1}});
+    let sound = || json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"}, "spec": {"defaultReplicas": 1}});
     for object in [sound(), json!({}), Value::Null] {
         assert!(request(json!(true), object.clone()), "{object}");
         assert!(!request(json!(false), object.clone()) && !request(Value::Null, object));
@@ -150,7 +150,7 @@ fn a_dry_run_is_told_whatever_becomes_of_it() {
 fn an_audit_log_is_told_what_was_written_and_what_was_wrong_and_no_value() {
     let object = |replicas: Value| {
         json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
-            "spec": {"target": {"create": {"image": "secret", "port": 80}}, "replicas": replicas}})
+            "spec": {"target": {"create": {"image": "secret", "port": 80}}, "defaultReplicas": replicas}})
     };
     let ask = |endpoint, written: &str, object: &Value| {
         let request = json!({"operation": "CREATE", "kind": kind("v1"), "requestKind": kind(written), "name": "a", "object": object});
@@ -172,7 +172,10 @@ fn an_audit_log_is_told_what_was_written_and_what_was_wrong_and_no_value() {
         let old = ask(endpoint, "v1alpha1", &sound);
         assert_eq!(old["auditAnnotations"], json!({"verdict": "allowed", "written-as": "v1alpha1"}));
         let refused = ask(endpoint, "v1", &object(json!(-1)));
-        assert_eq!(refused["auditAnnotations"], json!({"verdict": "denied", "faults": "1: spec.replicas"}));
+        assert_eq!(
+            refused["auditAnnotations"],
+            json!({"verdict": "denied", "faults": "1: spec.defaultReplicas"})
+        );
         let unread = ask(endpoint, "v1", &Value::Null);
         assert_eq!(unread["auditAnnotations"], json!({"verdict": "denied"}));
     }
@@ -355,7 +358,7 @@ fn a_creation_in_the_old_version_is_defaulted_and_the_second_pass_adds_nothing()
 #[test]
 fn an_update_through_the_old_version_keeps_what_only_the_new_one_says() {
     let spec = |zone: bool, replicas: i32| {
-        let mut spec = json!({"target": {"create": {"image": "a", "port": 80}}, "replicas": replicas});
+        let mut spec = json!({"target": {"create": {"image": "a", "port": 80}}, "defaultReplicas": replicas});
         if zone {
             spec["timeZone"] = json!("Europe/Berlin");
         }

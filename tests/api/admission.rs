@@ -97,11 +97,11 @@ fn immutable_fields_stay(bed: &Bed) {
     let namespace = bed.namespace();
     namespace.create(
         &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "firm"},
-        "spec": {"storage": {"size": "10Gi", "className": "fast"}}}),
+        "spec": {"storage": {"size": "10Gi", "storageClassName": "fast"}}}),
     );
     for (version, spec, field) in [
         (NEW, json!({"storage": {"size": "5Gi"}}), "spec.storage.size"),
-        (NEW, json!({"storage": {"className": "slow"}}), "spec.storage.className"),
+        (NEW, json!({"storage": {"storageClassName": "slow"}}), "spec.storage.storageClassName"),
         (NEW, json!({"tls": {"mode": "Disabled"}}), "spec.tls.mode"),
         (OLD, json!({"storageSize": "5Gi"}), "spec.storageSize"),
     ] {
@@ -138,7 +138,7 @@ fn a_timetable_is_warned_of_once(bed: &Bed) {
     let window =
         |name: &str, replicas| json!({"name": name, "from": "00:00", "to": "24:00", "replicas": replicas});
     let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "told"},
-        "spec": {"timeZone": "Etc/UTC", "replicas": 1, "windows": [window("day", 5), window("shadow", 2)],
+        "spec": {"timeZone": "Etc/UTC", "defaultReplicas": 1, "windows": [window("day", 5), window("shadow", 2)],
             "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
     let never =
         "spec.windows[1]: shadow is never active: windows above it cover it (overlap FirstMatch)".to_owned();

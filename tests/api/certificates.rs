@@ -2,7 +2,7 @@
 //! works them; what the test hands over is the same object at work.
 
 use futures::future::join_all;
-use gatehouse::api::etcdcluster::v1::{EtcdCluster, TlsMode, TlsSecrets};
+use gatehouse::api::etcdcluster::v1::{EtcdCluster, NamedReference, TlsMode, TlsSecrets};
 use gatehouse::certs::certificate::Certificate;
 use gatehouse::certs::mint::Usage;
 use gatehouse::certs::verify::is_taken;
@@ -266,15 +266,15 @@ fn secrets_that_the_spec_names_are_looked_at(bed: &Bed) {
     let mut place = Place::new(bed);
     place.is_valid(days(0));
     let made = place.secrets();
-    let named = |name: &str| Some(name.to_owned());
+    let named = |name: &str| Some(NamedReference { name: name.to_owned() });
     let mut tls = place.cluster.spec.tls.clone().unwrap();
     tls.mode = Some(TlsMode::Secrets);
     tls.secrets = Some(TlsSecrets {
-        server: named("c-server-tls"),
-        peer: named("c-peer-tls"),
-        client: named("theirs"),
-        client_ca: None,
-        peer_ca: named("c-client-tls"),
+        server_ref: named("c-server-tls"),
+        peer_ref: named("c-peer-tls"),
+        client_ref: named("theirs"),
+        client_ca_ref: None,
+        peer_ca_ref: named("c-client-tls"),
     });
     place.cluster.spec.tls = Some(tls);
     let said = |state, what: &str| {

@@ -33,7 +33,7 @@ fn old(name: &str) -> Value {
 
 fn new(name: &str) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
-        "spec": {"timeZone": "Europe/Berlin", "replicas": 2, "overlap": "Max",
+        "spec": {"timeZone": "Europe/Berlin", "defaultReplicas": 2, "overlap": "Max",
             "windows": [{"name": "office", "from": "08:30", "to": "18:15", "days": ["Mon"], "replicas": 6}],
             "target": {"create": {"image": "shop", "port": 80}}}})
 }
@@ -136,7 +136,7 @@ fn a_watch_of_the_old_version_sees_an_edit_of_the_new_one(bed: &Bed) {
         "{}?watch=true&timeoutSeconds=30&resourceVersion={version}",
         of("v1alpha1", &namespace.name, "tdsets")
     );
-    let edit = Ask::patch(namespace.path("tdset/watched"), json!({"spec": {"replicas": 7}}));
+    let edit = Ask::patch(namespace.path("tdset/watched"), json!({"spec": {"defaultReplicas": 7}}));
     // The operator writes the status meanwhile.
     let event = objects.event_after(&watch, edit, |event| event["object"]["spec"]["defaultReplica"] != 2);
     assert_eq!(event["type"], "MODIFIED");
@@ -165,7 +165,7 @@ fn timetable(name: &str) -> Value {
     let window = |index: usize| {
         json!({"name": format!("w{index}"), "from": format!("{:02}:{:02}", index % 24, index % 60),
             "to": format!("{:02}:{:02}", (index + 1) % 24, (index + 7) % 60), "days": ["Mon", "Wed"],
-            "season": {"from": "2026-01-01", "to": "2026-12-31"}, "replicas": index})
+            "season": {"first": "2026-01-01", "last": "2026-12-31"}, "replicas": index})
     };
     let mut object = new(name);
     object["spec"]["windows"] = (0..60).map(window).collect();

@@ -126,7 +126,7 @@ impl<'a> House<'a> {
     /// Changes the count of a TDSet, and waits until that is carried out.
     #[track_caller]
     fn works(&self, name: &str, count: u32) {
-        self.namespace.change(&format!("tdset/{name}"), &json!({"spec": {"replicas": count}}));
+        self.namespace.change(&format!("tdset/{name}"), &json!({"spec": {"defaultReplicas": count}}));
         self.until_replicas(name, count);
     }
 
@@ -149,7 +149,7 @@ fn front_of(bed: &Bed) -> Arc<Front> {
 
 fn tdset(name: &str, fields: &Value) -> Value {
     let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
-        "spec": {"replicas": 1, "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
+        "spec": {"defaultReplicas": 1, "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
     for (key, value) in fields.as_object().expect("fields") {
         object["spec"][key] = value.clone();
     }

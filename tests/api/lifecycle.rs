@@ -218,7 +218,9 @@ impl<'a> Life<'a> {
 
 fn cluster(version: &str, name: &str) -> Value {
     let spec = match version {
-        "v1" => json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi", "className": "fast"}}),
+        "v1" => {
+            json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi", "storageClassName": "fast"}})
+        }
         _ => json!({"size": 3, "version": "3.6.16"}),
     };
     json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "EtcdCluster", "metadata": {"name": name},

@@ -22,7 +22,7 @@ const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 fn tdset(name: &str) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
-        "spec": {"replicas": 0, "timeZone": "Etc/UTC", "target": {"create": {"image": "shop:1", "port": 80}}}})
+        "spec": {"defaultReplicas": 0, "timeZone": "Etc/UTC", "target": {"create": {"image": "shop:1", "port": 80}}}})
 }
 
 fn old_tdset(name: &str) -> Value {

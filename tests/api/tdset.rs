@@ -41,7 +41,7 @@ const TDSETS: &str = "tdsets.v1.gatehouse.dev";
 /// A TDSet with one replica, and these fields besides.
 fn tdset(name: &str, fields: &Value) -> Value {
     let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
-        "spec": {"timeZone": "Europe/Berlin", "replicas": 1,
+        "spec": {"timeZone": "Europe/Berlin", "defaultReplicas": 1,
             "target": {"create": {"image": "registry.k8s.io/pause:3.10", "port": 8080}}}});
     for (key, value) in fields.as_object().unwrap() {
         object["spec"][key] = value.clone();
@@ -52,7 +52,7 @@ fn tdset(name: &str, fields: &Value) -> Value {
 /// A TDSet for a workload that is there, with two replicas, and these fields besides.
 fn for_workload(name: &str, api_version: &str, kind: &str, workload: &str, fields: &Value) -> Value {
     let target = json!({"ref": {"apiVersion": api_version, "kind": kind, "name": workload}});
-    let mut object = tdset(name, &json!({"replicas": 2, "target": target}));
+    let mut object = tdset(name, &json!({"defaultReplicas": 2, "target": target}));
     for (key, value) in fields.as_object().unwrap() {
         object["spec"][key] = value.clone();
     }
@@ -227,7 +227,7 @@ fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     let status = until_status(&namespace, &name, is_over);
     println!("the second transition was {} ms late", status["lastTransition"]["latenessMs"]);
     // What an edit asks for comes after all that the transitions have brought about.
-    patch(&namespace, &name, &json!({"replicas": 2}));
+    patch(&namespace, &name, &json!({"defaultReplicas": 2}));
     counts.until(&[1, 4, 1, 2]);
     let events = until_notes(&namespace, &name, "Scaled", 3);
     let heads =
@@ -243,7 +243,7 @@ fn a_deployment_and_a_service_are_made_and_go(bed: &Bed) {
     let namespace = bed.namespace();
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80,
         "env": [{"name": "COLOUR", "value": "red"}], "resources": {"requests": {"cpu": "10m"}},
-        "podTemplate": {"metadata": {"labels": {"team": "a"}}, "priorityClassName": "system-node-critical"}});
+        "pod": {"labels": {"team": "a"}, "priorityClassName": "system-node-critical"}});
     namespace.create(&tdset("shop", &json!({"target": {"create": create}})));
     namespace.until_created("service/shop");
     let deployment = namespace.get("deployment", "shop");

@@ -33,8 +33,8 @@ fn old(name: &str, size: i32) -> Value {
 
 fn new(name: &str, replicas: i32) -> Value {
     json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
-        "spec": {"replicas": replicas, "version": "3.6.16", "storage": {"size": "10Gi", "className": "fast"},
-            "podTemplate": {"priorityClassName": "high"}}})
+        "spec": {"replicas": replicas, "version": "3.6.16", "storage": {"size": "10Gi", "storageClassName": "fast"},
+            "pod": {"priorityClassName": "high"}}})
 }
 
 /// What users have written of an object, and who owns it. The operator writes its status.
@@ -62,7 +62,7 @@ fn apply_again_changes_nothing(bed: &Bed) {
 fn two_managers_in_two_versions_never_loop(bed: &Bed) {
     let namespace = bed.namespace();
     let of_new = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "both"},
-        "spec": {"image": {"pullPolicy": "Always"}, "podTemplate": {"priorityClassName": "high"}}});
+        "spec": {"image": {"pullPolicy": "Always"}, "pod": {"priorityClassName": "high"}}});
     let apply = |manager: &str, manifest: &Value| {
         let words = ["apply", "--server-side", "--field-manager", manager];
         namespace.kubectl(&words).input(manifest.to_string()).ok();
@@ -80,7 +80,7 @@ fn two_managers_in_two_versions_never_loop(bed: &Bed) {
     let object = namespace.get(NEW, "both");
     assert_eq!(object["spec"]["replicas"], 5);
     assert_eq!(object["spec"]["image"], json!({"pullPolicy": "Always"}));
-    assert_eq!(object["spec"]["podTemplate"]["priorityClassName"], "high");
+    assert_eq!(object["spec"]["pod"]["priorityClassName"], "high");
     apply("new-manager", &of_new);
     assert_eq!(namespace.get(OLD, "both")["spec"]["size"], 5, "the other manager's edit stays");
 
@@ -91,7 +91,7 @@ fn two_managers_in_two_versions_never_loop(bed: &Bed) {
         "spec": {"image": {"pullPolicy": "Always"}}});
     apply("new-manager", &shrunk);
     let object = namespace.get(NEW, "both");
-    assert!(object["spec"].get("podTemplate").is_none(), "what its only manager gives up goes: {object}");
+    assert!(object["spec"].get("pod").is_none(), "what its only manager gives up goes: {object}");
     assert_eq!(object["spec"]["replicas"], 5);
 }
 
@@ -109,7 +109,7 @@ fn an_object_reads_in_both_versions(bed: &Bed) {
         }
     });
     assert_eq!(shown["spec"], json!({"size": 3, "version": "3.6.16", "storageSize": "10Gi"}));
-    assert_eq!(stored["spec"]["storage"]["className"], "fast");
+    assert_eq!(stored["spec"]["storage"]["storageClassName"], "fast");
     assert!(stored["metadata"].get("annotations").is_none(), "{stored}");
     let (one, other) = (&stored["metadata"], &shown["metadata"]);
     for field in ["uid", "generation", "creationTimestamp"] {
@@ -160,8 +160,8 @@ fn replace_through_the_old_version_drops_nothing(bed: &Bed) {
     replace(&namespace, &old("kept", 5));
     let object = namespace.get(NEW, "kept");
     assert_eq!(object["spec"]["replicas"], 5);
-    assert_eq!(object["spec"]["storage"]["className"], "fast");
-    assert_eq!(object["spec"]["podTemplate"]["priorityClassName"], "high");
+    assert_eq!(object["spec"]["storage"]["storageClassName"], "fast");
+    assert_eq!(object["spec"]["pod"]["priorityClassName"], "high");
     assert_eq!(object["spec"]["tls"]["mode"], "Automatic");
 }
 
@@ -198,12 +198,13 @@ fn what_a_later_write_leaves_out_stays(bed: &Bed) {
         assert!(warnings.iter().any(|one| one.starts_with("spec.version: not given")), "{warnings:?}");
     }
     let target = json!({"create": {"image": "example.org/app:1", "port": 80}});
-    let zoned = bare("v1", "TDSet", json!({"replicas": 1, "timeZone": "Europe/Berlin", "target": target}));
+    let zoned =
+        bare("v1", "TDSet", json!({"defaultReplicas": 1, "timeZone": "Europe/Berlin", "target": target}));
     namespace.create(&zoned);
-    let bare = bare("v1", "TDSet", json!({"replicas": 2, "target": target}));
+    let bare = bare("v1", "TDSet", json!({"defaultReplicas": 2, "target": target}));
     let warnings = replace_warned(&namespace, SETS, &bare);
     let spec = namespace.get(SETS, "v1")["spec"].clone();
-    assert_eq!((&spec["timeZone"], &spec["replicas"]), (&json!("Europe/Berlin"), &json!(2)));
+    assert_eq!((&spec["timeZone"], &spec["defaultReplicas"]), (&json!("Europe/Berlin"), &json!(2)));
     assert!(warnings.contains(&"spec.timeZone: not given, stays Europe/Berlin".to_owned()), "{warnings:?}");
 }
 
@@ -243,7 +244,7 @@ fn scale_works_and_keeps_to_the_rules(bed: &Bed) {
         let refused = namespace.kubectl(&["scale", &format!("{resource}/scaled"), "--replicas=99"]).fails();
         assert!(refused.contains("Invalid value: 99"), "{refused}");
     }
-    assert_eq!(namespace.get(NEW, "scaled")["spec"]["storage"]["className"], "fast");
+    assert_eq!(namespace.get(NEW, "scaled")["spec"]["storage"]["storageClassName"], "fast");
 }
 
 fn a_dry_run_tells_defaults_and_stores_nothing(bed: &Bed) {
@@ -282,6 +283,7 @@ fn strict_validation_names_unknown_fields(bed: &Bed) {
     for manifest in [
         r#"{"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "x"}, "spec": {"size": 3}}"#,
         r#"{"apiVersion": "gatehouse.dev/v1alpha1", "kind": "EtcdCluster", "metadata": {"name": "x"}, "spec": {"replicas": 3}}"#,
+        r#"{"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "x"}, "spec": {"replicas": 3}}"#,
     ] {
         let refused = namespace.kubectl(&["apply"]).input(manifest).fails();
         assert!(refused.contains("unknown field \"spec."), "{refused}");

@@ -53,7 +53,7 @@ pub fn shop(name: &str) -> Value {
     json!({
         "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
         "spec": {
-            "timeZone": "Etc/UTC", "replicas": 1,
+            "timeZone": "Etc/UTC", "defaultReplicas": 1,
             "windows": [{"name": "always", "from": "00:00", "to": "24:00", "replicas": 1}],
             "target": {"create": {
                 "image": BUSYBOX, "command": ["/bin/busybox", "httpd"],
@@ -66,7 +66,7 @@ pub fn shop(name: &str) -> Value {
 /// A TDSet that wants no Pods.
 fn idle(name: &str) -> Value {
     let mut object = shop(name);
-    object["spec"]["replicas"] = json!(0);
+    object["spec"]["defaultReplicas"] = json!(0);
     object["spec"]["windows"][0]["replicas"] = json!(0);
     object
 }
@@ -327,7 +327,7 @@ fn what_it_finds_broken_holds_up_nothing(bed: &Bed, way: Way) {
     let patch = format!("--patch={}", json!(loosened));
     bed.kubectl(&["patch", "crd", "tdsets.gatehouse.dev", "--type=json", &patch]).ok();
     let mut odd = idle("odd");
-    odd["spec"]["replicas"] = json!("many");
+    odd["spec"]["defaultReplicas"] = json!("many");
     eventually(|| namespace.kubectl(&["create"]).input(odd.to_string()).run());
 
     bed.kubectl(&["scale", "deployment/gatehouse", "--replicas=2", "-n", NAMESPACE]).ok();
@@ -338,7 +338,7 @@ fn what_it_finds_broken_holds_up_nothing(bed: &Bed, way: Way) {
         let ready = odd["status"]["conditions"][0].clone();
         if ready["status"] == "False" { Ok(ready) } else { Err(format!("it says {ready}")) }
     });
-    assert_eq!(said["message"], "spec.replicas: Invalid value: must be of type integer", "{said}");
+    assert_eq!(said["message"], "spec.defaultReplicas: Invalid value: must be of type integer", "{said}");
     namespace.kubectl(&["delete", "tdset", "odd"]).ok();
 }
 

@@ -23,7 +23,7 @@ fn large_objects_take_no_more_memory_than_is_promised(bed: &Bed, way: Way) {
     let variables: Vec<_> =
         (0..50).map(|index| json!({"name": format!("V{index}"), "value": value})).collect();
     let object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "large"},
-        "spec": {"replicas": 3, "version": "3.6.16", "podTemplate": {"env": variables}}});
+        "spec": {"replicas": 3, "version": "3.6.16", "pod": {"env": variables}}});
     for outcome in namespace.judged(&object, 50) {
         // All of it is read, judged and converted before that is known.
         let refusal = outcome.expect_err("v1alpha1 could not show it");

@@ -147,13 +147,13 @@ fn workloads_of_others_follow(bed: &Bed, way: Way) {
     let dates = json!({"configMapKeyRef": {"name": "dates", "key": "all"}});
     for (name, kind, workload, replicas, fields) in [
         ("theirs", "Deployment", "theirs", 0, json!({})),
-        ("counted", "StatefulSet", "theirs", 0, json!({"manualScale": "KeepUntilNextTransition"})),
-        ("bounded", "Deployment", "bounded", 2, json!({"autoscaler": {"hpaRef": "bounded"}})),
+        ("counted", "StatefulSet", "theirs", 0, json!({"manualScalePolicy": "KeepUntilNextTransition"})),
+        ("bounded", "Deployment", "bounded", 2, json!({"autoscaler": {"name": "bounded"}})),
     ] {
         let reference =
             json!({"apiVersion": "apps/v1", "kind": kind, "name": workload, "replicasOnDeletion": 1});
         let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
-            "spec": {"timeZone": "Etc/UTC", "replicas": replicas, "target": {"ref": reference},
+            "spec": {"timeZone": "Etc/UTC", "defaultReplicas": replicas, "target": {"ref": reference},
                 "exceptions": [{"name": "dates", "datesFrom": dates, "replicas": 3}]}});
         for (field, value) in fields.as_object().expect("an object") {
             object["spec"][field] = value.clone();

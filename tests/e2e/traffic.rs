@@ -161,7 +161,7 @@ impl User {
         self.count("change as v1alpha1", v1alpha1.patch(name, &params, &change)).await;
         self.count("list as v1", v1.list(&ListParams::default())).await;
         self.count("list as v1alpha1", v1alpha1.list(&ListParams::default())).await;
-        let change = Patch::Merge(json!({"spec": {"replicas": 0}}));
+        let change = Patch::Merge(json!({"spec": {"defaultReplicas": 0}}));
         self.count("change as v1", v1.patch(name, &params, &change)).await;
         self.count("delete as v1alpha1", v1alpha1.delete(name, &DeleteParams::default())).await;
     }
@@ -185,7 +185,7 @@ fn object(name: &str) -> DynamicObject {
     serde_json::from_value(json!({
         "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
         "spec": {
-            "timeZone": "Etc/UTC", "replicas": 0,
+            "timeZone": "Etc/UTC", "defaultReplicas": 0,
             "windows": [{"name": "never", "from": "01:00", "to": "02:00", "days": ["Mon"], "replicas": 0}],
             "target": {"create": {"image": "busybox", "port": 8000}},
         },

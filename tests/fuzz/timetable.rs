@@ -38,7 +38,7 @@ pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
     let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
     let windows: Vec<_> = (0..random.below(5)).map(|at| window(random, at, today)).collect();
     let exceptions: Vec<_> = (0..random.below(4)).map(|at| exception(random, at, now)).collect();
-    let mut spec = json!({"timeZone": zone, "replicas": random.below(4), "windows": windows, "exceptions": exceptions,
+    let mut spec = json!({"timeZone": zone, "defaultReplicas": random.below(4), "windows": windows, "exceptions": exceptions,
         "overlap": pick(random, &["FirstMatch", "Max", "Min"]), "target": {"create": {"image": "a", "port": 80}}});
     if one_in(random, 5) {
         change(random, &mut spec);
@@ -73,7 +73,7 @@ fn window(random: &mut Random, at: usize, today: Date) -> Value {
     }
     if one_in(random, 4) {
         let (one, two) = (near(random, today), near(random, today));
-        window["season"] = json!({"from": one.min(two).to_string(), "to": one.max(two).to_string()});
+        window["season"] = json!({"first": one.min(two).to_string(), "last": one.max(two).to_string()});
     }
     if one_in(random, 10) {
         window["enabled"] = json!(false);
@@ -228,7 +228,7 @@ impl Told<'_> {
         if let Some(exception) = spanned.or_else(dated) {
             return (
                 format!("exception/{}", exception.name),
-                exception.replicas.unwrap_or(self.spec.replicas),
+                exception.replicas.unwrap_or(self.spec.default_replicas),
             );
         }
         let mut holding = self.spec.windows().iter().filter(|window| self.holds(window, reached));
@@ -237,7 +237,9 @@ impl Told<'_> {
             Overlap::Max => holding.reduce(|best, one| if one.replicas > best.replicas { one } else { best }),
             Overlap::Min => holding.reduce(|best, one| if one.replicas < best.replicas { one } else { best }),
         };
-        decides.map_or((String::new(), self.spec.replicas), |window| (window.name.clone(), window.replicas))
+        decides.map_or((String::new(), self.spec.default_replicas), |window| {
+            (window.name.clone(), window.replicas)
+        })
     }
 
     fn has_date(&self, exception: &v1::Exception, date: Date) -> bool {
@@ -270,8 +272,8 @@ impl Told<'_> {
         };
         window.enabled != Some(false)
             && window.days.as_ref().is_none_or(|days| days.contains(&weekday))
-            && season.from.is_none_or(|from| from <= text)
-            && season.to.is_none_or(|to| text <= to)
+            && season.first.is_none_or(|first| first <= text)
+            && season.last.is_none_or(|last| text <= last)
             && !self.spec.exceptions().iter().any(skips)
     }
 }

@@ -115,14 +115,14 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
             "creationTimestamp": format!("2026-03-01T00:00:0{at}Z"),
         },
         "spec": {
-            "timeZone": "Etc/UTC", "replicas": spec.outside, "suspend": spec.is_suspended,
+            "timeZone": "Etc/UTC", "defaultReplicas": spec.outside, "suspend": spec.is_suspended,
             "windows": [{"name": "office", "from": "08:00", "to": "18:00", "replicas": spec.inside}],
-            "manualScale": if spec.keeps { "KeepUntilNextTransition" } else { "Revert" },
+            "manualScalePolicy": if spec.keeps { "KeepUntilNextTransition" } else { "Revert" },
             "target": target,
         },
     });
     if spec.target == Target::Autoscaler {
-        object["spec"]["autoscaler"] = json!({"hpaRef": "shop", "maxReplicas": 12});
+        object["spec"]["autoscaler"] = json!({"name": "shop", "maxReplicas": 12});
     }
     if schedule.has_finalizer {
         object["metadata"]["finalizers"] = json!(["gatehouse.dev/replicas-on-deletion"]);

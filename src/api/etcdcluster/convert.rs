@@ -19,7 +19,7 @@ const V1ALPHA1: &[Row] = &[
     hub_only("/spec/tls"),
     hub_only("/spec/auth"),
     hub_only("/spec/options"),
-    hub_only("/spec/podTemplate"),
+    hub_only("/spec/pod"),
     hub_only("/spec/backup"),
     hub_only("/spec/restore"),
     hub_only("/spec/maintenance"),

@@ -65,7 +65,9 @@ fn backup_claim(object: &Value) -> Option<String> {
 
 fn backups_go_to(context: &Context) -> Vec<Warning> {
     let claim = backup_claim(context.object).unwrap_or_default();
-    vec![Warning::new(format!("backups go to the PersistentVolumeClaim {claim}; v1 has other places"))]
+    vec![Warning::new(format!(
+        "backups go to the PersistentVolumeClaim {claim}; in v1 spec.backup.destination names it"
+    ))]
 }
 
 #[cfg(test)]

@@ -41,13 +41,15 @@ pub const READABLE_PASSWORDS: Rule = (
     "authentication needs TLS: passwords would cross the network readable",
 );
 
-/// A cluster in memory that begins with a snapshot.
-pub const RESTORED_MEMORY: Rule = (
-    unless!(
-        "has(self.restore) && self.?storage.medium.orValue('') == 'Memory'",
-        "has(oldSelf.value().restore) && oldSelf.value().?storage.medium.orValue('') == 'Memory'"
-    ),
-    "a cluster in memory cannot be restored",
+/// What this release cannot do, on the field that asks for it: it may stay as it is stored, and never come.
+pub const UNSUPPORTED: Rule = ("false", "not supported by this release");
+
+/// How long a member has to stop. Etcd gives the handover of its leadership five seconds and two election timeouts
+/// (`ReqTimeout` of `server/config/config.go`). With 0 the API server drops the pod while its process still writes, and
+/// the next one could start beside it on the same volume.
+pub const GRACE: Rule = (
+    "self >= 10 && self <= 3600",
+    "must be from 10 to 3600: a member hands its leadership over before it stops, and its pod must not go before it has",
 );
 
 /// A rule on the root against a change of the count that does not go with what was seen of the cluster. The scale
@@ -85,7 +87,7 @@ macro_rules! unless_seen {
 pub const ADDING: &str = "a member is being added: wait until that is through";
 /// What is refused while a member is being removed.
 pub const REMOVING: &str = "a member is being removed: wait until that is through";
-/// What is refused while the cluster is being recovered, or made of a backup.
+/// What is refused while the cluster is being recovered.
 pub const RECOVERING: &str = "the cluster is being recovered: wait until that is through";
 /// What is refused while fewer members answer than a majority.
 pub const WITHOUT_QUORUM: &str = "no member can be removed while the quorum is lost";
@@ -94,10 +96,7 @@ pub const WITHOUT_QUORUM: &str = "no member can be removed while the quorum is l
 pub const SEEN: [Rule; 4] = [
     (unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') == 'ScaleOut'"), ADDING),
     (unless_seen!(grows "replicas", "oldSelf.?status.operation.type.orValue('') == 'ScaleIn'"), REMOVING),
-    (
-        unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') in ['Recover', 'Restore']"),
-        RECOVERING,
-    ),
+    (unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') == 'Recover'"), RECOVERING),
     (
         unless_seen!(
             shrinks "replicas",
@@ -126,7 +125,7 @@ pub const SEEN_V1ALPHA1: [Rule; 4] = [
     (
         unless_seen!(
             shrinks "size",
-            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason in ['Recovering', 'Restoring'])"
+            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason == 'Recovering')"
         ),
         RECOVERING,
     ),
@@ -161,12 +160,6 @@ pub const GROWS: Rule = (
 /// A relative path that stays below where it starts.
 pub const PATH: Rule =
     ("!self.startsWith('/') && !self.matches('(^|/)[.][.](/|$)')", "must be relative and without ..");
-
-/// The URL of a store.
-pub const ENDPOINT: Rule = (
-    "self.matches('^https?://[^@/?# ]+([/?#][^ ]*)?$')",
-    "must be a URL such as https://minio.example.com:9000, without credentials in it",
-);
 
 /// Environment variables of etcd's container.
 pub const ENVIRONMENT: Rule = (

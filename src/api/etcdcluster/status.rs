@@ -55,8 +55,6 @@ pub mod reason {
     pub const REPLACING: &str = "Replacing";
     /// Progressing: a lost quorum is being recovered.
     pub const RECOVERING: &str = "Recovering";
-    /// Progressing: the first member is made of a backup.
-    pub const RESTORING: &str = "Restoring";
 
     /// Degraded: all members serve and no alarm is armed.
     pub const HEALTHY: &str = "Healthy";
@@ -89,8 +87,6 @@ pub mod reason {
     pub const BACKUP_OVERDUE: &str = "BackupOverdue";
     /// BackupReady: the last backup failed.
     pub const BACKUP_FAILED: &str = "BackupFailed";
-    /// BackupReady: this release cannot write to the destination.
-    pub const DESTINATION_UNSUPPORTED: &str = "DestinationUnsupported";
     /// BackupReady: scheduled backups rest.
     pub const BACKUP_SUSPENDED: &str = "BackupSuspended";
 
@@ -139,13 +135,11 @@ pub enum Operation {
     Restart,
     /// A lost quorum is being recovered.
     Recover,
-    /// The first member is made of a backup.
-    Restore,
 }
 
 impl Operation {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::Bootstrap,
         Self::ScaleOut,
         Self::ScaleIn,
@@ -153,7 +147,6 @@ impl Operation {
         Self::Replace,
         Self::Restart,
         Self::Recover,
-        Self::Restore,
     ];
 
     /// The word in the status.
@@ -167,7 +160,6 @@ impl Operation {
             Self::Replace => "Replace",
             Self::Restart => "Restart",
             Self::Recover => "Recover",
-            Self::Restore => "Restore",
         }
     }
 

@@ -96,7 +96,6 @@ fn both_versions_have_their_scale_paths() {
 const ACCEPTED: &[&str] = &[
     include_str!("../../../examples/etcdcluster/minimal.yaml"),
     include_str!("../../../examples/etcdcluster/production.yaml"),
-    include_str!("../../../examples/etcdcluster/restored.yaml"),
     include_str!("../../../examples/etcdcluster/classic-v1alpha1.yaml"),
 ];
 
@@ -109,6 +108,7 @@ const REJECTED: &[&str] = &[
     include_str!("../../../examples/rejected/etcdcluster-half-a-pair.yaml"),
     include_str!("../../../examples/rejected/etcdcluster-memory-stopped.yaml"),
     include_str!("../../../examples/rejected/etcdcluster-options.yaml"),
+    include_str!("../../../examples/rejected/etcdcluster-unsupported-fields.yaml"),
     include_str!("../../../examples/rejected/etcdcluster-unsupported-version.yaml"),
 ];
 

@@ -11,12 +11,9 @@ mod status;
 mod storage;
 mod tls;
 
-pub use backup::{
-    AzureDestination, Backup, Destination, GcsDestination, PersistentVolumeClaimDestination, Restore,
-    RestoreSource, Retention, S3Destination,
-};
+pub use backup::{Backup, Destination, PersistentVolumeClaimDestination, Retention, Unsupported};
 pub use options::{AutoCompaction, CompactionMode, Defragment, Maintenance, Options};
-pub use pod::{Image, NamedReference, PodMetadata, PodTemplate, PullPolicy};
+pub use pod::{Image, NamedReference, Pod, PullPolicy};
 pub use status::{
     BackupFailure, BackupStatus, BackupSuccess, EtcdClusterStatus, MemberStatus, OperationStatus,
     RecoveryStatus,
@@ -77,19 +74,18 @@ use super::rules;
 #[x_kube(
     validation = Rule::new(rules::STOPPED_MEMORY.0).message(rules::STOPPED_MEMORY.1).field_path(".replicas").optional_old_self(true),
     validation = Rule::new(rules::READABLE_PASSWORDS.0).message(rules::READABLE_PASSWORDS.1).field_path(".auth.enabled").optional_old_self(true),
-    validation = Rule::new(rules::RESTORED_MEMORY.0).message(rules::RESTORED_MEMORY.1).field_path(".restore").optional_old_self(true),
     validation = Rule::new(
         "(has(self.tls) && has(self.tls.mode) ? self.tls.mode : 'Automatic') == (has(oldSelf.tls) && has(oldSelf.tls.mode) ? oldSelf.tls.mode : 'Automatic')"
-    ).message("tls.mode is immutable: make a new cluster and restore a backup into it").field_path(".tls.mode"),
+    ).message("tls.mode is immutable: make a new cluster").field_path(".tls.mode"),
     validation = Rule::new(
         "(has(self.storage) && has(self.storage.medium) ? self.storage.medium : 'PersistentVolume') == (has(oldSelf.storage) && has(oldSelf.storage.medium) ? oldSelf.storage.medium : 'PersistentVolume')"
-    ).message("storage.medium is immutable: make a new cluster and restore a backup into it").field_path(".storage.medium"),
+    ).message("storage.medium is immutable: make a new cluster").field_path(".storage.medium"),
     validation = Rule::new(
-        "(has(self.storage) && has(self.storage.className) ? self.storage.className : '') == (has(oldSelf.storage) && has(oldSelf.storage.className) ? oldSelf.storage.className : '')"
-    ).message("storage.className is immutable: make a new cluster and restore a backup into it").field_path(".storage.className"),
+        "(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '')"
+    ).message("storage.storageClassName is immutable: make a new cluster").field_path(".storage.storageClassName"),
     validation = Rule::new(
         "(has(self.auth) && has(self.auth.enabled) && self.auth.enabled) == (has(oldSelf.auth) && has(oldSelf.auth.enabled) && oldSelf.auth.enabled)"
-    ).message("auth.enabled is immutable: make a new cluster and restore a backup into it").field_path(".auth.enabled")
+    ).message("auth.enabled is immutable: make a new cluster").field_path(".auth.enabled")
 )]
 pub struct EtcdClusterSpec {
     /// Voting members, 0 to 7. 0 stops the cluster and keeps its data; an even number tolerates no more failures
@@ -131,15 +127,16 @@ pub struct EtcdClusterSpec {
 
     /// What is laid over the pods of the members.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pod_template: Option<PodTemplate>,
+    pub pod: Option<Pod>,
 
     /// When snapshots are taken, and where they go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<Backup>,
 
-    /// The snapshot that the cluster starts from. Read once, before the first member starts; no change after that.
+    /// Reserved for a backup that the cluster starts from. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub restore: Option<Restore>,
+    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
+    pub restore: Option<Unsupported>,
 
     /// Care that the operator takes of the database.
     #[serde(skip_serializing_if = "Option::is_none")]

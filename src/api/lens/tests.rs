@@ -74,7 +74,7 @@ proptest! {
             let mut shown = down(*kind, &hub);
             let Some(Value::Object(spec)) = shown.get_mut("spec") else { continue };
             let (field, place) = match kind.names().kind {
-                "TDSet" => ("defaultReplica", "/spec/replicas"),
+                "TDSet" => ("defaultReplica", "/spec/defaultReplicas"),
                 _ => ("size", "/spec/replicas"),
             };
             spec.insert(field.to_owned(), json!(7777));
@@ -207,8 +207,9 @@ fn an_edited_window_keeps_its_own_where_others_come_and_go() {
 
 #[test]
 fn a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show() {
-    let stored =
-        |zone: &str| tdset(&json!({"replicas": 1, "timeZone": zone, "windows": [hidden("a", "08:30", 6)]}));
+    let stored = |zone: &str| {
+        tdset(&json!({"defaultReplicas": 1, "timeZone": zone, "windows": [hidden("a", "08:30", 6)]}))
+    };
     let old = up(&TDSetKind, &down(&TDSetKind, &stored("Europe/Berlin")));
     let (carried, differs) = lens().table(SPOKE).unwrap().carry(old.clone(), &stored("Asia/Tokyo"));
     assert_eq!((&carried["spec"], differs), (&stored("Asia/Tokyo")["spec"], true));
@@ -236,7 +237,7 @@ fn with(annotations: &[(&str, Value)], part: &str) -> Value {
 
 #[test]
 fn a_forged_annotation_cannot_stand_in_for_what_the_old_version_shows() {
-    let forged = with(&[("spec.replicas", json!(99)), ("spec.timeZone", json!("Asia/Tokyo"))], "spec");
+    let forged = with(&[("spec.defaultReplicas", json!(99)), ("spec.timeZone", json!("Asia/Tokyo"))], "spec");
     assert_eq!(up(&TDSetKind, &forged), json!({"spec": {"timeZone": "Asia/Tokyo"}}));
 }
 
@@ -248,10 +249,9 @@ fn no_part_appears_that_was_not_there() {
 
 #[test]
 fn a_field_has_an_annotation_of_its_own_whatever_its_name() {
-    let label = json!({"metadata": {"labels": {"app.kubernetes.io/name": "a", "app.kubernetes.io~1": "b"}}});
-    let hub = tdset(
-        &json!({"timeZone": "Europe/Berlin", "target": {"create": {"image": "a", "podTemplate": label}}}),
-    );
+    let label = json!({"labels": {"app.kubernetes.io/name": "a", "app.kubernetes.io~1": "b"}});
+    let hub =
+        tdset(&json!({"timeZone": "Europe/Berlin", "target": {"create": {"image": "a", "pod": label}}}));
     let shown = down(&TDSetKind, &hub);
     let annotations = shown["metadata"]["annotations"].as_object().unwrap();
     assert_eq!(annotations[&format!("{PREFIX}spec.timeZone")], r#""Europe/Berlin""#);
@@ -277,7 +277,7 @@ fn a_fault_is_told_where_the_old_version_has_the_field() {
     let window = Path::spec().at("windows").index(2);
     assert_eq!(spoke(&window.at("to")).as_deref(), Some("spec.schedulingConfig[2].endTime"));
     assert_eq!(spoke(&window.at("days").index(0)).as_deref(), Some("spec.schedulingConfig[2]"));
-    assert_eq!(spoke(&Path::spec().at("replicas")).as_deref(), Some("spec.defaultReplica"));
+    assert_eq!(spoke(&Path::spec().at("defaultReplicas")).as_deref(), Some("spec.defaultReplica"));
     assert_eq!(spoke(&Path::spec().at("timeZone")), None);
     assert_eq!(spoke(&Path::metadata().at("name")).as_deref(), Some("metadata.name"));
 }

@@ -79,7 +79,7 @@ enum When {
 /// What decides at some instant.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
-    /// No window and no exception: `spec.replicas`.
+    /// No window and no exception: `spec.defaultReplicas`.
     Default,
     /// The window of that name.
     Window(Arc<str>),

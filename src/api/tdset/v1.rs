@@ -16,7 +16,7 @@ use crate::api::definition::undescribed;
 
 pub use ramp::{Ramp, RampStep};
 pub use status::{PastTransition, Phase, RampStatus, TDSetStatus, Transition};
-pub use target::{Create, PodMetadata, PodTemplate, PullPolicy, Reference, Target};
+pub use target::{Create, Pod, PullPolicy, Reference, Target};
 
 /// Most windows, and most exceptions, that one object may have.
 pub const MOST_RULES: usize = 64;
@@ -114,7 +114,7 @@ pub struct TDSetSpec {
 
     /// Replicas outside every window and exception, 0 to 10000.
     #[schemars(range(min = 0, max = 10000))]
-    pub replicas: i32,
+    pub default_replicas: i32,
 
     /// Which window decides where several hold: FirstMatch (the first in list order), Max or Min (the most or the
     /// fewest replicas). Absent means FirstMatch.
@@ -141,7 +141,7 @@ pub struct TDSetSpec {
     /// What becomes of a count that somebody else wrote, as kubectl scale does: Revert takes it back,
     /// KeepUntilNextTransition lets it stand until the timetable changes next. Absent means Revert.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub manual_scale: Option<ManualScale>,
+    pub manual_scale_policy: Option<ManualScalePolicy>,
 
     /// Longest time between two looks at the workload, in minutes, 1 to 1440. It never delays a transition.
     /// Absent means 10.
@@ -187,7 +187,7 @@ pub enum Overlap {
 /// What becomes of a count that somebody else wrote.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(transform = undescribed)]
-pub enum ManualScale {
+pub enum ManualScalePolicy {
     /// It is taken back at once.
     #[default]
     Revert,
@@ -265,20 +265,20 @@ pub struct Window {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = ("has(self.from) || has(self.to)", "at least one of from and to is required"),
-    validation = Rule::new("!has(self.from) || !has(self.to) || self.from <= self.to")
-        .message("must not be before from").field_path(".to"),
+    validation = ("has(self.first) || has(self.last)", "at least one of first and last is required"),
+    validation = Rule::new("!has(self.first) || !has(self.last) || self.first <= self.last")
+        .message("must not be before first").field_path(".last"),
 )]
 pub struct Season {
     /// First local date, such as 2026-11-01, inclusive. Absent means no first one.
     #[schemars(schema_with = "date")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
+    pub first: Option<String>,
 
     /// Last local date, such as 2026-12-24, inclusive. Absent means no last one.
     #[schemars(schema_with = "date")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+    pub last: Option<String>,
 }
 
 /// Dates or a span that beat all windows.
@@ -366,20 +366,32 @@ pub struct Between {
     pub end: String,
 }
 
-/// A HorizontalPodAutoscaler that keeps the count.
+/// The autoscaler that keeps the count.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Autoscaler {
-    /// Name of a HorizontalPodAutoscaler in the same namespace that scales the target. The scheduled count becomes
-    /// its minReplicas (1 where that is 0), and the count of the workload is never written.
+    /// Kind of the autoscaler. Written as HorizontalPodAutoscaler at creation when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<AutoscalerKind>,
+
+    /// Name of the autoscaler, in the same namespace; it has to scale the target. The scheduled count becomes its
+    /// minReplicas (1 where that is 0), and the count of the workload is never written.
     #[schemars(length(min = 1, max = 253))]
-    pub hpa_ref: String,
+    pub name: String,
 
     /// Its maxReplicas, 1 to 10000, where no window and no exception with one of its own holds. Absent means that
     /// maxReplicas is not written; then no window and no exception may have one.
     #[schemars(range(min = 1, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,
+}
+
+/// Kind of an autoscaler.
+#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
+pub enum AutoscalerKind {
+    /// A HorizontalPodAutoscaler of the API group autoscaling.
+    HorizontalPodAutoscaler,
 }
 
 fn date(_: &mut SchemaGenerator) -> Schema {

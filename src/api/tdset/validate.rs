@@ -72,8 +72,8 @@ fn counts(spec: &TDSetSpec, verdict: &mut Verdict) {
     let exceptions = spec.exceptions().iter().enumerate();
     let exceptions =
         exceptions.filter_map(|(at, one)| Some((path.at("exceptions").index(at), one.replicas?)));
-    let all = std::iter::once((path.clone(), spec.replicas)).chain(windows).chain(exceptions);
-    for (path, replicas) in all {
+    range(&path.at("defaultReplicas"), spec.default_replicas, 0..=MOST_REPLICAS, verdict);
+    for (path, replicas) in windows.chain(exceptions) {
         range(&path.at("replicas"), replicas, 0..=MOST_REPLICAS, verdict);
     }
     if let Some(minutes) = spec.resync_minutes {
@@ -119,11 +119,13 @@ fn windows(spec: &TDSetSpec, old: Option<&TDSetSpec>, verdict: &mut Verdict) {
             verdict.deny(Fault::invalid(path.at("to"), &window.to, detail));
         }
         match &window.season {
-            Some(v1::Season { from: Some(from), to: Some(to) }) if to < from => {
-                verdict.deny(Fault::invalid(path.at("season").at("to"), to, "must not be before from"));
+            Some(v1::Season { first: Some(first), last: Some(last) }) if last < first => {
+                let path = path.at("season").at("last");
+                verdict.deny(Fault::invalid(path, last, "must not be before first"));
             }
-            Some(v1::Season { from: None, to: None }) => {
-                verdict.deny(Fault::required(path.at("season"), "at least one of from and to is required"));
+            Some(v1::Season { first: None, last: None }) => {
+                let detail = "at least one of first and last is required";
+                verdict.deny(Fault::required(path.at("season"), detail));
             }
             _ => {}
         }

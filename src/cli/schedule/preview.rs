@@ -256,7 +256,7 @@ fn legend(spec: &TDSetSpec) -> Vec<Effective> {
     let exceptions = spec.exceptions().iter().filter_map(|one| {
         Some(Effective { source: Source::Exception(Arc::from(one.name.as_str())), replicas: one.replicas? })
     });
-    let default = Effective { source: Source::Default, replicas: spec.replicas };
+    let default = Effective { source: Source::Default, replicas: spec.default_replicas };
     std::iter::once(default).chain(windows).chain(exceptions).collect()
 }
 
@@ -267,7 +267,7 @@ fn notes(spec: &TDSetSpec) -> Vec<String> {
         notes.push("suspend is true: no count is written until it is not".to_owned());
     }
     if let Some(autoscaler) = &spec.autoscaler {
-        let name = &autoscaler.hpa_ref;
+        let name = &autoscaler.name;
         notes.push(format!(
             "the counts become minReplicas of the HorizontalPodAutoscaler {name}, which may add to them"
         ));

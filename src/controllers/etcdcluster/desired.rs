@@ -1,8 +1,10 @@
 //! What the spec asks for, as the plan has to know it. Pure.
 
+use std::collections::BTreeMap;
+
 use aws_lc_rs::digest::{SHA256, digest};
 use kube::ResourceExt as _;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Version};
 use super::resources::certificates::Trust;
@@ -10,7 +12,8 @@ use super::resources::names;
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
 use crate::api::etcdcluster::recovery::{self, ANNOTATION, Survivor};
 use crate::api::etcdcluster::v1::{
-    EtcdCluster, EtcdClusterSpec, Image, Medium, Options, PodTemplate, ReclaimPolicy, TlsMode,
+    EtcdCluster, EtcdClusterSpec, Image, Medium, NamedReference, Options, Pod, ReclaimPolicy, TlsMode,
+    TlsSecrets,
 };
 use crate::api::etcdcluster::versions::ALLOW_DOWNGRADE;
 use crate::api::etcdcluster::versions::NEWEST;
@@ -41,7 +44,6 @@ pub fn desired(cluster: &EtcdCluster, is_valid: bool, trust: Option<Trust>) -> D
         is_in_memory: is_in_memory(spec),
         deletes_volumes: storage.reclaim_policy == Some(ReclaimPolicy::Delete),
         authenticates: spec.auth.as_ref().is_some_and(|auth| auth.enabled == Some(true)),
-        restores: spec.restore.is_some(),
         allows_downgrade: cluster.annotations().get(ALLOW_DOWNGRADE).is_some_and(|allow| allow == "true"),
         backs_up_before_upgrade: backs_up(spec),
         defragments_at: defragment.map(|one| percent(one.when_reclaimable_percent)),
@@ -99,10 +101,10 @@ pub fn revision(spec: &EtcdClusterSpec, trust: Option<Trust>) -> u64 {
     let mut said = json!({
         "format": FORMAT,
         "options": spec.options.as_ref().filter(|options| **options != Options::default()),
-        "podTemplate": spec.pod_template.as_ref().filter(|template| **template != PodTemplate::default()),
+        "podTemplate": spec.pod.as_ref().filter(|pod| **pod != Pod::default()).map(pod_as_digested),
         "image": spec.image.as_ref().filter(|image| **image != Image::default()),
         "tls": tls.mode.unwrap_or(TlsMode::Automatic).as_str(),
-        "secrets": tls.secrets,
+        "secrets": tls.secrets.as_ref().map(secrets_as_digested),
         // A claim grows without its pod; a tmpfs is as large as its pod says.
         "memory": is_in_memory.then(|| volume_size(spec).to_string()),
     });
@@ -114,9 +116,38 @@ pub fn revision(spec: &EtcdClusterSpec, trust: Option<Trust>) -> u64 {
     digest.as_ref().iter().take(size_of::<u64>()).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
+/// The shape that digests have of `pod`, whatever the spec calls its fields.
+fn pod_as_digested(pod: &Pod) -> Value {
+    let mut said = json!(pod);
+    if let Some(fields) = said.as_object_mut() {
+        let metadata =
+            ["labels", "annotations"].into_iter().filter_map(|field| fields.shift_remove_entry(field));
+        let metadata: Map<_, _> = metadata.collect();
+        if !metadata.is_empty() {
+            fields.insert("metadata".to_owned(), metadata.into());
+        }
+    }
+    said
+}
+
+/// The shape that digests have of `tls.secrets`.
+fn secrets_as_digested(secrets: &TlsSecrets) -> Value {
+    let all: [(&str, &Option<NamedReference>); 5] = [
+        ("server", &secrets.server_ref),
+        ("peer", &secrets.peer_ref),
+        ("client", &secrets.client_ref),
+        ("clientCA", &secrets.client_ca_ref),
+        ("peerCA", &secrets.peer_ca_ref),
+    ];
+    let named = all.into_iter().filter_map(|(field, secret)| Some((field, &secret.as_ref()?.name)));
+    json!(named.collect::<BTreeMap<_, _>>())
+}
+
 fn backs_up(spec: &EtcdClusterSpec) -> bool {
     let Some(backup) = &spec.backup else { return false };
-    backup.destination.is_some() && backup.before_upgrade != Some(false)
+    let destination = backup.destination.as_ref();
+    destination.is_some_and(|destination| destination.persistent_volume_claim.is_some())
+        && backup.before_upgrade != Some(false)
 }
 
 /// A share in percent.

@@ -55,8 +55,6 @@ pub struct Desired {
     pub deletes_volumes: bool,
     /// Whether etcd asks who is there.
     pub authenticates: bool,
-    /// Whether the first member is made from a backup.
-    pub restores: bool,
     /// Whether members may be brought one minor down.
     pub allows_downgrade: bool,
     /// Whether a verified backup is taken before an upgrade.

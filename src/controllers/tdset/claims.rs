@@ -207,7 +207,7 @@ impl fmt::Debug for Claims {
 fn claimed(tdset: &TDSet) -> BTreeSet<Subject> {
     let namespace = tdset.namespace().unwrap_or_default();
     let autoscaler = tdset.spec.autoscaler.as_ref();
-    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(&namespace, &autoscaler.hpa_ref));
+    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(&namespace, &autoscaler.name));
     let dates = tdset.spec.exceptions().iter().filter_map(|exception| exception.dates_from.as_ref());
     let dates = dates.map(|dates| Subject::config_map(&namespace, &dates.config_map_key_ref.name));
     [Subject::workload(tdset)].into_iter().chain(autoscaler).chain(dates).collect()
@@ -227,7 +227,7 @@ mod tests {
         let object = json!({
             "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
             "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
-            "spec": {"replicas": 1, "target": {"ref": reference}},
+            "spec": {"defaultReplicas": 1, "target": {"ref": reference}},
         });
         DeserializeGuard(Ok(serde_json::from_value(object).unwrap()))
     }

@@ -64,7 +64,7 @@ fn ready(view: &View) -> Statement {
     }
     let wanted = view.wanted().unwrap_or(count);
     if let Some(autoscaler) = &view.tdset.spec.autoscaler {
-        return bounded(view, &autoscaler.hpa_ref, wanted, &message);
+        return bounded(view, &autoscaler.name, wanted, &message);
     }
     if wanted == count {
         return about.is(true, Reason::AsScheduled, message);

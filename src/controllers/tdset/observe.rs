@@ -21,7 +21,7 @@ use crate::api::judge::{self, Written};
 use crate::api::tdset::TDSetKind;
 use crate::api::tdset::schedule::HolidayDates;
 use crate::api::tdset::status::Reason;
-use crate::api::tdset::v1::{ConfigMapKey, DatesFrom, ManualScale, TDSet, TDSetStatus};
+use crate::api::tdset::v1::{ConfigMapKey, DatesFrom, ManualScalePolicy, TDSet, TDSetStatus};
 use crate::controllers::Watched;
 use crate::controllers::outcome::Error;
 
@@ -57,7 +57,7 @@ pub async fn parts(
         None => operator.services.cached(&namespace, &name),
     };
     watch_foreign(operator, tdset, deployment.as_deref(), service.as_deref());
-    let keeps = tdset.spec.manual_scale == Some(ManualScale::KeepUntilNextTransition);
+    let keeps = tdset.spec.manual_scale_policy == Some(ManualScalePolicy::KeepUntilNextTransition);
     let target = match &tdset.spec.target.reference {
         Some(reference) => Some(operator.targets.scaled(uid(object), &namespace, reference, keeps).await?),
         None => None,
@@ -98,7 +98,7 @@ fn autoscaler(
     tdset: &TDSet,
     namespace: &str,
 ) -> Option<Result<Arc<HorizontalPodAutoscaler>, Hindrance>> {
-    let name = &tdset.spec.autoscaler.as_ref()?.hpa_ref;
+    let name = &tdset.spec.autoscaler.as_ref()?.name;
     let Some(found) = operator.autoscalers.get(namespace, name) else {
         let message = format!("HorizontalPodAutoscaler {name} does not exist");
         return Some(Err(Hindrance::ready(Reason::AutoscalerNotFound, message)));
@@ -118,7 +118,7 @@ fn autoscaler(
 fn holder(operator: &Operator, tdset: &TDSet, namespace: &str) -> Option<(String, String)> {
     let uid = tdset.metadata.uid.as_deref().unwrap_or_default();
     let autoscaler = tdset.spec.autoscaler.as_ref();
-    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(namespace, &autoscaler.hpa_ref));
+    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(namespace, &autoscaler.name));
     [Subject::workload(tdset)].into_iter().chain(autoscaler).find_map(|subject| {
         let holder = operator.claims.holder(&subject, uid)?;
         Some((subject.to_string(), holder))
@@ -128,7 +128,7 @@ fn holder(operator: &Operator, tdset: &TDSet, namespace: &str) -> Option<(String
 /// The autoscalers of the workload, without that of the spec.
 fn autoscalers(operator: &Operator, tdset: &TDSet, namespace: &str) -> Vec<String> {
     let workload = Subject::workload(tdset);
-    let own = tdset.spec.autoscaler.as_ref().map(|autoscaler| autoscaler.hpa_ref.as_str());
+    let own = tdset.spec.autoscaler.as_ref().map(|autoscaler| autoscaler.name.as_str());
     let found = operator.autoscalers.all(namespace, |autoscaler| {
         autoscaler.metadata.name.as_deref() != own && scaled_by(autoscaler).as_ref() == Some(&workload)
     });

@@ -31,7 +31,7 @@ pub fn rules() -> Vec<Rule> {
         Rule::new("apps", &["statefulsets"], &["get", "list", "watch"])
             .because("A StatefulSet of target.ref is watched, by its metadata, which tells who wrote the count last."),
         Rule::new("autoscaling", &["horizontalpodautoscalers"], &["list", "watch", "patch"])
-            .because("Autoscalers of the same workload are noticed; the bounds of that of autoscaler.hpaRef are applied."),
+            .because("Autoscalers of the same workload are noticed; the bounds of that of spec.autoscaler are applied."),
         Rule::new("", &["configmaps"], &["get", "list", "watch"])
             .because("Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read."),
     ]

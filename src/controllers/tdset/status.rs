@@ -15,7 +15,7 @@ use crate::api::tdset::v1::{PastTransition, TDSetStatus};
 use crate::api::time_zone;
 
 /// Fields of the spec that make the timetable.
-const TIMETABLE: [&str; 5] = ["timeZone", "replicas", "overlap", "windows", "exceptions"];
+const TIMETABLE: [&str; 5] = ["timeZone", "defaultReplicas", "overlap", "windows", "exceptions"];
 
 /// Fields whose values may be secrets: of a fault there or above, nothing is repeated.
 const SECRET: [&str; 4] = ["spec", "target", "create", "env"];

@@ -10,7 +10,7 @@ use super::found::{Hindrance, Observed, Part, Scaled, Writer};
 use crate::api::tdset::ramp::Ramp;
 use crate::api::tdset::schedule::{Effective, Schedule, Source, Transition};
 use crate::api::tdset::status::Reason;
-use crate::api::tdset::v1::{Create, ManualScale, PastTransition, Phase, TDSet};
+use crate::api::tdset::v1::{Create, ManualScalePolicy, PastTransition, Phase, TDSet};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
@@ -136,7 +136,7 @@ impl<'a> View<'a> {
         let [first, ..] = observed.autoscalers.as_slice() else { return None };
         let message = format!(
             "HorizontalPodAutoscaler {first} scales the workload: the count is left to it; \
-             spec.autoscaler.hpaRef sets its bounds instead"
+             spec.autoscaler sets its bounds instead"
         );
         Some(Hindrance::conflict(Reason::OtherAutoscaler, message))
     }
@@ -148,7 +148,7 @@ impl<'a> View<'a> {
 
     /// Whether somebody else's count stands until the next transition.
     pub fn keeps_manual_counts(&self) -> bool {
-        self.tdset.spec.manual_scale == Some(ManualScale::KeepUntilNextTransition)
+        self.tdset.spec.manual_scale_policy == Some(ManualScalePolicy::KeepUntilNextTransition)
     }
 
     /// Whether the count is written.

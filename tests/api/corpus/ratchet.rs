@@ -67,8 +67,24 @@ const ROWS: &[Row] = &[
     ),
     (
         &etcdcluster::NEW,
-        "spec: {storage: {medium: Memory}, restore: {from: {name: a, destination: {gcs: {bucket: abc}}}}}",
+        "spec: {restore: {from: {name: a}}}",
         "spec: {replicas: 5}",
+        "spec: {backup: {destination: {gcs: {}}}}",
+        "spec.backup.destination.gcs",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {backup: {schedule: '@daily', destination: {s3: {bucket: abc}}}}",
+        "spec: {backup: {suspend: true}}",
+        "spec: {restore: {}}",
+        "spec.restore",
+        By::Definition,
+    ),
+    (
+        &etcdcluster::NEW,
+        "spec: {pod: {terminationGracePeriodSeconds: 0}}",
+        "spec: {pod: {nodeSelector: {a: b}}}",
         BAD_VERSION,
         "spec.version",
         By::Definition,
@@ -91,7 +107,7 @@ const ROWS: &[Row] = &[
     ),
     (
         &etcdcluster::NEW,
-        "spec: {backup: {schedule: '61 * * * *', destination: {gcs: {bucket: abc}}}}",
+        "spec: {backup: {schedule: '61 * * * *', destination: {persistentVolumeClaim: {claimName: a}}}}",
         "spec: {backup: {suspend: true}}",
         BAD_VERSION,
         "spec.version",
@@ -101,8 +117,8 @@ const ROWS: &[Row] = &[
         &etcdcluster::NEW,
         "spec: {version: 3.4.1}",
         "spec: {replicas: 5}",
-        "spec: {storage: {className: Fast}}",
-        "spec.storage.className",
+        "spec: {storage: {storageClassName: Fast}}",
+        "spec.storage.storageClassName",
         By::Definition,
     ),
     (
@@ -115,10 +131,10 @@ const ROWS: &[Row] = &[
     ),
     (
         &etcdcluster::NEW,
-        "spec: {podTemplate: {env: [{name: ETCD_NAME}]}}",
-        "spec: {podTemplate: {priorityClassName: high}}",
-        "spec: {podTemplate: {priorityClassName: High}}",
-        "spec.podTemplate.priorityClassName",
+        "spec: {pod: {env: [{name: ETCD_NAME}]}}",
+        "spec: {pod: {priorityClassName: high}}",
+        "spec: {pod: {priorityClassName: High}}",
+        "spec.pod.priorityClassName",
         By::Gate,
     ),
     (
@@ -139,7 +155,7 @@ const ROWS: &[Row] = &[
     ),
     (
         &tdset::NEW,
-        "spec: {replicas: -1}",
+        "spec: {defaultReplicas: -1}",
         "spec: {resyncMinutes: 5}",
         BAD_RAMP,
         "spec.ramp.up.step",
@@ -148,7 +164,7 @@ const ROWS: &[Row] = &[
     (
         &tdset::NEW,
         "spec: {timeZone: Local}",
-        "spec: {replicas: 5}",
+        "spec: {defaultReplicas: 5}",
         BAD_RAMP,
         "spec.ramp.up.step",
         By::Definition,
@@ -156,7 +172,7 @@ const ROWS: &[Row] = &[
     (
         &tdset::NEW,
         "spec: {timeZone: Europe/Atlantis}",
-        "spec: {replicas: 5}",
+        "spec: {defaultReplicas: 5}",
         "spec: {timeZone: Europe/Utopia}",
         "spec.timeZone",
         By::Gate,
@@ -188,7 +204,7 @@ const ROWS: &[Row] = &[
     (
         &tdset::NEW,
         "spec: {exceptions: [{name: a, between: {start: '2001-01-01T00:00:00Z', end: '2001-01-02T00:00:00Z'}, replicas: 0}]}",
-        "spec: {replicas: 5}",
+        "spec: {defaultReplicas: 5}",
         BAD_RAMP,
         "spec.ramp.up.step",
         By::Definition,
@@ -196,7 +212,7 @@ const ROWS: &[Row] = &[
     (
         &tdset::NEW,
         "spec: {exceptions: [{name: a, dates: ['2026-12-25']}]}",
-        "spec: {replicas: 5}",
+        "spec: {defaultReplicas: 5}",
         BAD_RAMP,
         "spec.ramp.up.step",
         By::Definition,
@@ -204,7 +220,7 @@ const ROWS: &[Row] = &[
     (
         &tdset::NEW,
         "spec: {target: {ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "spec: {replicas: 5}",
+        "spec: {defaultReplicas: 5}",
         BAD_RAMP,
         "spec.ramp.up.step",
         By::Definition,
@@ -212,7 +228,7 @@ const ROWS: &[Row] = &[
     (
         &tdset::NEW,
         "spec: {ramp: {down: {step: 0, every: 5d}}}",
-        "spec: {replicas: 5}",
+        "spec: {defaultReplicas: 5}",
         BAD_RAMP,
         "spec.ramp.up.step",
         By::Definition,
@@ -244,7 +260,7 @@ pub fn what_was_stored_before_a_rule_takes_every_other_edit(bed: &Bed) {
     let (namespace, objects) = (bare.bed.namespace().name.clone(), &bare.bed.objects);
     bare.define(&bare.definitions().into_iter().map(without_rules).collect::<Vec<_>>());
     until_accepted(objects, &etcdcluster::NEW, "spec: {replicas: 9}");
-    until_accepted(objects, &tdset::NEW, "spec: {replicas: -1}");
+    until_accepted(objects, &tdset::NEW, "spec: {defaultReplicas: -1}");
     let mut stored: Vec<_> = ROWS.iter().enumerate().map(|(index, row)| faulty(index, row)).collect();
     let long = patched(faulty(ROWS.len(), &ROWS[0]), &format!("metadata: {{name: {TOO_LONG}}}"));
     stored.push(long);
@@ -254,7 +270,7 @@ pub fn what_was_stored_before_a_rule_takes_every_other_edit(bed: &Bed) {
 
     bare.define(&bare.definitions());
     until_refused(objects, &etcdcluster::NEW, "spec: {replicas: 9}");
-    until_refused(objects, &tdset::NEW, "spec: {replicas: -1}");
+    until_refused(objects, &tdset::NEW, "spec: {defaultReplicas: -1}");
     let place = Place { objects, namespace: &namespace };
     let mut doubts = String::new();
     edit_all(&place, &stored, false, &mut doubts);

@@ -1,12 +1,15 @@
 //! Objects of TDSet, each with one fault or none.
 
-use super::{Base, By, Edit, Row};
+mod changes;
+
+use super::{Base, By, Row};
 use By::{Definition, Gate, Nobody};
+pub use changes::{CHANGES_OF_NEW, CHANGES_OF_OLD};
 
 pub const NEW: Base = Base {
     kind: "TDSet",
     version: "v1",
-    object: "spec: {timeZone: Europe/Berlin, replicas: 2, windows: [{name: office, from: '08:00', to: '18:00', replicas: 6}], \
+    object: "spec: {timeZone: Europe/Berlin, defaultReplicas: 2, windows: [{name: office, from: '08:00', to: '18:00', replicas: 6}], \
              target: {create: {image: shop, port: 80}}}",
 };
 pub const OLD: Base = Base {
@@ -29,11 +32,12 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {timeZone: 1}", "spec.timeZone", Definition),
     ("spec: {suspend: 'yes'}", "spec.suspend", Definition),
     ("spec: {suspend: true}", "", Nobody),
-    ("spec: {replicas: null}", "spec.replicas", Definition),
-    ("spec: {replicas: -1}", "spec.replicas", Definition),
-    ("spec: {replicas: 10001}", "spec.replicas", Definition),
-    ("spec: {replicas: 10000}", "", Nobody),
-    ("spec: {replicas: many}", "spec.replicas", Definition),
+    ("spec: {defaultReplicas: null}", "spec.defaultReplicas", Definition),
+    ("spec: {defaultReplicas: -1}", "spec.defaultReplicas", Definition),
+    ("spec: {defaultReplicas: 10001}", "spec.defaultReplicas", Definition),
+    ("spec: {defaultReplicas: 10000}", "", Nobody),
+    ("spec: {defaultReplicas: many}", "spec.defaultReplicas", Definition),
+    ("spec: {defaultReplicas: null, replicas: 1}", "spec.defaultReplicas", Definition),
     ("spec: {overlap: First}", "spec.overlap", Definition),
     ("spec: {overlap: Max}", "", Nobody),
     ("spec: {windows: []}", "", Nobody),
@@ -114,7 +118,7 @@ pub const OF_NEW: &[Row] = &[
         Definition,
     ),
     (
-        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {from: '2026-11-01'}}]}",
+        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {first: '2026-11-01'}}]}",
         "",
         Nobody,
     ),
@@ -124,18 +128,18 @@ pub const OF_NEW: &[Row] = &[
         Definition,
     ),
     (
-        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {from: '2026-02-30'}}]}",
-        "spec.windows[0].season.from",
+        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {first: '2026-02-30'}}]}",
+        "spec.windows[0].season.first",
         Definition,
     ),
     (
-        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {from: 26-1-1}}]}",
-        "spec.windows[0].season.from",
+        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {first: 26-1-1}}]}",
+        "spec.windows[0].season.first",
         Definition,
     ),
     (
-        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {from: '2026-03-01', to: '2026-02-01'}}]}",
-        "spec.windows[0].season.to",
+        "spec: {windows: [{name: a, from: '08:00', to: '09:00', replicas: 1, season: {first: '2026-03-01', last: '2026-02-01'}}]}",
+        "spec.windows[0].season.last",
         Definition,
     ),
     ("spec: {windows: [{name: a, from: '08:00', to: '09:00'}]}", "spec.windows[0].replicas", Definition),
@@ -305,7 +309,7 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {ramp: {down: {step: 5, every: 1d}}}", "spec.ramp.down.every", Definition),
     ("spec: {ramp: {down: {step: 5, every: 1.5s}}}", "", Nobody),
     ("spec: {ramp: {down: {step: 5, every: 999999999999999999999h}}}", "spec.ramp.down.every", Definition),
-    ("spec: {manualScale: Never}", "spec.manualScale", Definition),
+    ("spec: {manualScalePolicy: Never}", "spec.manualScalePolicy", Definition),
     ("spec: {resyncMinutes: 0}", "spec.resyncMinutes", Definition),
     ("spec: {resyncMinutes: 1441}", "spec.resyncMinutes", Definition),
     ("spec: {resyncMinutes: 1440}", "", Nobody),
@@ -372,18 +376,25 @@ pub const OF_NEW: &[Row] = &[
         Definition,
     ),
     (
-        "spec: {target: {create: {podTemplate: {terminationGracePeriodSeconds: -1}}}}",
-        "spec.target.create.podTemplate.terminationGracePeriodSeconds",
+        "spec: {target: {create: {pod: {terminationGracePeriodSeconds: -1}}}}",
+        "spec.target.create.pod.terminationGracePeriodSeconds",
         Definition,
     ),
     (
-        "spec: {target: {create: {podTemplate: {volumes: [{name: a}, {name: a}]}}}}",
-        "spec.target.create.podTemplate.volumes[1]",
+        "spec: {target: {create: {pod: {volumes: [{name: a}, {name: a}]}}}}",
+        "spec.target.create.pod.volumes[1]",
         Definition,
     ),
-    ("spec: {autoscaler: {hpaRef: a}}", "", Nobody),
-    ("spec: {autoscaler: {}}", "spec.autoscaler.hpaRef", Definition),
-    ("spec: {autoscaler: {hpaRef: ''}}", "spec.autoscaler.hpaRef", Definition),
+    ("spec: {target: {create: {pod: {dnsPolicy: Default}}}}", "", Nobody),
+    ("spec: {target: {create: {pod: {dnsPolicy: Mine}}}}", "spec.target.create.pod.dnsPolicy", Definition),
+    ("spec: {target: {create: {pod: {dnsPolicy: None}}}}", "spec.target.create.pod.dnsPolicy", Definition),
+    ("spec: {target: {create: {pod: {dnsPolicy: None, dnsConfig: {nameservers: [10.0.0.1]}}}}}", "", Nobody),
+    ("spec: {autoscaler: {name: a}}", "", Nobody),
+    ("spec: {autoscaler: {kind: HorizontalPodAutoscaler, name: a}}", "", Nobody),
+    ("spec: {autoscaler: {kind: ScaledObject, name: a}}", "spec.autoscaler.kind", Definition),
+    ("spec: {autoscaler: {}}", "spec.autoscaler.name", Definition),
+    ("spec: {autoscaler: {hpaRef: a}}", "spec.autoscaler.name", Definition),
+    ("spec: {autoscaler: {name: ''}}", "spec.autoscaler.name", Definition),
     ("spec: null", "spec", Definition),
     ("spec: [1]", "spec", Definition),
 ];
@@ -479,87 +490,4 @@ pub const OF_OLD: &[Row] = &[
         Gate,
     ),
     (r#"metadata: {annotations: {conversion.gatehouse.dev/spec.timeZone: '"Europe/Berlin"'}}"#, "", Nobody),
-];
-
-pub const CHANGES_OF_NEW: &[Edit] = &[
-    ("", "metadata: {labels: {a: b}}", "", "", Nobody),
-    ("", "spec: {replicas: 3}", "", "", Nobody),
-    ("", "spec: {timeZone: America/New_York}", "", "", Nobody),
-    ("", "spec: {target: {create: {image: other}}}", "", "", Nobody),
-    (
-        "",
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "",
-        "spec.target.ref",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "spec: {target: {ref: null, create: {image: a, port: 80}}}",
-        "",
-        "spec.target.create",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "spec: {target: {ref: {kind: StatefulSet}}}",
-        "",
-        "spec.target.ref.kind",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "spec: {target: {ref: {name: b}}}",
-        "",
-        "spec.target.ref.name",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "spec: {target: {ref: {apiVersion: apps/v2}}}",
-        "",
-        "",
-        Nobody,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: a}}}",
-        "spec: {target: {ref: {apiVersion: example.com/v1}}}",
-        "",
-        "spec.target.ref.apiVersion",
-        Gate,
-    ),
-    (
-        "",
-        "spec: {windows: [{name: office, from: '08:00', to: '08:00', replicas: 6}]}",
-        "",
-        "spec.windows[0].to",
-        Definition,
-    ),
-    (
-        "",
-        "spec: {exceptions: [{name: a, between: {start: '2001-01-01T00:00:00Z', end: '2001-01-02T00:00:00Z'}, replicas: 0}]}",
-        "",
-        "spec.exceptions[0].between.end",
-        Gate,
-    ),
-];
-
-pub const CHANGES_OF_OLD: &[Edit] = &[
-    ("", "spec: {defaultReplica: 3}", "", "", Nobody),
-    ("", "spec: {container: {image: other}}", "", "", Nobody),
-    ("", "spec: {defaultReplica: -3}", "", "spec.defaultReplica", Definition),
-    (
-        "",
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 8, replica: 6}]}",
-        "",
-        "spec.schedulingConfig[0].endTime",
-        Gate,
-    ),
-    (
-        "",
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 30, replica: 6}]}",
-        "",
-        "spec.schedulingConfig[0].endTime",
-        Definition,
-    ),
 ];

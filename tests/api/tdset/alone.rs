@@ -112,10 +112,10 @@ fn make_all_kinds(namespace: &Namespace) {
     let dates = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "dates"}, "data": {"all": "2001-01-01"}});
     let from = json!({"configMapKeyRef": {"name": "dates", "key": "all"}});
     let by_dates =
-        json!({"replicas": 0, "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 1}]});
+        json!({"defaultReplicas": 0, "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 1}]});
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
-    let kept = json!({"manualScale": "KeepUntilNextTransition"});
-    let bounded = json!({"autoscaler": {"hpaRef": "bound"}});
+    let kept = json!({"manualScalePolicy": "KeepUntilNextTransition"});
+    let bounded = json!({"autoscaler": {"name": "bound"}});
     for object in [
         dates,
         tdset("made", &json!({"target": {"create": create}})),

@@ -44,7 +44,7 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_no_count(bed: &Bed) {
     let mut rush = site.span("rush", 5, 120, 4);
     rush["maxReplicas"] = json!(9);
     let fields =
-        json!({"replicas": 2, "autoscaler": {"hpaRef": "web", "maxReplicas": 6}, "exceptions": [rush]});
+        json!({"defaultReplicas": 2, "autoscaler": {"name": "web", "maxReplicas": 6}, "exceptions": [rush]});
     namespace.create(&tdset("web", &fields));
     namespace.until("hpa/web", "{.spec.minReplicas}", "2");
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(6)));
@@ -78,7 +78,7 @@ fn an_autoscaler_of_a_workload_that_is_there(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 3);
     autoscaler(&namespace, "web", "web", 1, 3);
-    let fields = json!({"replicas": 5, "autoscaler": {"hpaRef": "web"}});
+    let fields = json!({"defaultReplicas": 5, "autoscaler": {"name": "web"}});
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     // Its upper bound is not ours, so that is how far the lower one goes.
     namespace.until("hpa/web", "{.spec.minReplicas}", "3");
@@ -93,7 +93,7 @@ fn an_autoscaler_of_a_workload_that_is_there(bed: &Bed) {
 fn an_autoscaler_that_is_missing_or_of_another_is_named(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 1);
-    let fields = json!({"autoscaler": {"hpaRef": "web"}});
+    let fields = json!({"autoscaler": {"name": "web"}});
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerNotFound");
     assert_eq!(message(&object, "Ready"), "HorizontalPodAutoscaler web does not exist");
@@ -120,7 +120,7 @@ fn an_autoscaler_of_somebody_else_has_the_count(bed: &Bed) {
         "{object}"
     );
     // A later change is told of, and brings about no more than that.
-    patch(&namespace, "hours", &json!({"replicas": 3}));
+    patch(&namespace, "hours", &json!({"defaultReplicas": 3}));
     namespace.until("tdset/hours", "{.status.scheduledReplicas}", "3");
     assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 4);
     assert_eq!(bounds(&namespace, "theirs"), (json!(1), json!(9)));

@@ -75,7 +75,7 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 1);
     for (name, replicas) in [("red", 3), ("blue", 5)] {
-        let fields = json!({"replicas": replicas});
+        let fields = json!({"defaultReplicas": replicas});
         namespace.create(&for_workload(name, "apps/v1", "Deployment", "web", &fields));
     }
     let is_red = age(&namespace.get(TDSETS, "red")) < age(&namespace.get(TDSETS, "blue"));
@@ -92,10 +92,10 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
 
 fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.create(&tdset("maker", &json!({"replicas": 3})));
+    namespace.create(&tdset("maker", &json!({"defaultReplicas": 3})));
     namespace.until_created("deployment/maker");
     namespace.until("deployment/maker", "{.spec.replicas}", "3");
-    let fields = json!({"replicas": 5});
+    let fields = json!({"defaultReplicas": 5});
     namespace.create(&for_workload("other", "apps/v1", "Deployment", "maker", &fields));
     let is_maker = age(&namespace.get(TDSETS, "maker")) < age(&namespace.get(TDSETS, "other"));
     let (loser, count) = if is_maker { ("other", "3") } else { ("maker", "5") };

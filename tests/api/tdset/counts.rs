@@ -62,7 +62,7 @@ fn a_kept_count_stands_until_the_next_transition(bed: &Bed) {
     let site = Site::new(&namespace);
     let _operator = site.start(Fate::Lives);
     let counts = Counts::of(&namespace, "deployments", "kept");
-    let fields = json!({"manualScale": "KeepUntilNextTransition"});
+    let fields = json!({"manualScalePolicy": "KeepUntilNextTransition"});
     namespace.create(&tdset("kept", &fields));
     namespace.until("tdset/kept", "{.status.replicas}", "1");
     scale(&namespace, "deployment/kept", 7);
@@ -98,7 +98,7 @@ fn a_kept_count_of_somebody_elses_workload_stands_as_well(bed: &Bed) {
     let _operator = site.start(Fate::Lives);
     let counts = Counts::of(&namespace, "deployments", "web");
     foreign(&namespace, "web", 2);
-    let fields = json!({"manualScale": "KeepUntilNextTransition"});
+    let fields = json!({"manualScalePolicy": "KeepUntilNextTransition"});
     namespace.create(&for_workload("kept", "apps/v1", "Deployment", "web", &fields));
     namespace.until("tdset/kept", "{.status.replicas}", "2");
     scale(&namespace, "deployment/web", 7);

@@ -20,7 +20,7 @@ fn put(namespace: &Namespace, text: &str) {
 fn dates_in_a_config_map_decide(bed: &Bed) {
     let namespace = bed.namespace();
     let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
-    let fields = json!({"timeZone": "Etc/UTC", "replicas": 3,
+    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3,
         "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
     namespace.create(&tdset("shop", &fields));
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");

@@ -165,7 +165,7 @@ fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
 fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
     let services = both.0.map(Services::from_now);
-    both.create(&tdset("shop", &json!({"replicas": 2, "target": {"create": create}})));
+    both.create(&tdset("shop", &json!({"defaultReplicas": 2, "target": {"create": create}})));
     both.until("service/shop", "{.spec.ports[0].port}", "80");
     both.until("deployment/shop", "{.spec.replicas}", "2");
     both.until_same("shop");
@@ -223,7 +223,7 @@ fn live_with_an_autoscaler(both: &Both) {
         foreign(namespace, "bound", 1);
         autoscaler(namespace, "bound", "bound", 1, 9);
     });
-    let bounded = json!({"autoscaler": {"hpaRef": "bound"}});
+    let bounded = json!({"autoscaler": {"name": "bound"}});
     both.create(&for_workload("bounds", "apps/v1", "Deployment", "bound", &bounded));
     both.until("hpa/bound", "{.spec.minReplicas}", "2");
     // The autoscaler's controller looks every 15 s.

@@ -97,7 +97,7 @@ fn of_a_deployment_only_the_count_is_written(bed: &Bed) {
     let path = "/spec/template/spec/containers/0/image";
     let image = json!([{"op": "replace", "path": path, "value": "registry.k8s.io/pause:3.9"}]);
     namespace.change("deployment/web", &image);
-    patch(&namespace, "hours", &json!({"replicas": 3}));
+    patch(&namespace, "hours", &json!({"defaultReplicas": 3}));
     namespace.until("deployment/web", "{.spec.replicas}", "3");
     let image = &namespace.get("deployment", "web")["spec"]["template"]["spec"]["containers"][0]["image"];
     assert_eq!(image, "registry.k8s.io/pause:3.9");
@@ -150,7 +150,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
     let resize = |size: u32| bed.objects.must(Ask::patch(&*path, json!({"spec": {"size": size}})));
     resize(9);
     until_size(2);
-    patch(&namespace, "hours", &json!({"manualScale": "KeepUntilNextTransition"}));
+    patch(&namespace, "hours", &json!({"manualScalePolicy": "KeepUntilNextTransition"}));
     namespace.until("tdset/hours", "{.status.observedGeneration}", "2");
     resize(8);
     until_condition(&namespace, "hours", "ManualOverride", "True", "ManuallyScaled");
@@ -197,7 +197,7 @@ fn a_deleted_schedule_leaves_the_count(bed: &Bed) {
     delete(&namespace, "hours");
     scale(&namespace, "deployment/web", 7);
     // A schedule that comes later is worked after all that the other one's end and this count have brought about.
-    let fields = json!({"replicas": 3});
+    let fields = json!({"defaultReplicas": 3});
     namespace.create(&for_workload("later", "apps/v1", "Deployment", "web", &fields));
     counts.until(&[5, 2, 7, 3]);
 }

@@ -143,7 +143,7 @@ fn upgraded_at_rest(bed: &Bed, way: Way, fate: Fate) {
 }
 
 fn asks(bed: &Bed, way: Way, fate: Fate) {
-    let auth = json!({"auth": {"enabled": true, "rootSecret": "main-root"}});
+    let auth = json!({"auth": {"enabled": true, "rootSecretRef": {"name": "main-root"}}});
     tried(bed, way, ("auth", fate), &("Automatic", NEWEST, 1, auth), |trial| {
         let Trial { namespace, etcd, .. } = trial;
         let [first, second] = users::PASSWORDS;

@@ -33,7 +33,7 @@ fn until_told(etcd: &Etcd<'_>, reason: &str, words: &str) {
 pub fn etcd_takes_the_password_of_root_from_a_secret(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-root");
-    let auth = json!({"auth": {"enabled": true, "rootSecret": "main-root"}});
+    let auth = json!({"auth": {"enabled": true, "rootSecretRef": {"name": "main-root"}}});
     let etcd = Etcd::asking(&namespace, "Automatic", NEWEST, 1, &auth);
     until_told(&etcd, "RootPasswordUnset", "secret main-root is missing");
     etcd.until(|_| {

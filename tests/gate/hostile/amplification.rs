@@ -51,7 +51,7 @@ impl Place {
     fn object(&self, filling: &str) -> String {
         let spec = match (self.kind, self.version) {
             ("TDSet", Version::V1) => {
-                json!({"replicas": 1, "timeZone": "Etc/UTC", "target": {"create": {"image": "a", "port": 80}}})
+                json!({"defaultReplicas": 1, "timeZone": "Etc/UTC", "target": {"create": {"image": "a", "port": 80}}})
             }
             ("TDSet", Version::V1Alpha1) => {
                 json!({"container": {"image": "a", "port": 80}, "schedulingConfig": [], "defaultReplica": 1})

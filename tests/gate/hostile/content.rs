@@ -125,9 +125,9 @@ fn forgeries() -> Vec<(String, String)> {
     vec![
         ("spec.tls".to_owned(), nested("[", "]", 100_000)),
         ("spec.tls".to_owned(), nested("[", "]", 100)),
-        ("spec.podTemplate".to_owned(), nested("{\"a\":", "}", 100_000)),
-        ("spec.podTemplate".to_owned(), nested("{\"a\":", "}", 120)),
-        ("spec.podTemplate".to_owned(), "{\"a\":".repeat(1000)),
+        ("spec.pod".to_owned(), nested("{\"a\":", "}", 100_000)),
+        ("spec.pod".to_owned(), nested("{\"a\":", "}", 120)),
+        ("spec.pod".to_owned(), "{\"a\":".repeat(1000)),
         ("spec.windows".to_owned(), items.clone()),
         ("spec.backup.schedule".to_owned(), items),
         ("spec".to_owned(), "[1,2,3]".to_owned()),

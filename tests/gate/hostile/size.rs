@@ -16,7 +16,7 @@ const CONVERSION_LIMIT: usize = 32 << 20;
 fn large_cluster(size: usize) -> Value {
     let mut object = cluster(3);
     let variables = (0..50).map(|index| json!({"name": format!("V{index}"), "value": "x".repeat(size / 50)}));
-    object["spec"]["podTemplate"] = json!({"env": variables.collect::<Vec<_>>()});
+    object["spec"]["pod"] = json!({"env": variables.collect::<Vec<_>>()});
     object
 }
 

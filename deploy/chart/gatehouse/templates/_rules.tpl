@@ -99,7 +99,7 @@
 - apiGroups: [apps]
   resources: [statefulsets]
   verbs: [get, list, watch, patch]
-# - Autoscalers of the same workload are noticed; the bounds of that of autoscaler.hpaRef are applied.
+# - Autoscalers of the same workload are noticed; the bounds of that of spec.autoscaler are applied.
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [list, watch, patch]

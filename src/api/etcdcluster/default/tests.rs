@@ -47,7 +47,7 @@ fn full() -> Value {
     json!({
         "replicas": 0, "version": "3.5.33", "storage": { "size": 5, "medium": "Memory" }, "tls": { "mode": "Disabled" },
         "backup": { "schedule": "@daily", "timeZone": "Europe/Berlin", "retention": { "maxAge": "24h" },
-                    "destination": { "s3": { "bucket": "abc" } } }
+                    "destination": { "persistentVolumeClaim": { "claimName": "b" } } }
     })
 }
 
@@ -100,8 +100,7 @@ fn what_a_later_write_leaves_out_stays_with_a_warning() {
             "spec.tls.mode: not given, stays Disabled",
         ]
     );
-    let schedule =
-        json!({ "backup": { "schedule": "@hourly", "destination": { "s3": { "bucket": "abc" } } } });
+    let schedule = json!({ "backup": { "schedule": "@hourly", "destination": { "persistentVolumeClaim": { "claimName": "b" } } } });
     let (spec, _) = completed(&schedule, Some(&stored), Version::V1);
     assert_eq!(spec["backup"]["timeZone"], "Europe/Berlin");
     assert_eq!(spec["backup"]["retention"], json!({ "maxAge": "24h" }));

@@ -1,9 +1,12 @@
-//! Backups, where they go, and starting from one.
+//! Backups, and where they go.
+
+use std::borrow::Cow;
 
 use kube::KubeSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use super::NamedReference;
 use crate::api::cron;
 use crate::api::duration::{self, Duration};
 use crate::api::etcdcluster::rules;
@@ -39,7 +42,7 @@ pub struct Backup {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_upgrade: Option<bool>,
 
-    /// Where backups go: exactly one place.
+    /// Where backups go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destination: Option<Destination>,
 
@@ -48,30 +51,51 @@ pub struct Backup {
     pub retention: Option<Retention>,
 }
 
-/// A place for backups: exactly one of the fields.
+/// A place for backups. The other fields are reserved for stores that this release cannot write to.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new(
-        "[has(self.persistentVolumeClaim), has(self.s3), has(self.gcs), has(self.azure)].filter(x, x).size() == 1"
-    ).message("exactly one of persistentVolumeClaim, s3, gcs and azure is needed")
+    validation = Rule::new("has(self.persistentVolumeClaim) || has(self.s3) || has(self.gcs) || has(self.azure)")
+        .message("persistentVolumeClaim is needed").field_path(".persistentVolumeClaim").reason(Reason::FieldValueRequired)
 )]
 pub struct Destination {
     /// A volume in the cluster's namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub persistent_volume_claim: Option<PersistentVolumeClaimDestination>,
 
-    /// A bucket of Amazon S3 or of a store that speaks its protocol.
+    /// Reserved for S3. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub s3: Option<S3Destination>,
+    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
+    pub s3: Option<Unsupported>,
 
-    /// A bucket of Google Cloud Storage.
+    /// Reserved for Google Cloud Storage. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub gcs: Option<GcsDestination>,
+    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
+    pub gcs: Option<Unsupported>,
 
-    /// A container of Azure Blob Storage.
+    /// Reserved for Azure Blob Storage. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub azure: Option<AzureDestination>,
+    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
+    pub azure: Option<Unsupported>,
+}
+
+/// What is below a reserved field: kept as it was written, and never looked at.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(transparent)]
+pub struct Unsupported(Map<String, Value>);
+
+impl JsonSchema for Unsupported {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Unsupported".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    }
 }
 
 /// A volume in the cluster's namespace.
@@ -89,93 +113,6 @@ pub struct PersistentVolumeClaimDestination {
     pub path: Option<String>,
 }
 
-/// A bucket of Amazon S3 or of a store that speaks its protocol.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct S3Destination {
-    /// Name of the bucket.
-    #[schemars(length(min = 3, max = 63))]
-    pub bucket: String,
-
-    /// Prefix of the objects' keys, without `..`. Absent: the namespace and name of the cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
-    pub prefix: Option<String>,
-
-    /// Region of the bucket, such as eu-central-1. Absent: us-east-1.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 64))]
-    pub region: Option<String>,
-
-    /// URL of a store other than Amazon's, such as https://minio.example.com:9000, without credentials in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new(rules::ENDPOINT.0).message(rules::ENDPOINT.1))]
-    pub endpoint: Option<String>,
-
-    /// Whether the bucket stands in the path and not in the host name. Absent: true with `endpoint`, else false.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub force_path_style: Option<bool>,
-
-    /// Whether requests carry checksums in trailers, which some stores refuse. Absent: true.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_checksums: Option<bool>,
-
-    /// Secret with `accessKeyID` and `secretAccessKey`, and `ca.crt` where the store has a certificate authority of
-    /// its own. Absent: the identity of the ServiceAccount.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_ref: Option<NamedReference>,
-}
-
-/// A bucket of Google Cloud Storage.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct GcsDestination {
-    /// Name of the bucket.
-    #[schemars(length(min = 3, max = 222))]
-    pub bucket: String,
-
-    /// Prefix of the objects' names, without `..`. Absent: the namespace and name of the cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
-    pub prefix: Option<String>,
-
-    /// Secret with `serviceAccount.json`. Absent: the identity of the ServiceAccount.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_ref: Option<NamedReference>,
-}
-
-/// A container of Azure Blob Storage.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct AzureDestination {
-    /// Name of the storage account.
-    #[schemars(length(min = 3, max = 24))]
-    pub account: String,
-
-    /// Name of the container.
-    #[schemars(length(min = 3, max = 63))]
-    pub container: String,
-
-    /// Prefix of the blobs' names, without `..`. Absent: the namespace and name of the cluster.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
-    pub prefix: Option<String>,
-
-    /// URL of the blob service, where it is not the public one, without credentials in it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new(rules::ENDPOINT.0).message(rules::ENDPOINT.1))]
-    pub endpoint: Option<String>,
-
-    /// Secret with `accountKey`. Absent: the identity of the ServiceAccount.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub secret_ref: Option<NamedReference>,
-}
-
 /// Which backups are kept: those that one of the fields asks for. The last verified one is never removed.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -189,30 +126,4 @@ pub struct Retention {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(duration::CEL_RULE).message(duration::CEL_MESSAGE))]
     pub max_age: Option<Duration>,
-}
-
-/// The snapshot that the cluster starts from.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct Restore {
-    /// Which snapshot.
-    pub from: RestoreSource,
-
-    /// How far revisions are moved ahead, so that watchers of the old cluster notice. Absent: 0, not at all.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
-    pub bump_revision: Option<i64>,
-}
-
-/// Which snapshot a cluster starts from.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct RestoreSource {
-    /// Where it lies.
-    pub destination: Destination,
-
-    /// Name of the snapshot below the destination, or `latest`: the newest verified one.
-    #[schemars(length(min = 1, max = 512))]
-    #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
-    pub name: String,
 }

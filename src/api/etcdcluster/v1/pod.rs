@@ -10,6 +10,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::dns::DnsConfig;
 use crate::api::etcdcluster::rules;
 
 /// The image that members run; its tag is `v` and the version.
@@ -67,10 +68,16 @@ pub struct NamedReference {
 /// What is laid over the pods of the members. A change restarts them, one at a time.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
-pub struct PodTemplate {
-    /// Further labels and annotations of the pods.
+pub struct Pod {
+    /// Labels of the pods, and of those of backups, beside the operator's own, which win.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<PodMetadata>,
+    #[schemars(extend("maxProperties" = 64))]
+    pub labels: Option<BTreeMap<String, String>>,
+
+    /// Annotations of the pods, and of those of backups, beside the operator's own, which win.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub annotations: Option<BTreeMap<String, String>>,
 
     /// CPU and memory of the etcd container.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -122,10 +129,15 @@ pub struct PodTemplate {
     #[schemars(length(max = 253))]
     pub runtime_class_name: Option<String>,
 
-    /// Seconds that a member has to hand its leadership over and stop, 0 to 3600. Absent: 30.
+    /// Seconds that a member has to hand its leadership over and stop, 10 to 3600. Absent: 30.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 3600))]
+    #[x_kube(validation = Rule::new(rules::GRACE.0).message(rules::GRACE.1))]
     pub termination_grace_period_seconds: Option<i64>,
+
+    /// Name servers, search domains and options of the resolver, beside those of the cluster's DNS, by which members find
+    /// each other; for the pods of backups too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_config: Option<DnsConfig>,
 
     /// Security settings of the pods. Absent: no root, the runtime's default seccomp profile.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,19 +146,4 @@ pub struct PodTemplate {
     /// Security settings of the etcd container. Absent: no privileges, no capabilities, a read-only root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_security_context: Option<SecurityContext>,
-}
-
-/// Labels and annotations that are added to the operator's own, which win.
-#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
-#[serde(rename_all = "camelCase")]
-pub struct PodMetadata {
-    /// Further labels.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 64))]
-    pub labels: Option<BTreeMap<String, String>>,
-
-    /// Further annotations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxProperties" = 64))]
-    pub annotations: Option<BTreeMap<String, String>>,
 }

@@ -23,7 +23,7 @@ pub struct Storage {
     /// StorageClass of the volumes; immutable. Absent: the default class of the Kubernetes cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
-    pub class_name: Option<String>,
+    pub storage_class_name: Option<String>,
 
     /// Where data lie.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,6 +4,8 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::NamedReference;
+
 /// Certificates of members and clients.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
@@ -45,39 +47,34 @@ impl TlsMode {
     }
 }
 
-/// Names of Secrets in the cluster's namespace, of type kubernetes.io/tls with `tls.crt`, `tls.key` and `ca.crt`.
+/// Secrets in the cluster's namespace, of type kubernetes.io/tls with `tls.crt`, `tls.key` and `ca.crt`.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
-    validation = Rule::new("has(self.server)").message("name of a Secret with tls.crt, tls.key and ca.crt").field_path(".server").reason(Reason::FieldValueRequired),
-    validation = Rule::new("has(self.peer)").message("name of a Secret with tls.crt, tls.key and ca.crt").field_path(".peer").reason(Reason::FieldValueRequired),
-    validation = Rule::new("has(self.client)").message("name of a Secret with tls.crt, tls.key and ca.crt").field_path(".client").reason(Reason::FieldValueRequired),
+    validation = Rule::new("has(self.serverRef)").message("a Secret with tls.crt, tls.key and ca.crt").field_path(".serverRef").reason(Reason::FieldValueRequired),
+    validation = Rule::new("has(self.peerRef)").message("a Secret with tls.crt, tls.key and ca.crt").field_path(".peerRef").reason(Reason::FieldValueRequired),
+    validation = Rule::new("has(self.clientRef)").message("a Secret with tls.crt, tls.key and ca.crt").field_path(".clientRef").reason(Reason::FieldValueRequired),
 )]
 pub struct TlsSecrets {
     /// Secret with the certificate that members show to clients; needs the usages server and client.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub server: Option<String>,
+    pub server_ref: Option<NamedReference>,
 
     /// Secret with the certificate that members show to each other; needs the usages server and client.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub peer: Option<String>,
+    pub peer_ref: Option<NamedReference>,
 
     /// Secret with the certificate that the operator and the backups show; with auth its common name is root.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub client: Option<String>,
+    pub client_ref: Option<NamedReference>,
 
-    /// Secret with the `ca.crt` that clients are judged by. Absent: the `ca.crt` of `server`.
-    #[serde(rename = "clientCA", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub client_ca: Option<String>,
+    /// Secret with the `ca.crt` that clients are judged by. Absent: that of `serverRef`.
+    #[serde(rename = "clientCARef", skip_serializing_if = "Option::is_none")]
+    pub client_ca_ref: Option<NamedReference>,
 
-    /// Secret with the `ca.crt` that peers are judged by. Absent: the `ca.crt` of `peer`.
-    #[serde(rename = "peerCA", skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub peer_ca: Option<String>,
+    /// Secret with the `ca.crt` that peers are judged by. Absent: that of `peerRef`.
+    #[serde(rename = "peerCARef", skip_serializing_if = "Option::is_none")]
+    pub peer_ca_ref: Option<NamedReference>,
 }
 
 /// Users and roles of etcd.
@@ -91,6 +88,5 @@ pub struct Auth {
     /// Secret whose key `password`, up to 72 bytes, is the password of etcd's user root. Absent: root has none and
     /// is known by its client certificate alone; taken out, the password that root has stays.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 253))]
-    pub root_secret: Option<String>,
+    pub root_secret_ref: Option<NamedReference>,
 }

@@ -1,16 +1,21 @@
 //! Names: of the cluster, of what it refers to, and of what is laid over its pods.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
-use super::super::v1::{EtcdClusterSpec, Image, PodTemplate};
+use super::super::rules;
+use super::super::v1::{EtcdClusterSpec, Image, Pod};
 use super::Cluster;
 use crate::api::field::{Fault, Path, Verdict};
-use crate::api::name;
+use crate::api::{dns, name};
 
 /// Longest name of a cluster. Its CronJob is `<name>-backup`, and a CronJob's name has at most 52 characters, because
 /// its Jobs append eleven (kubernetes, `pkg/apis/batch/validation`); a StatefulSet has the same bound from its
 /// revision label (kubernetes/kubernetes#64023).
 const LONGEST: usize = 45;
+
+/// Seconds that a member may be given to stop, as [`rules::GRACE`] has them.
+const GRACE_SECONDS: RangeInclusive<i64> = 10..=3600;
 
 /// Labels that select the pods, and cannot be another's.
 const OWN_LABELS: &[&str] =
@@ -22,8 +27,8 @@ pub fn judge(cluster: &Cluster, verdict: &mut Verdict) {
         None => judge_name(cluster.name, verdict),
     }
     judge_references(&cluster.spec, verdict);
-    if let Some(template) = &cluster.spec.pod_template {
-        judge_template(template, &Path::spec().at("podTemplate"), verdict);
+    if let Some(pod) = &cluster.spec.pod {
+        judge_pod(pod, &Path::spec().at("pod"), verdict);
     }
 }
 
@@ -97,12 +102,12 @@ const fn is_lower(one: u8) -> bool {
     one.is_ascii_lowercase() || one.is_ascii_digit()
 }
 
-fn judge_template(template: &PodTemplate, path: &Path, verdict: &mut Verdict) {
+fn judge_pod(pod: &Pod, path: &Path, verdict: &mut Verdict) {
     let named = [
-        ("priorityClassName", &template.priority_class_name),
-        ("serviceAccountName", &template.service_account_name),
-        ("schedulerName", &template.scheduler_name),
-        ("runtimeClassName", &template.runtime_class_name),
+        ("priorityClassName", &pod.priority_class_name),
+        ("serviceAccountName", &pod.service_account_name),
+        ("schedulerName", &pod.scheduler_name),
+        ("runtimeClassName", &pod.runtime_class_name),
     ];
     for (field, given) in named {
         if let Some(given) = given
@@ -111,11 +116,14 @@ fn judge_template(template: &PodTemplate, path: &Path, verdict: &mut Verdict) {
             verdict.deny(Fault::invalid(path.at(field), given, detail));
         }
     }
-    if let Some(metadata) = &template.metadata {
-        judge_labels(metadata.labels.as_ref(), &path.at("metadata").at("labels"), verdict);
-        judge_keys(metadata.annotations.as_ref(), &path.at("metadata").at("annotations"), verdict);
+    judge_labels(pod.labels.as_ref(), &path.at("labels"), verdict);
+    judge_keys(pod.annotations.as_ref(), &path.at("annotations"), verdict);
+    if let Some(seconds) = pod.termination_grace_period_seconds.filter(|given| !GRACE_SECONDS.contains(given))
+    {
+        verdict.deny(Fault::invalid(path.at("terminationGracePeriodSeconds"), seconds, rules::GRACE.1));
     }
-    for (index, variable) in template.env.iter().flatten().enumerate() {
+    dns::judge(None, pod.dns_config.as_ref(), path, verdict);
+    for (index, variable) in pod.env.iter().flatten().enumerate() {
         if variable.name.starts_with("ETCD_") {
             verdict.deny(Fault::forbidden(
                 path.at("env").index(index).at("name"),

@@ -35,14 +35,14 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
         );
     }
     let Some(given) = &spec.storage else { return };
-    if let Some(class) = given.class_name.as_ref().filter(|class| !class.is_empty())
+    if let Some(class) = given.storage_class_name.as_ref().filter(|class| !class.is_empty())
         && let Err(detail) = name::dns_1123_subdomain(class)
     {
-        verdict.deny(Fault::invalid(storage.at("className"), class, detail));
+        verdict.deny(Fault::invalid(storage.at("storageClassName"), class, detail));
     }
     if given.medium == Some(Medium::Memory) {
-        if given.class_name.is_some() {
-            verdict.warn("spec.storage.className: has no effect on a cluster in memory");
+        if given.storage_class_name.is_some() {
+            verdict.warn("spec.storage.storageClassName: has no effect on a cluster in memory");
         }
         if given.reclaim_policy.is_some() {
             verdict.warn("spec.storage.reclaimPolicy: has no effect on a cluster in memory");

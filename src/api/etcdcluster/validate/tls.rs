@@ -1,6 +1,6 @@
 //! Certificates, users and roles.
 
-use super::super::v1::{EtcdClusterSpec, TlsMode, TlsSecrets};
+use super::super::v1::{EtcdClusterSpec, NamedReference, TlsMode, TlsSecrets};
 use crate::api::field::{Fault, Path, Verdict};
 use crate::api::name;
 
@@ -19,7 +19,7 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
     let given = spec.tls.as_ref().and_then(|tls| tls.secrets.as_ref());
     match (mode(spec), given) {
         (TlsMode::Secrets, None) => {
-            verdict.deny(Fault::required(secrets, "mode Secrets needs server, peer and client"));
+            verdict.deny(Fault::required(secrets, "mode Secrets needs serverRef, peerRef and clientRef"));
         }
         (TlsMode::Secrets, Some(given)) => judge_secrets(given, &secrets, verdict),
         (TlsMode::Automatic | TlsMode::Disabled, None) => {}
@@ -35,25 +35,22 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
 }
 
 fn judge_secrets(given: &TlsSecrets, path: &Path, verdict: &mut Verdict) {
-    for (field, secret) in [("server", &given.server), ("peer", &given.peer), ("client", &given.client)] {
-        if secret.as_ref().is_none_or(String::is_empty) {
-            verdict
-                .deny(Fault::required(path.at(field), "name of a Secret with tls.crt, tls.key and ca.crt"));
-        }
+    let needed =
+        [("serverRef", &given.server_ref), ("peerRef", &given.peer_ref), ("clientRef", &given.client_ref)];
+    for (field, _) in needed.iter().filter(|(_, secret)| secret.is_none()) {
+        verdict.deny(Fault::required(path.at(*field), "a Secret with tls.crt, tls.key and ca.crt"));
     }
-    let all = [
-        ("server", &given.server),
-        ("peer", &given.peer),
-        ("client", &given.client),
-        ("clientCA", &given.client_ca),
-        ("peerCA", &given.peer_ca),
-    ];
-    for (field, secret) in all {
-        if let Some(secret) = secret.as_ref().filter(|secret| !secret.is_empty())
-            && let Err(detail) = name::dns_1123_subdomain(secret)
-        {
-            verdict.deny(Fault::invalid(path.at(field), secret, detail));
-        }
+    let authorities = [("clientCARef", &given.client_ca_ref), ("peerCARef", &given.peer_ca_ref)];
+    for (field, secret) in needed.into_iter().chain(authorities) {
+        judge_reference(secret.as_ref(), path.at(field), verdict);
+    }
+}
+
+fn judge_reference(given: Option<&NamedReference>, path: Path, verdict: &mut Verdict) {
+    if let Some(given) = given
+        && let Err(detail) = name::dns_1123_subdomain(&given.name)
+    {
+        verdict.deny(Fault::invalid(path.at("name"), &given.name, detail));
     }
 }
 
@@ -66,11 +63,9 @@ fn judge_auth(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
             "needs TLS, passwords would cross the network readable; set spec.tls.mode to Automatic or Secrets",
         ));
     }
-    let Some(secret) = spec.auth.as_ref().and_then(|auth| auth.root_secret.as_ref()) else { return };
-    if let Err(detail) = name::dns_1123_subdomain(secret) {
-        verdict.deny(Fault::invalid(auth.at("rootSecret"), secret, detail));
-    }
-    if !enabled {
-        verdict.warn("spec.auth.rootSecret: has no effect while spec.auth.enabled is false");
+    let root = spec.auth.as_ref().and_then(|auth| auth.root_secret_ref.as_ref());
+    judge_reference(root, auth.at("rootSecretRef"), verdict);
+    if root.is_some() && !enabled {
+        verdict.warn("spec.auth.rootSecretRef: has no effect while spec.auth.enabled is false");
     }
 }

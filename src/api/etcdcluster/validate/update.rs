@@ -10,12 +10,12 @@ use super::{Cluster, replicas, tls, version};
 use crate::api::field::{Fault, Path, Verdict};
 
 /// What a change of an immutable field is told.
-const IMMUTABLE: &str = "is immutable: make a new cluster and restore a backup into it";
+const IMMUTABLE: &str = "is immutable: make a new cluster";
 
 pub fn judge(new: &Cluster<'_>, old: &Cluster<'_>, verdict: &mut Verdict) {
     let (seen, allows_downgrade) = (&old.status, new.allows_downgrade);
     let (new, old) = (&new.spec, &old.spec);
-    judge_immutable(new, old, seen, verdict);
+    judge_immutable(new, old, verdict);
     judge_size(new, old, verdict);
     judge_version(new, old, &Runs::of(old, seen, allows_downgrade), verdict);
     judge_replicas(new, old, seen, verdict);
@@ -26,31 +26,19 @@ pub fn judge(new: &Cluster<'_>, old: &Cluster<'_>, verdict: &mut Verdict) {
     }
 }
 
-fn judge_immutable(
-    new: &EtcdClusterSpec,
-    old: &EtcdClusterSpec,
-    seen: &EtcdClusterStatus,
-    verdict: &mut Verdict,
-) {
+fn judge_immutable(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
     let storage = Path::spec().at("storage");
     if medium(new) != medium(old) {
         verdict.deny(Fault::forbidden(storage.at("medium"), IMMUTABLE));
     }
     if class(new) != class(old) {
-        verdict.deny(Fault::forbidden(storage.at("className"), IMMUTABLE));
+        verdict.deny(Fault::forbidden(storage.at("storageClassName"), IMMUTABLE));
     }
     if tls::mode(new) != tls::mode(old) {
         verdict.deny(Fault::forbidden(Path::spec().at("tls").at("mode"), IMMUTABLE));
     }
     if tls::authenticates(new) != tls::authenticates(old) {
         verdict.deny(Fault::forbidden(Path::spec().at("auth").at("enabled"), IMMUTABLE));
-    }
-    // Removing it is harmless, it has been read; before that a wrong one may still be put right.
-    if new.restore.is_some() && new.restore != old.restore && seen.cluster_id.is_some() {
-        verdict.deny(Fault::forbidden(
-            Path::spec().at("restore"),
-            "is read once, before the first member starts; make a new cluster to restore into",
-        ));
     }
 }
 
@@ -59,7 +47,7 @@ fn medium(spec: &EtcdClusterSpec) -> Medium {
 }
 
 fn class(spec: &EtcdClusterSpec) -> &str {
-    spec.storage.as_ref().and_then(|storage| storage.class_name.as_deref()).unwrap_or_default()
+    spec.storage.as_ref().and_then(|storage| storage.storage_class_name.as_deref()).unwrap_or_default()
 }
 
 fn judge_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
@@ -186,7 +174,7 @@ fn judge_replicas(
     let detail = match under_way {
         Some(Operation::ScaleOut) if shrinks => rules::ADDING,
         Some(Operation::ScaleIn) if grows => rules::REMOVING,
-        Some(Operation::Recover | Operation::Restore) if shrinks => rules::RECOVERING,
+        Some(Operation::Recover) if shrinks => rules::RECOVERING,
         _ if shrinks && quorum_lost(seen) => rules::WITHOUT_QUORUM,
         _ => {
             if shrinks {

@@ -10,7 +10,7 @@ use crate::api::tdset::TDSetKind;
 
 /// Between `v1alpha1` and `v1`: windows with names and days, and times as minutes of the day.
 const V1BETA1: &str = r#"[
-    {"spoke": "/spec/count", "hub": "/spec/replicas"},
+    {"spoke": "/spec/count", "hub": "/spec/defaultReplicas"},
     {"spoke": "/spec/zone", "hub": "/spec/timeZone"},
     {"spoke": "/spec/periods", "hub": "/spec/windows", "items": [
         {"spoke": "/title", "hub": "/name"},
@@ -21,7 +21,7 @@ const V1BETA1: &str = r#"[
         {"hub": "/season"}, {"hub": "/maxReplicas"}, {"hub": "/enabled"}
     ]},
     {"hub": "/spec/suspend"}, {"hub": "/spec/overlap"}, {"hub": "/spec/exceptions"}, {"hub": "/spec/ramp"},
-    {"hub": "/spec/manualScale"}, {"hub": "/spec/target"}, {"hub": "/spec/autoscaler"}, {"hub": "/spec/resyncMinutes"},
+    {"hub": "/spec/manualScalePolicy"}, {"hub": "/spec/target"}, {"hub": "/spec/autoscaler"}, {"hub": "/spec/resyncMinutes"},
     {"spoke": "/status", "hub": "/status"}
 ]"#;
 
@@ -86,8 +86,9 @@ fn an_edit_in_one_spoke_is_seen_in_the_other() {
     let (beta, alpha) = (table(), lens().table(SPOKE).unwrap());
     let window =
         |from: &str| json!({"name": "office", "from": from, "to": "18:00", "days": ["Mon"], "replicas": 6});
-    let hub =
-        parts(&json!({"spec": {"replicas": 2, "timeZone": "Europe/Berlin", "windows": [window("08:30")]}}));
+    let hub = parts(
+        &json!({"spec": {"defaultReplicas": 2, "timeZone": "Europe/Berlin", "windows": [window("08:30")]}}),
+    );
     let mut old = between(hub.clone(), None, Some(alpha), &ROOM);
     old.fields["spec"]["schedulingConfig"][0]["startTime"] = json!(9);
     let shown = between(old, Some(alpha), Some(&beta), &ROOM);

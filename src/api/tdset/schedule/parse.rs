@@ -49,7 +49,7 @@ impl Schedule {
         }
         let schedule = Self {
             zone,
-            replicas: spec.replicas,
+            replicas: spec.default_replicas,
             overlap: spec.overlap.unwrap_or_default(),
             windows,
             exceptions,
@@ -109,8 +109,8 @@ impl Faults {
             from: self.time(&path.at("from"), &window.from, DAY - 1),
             to: self.time(&path.at("to"), &window.to, DAY),
             days,
-            first: self.bound(&season_path.at("from"), season.from.as_deref()),
-            last: self.bound(&season_path.at("to"), season.to.as_deref()),
+            first: self.bound(&season_path.at("first"), season.first.as_deref()),
+            last: self.bound(&season_path.at("last"), season.last.as_deref()),
             replicas: window.replicas,
             enabled: window.enabled.unwrap_or(true),
         }

@@ -33,7 +33,7 @@ fn window(name: &str, from: &str, to: &str, replicas: i32) -> WindowSpec {
 fn spec(zone: &str, windows: Vec<WindowSpec>) -> TDSetSpec {
     TDSetSpec {
         time_zone: Some(zone.to_owned()),
-        replicas: 1,
+        default_replicas: 1,
         windows: Some(windows),
         ..TDSetSpec::default()
     }
@@ -115,7 +115,7 @@ fn a_night_window_belongs_to_the_day_on_which_it_starts() {
 #[test]
 fn a_season_counts_start_dates_and_includes_both_ends() {
     let mut night = window("night", "22:00", "06:00", 5);
-    night.season = Some(Season { from: Some("2026-12-01".to_owned()), to: Some("2026-12-02".to_owned()) });
+    night.season = Some(Season { first: Some("2026-12-01".to_owned()), last: Some("2026-12-02".to_owned()) });
     let schedule = parse(&spec("Etc/UTC", vec![night]));
     let times: Vec<_> = schedule
         .upcoming(at("2026-11-20T00:00:00Z"), 9)
@@ -215,7 +215,7 @@ fn a_disabled_or_empty_window_never_holds() {
 #[test]
 fn a_change_beyond_the_horizon_is_not_looked_for() {
     let mut late = window("late", "08:00", "18:00", 7);
-    late.season = Some(Season { from: Some("2030-01-01".to_owned()), to: None });
+    late.season = Some(Season { first: Some("2030-01-01".to_owned()), last: None });
     assert_eq!(parse(&spec("Etc/UTC", vec![late])).next_change(at("2026-06-01T00:00:00Z")), None);
 }
 
@@ -230,7 +230,7 @@ fn the_end_of_time_is_no_trouble() {
 #[test]
 fn everything_that_makes_no_timetable_is_named_at_once() {
     let mut bad = window("a", "8:00", "24:01", 1);
-    bad.season = Some(Season { from: Some("2026-02-30".to_owned()), to: Some("tomorrow".to_owned()) });
+    bad.season = Some(Season { first: Some("2026-02-30".to_owned()), last: Some("tomorrow".to_owned()) });
     let mut spec =
         spec("europe/berlin", vec![window("ok", "00:00", "24:00", 1), bad, window("b", "24:00", "23:60", 1)]);
     let mut exceptions = xmas();
@@ -243,8 +243,8 @@ fn everything_that_makes_no_timetable_is_named_at_once() {
         "spec.timeZone",
         "spec.windows[1].from",
         "spec.windows[1].to",
-        "spec.windows[1].season.from",
-        "spec.windows[1].season.to",
+        "spec.windows[1].season.first",
+        "spec.windows[1].season.last",
         "spec.windows[2].from",
         "spec.windows[2].to",
         "spec.exceptions[0].dates[1]",
@@ -327,7 +327,9 @@ impl<'a> Told<'a> {
             Overlap::Max => holding.iter().rev().max_by_key(|window| window.replicas),
             Overlap::Min => holding.iter().min_by_key(|window| window.replicas),
         };
-        decides.map_or((String::new(), self.spec.replicas), |window| (window.name.clone(), window.replicas))
+        decides.map_or((String::new(), self.spec.default_replicas), |window| {
+            (window.name.clone(), window.replicas)
+        })
     }
 
     fn holds(&self, window: &WindowSpec, highest: DateTime) -> bool {
@@ -341,8 +343,8 @@ impl<'a> Told<'a> {
             let end = if window.to < window.from { start.tomorrow().unwrap() } else { start };
             let season = window.season.as_ref();
             let edge = |text: Option<&String>| text.map(|date| date.parse::<Date>().unwrap());
-            let first = season.and_then(|season| edge(season.from.as_ref()));
-            let last = season.and_then(|season| edge(season.to.as_ref()));
+            let first = season.and_then(|season| edge(season.first.as_ref()));
+            let last = season.and_then(|season| edge(season.last.as_ref()));
             window.enabled != Some(false)
                 && first.is_none_or(|first| first <= start)
                 && last.is_none_or(|last| start <= last)
@@ -370,9 +372,9 @@ fn arbitrary_window(name: usize, step: u16, middle: Date) -> impl Strategy<Value
     // A season that begins, ends, or does both within the fortnight.
     let date = move |days: i32| (middle + days.days()).to_string();
     let season = (prop::option::of(-7..4_i32), prop::option::of(0..6_i32), prop::bool::weighted(0.4))
-        .prop_map(move |(from, length, has_one)| {
-            let to = length.map(|length| date(from.unwrap_or(-3) + length));
-            has_one.then(|| Season { from: from.map(date), to })
+        .prop_map(move |(first, length, has_one)| {
+            let last = length.map(|length| date(first.unwrap_or(-3) + length));
+            has_one.then(|| Season { first: first.map(date), last })
         });
     let text = move |steps: u16| format!("{:02}:{:02}", steps * step / 60, steps * step % 60);
     // Half of all boundaries lie in the small hours, where clocks change.

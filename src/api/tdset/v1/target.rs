@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::definition::undescribed;
+use crate::api::dns::{self, DnsConfig, DnsPolicy};
 
 /// The workload that is scaled.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -131,14 +132,14 @@ pub struct Create {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_context: Option<SecurityContext>,
 
-    /// Volumes of podTemplate that the container sees.
+    /// Volumes of pod.volumes that the container sees.
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volume_mounts: Option<Vec<VolumeMount>>,
 
     /// What else the pods are to have.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pod_template: Option<Box<PodTemplate>>,
+    pub pod: Option<Box<Pod>>,
 }
 
 /// When an image is pulled.
@@ -165,13 +166,20 @@ impl PullPolicy {
     }
 }
 
-/// What is laid over the pods that are made.
+/// What else the pods are to have.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct PodTemplate {
-    /// Labels and annotations of the pods.
+#[x_kube(
+    validation = Rule::new(dns::NOBODY_TO_ASK.0).message(dns::NOBODY_TO_ASK.1).field_path(".dnsPolicy").reason(Reason::FieldValueRequired),
+)]
+pub struct Pod {
+    /// Labels, beside those that the pods are selected by.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<PodMetadata>,
+    pub labels: Option<BTreeMap<String, String>>,
+
+    /// Annotations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<BTreeMap<String, String>>,
 
     /// Labels that a node must have.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -206,21 +214,17 @@ pub struct PodTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
 
+    /// Where name servers and search domains come from: ClusterFirst (the cluster's DNS), Default (those of the node) or
+    /// None (dnsConfig alone). Absent means ClusterFirst.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_policy: Option<DnsPolicy>,
+
+    /// Name servers, search domains and options of the resolver, beside those of dnsPolicy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dns_config: Option<DnsConfig>,
+
     /// Volumes that volumeMounts may name.
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub volumes: Option<Vec<Volume>>,
-}
-
-/// Labels and annotations of pods.
-#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct PodMetadata {
-    /// Labels, beside those that the pods are selected by.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeMap<String, String>>,
-
-    /// Annotations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<BTreeMap<String, String>>,
 }

@@ -59,7 +59,7 @@ pub(super) fn advise(
 /// Whether all that decides about the scheduled count is as it was.
 fn same_timetable(old: &TDSetSpec, new: &TDSetSpec) -> bool {
     old.time_zone == new.time_zone
-        && old.replicas == new.replicas
+        && old.default_replicas == new.default_replicas
         && old.overlap == new.overlap
         && old.windows == new.windows
         && old.exceptions == new.exceptions
@@ -98,8 +98,8 @@ fn at_once(spec: &TDSetSpec, schedule: &Schedule, old: Option<&TDSetSpec>, now: 
 
 /// The field that holds the count of a source.
 fn path_of(spec: &TDSetSpec, source: &Source) -> String {
-    let position = match source {
-        Source::Default => None,
+    let list = match source {
+        Source::Default => return "spec.defaultReplicas".to_owned(),
         Source::Window(name) => {
             spec.windows().iter().position(|one| *one.name == **name).map(|at| format!(".windows[{at}]"))
         }
@@ -109,7 +109,7 @@ fn path_of(spec: &TDSetSpec, source: &Source) -> String {
             .position(|one| *one.name == **name)
             .map(|at| format!(".exceptions[{at}]")),
     };
-    format!("spec{}.replicas", position.unwrap_or_default())
+    format!("spec{}.replicas", list.unwrap_or_default())
 }
 
 /// A window that takes part in the timetable.
@@ -175,18 +175,18 @@ fn never_active(used: &[Used<'_>], overlap: Overlap, today: Date) -> Vec<String>
 
 /// The last date of a season if no occurrence can be left, an overnight one included.
 fn over(window: &Window, today: Date) -> Option<Date> {
-    let last: Date = window.season.as_ref()?.to.as_ref()?.parse().ok()?;
+    let last: Date = window.season.as_ref()?.last.as_ref()?.parse().ok()?;
     (last.tomorrow().ok()? < today).then_some(last)
 }
 
 fn meets_its_days(window: &Window) -> bool {
-    let Some(Season { from: Some(from), to: Some(to) }) = &window.season else {
+    let Some(Season { first: Some(first), last: Some(last) }) = &window.season else {
         return true;
     };
-    let (Ok(from), Ok(to)) = (from.parse::<Date>(), to.parse::<Date>()) else {
+    let (Ok(first), Ok(last)) = (first.parse::<Date>(), last.parse::<Date>()) else {
         return true;
     };
-    let dates = from.series(jiff::Span::new().days(1)).take_while(|date| *date <= to);
+    let dates = first.series(jiff::Span::new().days(1)).take_while(|date| *date <= last);
     dates.take(7).any(|date| starts_on(window, date.weekday()))
 }
 
@@ -214,7 +214,7 @@ fn season_within(inner: &Window, outer: &Window) -> bool {
 /// First and last date; dates in this form sort as text.
 fn season(window: &Window) -> (Option<&str>, Option<&str>) {
     let season = window.season.as_ref();
-    (season.and_then(|season| season.from.as_deref()), season.and_then(|season| season.to.as_deref()))
+    (season.and_then(|season| season.first.as_deref()), season.and_then(|season| season.last.as_deref()))
 }
 
 fn seasons_meet(one: &Window, other: &Window) -> bool {
@@ -247,8 +247,8 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
 /// A Service that will have nobody behind it.
 fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
     service_port(spec)?;
-    let place = if spec.replicas == 0 {
-        "spec.replicas".to_owned()
+    let place = if spec.default_replicas == 0 {
+        "spec.defaultReplicas".to_owned()
     } else {
         let empty = used.iter().find(|one| one.window.replicas == 0 && !one.covered)?;
         format!("spec.windows[{}].replicas", empty.at)

@@ -1,8 +1,8 @@
 //! Judges the workload of a TDSet.
 
-use crate::api::GROUP;
 use crate::api::field::{Fault, Path, Verdict};
 use crate::api::tdset::v1::{Create, MOST_REPLICAS, Reference, Target};
+use crate::api::{GROUP, dns};
 
 /// Built-in kinds that have pods and no scale subresource.
 const NOT_SCALABLE: [(&str, &str); 4] =
@@ -32,6 +32,9 @@ fn judge_create(path: &Path, create: &Create, verdict: &mut Verdict) {
         if let Some(port) = port.filter(|port| !(1..=65535).contains(port)) {
             verdict.deny(Fault::invalid(path.at(name), port, "must be from 1 to 65535"));
         }
+    }
+    if let Some(pod) = &create.pod {
+        dns::judge(pod.dns_policy, pod.dns_config.as_ref(), &path.at("pod"), verdict);
     }
 }
 

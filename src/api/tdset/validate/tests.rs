@@ -18,7 +18,7 @@ fn sound() -> Value {
         "metadata": {"name": "shop", "namespace": "default"},
         "spec": {
             "timeZone": "Europe/Berlin",
-            "replicas": 3,
+            "defaultReplicas": 3,
             "windows": [
                 {"name": "day", "from": "08:00", "to": "18:00", "replicas": 5},
                 {"name": "night", "from": "22:00", "to": "06:00", "replicas": 1},
@@ -99,7 +99,11 @@ fn a_fault_of_the_zone_a_count_or_a_window_is_named_where_it_lies() {
             json!("+02:00"),
             "spec.timeZone: Invalid value: \"+02:00\": offsets and POSIX strings",
         ),
-        ("/spec/replicas", json!(10_001), "spec.replicas: Invalid value: 10001: must be from 0 to 10000"),
+        (
+            "/spec/defaultReplicas",
+            json!(10_001),
+            "spec.defaultReplicas: Invalid value: 10001: must be from 0 to 10000",
+        ),
         (
             "/spec/windows/1/replicas",
             json!(-1),
@@ -119,8 +123,8 @@ fn a_fault_of_the_zone_a_count_or_a_window_is_named_where_it_lies() {
         ("/spec/windows/1/name", json!("day"), "spec.windows[1]: Duplicate value: \"day\""),
         (
             "/spec/windows/0/season",
-            json!({"from": "2026-12-02", "to": "2026-12-01"}),
-            "spec.windows[0].season.to: Invalid value: \"2026-12-01\": must not be before from",
+            json!({"first": "2026-12-02", "last": "2026-12-01"}),
+            "spec.windows[0].season.last: Invalid value: \"2026-12-01\": must not be before first",
         ),
     ]);
 }
@@ -212,7 +216,7 @@ fn a_fault_of_the_ramp_or_the_target_is_named_where_it_lies() {
 
 #[test]
 fn all_faults_come_at_once() {
-    let object = edit(with("/spec/timeZone", json!("Mars/Olympus")), "/spec/replicas", json!(-1));
+    let object = edit(with("/spec/timeZone", json!("Mars/Olympus")), "/spec/defaultReplicas", json!(-1));
     let object = edit(object, "/spec/target/create/port", json!(0));
     assert_eq!(faults(&object).len(), 3);
 }
@@ -253,7 +257,7 @@ fn a_target_is_for_good() {
 fn a_span_that_ended_since_it_was_written_is_no_fault() {
     let span = json!([{"name": "s", "between": {"start": "2026-05-01T00:00:00Z", "end": "2026-05-02T00:00:00Z"}, "replicas": 1}]);
     let old = with("/spec/exceptions", span);
-    assert!(change(&old, &edit(old.clone(), "/spec/replicas", json!(4))).is_empty());
+    assert!(change(&old, &edit(old.clone(), "/spec/defaultReplicas", json!(4))).is_empty());
     assert_eq!(change(&sound(), &old).len(), 1);
 }
 
@@ -271,7 +275,7 @@ fn an_update_is_told_what_it_does_right_now() {
     );
     assert_eq!(
         told(&changed("/spec/windows/1/from", json!("23:45"))).unwrap(),
-        "spec.replicas: 1 -> 3 now, outside all windows"
+        "spec.defaultReplicas: 1 -> 3 now, outside all windows"
     );
     let launch = json!([{"name": "launch", "between": {"start": "2026-06-01T00:00:00Z", "end": "2026-06-03T00:00:00Z"}, "replicas": 40}]);
     let launch =
@@ -282,7 +286,7 @@ fn an_update_is_told_what_it_does_right_now() {
     );
     let suspended = edit(changed("/spec/windows/1/replicas", json!(0)), "/spec/suspend", json!(true));
     assert_eq!(told(&suspended), None);
-    assert_eq!(told(&changed("/spec/replicas", json!(4))), None);
+    assert_eq!(told(&changed("/spec/defaultReplicas", json!(4))), None);
     let resumed = validate(&sound(), Some(&with("/spec/suspend", json!(true))), now());
     assert_eq!(resumed.warnings[0].as_str(), "spec.suspend: -> 1 now, window night");
 }
@@ -297,7 +301,7 @@ fn an_update_is_told_only_of_what_it_touches() {
     };
     assert_eq!(advice(&old).len(), 2);
     assert!(told(&edit(old.clone(), "/spec/target/create/image", json!("b:2"))).is_empty());
-    assert_eq!(told(&edit(old.clone(), "/spec/replicas", json!(4))), ["spec.windows[1].to"]);
+    assert_eq!(told(&edit(old.clone(), "/spec/defaultReplicas", json!(4))), ["spec.windows[1].to"]);
     assert_eq!(told(&edit(old.clone(), "/spec/resyncMinutes", json!(120))), ["spec.resyncMinutes"]);
     assert!(told(&edit(old.clone(), "/spec/resyncMinutes", json!(60))).is_empty());
 }
@@ -326,9 +330,9 @@ fn a_window_that_is_never_active_is_named() {
     let small_hours =
         json!({"name": "small", "from": "23:00", "to": "05:00", "replicas": 9, "days": ["Sun"]});
     assert_eq!(third(small_hours).len(), 1);
-    let past = json!({"name": "past", "from": "19:00", "to": "20:00", "replicas": 9, "season": {"to": "2026-05-30"}});
+    let past = json!({"name": "past", "from": "19:00", "to": "20:00", "replicas": 9, "season": {"last": "2026-05-30"}});
     assert_eq!(third(past), ["spec.windows[2]: past is never active: its season ended on 2026-05-30"]);
-    let monday = json!({"name": "odd", "from": "19:00", "to": "20:00", "replicas": 9, "days": ["Mon"], "season": {"from": "2026-12-25", "to": "2026-12-26"}});
+    let monday = json!({"name": "odd", "from": "19:00", "to": "20:00", "replicas": 9, "days": ["Mon"], "season": {"first": "2026-12-25", "last": "2026-12-26"}});
     assert_eq!(
         third(monday),
         ["spec.windows[2]: odd is never active: no date of its season is one of its days"]
@@ -375,7 +379,7 @@ fn an_exception_that_does_nothing_is_named() {
     );
     let over = json!([{"name": "s", "between": {"start": "2026-05-01T00:00:00Z", "end": "2026-05-02T00:00:00Z"}, "replicas": 1}]);
     let old = with("/spec/exceptions", over);
-    let verdict = validate(&edit(old.clone(), "/spec/replicas", json!(4)), Some(&old), now());
+    let verdict = validate(&edit(old.clone(), "/spec/defaultReplicas", json!(4)), Some(&old), now());
     assert_eq!(
         verdict.warnings.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["spec.exceptions[0].between: it ended at 2026-05-02T00:00Z"]
@@ -394,9 +398,9 @@ fn windows_that_disagree_are_named_with_the_one_that_decides() {
     let seasons = edit(
         with("/spec/windows/0/to", json!("23:00")),
         "/spec/windows/0/season",
-        json!({"to": "2026-07-01"}),
+        json!({"last": "2026-07-01"}),
     );
-    let seasons = edit(seasons, "/spec/windows/1/season", json!({"from": "2026-07-02"}));
+    let seasons = edit(seasons, "/spec/windows/1/season", json!({"first": "2026-07-02"}));
     assert!(advice(&seasons).is_empty());
 }
 

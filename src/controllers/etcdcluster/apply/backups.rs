@@ -10,7 +10,7 @@ use super::{Failure, Hands};
 use crate::controllers::etcdcluster::observation::{ClusterId, Version};
 use crate::controllers::etcdcluster::observe::backups::Scheduled;
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
-use crate::controllers::etcdcluster::resources::backup::{self, Place};
+use crate::controllers::etcdcluster::resources::backup;
 use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::manifest::Manifest;
 use crate::controllers::step::Step;
@@ -41,11 +41,6 @@ pub fn scheduled(hands: Hands<'_>) -> Option<Scheduled> {
 pub async fn start(hands: Hands<'_>, cluster_id: ClusterId, version: Version) -> Result<(), Failure> {
     if hands.seen().record.cluster_id != Some(cluster_id) {
         return Err(Failure::refused("another cluster is recorded"));
-    }
-    if let Place::Store(_) = backup::place(hands.cluster) {
-        return Err(Failure::Unsupported(
-            "backups go to PersistentVolumeClaims alone yet: set backup.beforeUpgrade to false to upgrade without one",
-        ));
     }
     let job = backup::job(hands.cluster, version, &hands.operator.guard_image);
     let job = job.ok_or_else(|| Failure::refused("the members are not known yet"))?;

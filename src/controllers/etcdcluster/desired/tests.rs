@@ -29,7 +29,6 @@ fn absent_fields_mean_what_is_written_at_creation() {
             is_in_memory: false,
             deletes_volumes: false,
             authenticates: false,
-            restores: false,
             allows_downgrade: false,
             backs_up_before_upgrade: false,
             defragments_at: None,
@@ -57,7 +56,6 @@ fn every_field_is_heeded() {
         "storage": {"size": "1Gi", "medium": "Memory", "reclaimPolicy": "Delete"},
         "auth": {"enabled": true},
         "backup": {"destination": claim},
-        "restore": {"from": {"destination": claim, "name": "latest"}},
         "maintenance": {"defragment": {"whenReclaimablePercent": 30}},
         "deletionProtection": true,
     }));
@@ -80,7 +78,6 @@ fn every_field_is_heeded() {
             is_in_memory: true,
             deletes_volumes: true,
             authenticates: true,
-            restores: true,
             allows_downgrade: true,
             backs_up_before_upgrade: true,
             defragments_at: Some(30),
@@ -124,13 +121,13 @@ fn the_revision_tells_apart_what_ends_in_pods() {
         json!({"options": {"snapshotCount": 1000}}),
         json!({"options": {"snapshotCount": 1001}}),
         json!({"options": {"extra": {"max-wals": "1"}}}),
-        json!({"podTemplate": {"nodeSelector": {"a": "b"}}}),
-        json!({"podTemplate": {"affinity": {}}}),
+        json!({"pod": {"nodeSelector": {"a": "b"}}}),
+        json!({"pod": {"affinity": {}}}),
         json!({"image": {"repository": "r"}}),
         json!({"image": {"pullPolicy": "Always"}}),
         json!({"tls": {"mode": "Disabled"}}),
-        json!({"tls": {"mode": "Secrets", "secrets": {"server": "s"}}}),
-        json!({"tls": {"mode": "Secrets", "secrets": {"server": "t"}}}),
+        json!({"tls": {"mode": "Secrets", "secrets": {"serverRef": {"name": "s"}}}}),
+        json!({"tls": {"mode": "Secrets", "secrets": {"serverRef": {"name": "t"}}}}),
         json!({"storage": {"medium": "Memory"}}),
         json!({"storage": {"medium": "Memory", "size": "1Gi"}}),
     ];
@@ -143,10 +140,10 @@ fn the_revision_heeds_nothing_else() {
     let claim = json!({"persistentVolumeClaim": {"claimName": "b"}});
     for spec in [
         json!({"replicas": 7, "version": "3.5.33", "paused": true, "deletionProtection": true}),
-        json!({"storage": {"size": "20Gi", "className": "x", "reclaimPolicy": "Delete"}}),
+        json!({"storage": {"size": "20Gi", "storageClassName": "x", "reclaimPolicy": "Delete"}}),
         json!({"backup": {"schedule": "@daily", "destination": claim}}),
         json!({"auth": {"enabled": true}, "maintenance": {"defragment": {}}}),
-        json!({"tls": {"mode": "Automatic"}, "options": {}, "podTemplate": {}, "image": {}}),
+        json!({"tls": {"mode": "Automatic"}, "options": {}, "pod": {}, "image": {}}),
     ] {
         assert_eq!(revision_of(&spec), revision_of(&json!({})), "{spec}");
     }
@@ -167,15 +164,15 @@ fn the_digest_of_whom_members_trust_is_the_same_in_every_release() {
 fn the_revision_is_the_same_in_every_release() {
     let full = json!({
         "image": {"repository": "r", "pullPolicy": "Never", "pullSecrets": [{"name": "s"}]},
-        "tls": {"mode": "Secrets", "secrets": {"server": "s", "peer": "p", "client": "c"}},
+        "tls": {"mode": "Secrets", "secrets": {"serverRef": {"name": "s"}, "peerRef": {"name": "p"}, "clientRef": {"name": "c"}}},
         "storage": {"medium": "Memory", "size": "1Gi"},
         "options": {
             "quotaBackendBytes": "2Gi",
             "autoCompaction": {"mode": "Periodic", "retention": "1h"},
             "extra": {"max-wals": "1", "log-level": "warn"},
         },
-        "podTemplate": {
-            "metadata": {"labels": {"a": "b"}},
+        "pod": {
+            "labels": {"a": "b"},
             "resources": {"requests": {"memory": "1Gi", "cpu": "1"}, "limits": {"memory": "1Gi"}},
             "tolerations": [{"operator": "Exists", "key": "k"}],
             "terminationGracePeriodSeconds": 60,

@@ -19,7 +19,7 @@ use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::Operator;
 use crate::controllers::etcdcluster::ages::Recall;
 use crate::controllers::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
-use crate::controllers::etcdcluster::resources::backup::{self, Place};
+use crate::controllers::etcdcluster::resources::backup;
 use crate::controllers::etcdcluster::resources::names;
 use crate::runtime::call::call;
 
@@ -42,7 +42,7 @@ impl Reader {
         desired: &Desired,
         state: &mut Recall,
     ) -> Read {
-        let is_asked = matches!(backup::place(cluster), Place::Claim(_));
+        let is_asked = backup::destination(cluster).is_some();
         if !is_asked && state.has_no_backups {
             let (schedule, told) = (Fact::Known(Found::Current), Backups::default());
             return Read { schedule, awaited: Fact::Absent, told };

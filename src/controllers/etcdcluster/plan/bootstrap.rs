@@ -27,11 +27,6 @@ pub fn first_member(view: &View) -> Option<Decision> {
     if !view.desired.is_valid || view.desired.replicas == 0 {
         return Some(Decision::wait(view));
     }
-    if view.desired.restores {
-        // Nobody can make it from a backup yet, and empty is not what was asked for.
-        let restore = (OperationKind::Restore, Target::Member(SEED), Phase::Preparing);
-        return Some(Decision::operate(view, restore, None));
-    }
     let decide = |phase, effect: Option<Effect>| {
         let bootstrap = (OperationKind::Bootstrap, Target::Member(SEED), phase);
         Some(Decision::operate(view, bootstrap, effect))

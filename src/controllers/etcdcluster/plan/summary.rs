@@ -168,7 +168,6 @@ fn progressing(view: &View, decision: &Decision) -> Finding {
     let waits_for_snapshot = upgrade::step(view) == Step::Prepare(Preparation::Snapshots);
     let reason = match operation.kind {
         OperationKind::Bootstrap => reason::BOOTSTRAPPING,
-        OperationKind::Restore => reason::RESTORING,
         OperationKind::Recover => reason::RECOVERING,
         OperationKind::Replace => reason::REPLACING,
         OperationKind::ScaleIn => reason::SCALING_IN,

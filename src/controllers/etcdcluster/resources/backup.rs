@@ -54,31 +54,10 @@ const HISTORY: i32 = 3;
 /// nothing is tried again.
 const RECENT: i32 = 1800;
 
-/// Where the backups of a cluster go.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place<'a> {
-    /// Nowhere: none are asked for.
-    Nowhere,
-    /// To a volume in the cluster's namespace.
-    Claim(&'a Claim),
-    /// To a store that this release does not know how to write to, by the name of its field.
-    Store(&'static str),
-}
-
-/// Where the backups of a cluster go.
+/// The volume that the backups of a cluster go to; none where none are asked for.
 #[must_use]
-pub fn place(cluster: &EtcdCluster) -> Place<'_> {
-    let backup = cluster.spec.backup.as_ref();
-    let Some(destination) = backup.and_then(|backup| backup.destination.as_ref()) else {
-        return Place::Nowhere;
-    };
-    let stores = [("s3", destination.s3.is_some()), ("gcs", destination.gcs.is_some())];
-    match (&destination.persistent_volume_claim, stores.into_iter().find(|(_, is_given)| *is_given)) {
-        (Some(claim), _) => Place::Claim(claim),
-        (None, Some((store, _))) => Place::Store(store),
-        (None, None) if destination.azure.is_some() => Place::Store("azure"),
-        (None, None) => Place::Nowhere,
-    }
+pub fn destination(cluster: &EtcdCluster) -> Option<&Claim> {
+    cluster.spec.backup.as_ref()?.destination.as_ref()?.persistent_volume_claim.as_ref()
 }
 
 /// Labels of what takes backups: no Service and no PodDisruptionBudget counts it among the members.
@@ -140,8 +119,7 @@ fn labelled(cluster: &EtcdCluster) -> ObjectMeta {
 
 /// Of their pods, with what the spec has for those of members: a mesh or a policy may go by it.
 fn labelled_pod(cluster: &EtcdCluster) -> ObjectMeta {
-    let overlay = cluster.spec.pod_template.as_ref().and_then(|overlay| overlay.metadata.clone());
-    let given = overlay.unwrap_or_default();
+    let given = cluster.spec.pod.clone().unwrap_or_default();
     let labels = given.labels.unwrap_or_default().into_iter().chain(self::labels(cluster)).collect();
     ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
 }
@@ -160,7 +138,7 @@ fn resources() -> ResourceRequirements {
 }
 
 fn job_spec(cluster: &EtcdCluster, backup: &Backup, image: &str) -> Option<JobSpec> {
-    let Place::Claim(claim) = place(cluster) else { return None };
+    let claim = destination(cluster)?;
     let arguments = arguments(cluster, backup, claim)?;
     Some(JobSpec {
         backoff_limit: Some(RETRIES),
@@ -174,7 +152,7 @@ fn job_spec(cluster: &EtcdCluster, backup: &Backup, image: &str) -> Option<JobSp
 }
 
 fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image: &str) -> PodSpec {
-    let overlay = cluster.spec.pod_template.clone().unwrap_or_default();
+    let given = cluster.spec.pod.clone().unwrap_or_default();
     let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
     let source = PersistentVolumeClaimVolumeSource { claim_name: claim.claim_name.clone(), read_only: None };
     let mut volumes = vec![Volume { persistent_volume_claim: Some(source), ..of(BACKUP) }];
@@ -192,7 +170,7 @@ fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image:
         command: Some(vec![pod::PROGRAM.to_owned(), "etcd".to_owned(), "snapshot".to_owned()]),
         args: Some(arguments),
         resources: Some(resources()),
-        security_context: Some(pod::container_security(&overlay)),
+        security_context: Some(pod::container_security(&given)),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         volume_mounts: Some(mounts),
         ..Container::default()
@@ -205,10 +183,11 @@ fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image:
         restart_policy: Some("Never".to_owned()),
         automount_service_account_token: Some(false),
         enable_service_links: Some(false),
-        security_context: Some(overlay.security_context.unwrap_or_else(pod::unprivileged_pod)),
-        tolerations: overlay.tolerations,
-        node_selector: overlay.node_selector,
-        service_account_name: service_account(overlay.service_account_name),
+        security_context: Some(given.security_context.unwrap_or_else(pod::unprivileged_pod)),
+        tolerations: given.tolerations,
+        node_selector: given.node_selector,
+        service_account_name: service_account(given.service_account_name),
+        dns_config: given.dns_config.map(Into::into),
         ..PodSpec::default()
     }
 }
@@ -312,9 +291,9 @@ mod tests {
 
     #[test]
     fn a_quota_and_a_mesh_take_it_for_one_of_the_members_pods() {
-        let metadata = json!({"labels": {"team": "shop", "app.kubernetes.io/component": "x"},
+        let pod = json!({"labels": {"team": "shop", "app.kubernetes.io/component": "x"},
             "annotations": {"mesh": "off"}});
-        let made = made(&json!({"destination": claim()}), &json!({"podTemplate": {"metadata": metadata}}));
+        let made = made(&json!({"destination": claim()}), &json!({"pod": pod}));
         let pod = &made["spec"]["jobTemplate"]["spec"]["template"];
         assert_eq!(pod["metadata"]["labels"]["team"], "shop");
         assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/component"], "backup");
@@ -332,7 +311,7 @@ mod tests {
             made["spec"]["jobTemplate"]["spec"]["template"]["spec"]["volumes"].clone()
         };
         assert_eq!(volumes(json!({"mode": "Disabled"})).as_array().unwrap().len(), 1);
-        let named = volumes(json!({"mode": "Secrets", "secrets": {"client": "mine"}}));
+        let named = volumes(json!({"mode": "Secrets", "secrets": {"clientRef": {"name": "mine"}}}));
         assert_eq!(named[1]["secret"]["secretName"], "mine");
     }
 
@@ -358,7 +337,6 @@ mod tests {
         }
         let asked = cluster(&json!({"backup": {"destination": claim()}}));
         assert_eq!(cron_job(&asked, GUARD), None);
-        assert_eq!(place(&recorded(&json!({"backup": {"destination": s3}}))), Place::Store("s3"));
     }
 
     #[test]

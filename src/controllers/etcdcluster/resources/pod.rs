@@ -21,7 +21,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::ResourceExt as _;
 
 use super::{etcd, names, secrets};
-use crate::api::etcdcluster::v1::{EtcdCluster, PodTemplate, PullPolicy};
+use crate::api::etcdcluster::v1::{EtcdCluster, Pod, PullPolicy};
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::Template;
 use crate::controllers::manifest::{pairs, service_account};
@@ -59,11 +59,10 @@ const HEALTH: &str = "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT"
 /// What the pods of a cluster are made from.
 #[must_use]
 pub fn template(cluster: &EtcdCluster, template: &Template, guard_image: &str) -> PodTemplateSpec {
-    let overlay = cluster.spec.pod_template.clone().unwrap_or_default();
-    let given = overlay.metadata.clone().unwrap_or_default();
-    let mut labels = given.labels.unwrap_or_default();
+    let mut overlay = cluster.spec.pod.clone().unwrap_or_default();
+    let mut labels = overlay.labels.take().unwrap_or_default();
     labels.extend(names::labels(cluster));
-    let mut annotations = given.annotations.unwrap_or_default();
+    let mut annotations = overlay.annotations.take().unwrap_or_default();
     annotations.extend(pairs([(names::TEMPLATE, &names::template_text(template))]));
     PodTemplateSpec {
         metadata: Some(ObjectMeta {
@@ -75,7 +74,7 @@ pub fn template(cluster: &EtcdCluster, template: &Template, guard_image: &str) -
     }
 }
 
-fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: PodTemplate) -> PodSpec {
+fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: Pod) -> PodSpec {
     PodSpec {
         init_containers: Some(vec![guard(cluster, template, guard_image, &overlay)]),
         containers: vec![member(cluster, template, &overlay)],
@@ -97,6 +96,7 @@ fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: P
         termination_grace_period_seconds: Some(
             overlay.termination_grace_period_seconds.unwrap_or(GRACE_SECONDS),
         ),
+        dns_config: overlay.dns_config.map(Into::into),
         security_context: Some(overlay.security_context.unwrap_or_else(unprivileged_pod)),
         ..PodSpec::default()
     }
@@ -111,7 +111,7 @@ pub fn pull_secrets(cluster: &EtcdCluster) -> Option<Vec<LocalObjectReference>> 
 
 /// Lets etcd start once the operator says so, on the volume that it says. It has the resources of etcd: it costs
 /// nothing, for the larger of the two counts, and the pod stays in the class that its author wanted.
-fn guard(cluster: &EtcdCluster, template: &Template, image: &str, overlay: &PodTemplate) -> Container {
+fn guard(cluster: &EtcdCluster, template: &Template, image: &str, overlay: &Pod) -> Container {
     let mut arguments = vec![
         "--member=$(POD_NAME)".to_owned(),
         format!("--cluster={}", cluster.uid().unwrap_or_default()),
@@ -142,7 +142,7 @@ fn guard(cluster: &EtcdCluster, template: &Template, image: &str, overlay: &PodT
     }
 }
 
-fn member(cluster: &EtcdCluster, template: &Template, overlay: &PodTemplate) -> Container {
+fn member(cluster: &EtcdCluster, template: &Template, overlay: &Pod) -> Container {
     let image = cluster.spec.image.clone().unwrap_or_default();
     let repository = image.repository.unwrap_or_else(|| REPOSITORY.to_owned());
     let pull = image.pull_policy.unwrap_or(PullPolicy::IfNotPresent);
@@ -261,7 +261,7 @@ pub fn unprivileged_pod() -> PodSecurityContext {
 
 /// Of both containers of a member, for each writes what the other reads; and of all others.
 #[must_use]
-pub fn container_security(overlay: &PodTemplate) -> SecurityContext {
+pub fn container_security(overlay: &Pod) -> SecurityContext {
     overlay.container_security_context.clone().unwrap_or_else(|| SecurityContext {
         allow_privilege_escalation: Some(false),
         privileged: Some(false),

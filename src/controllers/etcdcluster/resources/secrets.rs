@@ -3,7 +3,7 @@
 use kube::ResourceExt as _;
 
 use super::names;
-use crate::api::etcdcluster::v1::{EtcdCluster, TlsMode};
+use crate::api::etcdcluster::v1::{EtcdCluster, NamedReference, TlsMode};
 
 /// Where a pod finds what its member shows to clients.
 pub const SERVER: &str = "/etc/gatehouse/tls/server";
@@ -69,20 +69,22 @@ pub fn of(cluster: &EtcdCluster) -> Option<Secrets> {
     let named = cluster.spec.tls.as_ref().filter(|tls| tls.mode == Some(TlsMode::Secrets));
     let given = named.and_then(|tls| tls.secrets.clone()).unwrap_or_default();
     let name = cluster.name_any();
-    let own = |given: Option<String>, part: &str| given.unwrap_or_else(|| format!("{name}-{part}-tls"));
+    let own = |given: Option<NamedReference>, part: &str| {
+        given.map_or_else(|| format!("{name}-{part}-tls"), |secret| secret.name)
+    };
     Some(Secrets {
-        server: own(given.server, "server"),
-        peer: own(given.peer, "peer"),
-        client: own(given.client, "client"),
-        client_authority: given.client_ca,
-        peer_authority: given.peer_ca,
+        server: own(given.server_ref, "server"),
+        peer: own(given.peer_ref, "peer"),
+        client: own(given.client_ref, "client"),
+        client_authority: given.client_ca_ref.map(|secret| secret.name),
+        peer_authority: given.peer_ca_ref.map(|secret| secret.name),
     })
 }
 
 /// The Secret with the password of etcd's user root, where the spec names one.
 #[must_use]
 pub fn root(cluster: &EtcdCluster) -> Option<&str> {
-    cluster.spec.auth.as_ref()?.root_secret.as_deref()
+    Some(&cluster.spec.auth.as_ref()?.root_secret_ref.as_ref()?.name)
 }
 
 /// The Secret with the certificate authority that the operator keeps.

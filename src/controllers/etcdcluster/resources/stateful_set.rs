@@ -94,7 +94,7 @@ fn claim(cluster: &EtcdCluster) -> PersistentVolumeClaim {
         },
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
-            storage_class_name: storage.class_name,
+            storage_class_name: storage.storage_class_name,
             volume_mode: Some("Filesystem".to_owned()),
             resources: Some(VolumeResourceRequirements {
                 requests: Some([("storage".to_owned(), size)].into()),

@@ -16,7 +16,7 @@ use crate::api::etcdcluster::v1::{
 use crate::api::time_zone;
 use crate::controllers::etcdcluster::observation::Backups;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Observation, Version};
-use crate::controllers::etcdcluster::resources::backup::{Place, place};
+use crate::controllers::etcdcluster::resources::backup::destination;
 use crate::controllers::etcdcluster::resources::names;
 use crate::controllers::step::Note;
 
@@ -59,15 +59,8 @@ fn said(
 ) -> (State, &'static str, String) {
     let none = || (State::True, reason::NO_BACKUPS, "no scheduled backups are asked for".to_owned());
     let Some(spec) = &cluster.spec.backup else { return none() };
-    match place(cluster) {
-        Place::Nowhere => return none(),
-        Place::Store(store) => {
-            let message = format!(
-                "no backup is taken: this release cannot write to {store}, a PersistentVolumeClaim is the only destination"
-            );
-            return (State::False, reason::DESTINATION_UNSUPPORTED, message);
-        }
-        Place::Claim(_) => {}
+    if destination(cluster).is_none() {
+        return none();
     }
     if seen.backup_schedule == Fact::Known(Found::Foreign) {
         let name = names::backup(&cluster.name_any());

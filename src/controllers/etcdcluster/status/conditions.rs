@@ -141,10 +141,6 @@ impl Facts<'_> {
         };
         let said = match reason {
             reason::BOOTSTRAPPING => format!("{who} is being made, the first member"),
-            reason::RESTORING => {
-                return "no member is made: spec.restore asks for a backup, and this release cannot read any"
-                    .to_owned();
-            }
             reason::RECOVERING => self.recovering(),
             reason::REPLACING => format!("{who} is being replaced"),
             reason::SCALING_IN => format!("{who} is being removed"),

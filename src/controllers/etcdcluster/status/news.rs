@@ -33,11 +33,8 @@ const TOLD: [(&str, State, &[&str]); 3] = [
 ];
 
 /// The same of backups.
-const BACKUPS: (&str, State, &[&str]) = (
-    condition::BACKUP_READY,
-    State::False,
-    &[reason::BACKUP_OVERDUE, reason::DESTINATION_UNSUPPORTED, reason::NAME_TAKEN],
-);
+const BACKUPS: (&str, State, &[&str]) =
+    (condition::BACKUP_READY, State::False, &[reason::BACKUP_OVERDUE, reason::NAME_TAKEN]);
 
 /// What a message says of volumes that stay as they are, and no other message does.
 pub const STAYS: &str = "lets no volume grow";

@@ -6,7 +6,7 @@ use super::*;
 use crate::api::condition::State;
 use crate::api::etcdcluster::recovery;
 use crate::api::etcdcluster::status::{condition, reason};
-use crate::api::etcdcluster::v1::Auth;
+use crate::api::etcdcluster::v1::{Auth, NamedReference};
 use crate::api::field::{Fault, Path, Reason};
 use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
@@ -207,7 +207,10 @@ fn a_cluster_that_serves_says_so() {
 #[test]
 fn why_root_has_not_its_password_is_told_with_its_secret_and_without_the_password() {
     let mut cluster = plain();
-    cluster.spec.auth = Some(Auth { enabled: Some(true), root_secret: Some("c-root".to_owned()) });
+    cluster.spec.auth = Some(Auth {
+        enabled: Some(true),
+        root_secret_ref: Some(NamedReference { name: "c-root".to_owned() }),
+    });
     let mut seen = seen(&cluster);
     seen.certificates = Certificates::Valid;
     let off = |why: &str| {

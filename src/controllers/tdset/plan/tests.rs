@@ -22,7 +22,7 @@ fn shop() -> TDSet {
             "name": "shop", "namespace": "default", "uid": "1", "generation": 1, "resourceVersion": "100",
         },
         "spec": {
-            "timeZone": "Europe/Berlin", "replicas": 2, "resyncMinutes": 1440,
+            "timeZone": "Europe/Berlin", "defaultReplicas": 2, "resyncMinutes": 1440,
             "windows": [{
                 "name": "office", "from": "08:00", "to": "18:00", "days": ["Mon", "Tue", "Wed", "Thu", "Fri"],
                 "replicas": 6,
@@ -225,7 +225,7 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
     let paused = changed("/spec/suspend", json!(true));
     assert_eq!(verbs(&plan(&paused, &cluster.0).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
     // An autoscaler has it from then on, and there has to be one that it can go on from.
-    let autoscaled = changed("/spec/autoscaler", json!({"hpaRef": "shop"}));
+    let autoscaled = changed("/spec/autoscaler", json!({"name": "shop"}));
     assert_eq!(verbs(&plan(&autoscaled, &cluster.0).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
 
     // Not in one pass: what the API server refuses holds up nothing else that the pass does.
@@ -434,7 +434,7 @@ fn a_refused_write_is_told_of_and_the_rest_of_the_status_stays() {
 #[test]
 fn an_edit_that_changes_the_count_is_a_transition_of_now() {
     let mut cluster = Cluster::settled(&shop(), EARLY);
-    let edited = changed("/spec/replicas", json!(4));
+    let edited = changed("/spec/defaultReplicas", json!(4));
     cluster.pass(&edited);
     let plan = cluster.pass(&edited);
     let expected = ["Scaled: replicas 2 → 4: outside all windows, after a change of the object", "status"];
@@ -450,14 +450,13 @@ fn the_pods_are_what_the_spec_says_and_are_selected_whatever_it_says() {
         "livenessProbe": {"periodSeconds": 1}, "readinessProbe": {"periodSeconds": 2},
         "startupProbe": {"periodSeconds": 3}, "lifecycle": {"preStop": {"sleep": {"seconds": 4}}},
         "securityContext": {"runAsUser": 5}, "volumeMounts": [{"name": "v", "mountPath": "/v"}],
-        "podTemplate": {
-            "metadata": {
-                "labels": {"team": "x", "app.kubernetes.io/instance": "stolen"}, "annotations": {"note": "y"},
-            },
+        "pod": {
+            "labels": {"team": "x", "app.kubernetes.io/instance": "stolen"}, "annotations": {"note": "y"},
             "nodeSelector": {"disk": "ssd"}, "affinity": {"nodeAffinity": {}}, "tolerations": [{"key": "k"}],
             "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}],
             "priorityClassName": "high", "serviceAccountName": "robot", "securityContext": {"fsGroup": 6},
-            "terminationGracePeriodSeconds": 7, "volumes": [{"name": "v", "emptyDir": {}}],
+            "terminationGracePeriodSeconds": 7, "dnsPolicy": "None",
+            "dnsConfig": {"nameservers": ["10.0.0.1"], "options": [{"name": "ndots", "value": "1"}]}, "volumes": [{"name": "v", "emptyDir": {}}],
         },
     });
     let tdset = changed("/spec/target/create", create.clone());
@@ -468,14 +467,13 @@ fn the_pods_are_what_the_spec_says_and_are_selected_whatever_it_says() {
         match field.as_str() {
             "port" => assert_eq!(container["ports"][0]["containerPort"], *value),
             "imagePullSecrets" => assert_eq!(pod[field], *value),
-            "podTemplate" => {}
+            "pod" => {}
             _ => assert_eq!(container[field], *value, "{field}"),
         }
     }
-    for (field, value) in create["podTemplate"].as_object().unwrap() {
-        if field != "metadata" {
-            assert_eq!(pod[field], *value, "{field}");
-        }
+    let is_metadata = |field: &str| ["labels", "annotations"].contains(&field);
+    for (field, value) in create["pod"].as_object().unwrap().iter().filter(|(field, _)| !is_metadata(field)) {
+        assert_eq!(pod[field], *value, "{field}");
     }
     let labels =
         json!({"team": "x", "app.kubernetes.io/instance": "shop", "app.kubernetes.io/name": "tdset"});

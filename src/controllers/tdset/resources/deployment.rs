@@ -13,7 +13,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::json;
 
 use super::{metadata, names};
-use crate::api::tdset::v1::{Create, PodTemplate, PullPolicy, TDSet};
+use crate::api::dns::DnsPolicy;
+use crate::api::tdset::v1::{Create, Pod, PullPolicy, TDSet};
 use crate::controllers::manifest::{Manifest, Place, service_account};
 
 /// All of the Deployment but its count.
@@ -59,33 +60,34 @@ fn built(tdset: &TDSet, create: &Create) -> Deployment {
 
 /// The pods: what the spec says of them, and the labels that they are selected by, which nothing overrides.
 fn template(create: &Create, selector: BTreeMap<String, String>) -> PodTemplateSpec {
-    let overlay = create.pod_template.as_deref().cloned().unwrap_or_default();
-    let given = overlay.metadata.clone().unwrap_or_default();
-    let mut labels = given.labels.unwrap_or_default();
+    let mut given = create.pod.as_deref().cloned().unwrap_or_default();
+    let mut labels = given.labels.take().unwrap_or_default();
     labels.extend(selector);
     PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(labels),
-            annotations: given.annotations,
+            annotations: given.annotations.take(),
             ..ObjectMeta::default()
         }),
-        spec: Some(pod(create, overlay)),
+        spec: Some(pod(create, given)),
     }
 }
 
-fn pod(create: &Create, overlay: PodTemplate) -> PodSpec {
+fn pod(create: &Create, given: Pod) -> PodSpec {
     PodSpec {
         containers: vec![container(create)],
         image_pull_secrets: create.image_pull_secrets.clone(),
-        node_selector: overlay.node_selector,
-        affinity: overlay.affinity,
-        tolerations: overlay.tolerations,
-        topology_spread_constraints: overlay.topology_spread_constraints,
-        priority_class_name: overlay.priority_class_name,
-        service_account_name: service_account(overlay.service_account_name),
-        security_context: overlay.security_context,
-        termination_grace_period_seconds: overlay.termination_grace_period_seconds,
-        volumes: overlay.volumes,
+        node_selector: given.node_selector,
+        affinity: given.affinity,
+        tolerations: given.tolerations,
+        topology_spread_constraints: given.topology_spread_constraints,
+        priority_class_name: given.priority_class_name,
+        service_account_name: service_account(given.service_account_name),
+        security_context: given.security_context,
+        termination_grace_period_seconds: given.termination_grace_period_seconds,
+        dns_policy: given.dns_policy.map(DnsPolicy::as_str).map(str::to_owned),
+        dns_config: given.dns_config.map(Into::into),
+        volumes: given.volumes,
         ..PodSpec::default()
     }
 }

@@ -51,17 +51,11 @@ fn options() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// The same of `podTemplate`.
+/// The same of `pod`.
 fn overlays() -> Vec<(&'static str, Vec<Value>)> {
     vec![
-        (
-            "metadata",
-            vec![
-                Value::Null,
-                json!({"labels": {"team": "a"}}),
-                json!({"labels": {"team": "b"}, "annotations": {"restarted": "once"}}),
-            ],
-        ),
+        ("labels", vec![Value::Null, json!({"team": "a"}), json!({"team": "b"})]),
+        ("annotations", vec![Value::Null, json!({"restarted": "once"})]),
         (
             "resources",
             vec![
@@ -84,25 +78,25 @@ fn breaks(version: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("a patch that there is no image of", json!({"version": format!("{minor}.99")})),
         ("a repository without images", json!({"image": {"repository": "quay.io/coreos/none"}})),
-        ("a node that there is not", json!({"podTemplate": {"nodeSelector": {"nowhere": "true"}}})),
+        ("a node that there is not", json!({"pod": {"nodeSelector": {"nowhere": "true"}}})),
         (
             "more memory than there is",
-            json!({"podTemplate": {"resources": {"requests": {"memory": "4Ti"}, "limits": {"memory": "4Ti"}}}}),
+            json!({"pod": {"resources": {"requests": {"memory": "4Ti"}, "limits": {"memory": "4Ti"}}}}),
         ),
         (
             "less memory than etcd takes",
-            json!({"podTemplate": {"resources": {"limits": {"memory": "10Mi"}, "requests": {"memory": "10Mi"}}}}),
+            json!({"pod": {"resources": {"limits": {"memory": "10Mi"}, "requests": {"memory": "10Mi"}}}}),
         ),
         ("a flag that etcd does not read", json!({"options": {"extra": {"max-txn-ops": "many"}}})),
-        ("a ServiceAccount that there is not", json!({"podTemplate": {"serviceAccountName": "nobody"}})),
-        ("a scheduler that there is not", json!({"podTemplate": {"schedulerName": "nobody"}})),
+        ("a ServiceAccount that there is not", json!({"pod": {"serviceAccountName": "nobody"}})),
+        ("a scheduler that there is not", json!({"pod": {"schedulerName": "nobody"}})),
         (
             "a user that pods may not run as",
-            json!({"podTemplate": {"securityContext": {"runAsUser": 0, "runAsNonRoot": true}}}),
+            json!({"pod": {"securityContext": {"runAsUser": 0, "runAsNonRoot": true}}}),
         ),
         (
             "a variable of a Secret that there is not",
-            json!({"podTemplate": {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "none", "key": "a"}}}]}}),
+            json!({"pod": {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "none", "key": "a"}}}]}}),
         ),
     ]
 }
@@ -262,7 +256,7 @@ impl Walk {
             "options": self.options,
         });
         if !self.overlay.is_empty() {
-            spec["podTemplate"] = json!(self.overlay);
+            spec["pod"] = json!(self.overlay);
         }
         if self.is_paused {
             spec["paused"] = json!(true);
@@ -300,7 +294,7 @@ impl Walk {
                 format!("version {}", self.version)
             }
             Kind::Option => other(draw, "options", &options(), &mut self.options),
-            Kind::Overlay => other(draw, "podTemplate", &overlays(), &mut self.overlay),
+            Kind::Overlay => other(draw, "pod", &overlays(), &mut self.overlay),
             Kind::Size => {
                 self.size += 1;
                 format!("storage.size {}Gi", self.size)

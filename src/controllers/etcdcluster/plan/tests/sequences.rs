@@ -321,16 +321,6 @@ fn a_deleted_cluster_goes_with_its_volumes_or_leaves_them() {
 }
 
 #[test]
-fn a_cluster_that_is_to_be_made_of_a_backup_does_not_begin_empty() {
-    let mut world = World::new(3, V3_6);
-    world.desired.restores = true;
-    world.run();
-    assert!(world.pods.is_empty() && world.set.is_none());
-    world.desired.restores = false;
-    assert!(is_settled(&world.run()));
-}
-
-#[test]
 fn only_a_cluster_whose_volumes_go_or_that_is_protected_has_its_deletion_wait() {
     let mut world = World::settled(3, V3_6);
     assert!(!world.has_finalizer);

@@ -80,7 +80,6 @@ pub fn desired(replicas: u32, version: Version) -> Desired {
         is_in_memory: false,
         deletes_volumes: false,
         authenticates: false,
-        restores: false,
         allows_downgrade: false,
         backs_up_before_upgrade: false,
         defragments_at: None,

@@ -170,8 +170,10 @@ peer-transport-security:
         ),
         "{flags}"
     );
+    let named = |name: &str| json!({"name": name});
     let given = cluster(&json!({"tls": {"mode": "Secrets", "secrets": {
-        "server": "s", "peer": "p", "client": "o", "clientCA": "x", "peerCA": "y",
+        "serverRef": named("s"), "peerRef": named("p"), "clientRef": named("o"),
+        "clientCARef": named("x"), "peerCARef": named("y"),
     }}}));
     let flags = read(&flags_of(&given, &entry(Purpose::Run, Version::new(6, 16), 1), &[1]));
     let authority = |section: &str| flags[section]["trusted-ca-file"].clone();

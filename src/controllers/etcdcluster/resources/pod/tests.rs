@@ -137,10 +137,8 @@ fn a_pod_runs_with_the_least_rights_and_apart_from_the_others() {
 
 fn overlay() -> Value {
     json!({
-        "metadata": {
-            "labels": {"team": "a", "app.kubernetes.io/name": "mine"},
-            "annotations": {"note": "b", "gatehouse.dev/template": "mine"},
-        },
+        "labels": {"team": "a", "app.kubernetes.io/name": "mine"},
+        "annotations": {"note": "b", "gatehouse.dev/template": "mine"},
         "resources": {"requests": {"cpu": "1"}},
         "env": [{"name": "GOGC", "value": "50"}],
         "affinity": {},
@@ -157,7 +155,12 @@ fn overlay() -> Value {
         "serviceAccountName": "robot",
         "schedulerName": "other",
         "runtimeClassName": "sandbox",
-        "terminationGracePeriodSeconds": 0,
+        "terminationGracePeriodSeconds": 60,
+        "dnsConfig": {
+            "nameservers": ["10.0.0.10"],
+            "searches": ["example.com"],
+            "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+        },
         "securityContext": {"fsGroup": 7},
         "containerSecurityContext": {"runAsUser": 8},
     })
@@ -170,7 +173,7 @@ fn what_is_laid_over_the_pod_wins_but_over_what_it_is_found_by() {
         "tls": {"mode": "Disabled"},
         "image": {"repository": "registry.example/etcd", "pullPolicy": "Always", "pullSecrets": [{"name": "s"}]},
         "options": {"extra": {"raft-write-timeout": "9s"}},
-        "podTemplate": overlay,
+        "pod": overlay,
     })));
     assert_eq!(pod["metadata"]["labels"]["team"], "a");
     assert_eq!(pod["metadata"]["labels"]["app.kubernetes.io/name"], "etcd");
@@ -186,6 +189,7 @@ fn what_is_laid_over_the_pod_wins_but_over_what_it_is_found_by() {
         "schedulerName",
         "runtimeClassName",
         "terminationGracePeriodSeconds",
+        "dnsConfig",
         "securityContext",
     ] {
         assert_eq!(spec[field], overlay[field], "{field}");
@@ -232,7 +236,7 @@ fn certificates_are_mounted_from_the_secrets_of_the_mode() {
     assert_eq!(mounted(json!({"mode": "Disabled"})), [""; 0]);
     assert_eq!(
         mounted(
-            json!({"mode": "Secrets", "secrets": {"server": "s", "peer": "p", "client": "o", "peerCA": "x"}})
+            json!({"mode": "Secrets", "secrets": {"serverRef": {"name": "s"}, "peerRef": {"name": "p"}, "clientRef": {"name": "o"}, "peerCARef": {"name": "x"}}})
         ),
         ["s at /etc/gatehouse/tls/server", "p at /etc/gatehouse/tls/peer", "x at /etc/gatehouse/tls/peer-ca"]
     );

@@ -54,8 +54,8 @@ fn the_class_of_volumes_is_that_of_the_spec_and_memory_needs_none() {
         let cluster = cluster(&json!({"storage": storage}));
         manifest(&cluster, &TEMPLATE, 1, GUARD).object["spec"]["volumeClaimTemplates"].clone()
     };
-    assert_eq!(claims(json!({"className": "fast"}))[0]["spec"]["storageClassName"], "fast");
-    assert_eq!(claims(json!({"className": ""}))[0]["spec"]["storageClassName"], "");
+    assert_eq!(claims(json!({"storageClassName": "fast"}))[0]["spec"]["storageClassName"], "fast");
+    assert_eq!(claims(json!({"storageClassName": ""}))[0]["spec"]["storageClassName"], "");
     assert_eq!(claims(json!({"size": "nonsense"}))[0]["spec"]["resources"]["requests"]["storage"], "10Gi");
     assert_eq!(claims(json!({"medium": "Memory"})), Value::Null);
 }
@@ -64,7 +64,7 @@ fn the_class_of_volumes_is_that_of_the_spec_and_memory_needs_none() {
 fn what_nobody_may_change_stays_as_it_is() {
     let before = manifest(&plain(), &TEMPLATE, 3, GUARD);
     let larger = cluster(&json!({
-        "version": "3.6.16", "storage": {"size": "20Gi", "className": "other"}, "tls": {"mode": "Disabled"},
+        "version": "3.6.16", "storage": {"size": "20Gi", "storageClassName": "other"}, "tls": {"mode": "Disabled"},
     }));
     let template = Template { revision: desired::revision(&larger.spec, None), ..TEMPLATE };
     let after = over(&live(&before), &larger, &template, 5, GUARD, template.revision).object;
@@ -81,7 +81,7 @@ fn pods_of_a_template_that_the_spec_has_left_behind_are_made_as_before() {
     let old = Template { version: Version::new(6, 16), revision: desired::revision(&plain.spec, None) };
     let before = live(&manifest(&plain, &old, 3, GUARD));
     let changed = cluster(&json!({
-        "version": "3.6.16", "tls": {"mode": "Disabled"}, "podTemplate": {"nodeSelector": {"disk": "fast"}},
+        "version": "3.6.16", "tls": {"mode": "Disabled"}, "pod": {"nodeSelector": {"disk": "fast"}},
     }));
     let revision = desired::revision(&changed.spec, None);
     let selector = |template: &Template| {

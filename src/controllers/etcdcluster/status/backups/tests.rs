@@ -92,8 +92,6 @@ fn what_keeps_backups_from_being_taken_is_said() {
     assert_eq!(said(&suspended, &none, 0), (State::False, reason::BACKUP_SUSPENDED));
     let stopped = cluster(&json!({"replicas": 0, "backup": daily(json!({})).spec.backup}));
     assert_eq!(said(&stopped, &none, 0), (State::False, reason::BACKUP_SUSPENDED));
-    let s3 = daily(json!({"destination": {"s3": {"bucket": "abc"}}}));
-    assert_eq!(said(&s3, &none, 0), (State::False, reason::DESTINATION_UNSUPPORTED));
     let daily = daily(json!({}));
     let mut seen = seen(&daily);
     seen.backup_schedule = Fact::Known(Found::Foreign);

@@ -19,7 +19,7 @@ fn web(fields: &Value) -> TDSet {
 }
 
 fn kept() -> TDSet {
-    web(&json!({"manualScale": "KeepUntilNextTransition"}))
+    web(&json!({"manualScalePolicy": "KeepUntilNextTransition"}))
 }
 
 fn ramped() -> TDSet {
@@ -124,7 +124,7 @@ fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
     missed.pass(&kept());
     assert_eq!(has(&missed), 2, "nor has anybody seen the one back");
 
-    let mut held = web(&json!({"manualScale": "KeepUntilNextTransition", "suspend": true}));
+    let mut held = web(&json!({"manualScalePolicy": "KeepUntilNextTransition", "suspend": true}));
     let mut cluster = settled(&held, EARLY);
     cluster.scale(9, untimed());
     cluster.pass(&held);
@@ -139,7 +139,7 @@ fn an_edit_of_the_timetable_is_a_transition_of_now() {
     cluster.scale(9, by_kubectl(EARLY));
     cluster.pass(&kept());
     let mut edited = json!(kept());
-    (edited["spec"]["replicas"], edited["metadata"]["generation"]) = (3.into(), 3.into());
+    (edited["spec"]["defaultReplicas"], edited["metadata"]["generation"]) = (3.into(), 3.into());
     let edited: TDSet = serde_json::from_value(edited).unwrap();
     cluster.pass(&edited);
     assert_eq!(has(&cluster), 3);
@@ -203,7 +203,7 @@ fn a_count_that_is_taken_back_after_a_ramp_takes_none() {
 
 #[test]
 fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
-    let bounds = json!({"hpaRef": "web", "maxReplicas": 10});
+    let bounds = json!({"name": "web", "maxReplicas": 10});
     let mut tdset = web(&json!({"autoscaler": bounds}));
     tdset.spec.windows.as_mut().unwrap()[0].max_replicas = Some(40);
     let mut cluster = settled(&web(&json!({})), EARLY);
@@ -227,8 +227,8 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
 
 #[test]
 fn what_an_autoscaler_does_not_allow_is_said() {
-    let tdset = web(&json!({"autoscaler": {"hpaRef": "web"}}));
-    let nothing = web(&json!({"autoscaler": {"hpaRef": "web"}, "replicas": 0}));
+    let tdset = web(&json!({"autoscaler": {"name": "web"}}));
+    let nothing = web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0}));
     for (tdset, now, least, asked) in [(tdset, OPENING, 4, 6), (nothing, EARLY, 1, 0)] {
         let mut cluster = Cluster::empty(now);
         cluster.scale(5, Writer::Ours);
@@ -353,7 +353,7 @@ proptest! {
     ) {
         let mut tdset = if ramp { ramped() } else { web(&json!({})) };
         if keep {
-            tdset.spec.manual_scale = Some(crate::api::tdset::v1::ManualScale::KeepUntilNextTransition);
+            tdset.spec.manual_scale_policy = Some(crate::api::tdset::v1::ManualScalePolicy::KeepUntilNextTransition);
         }
         let time = |seconds: i64| Timestamp::from_second(1_767_225_600 + seconds).unwrap().to_string();
         let mut cluster = Cluster::empty(&time(start));
