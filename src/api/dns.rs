@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::definition::undescribed;
-use super::field::{Fault, Path, Verdict};
+use super::field::{Fault, Path, Reason, Verdict};
 use super::name;
 
 /// Most characters that all search domains have together, with a space between two.
@@ -112,7 +112,7 @@ pub fn judge(policy: Option<DnsPolicy>, config: Option<&DnsConfig>, path: &Path,
     }
     if searches.join(" ").len() > LONGEST_SEARCHES {
         let detail = format!("must have at most {LONGEST_SEARCHES} characters in all");
-        verdict.deny(Fault::new(path, super::field::Reason::TooLong, detail));
+        verdict.deny(Fault::new(path, Reason::TooLong, detail));
     }
 }
 

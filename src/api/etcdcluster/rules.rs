@@ -41,7 +41,8 @@ pub const READABLE_PASSWORDS: Rule = (
     "authentication needs TLS: passwords would cross the network readable",
 );
 
-/// What this release cannot do, on the field that asks for it: it may stay as it is stored, and never come.
+/// What this release cannot do, on the field that asks for it: that may stay as it is stored, for which the API server
+/// lets the rule rest, and never come.
 pub const UNSUPPORTED: Rule = ("false", "not supported by this release");
 
 /// How long a member has to stop. Etcd gives the handover of its leadership five seconds and two election timeouts
@@ -49,7 +50,7 @@ pub const UNSUPPORTED: Rule = ("false", "not supported by this release");
 /// the next one could start beside it on the same volume.
 pub const GRACE: Rule = (
     "self >= 10 && self <= 3600",
-    "must be from 10 to 3600: a member hands its leadership over before it stops, and its pod must not go before it has",
+    "must be from 10 to 3600: etcd needs time to hand its leadership over, and with 0 the next pod can start while it still writes",
 );
 
 /// A rule on the root against a change of the count that does not go with what was seen of the cluster. The scale

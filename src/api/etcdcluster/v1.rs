@@ -135,7 +135,6 @@ pub struct EtcdClusterSpec {
 
     /// Reserved for a backup that the cluster starts from. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
     pub restore: Option<Unsupported>,
 
     /// Care that the operator takes of the database.

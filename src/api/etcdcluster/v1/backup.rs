@@ -65,21 +65,18 @@ pub struct Destination {
 
     /// Reserved for S3. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
     pub s3: Option<Unsupported>,
 
     /// Reserved for Google Cloud Storage. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
     pub gcs: Option<Unsupported>,
 
     /// Reserved for Azure Blob Storage. Not supported by this release, and refused.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(rules::UNSUPPORTED.0).message(rules::UNSUPPORTED.1).reason(Reason::FieldValueForbidden))]
     pub azure: Option<Unsupported>,
 }
 
-/// What is below a reserved field: kept as it was written, and never looked at.
+/// What is below a field that is reserved: kept as it was written, never looked at, and refused where it is new.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(transparent)]
 pub struct Unsupported(Map<String, Value>);
@@ -94,7 +91,12 @@ impl JsonSchema for Unsupported {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+        let (rule, message) = rules::UNSUPPORTED;
+        json_schema!({
+            "type": "object",
+            "x-kubernetes-preserve-unknown-fields": true,
+            "x-kubernetes-validations": [{ "rule": rule, "message": message, "reason": "FieldValueForbidden" }],
+        })
     }
 }
 

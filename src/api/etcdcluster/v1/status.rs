@@ -113,7 +113,7 @@ pub struct MemberStatus {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationStatus {
-    /// Bootstrap, ScaleOut, ScaleIn, Upgrade, Replace, Restart, Recover or Restore.
+    /// Bootstrap, ScaleOut, ScaleIn, Upgrade, Replace, Restart or Recover.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
 
@@ -151,7 +151,7 @@ pub struct BackupSuccess {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<Time>,
 
-    /// Name below the destination, as `restore.from.name` takes it.
+    /// Name of the file below the destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 
