@@ -67,7 +67,7 @@ pub(super) fn of_refusal() -> Audit {
     Audit::from([(VERDICT, "denied".to_owned())])
 }
 
-/// `3: spec.replicas, spec.windows[0].from, ...`: how many there are, and the first of them.
+/// `3: spec.defaultReplicas, spec.windows[0].from, ...`: how many there are, and the first of them.
 fn listed(key: &'static str, paths: &[&Path]) -> Option<(&'static str, String)> {
     if paths.is_empty() {
         return None;

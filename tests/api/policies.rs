@@ -140,7 +140,6 @@ fn scaling_is_held_to_what_is_seen(bed: &Bed) {
         (operation("ScaleOut", "ScalingOut"), 1, "a member is being added"),
         (operation("ScaleIn", "ScalingIn"), 5, "a member is being removed"),
         (operation("Recover", "Recovering"), 1, "the cluster is being recovered"),
-        (operation("Restore", "Restoring"), 1, "the cluster is being recovered"),
         (lost, 1, "no member can be removed while the quorum is lost"),
     ] {
         let path = namespace.path("etcdclusters.v1.gatehouse.dev/seen");

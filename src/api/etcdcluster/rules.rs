@@ -41,9 +41,9 @@ pub const READABLE_PASSWORDS: Rule = (
     "authentication needs TLS: passwords would cross the network readable",
 );
 
-/// What this release cannot do, on the field that asks for it: that may stay as it is stored, for which the API server
-/// lets the rule rest, and never come.
-pub const UNSUPPORTED: Rule = ("false", "not supported by this release");
+/// What this release cannot do, on the field that asks for it: one that is stored may stay, none may come. The API server
+/// never takes a field for unchanged whose content no schema describes, so the rule says so itself.
+pub const UNSUPPORTED: Rule = ("oldSelf.hasValue()", "not supported by this release");
 
 /// How long a member has to stop. Etcd gives the handover of its leadership five seconds and two election timeouts
 /// (`ReqTimeout` of `server/config/config.go`). With 0 the API server drops the pod while its process still writes, and

@@ -291,7 +291,6 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {backup: {destination: {s3: {secretRef: 5}}}}", "spec.backup.destination.s3", Definition),
     ("spec: {backup: {destination: {gcs: {bucket: a}}}}", "spec.backup.destination.gcs", Definition),
     ("spec: {backup: {destination: {azure: {account: a}}}}", "spec.backup.destination.azure", Definition),
-    ("spec: {backup: {destination: {azure: []}}}", "spec.backup.destination.azure", Definition),
     (
         "spec: {backup: {destination: {gcs: {}, s3: {}, persistentVolumeClaim: {claimName: a}}}}",
         "spec.backup.destination.gcs, spec.backup.destination.s3",

@@ -68,7 +68,7 @@ const ROWS: &[Row] = &[
     (
         &etcdcluster::NEW,
         "spec: {restore: {from: {name: a}}}",
-        "spec: {replicas: 5}",
+        "spec: {replicas: 5, restore: {from: {name: b}}}",
         "spec: {backup: {destination: {gcs: {}}}}",
         "spec.backup.destination.gcs",
         By::Definition,

@@ -99,8 +99,8 @@ fn uninstall(bed: &Bed, gate: Gate) {
 /// The definitions point at a gate that is gone, and their objects are there as they are stored.
 fn objects_outlive_the_gate(house: &House, going: &str) {
     let (objects, here) = (&house.bed.objects, &house.namespace);
-    assert_eq!(here.get("tdset", "kept")["spec"]["replicas"], 1);
-    here.change("tdset/kept", &json!({"spec": {"replicas": 2}}));
+    assert_eq!(here.get("tdset", "kept")["spec"]["defaultReplicas"], 1);
+    here.change("tdset/kept", &json!({"spec": {"defaultReplicas": 2}}));
     house.tdset("new", &json!({}));
     let old = objects.one(Ask::get(of("v1alpha1", &here.name, "tdsets") + "/kept"));
     let refusal = old.expect_err("nobody converts");
@@ -109,8 +109,11 @@ fn objects_outlive_the_gate(house: &House, going: &str) {
         "{refusal:?}"
     );
     // So are those that were written in the old version, by people whose fields nobody can convert now.
-    let written = here.change("tdset/old", &json!({"spec": {"replicas": 3}}));
-    assert_eq!((&written["spec"]["replicas"], &written["metadata"]["generation"]), (&json!(3), &json!(2)));
+    let written = here.change("tdset/old", &json!({"spec": {"defaultReplicas": 3}}));
+    assert_eq!(
+        (&written["spec"]["defaultReplicas"], &written["metadata"]["generation"]),
+        (&json!(3), &json!(2))
+    );
     assert_eq!(written["metadata"].get("managedFields"), None, "who wrote what is forgotten");
     let foreground = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Foreground"});
     objects.must(Ask { method: "DELETE", path: here.path("tdset/old"), body: foreground });
@@ -232,7 +235,7 @@ fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
     shop.until("tdset/apart", "{.status.scheduledReplicas}", "1");
     // What is changed after all of that is worked as well, and still only there.
     for namespace in [&depot, shop] {
-        namespace.change("tdset/apart", &json!({"spec": {"replicas": 2}}));
+        namespace.change("tdset/apart", &json!({"spec": {"defaultReplicas": 2}}));
     }
     house.until_replicas("apart", 2);
     shop.until("tdset/apart", "{.status.observedGeneration}", "2");

@@ -95,7 +95,9 @@ impl JsonSchema for Unsupported {
         json_schema!({
             "type": "object",
             "x-kubernetes-preserve-unknown-fields": true,
-            "x-kubernetes-validations": [{ "rule": rule, "message": message, "reason": "FieldValueForbidden" }],
+            "x-kubernetes-validations": [{
+                "rule": rule, "message": message, "reason": "FieldValueForbidden", "optionalOldSelf": true,
+            }],
         })
     }
 }

@@ -77,11 +77,12 @@ fn judge_retention(backup: &Backup, path: &Path, verdict: &mut Verdict) {
 
 fn judge_destination(destination: &Destination, path: &Path, verdict: &mut Verdict) {
     let stores = [("s3", &destination.s3), ("gcs", &destination.gcs), ("azure", &destination.azure)];
-    let asked = stores.into_iter().filter_map(|(field, store)| store.as_ref().map(|_| field));
-    let is_elsewhere = asked.map(|field| unsupported(path.at(field), verdict)).count() > 0;
+    for (field, _) in stores.iter().filter(|(_, store)| store.is_some()) {
+        unsupported(path.at(*field), verdict);
+    }
     let path = path.at("persistentVolumeClaim");
     let Some(claim) = &destination.persistent_volume_claim else {
-        if !is_elsewhere {
+        if stores.iter().all(|(_, store)| store.is_none()) {
             verdict.deny(Fault::required(path, "the volume that backups go to"));
         }
         return;
