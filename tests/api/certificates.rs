@@ -270,11 +270,11 @@ fn secrets_that_the_spec_names_are_looked_at(bed: &Bed) {
     let mut tls = place.cluster.spec.tls.clone().unwrap();
     tls.mode = Some(TlsMode::Secrets);
     tls.secrets = Some(TlsSecrets {
-        server_ref: named("c-server-tls"),
-        peer_ref: named("c-peer-tls"),
-        client_ref: named("theirs"),
-        client_ca_ref: None,
-        peer_ca_ref: named("c-client-tls"),
+        server: named("c-server-tls"),
+        peer: named("c-peer-tls"),
+        client: named("theirs"),
+        client_ca: None,
+        peer_ca: named("c-client-tls"),
     });
     place.cluster.spec.tls = Some(tls);
     let said = |state, what: &str| {

@@ -133,11 +133,11 @@ fn pod_as_digested(pod: &Pod) -> Value {
 /// The shape that digests have of `tls.secrets`.
 fn secrets_as_digested(secrets: &TlsSecrets) -> Value {
     let all: [(&str, &Option<NamedReference>); 5] = [
-        ("server", &secrets.server_ref),
-        ("peer", &secrets.peer_ref),
-        ("client", &secrets.client_ref),
-        ("clientCA", &secrets.client_ca_ref),
-        ("peerCA", &secrets.peer_ca_ref),
+        ("server", &secrets.server),
+        ("peer", &secrets.peer),
+        ("client", &secrets.client),
+        ("clientCA", &secrets.client_ca),
+        ("peerCA", &secrets.peer_ca),
     ];
     let named = all.into_iter().filter_map(|(field, secret)| Some((field, &secret.as_ref()?.name)));
     json!(named.collect::<BTreeMap<_, _>>())

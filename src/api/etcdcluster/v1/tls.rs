@@ -57,24 +57,24 @@ impl TlsMode {
 )]
 pub struct TlsSecrets {
     /// Secret with the certificate that members show to clients; needs the usages server and client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub server_ref: Option<NamedReference>,
+    #[serde(rename = "serverRef", skip_serializing_if = "Option::is_none")]
+    pub server: Option<NamedReference>,
 
     /// Secret with the certificate that members show to each other; needs the usages server and client.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub peer_ref: Option<NamedReference>,
+    #[serde(rename = "peerRef", skip_serializing_if = "Option::is_none")]
+    pub peer: Option<NamedReference>,
 
     /// Secret with the certificate that the operator and the backups show; with auth its common name is root.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub client_ref: Option<NamedReference>,
+    #[serde(rename = "clientRef", skip_serializing_if = "Option::is_none")]
+    pub client: Option<NamedReference>,
 
     /// Secret with the `ca.crt` that clients are judged by. Absent: that of `serverRef`.
     #[serde(rename = "clientCARef", skip_serializing_if = "Option::is_none")]
-    pub client_ca_ref: Option<NamedReference>,
+    pub client_ca: Option<NamedReference>,
 
     /// Secret with the `ca.crt` that peers are judged by. Absent: that of `peerRef`.
     #[serde(rename = "peerCARef", skip_serializing_if = "Option::is_none")]
-    pub peer_ca_ref: Option<NamedReference>,
+    pub peer_ca: Option<NamedReference>,
 }
 
 /// Users and roles of etcd.

@@ -35,18 +35,17 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
 }
 
 fn judge_secrets(given: &TlsSecrets, path: &Path, verdict: &mut Verdict) {
-    let needed =
-        [("serverRef", &given.server_ref), ("peerRef", &given.peer_ref), ("clientRef", &given.client_ref)];
+    let needed = [("serverRef", &given.server), ("peerRef", &given.peer), ("clientRef", &given.client)];
     for (field, _) in needed.iter().filter(|(_, secret)| secret.is_none()) {
         verdict.deny(Fault::required(path.at(*field), "a Secret with tls.crt, tls.key and ca.crt"));
     }
-    let authorities = [("clientCARef", &given.client_ca_ref), ("peerCARef", &given.peer_ca_ref)];
+    let authorities = [("clientCARef", &given.client_ca), ("peerCARef", &given.peer_ca)];
     for (field, secret) in needed.into_iter().chain(authorities) {
-        judge_reference(secret.as_ref(), path.at(field), verdict);
+        judge_reference(secret.as_ref(), &path.at(field), verdict);
     }
 }
 
-fn judge_reference(given: Option<&NamedReference>, path: Path, verdict: &mut Verdict) {
+fn judge_reference(given: Option<&NamedReference>, path: &Path, verdict: &mut Verdict) {
     if let Some(given) = given
         && let Err(detail) = name::dns_1123_subdomain(&given.name)
     {
@@ -64,7 +63,7 @@ fn judge_auth(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
         ));
     }
     let root = spec.auth.as_ref().and_then(|auth| auth.root_secret_ref.as_ref());
-    judge_reference(root, auth.at("rootSecretRef"), verdict);
+    judge_reference(root, &auth.at("rootSecretRef"), verdict);
     if root.is_some() && !enabled {
         verdict.warn("spec.auth.rootSecretRef: has no effect while spec.auth.enabled is false");
     }

@@ -73,11 +73,11 @@ pub fn of(cluster: &EtcdCluster) -> Option<Secrets> {
         given.map_or_else(|| format!("{name}-{part}-tls"), |secret| secret.name)
     };
     Some(Secrets {
-        server: own(given.server_ref, "server"),
-        peer: own(given.peer_ref, "peer"),
-        client: own(given.client_ref, "client"),
-        client_authority: given.client_ca_ref.map(|secret| secret.name),
-        peer_authority: given.peer_ca_ref.map(|secret| secret.name),
+        server: own(given.server, "server"),
+        peer: own(given.peer, "peer"),
+        client: own(given.client, "client"),
+        client_authority: given.client_ca.map(|secret| secret.name),
+        peer_authority: given.peer_ca.map(|secret| secret.name),
     })
 }
 
