@@ -303,7 +303,10 @@ fn unnamed(object: &Value) -> Option<Fault> {
 }
 
 fn unknown_field(kind: &dyn Kind, version: Version, object: &Value, path: &Path) -> Fault {
-    let knows = |other: &Version| *other != version && !unknown_fields(kind, *other, object).contains(path);
+    // Below a field that it does not know either, it knows nothing.
+    let is_at = |unknown: &Path| path.segments().starts_with(unknown.segments());
+    let knows =
+        |other: &Version| *other != version && !unknown_fields(kind, *other, object).iter().any(is_at);
     let detail = match Version::ALL.into_iter().find(|other| knows(other)) {
         Some(other) => format!("unknown field of {}; {other} has it", version.api_version()),
         None => format!("unknown field of {}", version.api_version()),
@@ -350,6 +353,55 @@ mod tests {
                 "spec.replicass: Forbidden: unknown field of gatehouse.dev/v1",
             ]
         );
+    }
+
+    /// They were never released: no two spellings are taken for one.
+    #[test]
+    fn earlier_spellings_of_v1_are_unknown_fields() {
+        let cluster = etcd(&json!({
+            "storage": { "className": "a" }, "auth": { "rootSecret": "a" },
+            "tls": { "mode": "Secrets", "secrets": { "server": "a", "serverRef": { "name": "a" },
+                "peerRef": { "name": "a" }, "clientRef": { "name": "a" } } },
+            "podTemplate": {}, "pod": { "metadata": {} }
+        }));
+        let set = json!({ "apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": { "name": "a" }, "spec": {
+            "timeZone": "Etc/UTC", "defaultReplicas": 1, "replicas": 1, "manualScale": "Revert",
+            "autoscaler": { "name": "a", "hpaRef": "a" },
+            "windows": [{ "name": "a", "from": "08:00", "to": "09:00", "replicas": 1,
+                "season": { "first": "2026-01-01", "from": "2026-01-01" } }],
+            "target": { "create": { "image": "a", "port": 80, "podTemplate": {} } }
+        }});
+        for (object, fields) in [
+            (
+                cluster,
+                &[
+                    "spec.storage.className",
+                    "spec.auth.rootSecret",
+                    "spec.tls.secrets.server",
+                    "spec.podTemplate",
+                    "spec.pod.metadata",
+                ][..],
+            ),
+            (
+                set,
+                &[
+                    "spec.replicas",
+                    "spec.manualScale",
+                    "spec.autoscaler.hpaRef",
+                    "spec.windows[0].season.from",
+                    "spec.target.create.podTemplate",
+                ],
+            ),
+        ] {
+            let mut told = faults(&object);
+            let mut expected: Vec<_> = fields
+                .iter()
+                .map(|field| format!("{field}: Forbidden: unknown field of gatehouse.dev/v1"))
+                .collect();
+            told.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(told, expected);
+        }
     }
 
     #[test]
