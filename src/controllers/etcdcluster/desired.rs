@@ -1,10 +1,8 @@
 //! What the spec asks for, as the plan has to know it. Pure.
 
-use std::collections::BTreeMap;
-
 use aws_lc_rs::digest::{SHA256, digest};
 use kube::ResourceExt as _;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Version};
 use super::resources::certificates::Trust;
@@ -12,8 +10,7 @@ use super::resources::names;
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE};
 use crate::api::etcdcluster::recovery::{self, ANNOTATION, Survivor};
 use crate::api::etcdcluster::v1::{
-    EtcdCluster, EtcdClusterSpec, Image, Medium, NamedReference, Options, Pod, ReclaimPolicy, TlsMode,
-    TlsSecrets,
+    EtcdCluster, EtcdClusterSpec, Image, Medium, Options, Pod, ReclaimPolicy, TlsMode,
 };
 use crate::api::etcdcluster::versions::ALLOW_DOWNGRADE;
 use crate::api::etcdcluster::versions::NEWEST;
@@ -101,10 +98,11 @@ pub fn revision(spec: &EtcdClusterSpec, trust: Option<Trust>) -> u64 {
     let mut said = json!({
         "format": FORMAT,
         "options": spec.options.as_ref().filter(|options| **options != Options::default()),
-        "podTemplate": spec.pod.as_ref().filter(|pod| **pod != Pod::default()).map(pod_as_digested),
+        // The name that the field had when the first members were made.
+        "podTemplate": spec.pod.as_ref().filter(|pod| **pod != Pod::default()),
         "image": spec.image.as_ref().filter(|image| **image != Image::default()),
         "tls": tls.mode.unwrap_or(TlsMode::Automatic).as_str(),
-        "secrets": tls.secrets.as_ref().map(secrets_as_digested),
+        "secrets": tls.secrets,
         // A claim grows without its pod; a tmpfs is as large as its pod says.
         "memory": is_in_memory.then(|| volume_size(spec).to_string()),
     });
@@ -114,33 +112,6 @@ pub fn revision(spec: &EtcdClusterSpec, trust: Option<Trust>) -> u64 {
     said.sort_all_objects();
     let digest = digest(&SHA256, said.to_string().as_bytes());
     digest.as_ref().iter().take(size_of::<u64>()).fold(0, |number, byte| number << 8 | u64::from(*byte))
-}
-
-/// The shape that digests have of `pod`, whatever the spec calls its fields.
-fn pod_as_digested(pod: &Pod) -> Value {
-    let mut said = json!(pod);
-    if let Some(fields) = said.as_object_mut() {
-        let metadata =
-            ["labels", "annotations"].into_iter().filter_map(|field| fields.shift_remove_entry(field));
-        let metadata: Map<_, _> = metadata.collect();
-        if !metadata.is_empty() {
-            fields.insert("metadata".to_owned(), metadata.into());
-        }
-    }
-    said
-}
-
-/// The shape that digests have of `tls.secrets`.
-fn secrets_as_digested(secrets: &TlsSecrets) -> Value {
-    let all: [(&str, &Option<NamedReference>); 5] = [
-        ("server", &secrets.server),
-        ("peer", &secrets.peer),
-        ("client", &secrets.client),
-        ("clientCA", &secrets.client_ca),
-        ("peerCA", &secrets.peer_ca),
-    ];
-    let named = all.into_iter().filter_map(|(field, secret)| Some((field, &secret.as_ref()?.name)));
-    json!(named.collect::<BTreeMap<_, _>>())
 }
 
 fn backs_up(spec: &EtcdClusterSpec) -> bool {
