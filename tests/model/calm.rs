@@ -91,6 +91,7 @@ impl World {
             && entries.iter().all(|entry| entry.purpose == Purpose::Run)
             && self.etcd.version == self.desired.template.version.minor;
         let is_said = plan.summary.is_reached
+            && says(plan, condition::READY, State::True)
             && says(plan, condition::AVAILABLE, State::True)
             && says(plan, condition::PROGRESSING, State::False)
             && says(plan, condition::DEGRADED, State::False);

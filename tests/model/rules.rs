@@ -178,6 +178,9 @@ impl World {
         if replicas == 0 && plan.summary.is_reached && !self.objects.pods.is_empty() {
             return true;
         }
+        if says(plan, condition::READY, State::True) && (replicas == 0 || !self.is_as_asked()) {
+            return true;
+        }
         if replicas == 0 || self.desired.is_paused || self.desired.is_deleting || is_refused {
             return false;
         }

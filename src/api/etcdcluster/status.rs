@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 /// Types of conditions. All are true where all is well, but Degraded, QuorumLost and Paused.
 pub mod condition {
+    /// What the spec asks for serves: a quorum, all members asked for, at the version asked for, without an alarm. Else
+    /// its reason is the worst that holds.
+    pub const READY: &str = "Ready";
     /// A quorum serves: a linearizable read passed. Unknown where that cannot be told.
     pub const AVAILABLE: &str = "Available";
     /// A change is under way.
@@ -22,12 +25,26 @@ pub mod condition {
     pub const PAUSED: &str = "Paused";
 
     /// All of them, in the order in which they are shown.
-    pub const ALL: [&str; 8] =
-        [AVAILABLE, PROGRESSING, DEGRADED, QUORUM_LOST, BACKUP_READY, CERTIFICATES_READY, SPEC_VALID, PAUSED];
+    pub const ALL: [&str; 9] = [
+        READY,
+        AVAILABLE,
+        PROGRESSING,
+        DEGRADED,
+        QUORUM_LOST,
+        BACKUP_READY,
+        CERTIFICATES_READY,
+        SPEC_VALID,
+        PAUSED,
+    ];
 }
 
 /// Reasons of conditions, by the type that they belong to.
 pub mod reason {
+    /// Ready: all members asked for serve, as they are asked for.
+    pub const MEMBERS_READY: &str = "MembersReady";
+    /// Ready: the spec asks for a change that has not begun.
+    pub const CHANGE_PENDING: &str = "ChangePending";
+
     /// Available: a linearizable read passed.
     pub const QUORUM_SERVES: &str = "QuorumServes";
     /// Available, CertificatesReady: no member answers, so that nothing can be told.

@@ -51,21 +51,29 @@ use super::rules;
     validation = Rule::new(crate::api::etcdcluster::rules::SEEN[1].0).message(crate::api::etcdcluster::rules::SEEN[1].1).field_path(".spec.replicas"),
     validation = Rule::new(crate::api::etcdcluster::rules::SEEN[2].0).message(crate::api::etcdcluster::rules::SEEN[2].1).field_path(".spec.replicas"),
     validation = Rule::new(crate::api::etcdcluster::rules::SEEN[3].0).message(crate::api::etcdcluster::rules::SEEN[3].1).field_path(".spec.replicas"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether all that the spec asks for serves"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or the worst of why not"
+    ),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.replicas", description = "Voting members asked for"),
-    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
+    printcolumn(name = "Serving", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".status.version", description = "Lowest etcd version that a member runs"),
     printcolumn(name = "Leader", type_ = "string", json_path = ".status.leader", description = "Member that leads"),
+    printcolumn(name = "Operation", type_ = "string", json_path = ".status.operation.type", description = "The change that is under way"),
     printcolumn(
         name = "Available",
         type_ = "string",
         json_path = ".status.conditions[?(@.type==\"Available\")].status",
-        description = "Whether a quorum serves"
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Progressing\")].reason",
-        description = "What is being done"
+        description = "Whether a quorum serves",
+        priority = 1
     ),
     printcolumn(name = "Backup", type_ = "date", json_path = ".status.backup.lastSuccess.time", priority = 1, description = "Age of the last verified backup"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")

@@ -36,21 +36,21 @@ use crate::api::quantity::Quantity;
     validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[1].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[1].1).field_path(".spec.size"),
     validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[2].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[2].1).field_path(".spec.size"),
     validation = Rule::new(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[3].0).message(crate::api::etcdcluster::rules::SEEN_V1ALPHA1[3].1).field_path(".spec.size"),
+    printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether all that the spec asks for serves"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or the worst of why not"
+    ),
     printcolumn(name = "Desired", type_ = "integer", json_path = ".spec.size", description = "Voting members asked for"),
-    printcolumn(name = "Ready", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
+    printcolumn(name = "Serving", type_ = "integer", json_path = ".status.readyReplicas", description = "Members that serve"),
     printcolumn(name = "Version", type_ = "string", json_path = ".spec.version", description = "Version of etcd asked for"),
-    printcolumn(
-        name = "Available",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Available\")].status",
-        description = "Whether a quorum serves"
-    ),
-    printcolumn(
-        name = "Status",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Progressing\")].reason",
-        description = "What is being done"
-    ),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]

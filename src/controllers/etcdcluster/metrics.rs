@@ -4,7 +4,7 @@
 //! rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which a cluster has
 //! few.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
@@ -48,6 +48,7 @@ const HAS_QUORUM: &str = "has_quorum";
 const HAS_LEADER: &str = "has_leader";
 const LEADER_CHANGES: &str = "leader_changes";
 const CONDITION: &str = "condition";
+const PROBLEM: &str = "problem";
 const OPERATION: &str = "operation_start_timestamp_seconds";
 const EFFECTS: &str = "effects";
 const ALARMS: &str = "alarms";
@@ -73,6 +74,7 @@ impl board::Line for Line {
         gauge(HAS_LEADER, "1 where a member leads"),
         counter(LEADER_CHANGES, "Times that another member was seen to lead"),
         gauge(CONDITION, "1 for a condition that is True, 0 for one that is False"),
+        gauge(PROBLEM, "1 for each thing that needs attention, such as DatabaseQuotaExceeded"),
         gauge(OPERATION, "When the change that is under way began, in seconds since 1970"),
         counter(EFFECTS, "Things that were done, by what came of them"),
         gauge(ALARMS, "Alarms that etcd has armed"),
@@ -184,6 +186,8 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
         let labels = [("condition", one.type_.as_str()), ("reason", one.reason.as_str())];
         row(CONDITION, &labels, (one.status == State::True.as_str()).into())
     });
+    let problems: BTreeSet<_> = facts.plan.summary.problems.iter().map(|problem| problem.reason).collect();
+    let problems = problems.into_iter().map(|problem| row(PROBLEM, &[("problem", problem)], 1));
     let operation = facts.status.operation.as_ref().and_then(|operation| {
         let began = operation.started_at.as_ref()?.0.as_second();
         Some(row(OPERATION, &[("type", operation.kind.as_deref()?)], began))
@@ -199,7 +203,7 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
     let alarms = AlarmKind::ALL.into_iter().filter_map(armed);
     let ends = facts.certificates.iter();
     let ends = ends.map(|(secret, end)| row(CERTIFICATES, &[("secret", secret)], end.as_second()));
-    conditions.chain(operation).chain(effects).chain(alarms).chain(ends).collect()
+    conditions.chain(problems).chain(operation).chain(effects).chain(alarms).chain(ends).collect()
 }
 
 /// How many of each role etcd counts, where it says so.

@@ -147,7 +147,7 @@ impl Controlled for Operator {
     }
 
     fn invalid(faults: &[Fault]) -> Vec<Statement> {
-        vec![status::undecodable(faults)]
+        status::undecodable(faults)
     }
 
     fn events(before: &[Condition], after: &[Condition]) -> Vec<Note> {

@@ -46,14 +46,13 @@ pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan
     let Said { previous, now, .. } = said;
     let name = cluster.name_any();
     let summary = &plan.summary;
-    let generation = cluster.metadata.generation;
     let remembered = remember(cluster, previous, &plan.record, now);
     let backup = backups::remembered(previous.backup.as_ref(), said.backups);
     let count = |count: usize| i32::try_from(count).ok();
     let version = summary.version.map(|version| version.to_string());
     let agreed = summary.cluster_version.map(|minor| format!("3.{minor}"));
     let status = EtcdClusterStatus {
-        observed_generation: if summary.is_reached { generation } else { previous.observed_generation },
+        observed_generation: cluster.metadata.generation,
         conditions: Some(conditions::of(cluster, said, seen, plan, backup.as_ref())),
         version: version.or_else(|| previous.version.clone()),
         cluster_version: agreed.or_else(|| previous.cluster_version.clone()),

@@ -226,13 +226,15 @@ impl<'a> Etcd<'a> {
             let progressing = condition(&object, "Progressing");
             let settled = progressing["reason"] == if replicas == 0 { "Stopped" } else { "Settled" };
             let observed = status["observedGeneration"] == metadata["generation"];
+            let is_ready =
+                condition(&object, "Ready")["status"] == if replicas == 0 { "False" } else { "True" };
             let ready = status["readyReplicas"].as_u64().unwrap_or_default() == replicas as u64;
             let voters =
                 members.map_or(0, |members| members.members.iter().filter(|one| !one.is_learner).count());
-            if settled && observed && ready && voters == replicas {
+            if settled && observed && is_ready && ready && voters == replicas {
                 Ok(object)
             } else {
-                Err(format!("{voters} of {replicas} voters, {progressing}"))
+                Err(format!("{voters} of {replicas} voters, {progressing}, {}", condition(&object, "Ready")))
             }
         })
     }
@@ -244,6 +246,17 @@ impl<'a> Etcd<'a> {
             let status = &self.object()?["status"];
             if status["version"] == version { Ok(()) } else { Err(format!("{} runs", status["version"])) }
         });
+    }
+
+    /// Waits as people do, until it is ready: then all that it asks for serves.
+    #[track_caller]
+    pub fn wait_until_ready(&self) {
+        let object = format!("etcdcluster/{NAME}");
+        self.namespace.kubectl(&["wait", "--for=condition=Ready", &object, "--timeout=5m"]).ok();
+        let object = self.object().expect("it is there");
+        let (asked, status) = (&object["spec"], &object["status"]);
+        assert_eq!(status["readyReplicas"], asked["replicas"], "{object}");
+        assert_eq!(status["version"], asked["version"], "{object}");
     }
 
     /// All members that were found whenever it was looked, by their identities.

@@ -100,6 +100,7 @@ fn etcd_grows_and_shrinks(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-scale");
     let begun = Instant::now();
     let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
+    etcd.wait_until_ready();
     etcd.until_settled(1);
     crate::figure(format!("{}: etcd: the first member serves after {:.1?}", way.name(), begun.elapsed()));
     etcd.write();

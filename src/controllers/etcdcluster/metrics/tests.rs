@@ -60,6 +60,7 @@ fn a_cluster_at_rest_has_these_numbers_and_no_others() {
             "has_quorum{} 1",
             "has_leader{} 1",
             "leader_changes{} 0",
+            "condition{condition=Ready,reason=MembersReady} 1",
             "condition{condition=Available,reason=QuorumServes} 1",
             "condition{condition=Progressing,reason=Settled} 0",
             "condition{condition=Degraded,reason=Healthy} 0",

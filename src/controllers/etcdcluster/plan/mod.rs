@@ -26,7 +26,7 @@ mod view;
 pub use decision::Wake;
 pub use gate::Closed;
 pub use recovery::may_run;
-pub use summary::{Finding, MemberSummary, Summary};
+pub use summary::{Finding, MemberSummary, Problem, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
 pub use view::quorum;
 

@@ -16,8 +16,8 @@ use super::{gate, housekeeping, recovery, rest, upgrade};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::observation::{
-    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, Role, RootPassword,
-    Version,
+    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, PodPhase, Role,
+    RootPassword, Target, Version,
 };
 
 /// One condition, without its words for people.
@@ -30,6 +30,15 @@ pub struct Finding {
     /// Why, in one word.
     pub reason: &'static str,
     /// The member that it is about.
+    pub ordinal: Option<Ordinal>,
+}
+
+/// What needs attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Problem {
+    /// What it is, in one word.
+    pub reason: &'static str,
+    /// The member that has it.
     pub ordinal: Option<Ordinal>,
 }
 
@@ -57,6 +66,8 @@ pub struct MemberSummary {
 pub struct Summary {
     /// The conditions.
     pub findings: Vec<Finding>,
+    /// All that needs attention, the worst first.
+    pub problems: Vec<Problem>,
     /// Whether the spec is reached, so that its generation counts as observed.
     pub is_reached: bool,
     /// Lowest version that a member runs.
@@ -80,16 +91,19 @@ pub struct Summary {
 /// What the status says.
 pub fn of(view: &View, decision: &Decision) -> Summary {
     let members = members(view);
+    let problems = problems(view, decision);
+    let findings = [
+        available(view),
+        progressing(view, decision),
+        degraded(&problems),
+        quorum_lost(view),
+        certificates(view),
+        spec_valid(view),
+        paused(view),
+    ];
     Summary {
-        findings: vec![
-            available(view),
-            progressing(view, decision),
-            degraded(view),
-            quorum_lost(view),
-            certificates(view),
-            spec_valid(view),
-            paused(view),
-        ],
+        findings: [&[ready(view, &findings)], findings.as_slice()].concat(),
+        problems,
         is_reached: is_reached(view, decision),
         version: view.seen.answers().map(|(_, status)| status.version).min(),
         cluster_version: view.seen.cluster_version.known().copied(),
@@ -129,19 +143,43 @@ fn members(view: &View) -> Vec<MemberSummary> {
 fn is_reached(view: &View, decision: &Decision) -> bool {
     let rests = decision.effects.is_empty() && decision.record == view.seen.record;
     let is_stopped = rest::is_asked_to_stop(view);
-    let has_all = u32::try_from(view.voter_count()) == Ok(view.desired.replicas);
-    let is_at_target = has_all && upgrade::target(view).is_some_and(|target| target == view.template());
     let is_rest = rests && decision.record.operation.is_none() && decision.wake == Wake::Later;
     is_rest
         && view.desired.is_valid
         && !view.desired.is_paused
         && !rest::is_name_taken(view.seen)
         && !rest::is_mismatched(view.seen)
-        && (is_stopped || (is_at_target && housekeeping::is_guarded(view)))
+        && (is_stopped || (is_at_target(view) && housekeeping::is_guarded(view)))
+}
+
+/// Whether there are as many voters as are asked for, and their pods are made from what is asked for.
+fn is_at_target(view: &View) -> bool {
+    u32::try_from(view.voter_count()) == Ok(view.desired.replicas)
+        && upgrade::target(view).is_some_and(|target| target == view.template())
 }
 
 const fn finding(about: &'static str, state: State, reason: &'static str) -> Finding {
     Finding { about, state, reason, ordinal: None }
+}
+
+/// Whether what the spec asks for serves, or else the worst of what keeps it from that.
+fn ready(view: &View, findings: &[Finding]) -> Finding {
+    let in_the_way = [
+        (condition::SPEC_VALID, State::False),
+        (condition::DEGRADED, State::True),
+        (condition::AVAILABLE, State::False),
+        (condition::AVAILABLE, State::Unknown),
+        (condition::PROGRESSING, State::True),
+    ];
+    let found = |(about, state)| findings.iter().find(|one| one.about == about && one.state == state);
+    let of = |state, reason| finding(condition::READY, state, reason);
+    match in_the_way.into_iter().find_map(found) {
+        Some(worst) if worst.state == State::Unknown => of(State::Unknown, worst.reason),
+        Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::False, worst.reason) },
+        None if is_at_target(view) => of(State::True, reason::MEMBERS_READY),
+        None if view.desired.is_paused => of(State::False, reason::PAUSED_BY_SPEC),
+        None => of(State::False, reason::CHANGE_PENDING),
+    }
 }
 
 fn available(view: &View) -> Finding {
@@ -180,35 +218,58 @@ fn progressing(view: &View, decision: &Decision) -> Finding {
     of(State::True, reason)
 }
 
-fn degraded(view: &View) -> Finding {
-    let of = |reason| finding(condition::DEGRADED, State::True, reason);
+/// All that needs attention. What a member that is being made cannot do yet is none, until its time is over.
+fn problems(view: &View, decision: &Decision) -> Vec<Problem> {
     let differs = view.seen.audit.is_known_and(|audit| *audit != Audit::Equal);
     let learner = view.learners().first().map(|(ordinal, _)| *ordinal);
-    let counted = members(view);
-    let down = counted.iter().find(|member| !member.is_healthy && Some(member.ordinal) != learner);
-    let ordinal = down.map(|member| member.ordinal);
+    let is_stranger = |ordinal| {
+        let told = view.seen.status(ordinal).found();
+        told.is_some_and(|told| view.cluster_id().is_some_and(|ours| told.cluster_id != ours))
+    };
+    let is_excused =
+        |ordinal| learner == Some(ordinal) || is_being_made(view, decision, ordinal) || is_stranger(ordinal);
+    let down = members(view).into_iter().map(|member| (member.ordinal, member.is_healthy));
+    let down =
+        down.filter(|(ordinal, is_healthy)| !is_healthy && !is_excused(*ordinal)).map(|(ordinal, _)| ordinal);
+    let down: Vec<_> = down.collect();
     let taken = rest::taken_volume(view.seen);
-    if rest::is_name_taken(view.seen) {
-        of(reason::NAME_TAKEN)
-    } else if taken.is_some() {
-        Finding { ordinal: taken, ..of(reason::NAME_TAKEN) }
-    } else if rest::is_mismatched(view.seen) {
-        of(reason::CLUSTER_ID_MISMATCH)
-    } else if recovery::is_quorum_lost(view) && !rest::is_asked_to_stop(view) {
-        of(reason::QUORUM_LOST)
-    } else if view.seen.has_alarm(AlarmKind::Corrupt) || differs {
-        of(reason::CORRUPT)
-    } else if view.seen.has_alarm(AlarmKind::NoSpace) {
-        of(reason::DATABASE_QUOTA_EXCEEDED)
-    } else if upgrade::is_stalled(view) {
-        Finding { ordinal, ..of(reason::UPGRADE_STALLED) }
-    } else if learner.is_some() && view.seen.operation_age.is_past() {
-        Finding { ordinal: learner, ..of(reason::LEARNER_STUCK) }
-    } else if ordinal.is_some() && !rest::is_asked_to_stop(view) {
-        Finding { ordinal, ..of(reason::MEMBER_DOWN) }
-    } else {
-        finding(condition::DEGRADED, State::False, reason::HEALTHY)
-    }
+    let is_stopped = rest::is_asked_to_stop(view);
+    let is_quorum_lost = recovery::is_quorum_lost(view) && !is_stopped;
+    let is_stalled = upgrade::is_stalled(view);
+    let is_down = !down.is_empty() && !is_stopped && !is_quorum_lost && !is_stalled;
+    let first = down.first().copied();
+    let all = [
+        (rest::is_name_taken(view.seen), reason::NAME_TAKEN, None),
+        (!rest::is_name_taken(view.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
+        (rest::is_mismatched(view.seen), reason::CLUSTER_ID_MISMATCH, None),
+        (is_quorum_lost, reason::QUORUM_LOST, None),
+        (view.seen.has_alarm(AlarmKind::Corrupt) || differs, reason::CORRUPT, None),
+        (view.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
+        (is_stalled, reason::UPGRADE_STALLED, first),
+        (learner.is_some() && view.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
+        (is_down, reason::MEMBER_DOWN, first),
+    ];
+    let all = all.into_iter().filter(|(holds, ..)| *holds);
+    all.map(|(_, reason, ordinal)| Problem { reason, ordinal }).collect()
+}
+
+/// Whether a member is being made that has not served yet, is in time, and has a pod that may still come up.
+fn is_being_made(view: &View, decision: &Decision, ordinal: Ordinal) -> bool {
+    let fails = view.seen.pod(ordinal).is_known_and(|pod| matches!(pod.phase, PodPhase::Failing(_)));
+    !fails
+        && decision.record.operation.is_some_and(|operation| {
+            matches!(operation.kind, OperationKind::Bootstrap | OperationKind::ScaleOut)
+                && operation.target == Target::Member(ordinal)
+                && !view.seen.operation_age.is_past()
+        })
+}
+
+fn degraded(problems: &[Problem]) -> Finding {
+    let worst = problems.first();
+    worst.map_or(finding(condition::DEGRADED, State::False, reason::HEALTHY), |worst| Finding {
+        ordinal: worst.ordinal,
+        ..finding(condition::DEGRADED, State::True, worst.reason)
+    })
 }
 
 fn quorum_lost(view: &View) -> Finding {

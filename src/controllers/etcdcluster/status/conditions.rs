@@ -16,7 +16,7 @@ use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{
     AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, Target,
 };
-use crate::controllers::etcdcluster::plan::{Finding, Plan, Preparation, Step, may_run};
+use crate::controllers::etcdcluster::plan::{Finding, Plan, Preparation, Problem, Step, may_run};
 use crate::controllers::etcdcluster::resources::{names, secrets};
 
 /// The conditions, those of others too, with what was found written into them.
@@ -43,11 +43,13 @@ pub fn of(
 /// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be a
 /// secret.
 #[must_use]
-pub fn undecodable(faults: &[Fault]) -> Statement {
+pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
     let at = if paths.is_empty() { String::new() } else { format!(" at {}", words::listed(&paths)) };
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
-    Statement { about: about::SPEC_VALID, state: State::False, reason: reason::INVALID, message }
+    let of =
+        |about| Statement { about, state: State::False, reason: reason::INVALID, message: message.clone() };
+    [about::READY, about::SPEC_VALID].map(of).into()
 }
 
 /// What messages are made of.
@@ -61,10 +63,11 @@ struct Facts<'a> {
 
 impl Facts<'_> {
     fn statement(&self, finding: &Finding) -> Statement {
-        let Finding { about, state, reason, ordinal } = *finding;
+        let Finding { about, state, reason, .. } = *finding;
         let message = match about {
+            about::READY => self.ready(reason),
             about::PROGRESSING => self.progressing(reason),
-            about::DEGRADED => self.degraded(reason, ordinal),
+            about::DEGRADED => self.degraded(),
             about::SPEC_VALID => self.spec_valid(reason),
             about::CERTIFICATES_READY => self.certificates(reason),
             about::PAUSED if state == State::True => "work rests because spec.paused is true".to_owned(),
@@ -72,6 +75,22 @@ impl Facts<'_> {
             _ => self.quorum(reason),
         };
         Statement { about, state, reason, message }
+    }
+
+    /// In the words of the condition that is in the way.
+    fn ready(&self, reason: &str) -> String {
+        match reason {
+            reason::MEMBERS_READY => return self.quorum(reason::QUORUM_SERVES),
+            reason::CHANGE_PENDING => return self.at_rest(),
+            _ => {}
+        }
+        let telling =
+            [about::SPEC_VALID, about::DEGRADED, about::PROGRESSING, about::AVAILABLE, about::PAUSED];
+        let found = |about: &&str| {
+            let mut findings = self.plan.summary.findings.iter();
+            findings.find(|one| one.about == *about && one.reason == reason)
+        };
+        telling.iter().find_map(found).map(|finding| self.statement(finding).message).unwrap_or_default()
     }
 
     /// Of Available and QuorumLost.
@@ -195,12 +214,18 @@ impl Facts<'_> {
         (!left.is_empty()).then(|| words::listed(&left))
     }
 
-    fn degraded(&self, reason: &str, ordinal: Option<Ordinal>) -> String {
+    /// All that needs attention.
+    fn degraded(&self) -> String {
+        let all = self.plan.summary.problems.iter().map(|problem| self.problem(*problem));
+        let all: Vec<_> = all.collect();
+        if all.is_empty() { "all members serve and no alarm is armed".to_owned() } else { all.join("; ") }
+    }
+
+    fn problem(&self, Problem { reason, ordinal }: Problem) -> String {
         let who = ordinal.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
         let why =
             ordinal.and_then(|one| self.hindrance(one)).map(|why| format!(": {why}")).unwrap_or_default();
         match reason {
-            reason::HEALTHY => "all members serve and no alarm is armed".to_owned(),
             reason::NAME_TAKEN => format!("{} exists and is not controlled by this object", self.taken()),
             reason::CLUSTER_ID_MISMATCH => self.strangers(),
             reason::QUORUM_LOST => format!("{}; {}", self.quorum(reason), self.way_back()),

@@ -1,3 +1,5 @@
+mod ready;
+
 use std::collections::BTreeMap;
 
 use serde_json::json;
@@ -190,6 +192,7 @@ fn a_cluster_that_serves_says_so() {
     assert_eq!(
         said(&status),
         [
+            ("Ready", "True MembersReady: 3 of 3 members serve"),
             ("Available", "True QuorumServes: 3 of 3 members serve"),
             ("Progressing", "False Settled: no change is under way"),
             ("Degraded", "False Healthy: all members serve and no alarm is armed"),
@@ -474,15 +477,22 @@ fn volumes_that_cannot_grow_are_named() {
 #[test]
 fn what_is_wrong_with_an_object_that_cannot_be_read_is_told_without_its_values() {
     let fault = |field| Fault::new(Path::spec().at(field), Reason::TypeInvalid, "is hunter2");
-    let statement = undecodable(&[fault("replicas"), fault("storage")]);
-    assert_eq!((statement.about, statement.state, statement.reason), ("SpecValid", State::False, "Invalid"));
+    let told = |faults: &[Fault]| {
+        let statements = undecodable(faults).into_iter();
+        statements.map(|one| (one.about, one.state, one.reason, one.message)).collect::<Vec<_>>()
+    };
+    let expected = |message: &str| {
+        ["Ready", "SpecValid"].map(|about| (about, State::False, "Invalid", message.to_owned())).to_vec()
+    };
     assert_eq!(
-        statement.message,
-        "this release cannot read the object at spec.replicas and spec.storage: nothing is done until it is changed"
+        told(&[fault("replicas"), fault("storage")]),
+        expected(
+            "this release cannot read the object at spec.replicas and spec.storage: nothing is done until it is changed"
+        )
     );
     assert_eq!(
-        undecodable(&[]).message,
-        "this release cannot read the object: nothing is done until it is changed"
+        told(&[]),
+        expected("this release cannot read the object: nothing is done until it is changed")
     );
 }
 
@@ -517,8 +527,10 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
             seen.statuses.insert(Ordinal(ordinal), Fact::Known(old));
         }
         let status = status(&cluster, &EtcdClusterStatus::default(), &seen);
-        assert_eq!(status.observed_generation, None, "{version}");
-        said(&status)["SpecValid"].clone()
+        assert_eq!(status.observed_generation, cluster.metadata.generation, "{version}");
+        let said = said(&status);
+        assert_eq!(said["Ready"], said["SpecValid"], "{version}");
+        said["SpecValid"].clone()
     };
     assert_eq!(
         of("3.7.3"),
