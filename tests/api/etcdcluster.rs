@@ -1,13 +1,19 @@
 //! What the operator shows of EtcdClusters. No pod starts here, so that none has members: those are met on a real node.
 
 use kit::bed::Bed;
-use kit::objects::http_get;
+use kit::objects::{condition, http_get};
 use kit::wait::eventually;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::Test;
 
-pub const TESTS: &[Test] = &[("a_cluster_that_is_gone_has_no_series", a_cluster_that_is_gone_has_no_series)];
+pub const TESTS: &[Test] = &[
+    ("a_cluster_that_is_gone_has_no_series", a_cluster_that_is_gone_has_no_series),
+    (
+        "a_write_that_is_refused_is_said_until_it_is_allowed",
+        a_write_that_is_refused_is_said_until_it_is_allowed,
+    ),
+];
 
 fn a_cluster_that_is_gone_has_no_series(bed: &Bed) {
     let namespace = bed.namespace();
@@ -33,4 +39,36 @@ fn a_cluster_that_is_gone_has_no_series(bed: &Bed) {
         let shown = shown();
         if shown.is_empty() { Ok(()) } else { Err(format!("{shown:#?}")) }
     });
+}
+
+fn a_write_that_is_refused_is_said_until_it_is_allowed(bed: &Bed) {
+    let namespace = bed.namespace();
+    let until = |object: &str, is_so: &dyn Fn(&Value) -> bool| {
+        bed.objects.until(object, &namespace.name, |found| {
+            if is_so(found) { Ok(found.clone()) } else { Err(found["status"].to_string()) }
+        })
+    };
+    let limit = "count/statefulsets.apps";
+    namespace.create(&json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+        "spec": {"hard": {limit: "0"}}}));
+    until("resourcequota/none", &|quota| quota["status"]["hard"][limit] == "0");
+    namespace.create(
+        &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "held"},
+        "spec": {"replicas": 1, "tls": {"mode": "Disabled"}}}),
+    );
+    let is_refused = |object: &Value| condition(object, "Ready")["reason"] == "WriteRefused";
+    let held = until("etcdcluster/held", &is_refused);
+    let ready = condition(&held, "Ready");
+    assert_eq!(ready["status"], "False");
+    let message = ready["message"].as_str().expect("a message");
+    assert!(message.contains("exceeded quota: none"), "{message}");
+    eventually(|| {
+        let events = bed.objects.list("events", &namespace.name, "")?;
+        let is_told =
+            |event: &&Value| event["reason"] == "WriteRefused" && event["involvedObject"]["name"] == "held";
+        if events.iter().any(|event| is_told(&event)) { Ok(()) } else { Err(format!("{events:#?}")) }
+    });
+    namespace.delete("resourcequota/none");
+    until("statefulset/held", &|_| true);
+    until("etcdcluster/held", &|object| !is_refused(object));
 }

@@ -85,6 +85,8 @@ pub mod reason {
     pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
     /// Degraded, BackupReady: an object of a name that the cluster needs is somebody else's.
     pub const NAME_TAKEN: &str = "NameTaken";
+    /// Degraded: the API server refuses something that the cluster needs.
+    pub const WRITE_REFUSED: &str = "WriteRefused";
     /// Degraded: a learner does not catch up.
     pub const LEARNER_STUCK: &str = "LearnerStuck";
     /// Degraded: a member of the new version does not come up.

@@ -14,7 +14,7 @@ use super::effect::Effect;
 use super::metrics::Tally;
 use super::observation::{
     Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, OperationKind, Ordinal,
-    PodPhase, Uid,
+    PodPhase, RefusedWrite, Uid,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
@@ -63,8 +63,8 @@ pub struct Recall {
     pub scheduled: Option<Scheduled>,
     /// Passes in a row that had nothing to do.
     pub idle: u32,
-    /// What could not be done, as it was told last.
-    pub told: Option<String>,
+    /// The write that was refused last, if nothing has been carried out since.
+    pub refused: Option<RefusedWrite>,
     /// What failed, as it was told last.
     pub failed: Option<String>,
     /// What etcd said of root's password.

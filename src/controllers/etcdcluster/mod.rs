@@ -210,7 +210,7 @@ impl Controlled for Operator {
             tell::news(hands, &previous, state).await; // effect
         }
         let is_news = plan.is_at_rest() && !desired.is_paused && self.compare(&sight, state, now).await; // effect
-        Ok(outcome(hands, &plan, applied, is_news, state).await)
+        Ok(outcome(&plan, applied, is_news, state))
     }
 
     fn seen(&self, object: &Watched<EtcdCluster>) {
@@ -239,32 +239,16 @@ impl Operator {
     }
 }
 
-/// When to look again. What cannot be done is told once.
-async fn outcome(
-    hands: Hands<'_>,
-    plan: &Plan,
-    applied: Applied,
-    is_news: bool,
-    state: &mut Recall,
-) -> Outcome {
-    let is_done = is_news || applied == Applied::Done && !plan.effects.is_empty();
-    let unsupported = match applied {
-        Applied::Unsupported(why) => Some(why),
-        Applied::Done | Applied::Refused(_) => None,
-    };
-    let told = std::mem::replace(&mut state.told, unsupported.map(str::to_owned));
+/// When to look again.
+fn outcome(plan: &Plan, applied: Applied, is_news: bool, state: &mut Recall) -> Outcome {
     state.idle = if plan.effects.is_empty() { state.idle.saturating_add(1) } else { 0 };
-    if let Some(why) = unsupported {
-        if told.as_deref() != unsupported {
-            let text = why.to_owned();
-            hands.tell(Note { warning: true, reason: "Unsupported", action: "Work", text }).await;
-        }
-        return Outcome::Waiting(LATER);
-    }
-    let is_refused = matches!(applied, Applied::Refused(_));
+    let is_done = applied == Applied::Done && !plan.effects.is_empty();
     match plan.wake {
-        _ if is_done => Outcome::Waiting(AT_ONCE),
-        _ if is_refused && plan.effects.iter().all(Effect::is_of_backups) => Outcome::Waiting(LATER),
+        _ if applied == Applied::RefusedForGood => Outcome::Refused(LATER),
+        _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
+        _ if applied == Applied::Refused && plan.effects.iter().all(Effect::is_of_backups) => {
+            Outcome::Waiting(LATER)
+        }
         Wake::Soon => Outcome::Waiting(patiently(state.idle)),
         Wake::Later => Outcome::Done(LATER),
     }

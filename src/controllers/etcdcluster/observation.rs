@@ -74,6 +74,15 @@ pub struct RecoveryRequest {
     pub survivor: Option<Ordinal>,
 }
 
+/// A write that the API server refuses until somebody changes something: a quota, a policy, a right that is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RefusedWrite {
+    /// The action that it was a part of.
+    pub action: String,
+    /// What the API server said.
+    pub why: String,
+}
+
 /// Everything that one pass has read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
@@ -125,6 +134,9 @@ pub struct Observation {
     pub backup: Fact<Backup>,
     /// Whether the object still has our finalizer.
     pub has_finalizer: bool,
+    /// The write that was refused last, if nothing has been carried out since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<RefusedWrite>,
 }
 
 /// Certificates that pods mount.

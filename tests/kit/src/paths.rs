@@ -8,7 +8,16 @@ use serde_json::Value;
 const NAMESPACED: [(&str, &[&str]); 8] = [
     (
         "api/v1",
-        &["configmap", "event", "persistentvolumeclaim", "pod", "secret", "service", "serviceaccount"],
+        &[
+            "configmap",
+            "event",
+            "persistentvolumeclaim",
+            "pod",
+            "resourcequota",
+            "secret",
+            "service",
+            "serviceaccount",
+        ],
     ),
     ("apis/apps/v1", &["deployment", "replicaset", "statefulset"]),
     ("apis/autoscaling/v2", &["horizontalpodautoscaler"]),

@@ -70,6 +70,7 @@ impl World {
             backup_schedule: Fact::Known(Found::Current),
             backup: Fact::Absent,
             has_finalizer: self.objects.has_finalizer,
+            refused: None,
         }
     }
 

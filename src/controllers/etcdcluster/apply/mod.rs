@@ -3,7 +3,8 @@
 //! Guarantees: each effect has a point before it is sent and one after its answer; right before it is sent its guards
 //! are held against what is so now: uids and resource versions by the API server itself, in the same request, and what
 //! etcd says by asking it once more. One that does not hold ends the pass, and the next one looks again. What may have
-//! been done, for its answer was lost, is left to the next pass too: nothing is sent twice.
+//! been done, for its answer was lost, is left to the next pass too: nothing is sent twice. What the API server refuses
+//! for good is remembered, for the next pass to say so in the status.
 //! Never: decides anything.
 
 mod backups;
@@ -27,7 +28,7 @@ use tracing::{info, warn};
 use super::Operator;
 use super::ages::Recall;
 use super::effect::Effect;
-use super::observation::{Desired, Handle, Observation, Record};
+use super::observation::{Desired, Handle, Observation, Record, RefusedWrite};
 use super::observe::Sight;
 use super::resources::names::MANAGER;
 use super::trace::Told;
@@ -65,9 +66,9 @@ pub enum Applied {
     /// All were carried out.
     Done,
     /// One was not, or not surely; those after it were left.
-    Refused(String),
-    /// One is beyond this release.
-    Unsupported(&'static str),
+    Refused,
+    /// One is refused until somebody changes something; those after it were left.
+    RefusedForGood,
 }
 
 /// Why an effect was not carried out, or not surely.
@@ -76,9 +77,9 @@ enum Failure {
     /// Something has moved since it was decided on.
     #[error("{0}")]
     Refused(String),
-    /// This release cannot do it.
+    /// A right that this installation does not have.
     #[error("{0}")]
-    Unsupported(&'static str),
+    RightMissing(&'static str),
     /// The member that was asked said no, or what it said was lost.
     #[error(transparent)]
     Etcd(#[from] etcd::Error),
@@ -90,6 +91,15 @@ enum Failure {
 impl Failure {
     fn refused(why: impl Into<String>) -> Self {
         Self::Refused(why.into())
+    }
+
+    /// Whether trying again is of no use until somebody changes something.
+    fn is_for_good(&self) -> bool {
+        match self {
+            Self::RightMissing(_) => true,
+            Self::Api(error) => error.class() == Class::Permanent,
+            Self::Refused(_) | Self::Etcd(_) => false,
+        }
     }
 
     /// What was done is done, and its answer was lost.
@@ -110,7 +120,7 @@ fn unless_refused<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) ->
 /// Carries out one effect after the other, up to the first that cannot be.
 ///
 /// # Errors
-/// When the API server refuses a write for another reason than that something has moved, or does not answer.
+/// When the API server does not answer, or is in trouble.
 pub async fn carry_out(hands: Hands<'_>, effects: &[Effect], state: &mut Recall) -> Result<Applied, Error> {
     for effect in effects {
         let done = effect.points().around(hands.carry_out(effect), Failure::lost).await;
@@ -130,8 +140,9 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect], state: &mut Recall)
                     hands.tell(note).await;
                 }
             }
-            Err(Failure::Unsupported(why)) => return Ok(Applied::Unsupported(why)),
-            Err(Failure::Api(error)) if !is_refusal(effect, &error) => return Err(error),
+            Err(Failure::Api(error)) if matches!(error.class(), Class::Transient | Class::Unmapped) => {
+                return Err(error);
+            }
             Err(refused) => {
                 let why = refused.to_string();
                 warn!(controller = "etcdcluster", object, effect = name, why, "not carried out");
@@ -140,30 +151,25 @@ pub async fn carry_out(hands: Hands<'_>, effects: &[Effect], state: &mut Recall)
                 {
                     hands.tell(note).await;
                 }
-                return Ok(Applied::Refused(why));
+                // What takes backups has a condition of its own.
+                if !refused.is_for_good() || effect.is_of_backups() {
+                    return Ok(Applied::Refused);
+                }
+                state.refused = Some(RefusedWrite { action: name.to_owned(), why });
+                return Ok(Applied::RefusedForGood);
             }
         }
     }
+    state.refused = None;
     Ok(Applied::Done)
-}
-
-/// Whether that is an answer like any other, and the pass has not failed by it: something has moved, or the API server
-/// does not take what has backups taken, of which a person has to hear.
-fn is_refusal(effect: &Effect, error: &Error) -> bool {
-    match error.class() {
-        Class::Conflict => true,
-        Class::Permanent => effect.is_of_backups(),
-        Class::Transient | Class::Unmapped => false,
-    }
 }
 
 /// What came of an effect, in a word.
 fn outcome(done: &Result<(), Failure>) -> &'static str {
     match done {
         Ok(()) => "done",
-        Err(Failure::Unsupported(_)) => "unsupported",
         Err(Failure::Api(error)) if error.class() != Class::Conflict => "failed",
-        Err(Failure::Etcd(_)) => "failed",
+        Err(Failure::Etcd(_) | Failure::RightMissing(_)) => "failed",
         Err(Failure::Refused(_) | Failure::Api(_)) => "refused",
     }
 }

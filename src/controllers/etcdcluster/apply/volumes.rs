@@ -129,7 +129,7 @@ fn volumes(hands: Hands<'_>) -> Api<PersistentVolume> {
 /// They are in no namespace, and an installation in namespaces alone has no rights on them.
 fn failed(verb: &'static str, name: String, source: call::Error) -> Failure {
     if matches!(&source, call::Error::Refused(status) if status.code == 403) {
-        return Failure::Unsupported(
+        return Failure::RightMissing(
             "the claims of members that a recovery set aside stay: gatehouse has no rights on PersistentVolumes, by \
              which their data would outlive them",
         );

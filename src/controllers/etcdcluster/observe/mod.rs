@@ -153,6 +153,7 @@ pub async fn look(
         backup_schedule: backups.schedule,
         backup: backups.awaited,
         has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
+        refused: state.refused.clone(),
         record,
     };
     let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);

@@ -245,6 +245,7 @@ fn problems(view: &View, decision: &Decision) -> Vec<Problem> {
         (is_quorum_lost, reason::QUORUM_LOST, None),
         (view.seen.has_alarm(AlarmKind::Corrupt) || differs, reason::CORRUPT, None),
         (view.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
+        (view.seen.refused.is_some(), reason::WRITE_REFUSED, None),
         (is_stalled, reason::UPGRADE_STALLED, first),
         (learner.is_some() && view.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
         (is_down, reason::MEMBER_DOWN, first),

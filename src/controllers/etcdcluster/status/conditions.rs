@@ -234,6 +234,10 @@ impl Facts<'_> {
                 let raised = self.alarmed(AlarmKind::NoSpace);
                 format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))
             }
+            reason::WRITE_REFUSED => {
+                let refused = self.seen.refused.as_ref();
+                refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
+            }
             reason::UPGRADE_STALLED => {
                 format!(
                     "{who} does not come up with what the spec asks for{why}; the spec of before heals it"

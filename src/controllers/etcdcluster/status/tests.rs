@@ -128,6 +128,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
         backup_schedule: Fact::Known(Found::Current),
         backup: Fact::Absent,
         has_finalizer: true,
+        refused: None,
     }
 }
 

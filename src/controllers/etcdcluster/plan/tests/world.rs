@@ -187,6 +187,7 @@ impl World {
             backup_schedule: Fact::Known(Found::Current),
             backup: Fact::Absent,
             has_finalizer: self.has_finalizer,
+            refused: None,
         }
     }
 
