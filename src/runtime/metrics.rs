@@ -167,11 +167,11 @@ pub struct Metrics {
     /// Connections open.
     pub connections_open: Gauge,
     /// Connections ended by the server because the client was silent for too long.
-    pub connections_cut: Family<Reason, Counter>,
+    pub connections_closed: Family<Reason, Counter>,
     /// Handshakes that failed, by `timeout` or `tls`.
-    pub handshakes_failed: Family<Reason, Counter>,
+    pub handshake_failures: Family<Reason, Counter>,
     /// Accepts that failed.
-    pub accepts_failed: Counter,
+    pub accept_failures: Counter,
     /// When certificates end, in seconds since 1970.
     pub certificate_expiry: Family<Which, Gauge<f64, AtomicU64>>,
     /// Authorities that callers are told to trust; 0 where somebody else sees to that.
@@ -204,9 +204,9 @@ impl Metrics {
             draining: Gauge::default(),
             connections: Counter::default(),
             connections_open: Gauge::default(),
-            connections_cut: Family::default(),
-            handshakes_failed: Family::default(),
-            accepts_failed: Counter::default(),
+            connections_closed: Family::default(),
+            handshake_failures: Family::default(),
+            accept_failures: Counter::default(),
             certificate_expiry: Family::default(),
             bundle_certificates: Gauge::default(),
             certificates_failing: Gauge::default(),
@@ -243,17 +243,21 @@ impl Metrics {
             self.conversion_loss.clone(),
         );
         registry.register("panics", "Reviews that panicked", self.panics.clone());
-        registry.register("shed", "Requests turned away with 503", self.shed.clone());
+        registry.register("requests_shed", "Requests turned away with 503", self.shed.clone());
         registry.register("draining", "1 while draining", self.draining.clone());
         registry.register("connections", "Connections accepted", self.connections.clone());
         registry.register("connections_open", "Connections open", self.connections_open.clone());
         registry.register(
-            "connections_cut",
+            "connections_closed",
             "Connections ended because the client was silent",
-            self.connections_cut.clone(),
+            self.connections_closed.clone(),
         );
-        registry.register("handshakes_failed", "TLS handshakes that failed", self.handshakes_failed.clone());
-        registry.register("accepts_failed", "Accepts that failed", self.accepts_failed.clone());
+        registry.register(
+            "handshake_failures",
+            "TLS handshakes that failed",
+            self.handshake_failures.clone(),
+        );
+        registry.register("accept_failures", "Accepts that failed", self.accept_failures.clone());
         registry.register(
             "certificate_expiry_timestamp_seconds",
             "When certificates end, in seconds since 1970",

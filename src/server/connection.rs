@@ -107,11 +107,11 @@ impl Shared {
     }
 
     fn cut(&self, reason: &'static str) {
-        self.metrics.connections_cut.get_or_create(&Reason { reason }).inc();
+        self.metrics.connections_closed.get_or_create(&Reason { reason }).inc();
     }
 
     fn failed(&self, reason: &'static str) {
-        self.metrics.handshakes_failed.get_or_create(&Reason { reason }).inc();
+        self.metrics.handshake_failures.get_or_create(&Reason { reason }).inc();
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) async fn accept_until(
             // The client was gone before its turn came: nothing is wrong here.
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                metrics.accepts_failed.inc();
+                metrics.accept_failures.inc();
                 warn!(%error, retry_in = ?wait, "failed to accept a connection");
                 tokio::select! {
                     () = &mut stop => return,

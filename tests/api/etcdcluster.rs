@@ -27,7 +27,7 @@ fn a_cluster_that_is_gone_has_no_series(bed: &Bed) {
         "spec": {"replicas": 5}});
     namespace.create(&manifest);
     let asked_for = format!("desired_replicas{of_it}}} 5");
-    let made = format!("effects_total{of_it},effect=\"apply-services\",outcome=\"done\"}} 1");
+    let made = format!("actions_total{of_it},action=\"apply-services\",result=\"done\"}} 1");
     let lasts = format!("certificate_expiry_timestamp_seconds{of_it},secret=\"seen-ca\"}} ");
     eventually(|| {
         let shown = shown();

@@ -232,7 +232,8 @@ fn scaled(house: &House, name: &str) -> Vec<String> {
     let path = format!("/apis/events.k8s.io/v1/namespaces/{}/events", house.namespace.name);
     let list = house.bed.objects.at(&path);
     let events = list["items"].as_array().expect("a list").iter();
-    let scaled = events.filter(|event| event["reason"] == "Scaled" && event["regarding"]["name"] == *name);
+    let scaled =
+        events.filter(|event| event["reason"] == "ReplicasScheduled" && event["regarding"]["name"] == *name);
     scaled.map(|event| event["note"].as_str().expect("a note").to_owned()).collect()
 }
 

@@ -229,7 +229,7 @@ fn the_count_follows_the_schedule_to_the_second(bed: &Bed) {
     // What an edit asks for comes after all that the transitions have brought about.
     patch(&namespace, &name, &json!({"defaultReplicas": 2}));
     counts.until(&[1, 4, 1, 2]);
-    let events = until_notes(&namespace, &name, "Scaled", 3);
+    let events = until_notes(&namespace, &name, "ReplicasScheduled", 3);
     let heads =
         ["replicas 1 → 4: exception rush, ", "replicas 4 → 1: outside all windows, ", "replicas 1 → 2: "];
     let is_head = |(event, head): (&String, &str)| event.starts_with(head);

@@ -81,7 +81,7 @@ fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
     }
     eventually(|| {
         let events = namespace.list("events", "");
-        match events.iter().filter(|event| event["reason"] == "Scaled").count() {
+        match events.iter().filter(|event| event["reason"] == "ReplicasScheduled").count() {
             2 => Ok(()),
             count => Err(format!("{count} events for two transitions")),
         }

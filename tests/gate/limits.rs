@@ -17,7 +17,7 @@ async fn an_idle_connection_outlives_the_limit_of_the_first_header() {
     // One that never asks is cut after the limit, and by then the other has been idle for as long.
     gate.connect().await.closed_at_the_limit().await;
     assert_eq!(used.ask("/validate", "{}").await.status, 200);
-    gate.shows(r#"gatehouse_connections_cut_total{reason="first_header"} 1"#).await;
+    gate.shows(r#"gatehouse_connections_closed_total{reason="first_header"} 1"#).await;
 }
 
 #[tokio::test]
@@ -36,7 +36,7 @@ async fn a_connection_idle_for_too_long_is_closed_and_not_before() {
     passes(LIMIT / 2).await;
     assert_eq!(idle.ask("/validate", "{}").await.status, 200);
     idle.closed_at_the_limit().await;
-    gate.shows(r#"gatehouse_connections_cut_total{reason="idle"} 1"#).await;
+    gate.shows(r#"gatehouse_connections_closed_total{reason="idle"} 1"#).await;
     gate.shows("gatehouse_connections_open 0").await;
 }
 
@@ -56,7 +56,7 @@ async fn a_slow_handshake_holds_up_nobody_and_is_cut() {
     // A reset is an end too.
     let _ = within(mute.read_to_end(&mut nothing)).await;
     assert!(nothing.is_empty());
-    gate.shows(r#"gatehouse_handshakes_failed_total{reason="timeout"} 1"#).await;
+    gate.shows(r#"gatehouse_handshake_failures_total{reason="timeout"} 1"#).await;
 }
 
 #[tokio::test]
@@ -102,11 +102,11 @@ async fn an_answer_that_nobody_takes_gives_way_to_the_next() {
     let _deaf = deaf(&gate).await;
     let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
     assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
-    gate.shows(r#"gatehouse_connections_cut_total{reason="crowded"} 1"#).await;
+    gate.shows(r#"gatehouse_connections_closed_total{reason="crowded"} 1"#).await;
     // There is room for one that nobody else needs.
     let answer = within(gate.post("/validate").body("{}").send()).await.unwrap();
     assert_eq!(within(answer.bytes()).await.unwrap().len(), LARGE_ANSWER + 2);
-    gate.shows(r#"gatehouse_connections_cut_total{reason="crowded"} 1"#).await;
+    gate.shows(r#"gatehouse_connections_closed_total{reason="crowded"} 1"#).await;
 }
 
 #[tokio::test]
@@ -115,7 +115,7 @@ async fn an_answer_that_nobody_takes_ends_its_connection_at_the_limit() {
     let _deaf = deaf(&gate).await;
     let is_cut = || {
         let page = gate.metrics.page().text().unwrap();
-        page.contains(r#"gatehouse_connections_cut_total{reason="unread"} 1"#)
+        page.contains(r#"gatehouse_connections_closed_total{reason="unread"} 1"#)
     };
     // More than once: it counts from when the answer was made, which may be later than it shows here.
     for _ in 0..1000 {

@@ -154,7 +154,7 @@ async fn over_the_number_in_flight_a_client_is_told_to_come_again() {
     assert_eq!(response.status(), 503);
     assert_eq!(response.headers()["retry-after"], "1");
     assert_eq!(json(response).await["reason"], "ServiceUnavailable");
-    gate.shows("gatehouse_shed_total 1").await;
+    gate.shows("gatehouse_requests_shed_total 1").await;
     barrier.open();
     assert_eq!(within(first).await.unwrap().unwrap().status(), 200);
     let again = gate.post("/validate").body("{}").send().await.unwrap();

@@ -72,7 +72,7 @@ async fn a_client_that_distrusts_the_certificate_is_counted_and_hurts_nobody() {
     let stranger = crate::support::Authority::new();
     let failed = stranger.client().post(gate.url("/validate")).body("{}").send().await;
     assert!(failed.is_err());
-    gate.shows(r#"gatehouse_handshakes_failed_total{reason="tls"} 1"#).await;
+    gate.shows(r#"gatehouse_handshake_failures_total{reason="tls"} 1"#).await;
     assert_eq!(gate.post("/validate").body("{}").send().await.unwrap().status(), 200);
     gate.shows("gatehouse_connections_total 2").await;
 }

@@ -65,7 +65,7 @@ impl World {
             Step::Event(note) => {
                 let is_of_now = pending.planned.seen.now == self.now()
                     && pending.planned.seen.schedule.generation == self.schedules[at].generation;
-                if note.reason == "Scaled" && is_of_now && self.eldest() == Some(at) {
+                if note.reason == "ReplicasScheduled" && is_of_now && self.eldest() == Some(at) {
                     self.told = self.told.saturating_add(1);
                     if self.told > 1 && !self.is_disturbed {
                         self.breaks(Rule::ToldTwice);

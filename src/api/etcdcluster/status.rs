@@ -127,7 +127,7 @@ pub mod reason {
     /// SpecValid: the gate's rules hold.
     pub const VALID: &str = "Valid";
     /// SpecValid: they do not; existing members are left alone.
-    pub const INVALID: &str = "Invalid";
+    pub const INVALID: &str = "SpecInvalid";
     /// SpecValid: what is asked for would drop data that lie in memory; members are left as they are.
     pub const WOULD_LOSE_DATA: &str = "WouldLoseData";
 

@@ -112,7 +112,7 @@ reasons! {
     /// gatehouse may not do what it takes; the message names verb and resource.
     RightMissing,
     /// The object does not pass the judge of the gate.
-    Invalid,
+    SpecInvalid,
     /// An object of the name to create is there and is not ours.
     NameTaken,
     /// Another TDSet has the same target.

@@ -37,6 +37,10 @@ const fn gauge(name: &'static str, help: &'static str) -> Metric {
     Metric { name, help, kind: MetricKind::Gauge }
 }
 
+/// Statuses of conditions, by the names that kube-state-metrics has for them.
+const STATES: [(State, &str); 3] =
+    [(State::True, "true"), (State::False, "false"), (State::Unknown, "unknown")];
+
 const fn counter(name: &'static str, help: &'static str) -> Metric {
     Metric { name, help, kind: MetricKind::Counter }
 }
@@ -48,9 +52,10 @@ const HAS_QUORUM: &str = "has_quorum";
 const HAS_LEADER: &str = "has_leader";
 const LEADER_CHANGES: &str = "leader_changes";
 const CONDITION: &str = "condition";
+const REASON: &str = "condition_reason_info";
 const PROBLEM: &str = "problem";
 const OPERATION: &str = "operation_start_timestamp_seconds";
-const EFFECTS: &str = "effects";
+const ACTIONS: &str = "actions";
 const ALARMS: &str = "alarms";
 const SIZE: &str = "database_size_bytes";
 const IN_USE: &str = "database_in_use_bytes";
@@ -58,8 +63,8 @@ const QUOTA: &str = "database_quota_bytes";
 const LAST_READ: &str = "last_read_timestamp_seconds";
 const CERTIFICATES: &str = "certificate_expiry_timestamp_seconds";
 const DATA_EQUAL: &str = "data_equal";
-const AUDITED: &str = "audit_timestamp_seconds";
-const BACKED_UP: &str = "backup_timestamp_seconds";
+const AUDITED: &str = "last_audit_timestamp_seconds";
+const BACKED_UP: &str = "last_backup_timestamp_seconds";
 
 /// What is shown of an EtcdCluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,10 +78,11 @@ impl board::Line for Line {
         gauge(HAS_QUORUM, "1 where a majority of the voters has just confirmed who the members are"),
         gauge(HAS_LEADER, "1 where a member leads"),
         counter(LEADER_CHANGES, "Times that another member was seen to lead"),
-        gauge(CONDITION, "1 for a condition that is True, 0 for one that is False"),
+        gauge(CONDITION, "1 for the status that a condition has, 0 for the other two"),
+        gauge(REASON, "1 for the reason that a condition has"),
         gauge(PROBLEM, "1 for each thing that needs attention, such as DatabaseQuotaExceeded"),
         gauge(OPERATION, "When the change that is under way began, in seconds since 1970"),
-        counter(EFFECTS, "Things that were done, by what came of them"),
+        counter(ACTIONS, "Things that were done, by what came of them"),
         gauge(ALARMS, "Alarms that etcd has armed"),
         gauge(SIZE, "Size of a member's database file"),
         gauge(IN_USE, "Bytes of that file in use"),
@@ -181,10 +187,12 @@ fn row(name: &'static str, labels: &[(&'static str, &str)], value: i64) -> (&'st
 /// Conditions, the operation, effects, alarms and certificates.
 fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
     let said = facts.status.conditions.iter().flatten().filter(|one| condition::ALL.contains(&&*one.type_));
-    let said = said.filter(|one| one.status != State::Unknown.as_str());
-    let conditions = said.map(|one| {
-        let labels = [("condition", one.type_.as_str()), ("reason", one.reason.as_str())];
-        row(CONDITION, &labels, (one.status == State::True.as_str()).into())
+    let conditions = said.flat_map(|one| {
+        let about = ("condition", one.type_.as_str());
+        let states = STATES.into_iter().map(move |(state, name)| {
+            row(CONDITION, &[about, ("status", name)], (one.status == state.as_str()).into())
+        });
+        states.chain([row(REASON, &[about, ("reason", one.reason.as_str())], 1)])
     });
     let problems: BTreeSet<_> = facts.plan.summary.problems.iter().map(|problem| problem.reason).collect();
     let problems = problems.into_iter().map(|problem| row(PROBLEM, &[("problem", problem)], 1));
@@ -194,7 +202,7 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
     });
     let effects = facts.tally.effects.iter();
     let effects = effects.map(|((effect, outcome), counted)| {
-        row(EFFECTS, &[("effect", effect), ("outcome", outcome)], *counted)
+        row(ACTIONS, &[("action", effect), ("result", outcome)], *counted)
     });
     let armed = |kind: AlarmKind| {
         let alarms = facts.seen.alarms.known()?.iter().filter(|alarm| alarm.kind == kind);

@@ -68,7 +68,7 @@ pub async fn of_certificates(hands: Hands<'_>, standing: &Standing, state: &mut 
     let words = standing.words.clone();
     let is_news = std::mem::replace(&mut state.certificates, words.clone()) != words;
     if let Some(text) = words.filter(|_| is_news) {
-        let (warning, reason, action) = (standing.is_problem, "Certificates", "KeepCertificates");
+        let (warning, reason, action) = (standing.is_problem, "CertificateRotation", "KeepCertificates");
         hands.tell(Note { warning, reason, action, text }).await;
     }
 }

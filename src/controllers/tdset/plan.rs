@@ -276,7 +276,7 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
         ConditionType::Ready,
         "False",
         &[
-            Reason::Invalid,
+            Reason::SpecInvalid,
             Reason::WriteRefused,
             Reason::RightMissing,
             Reason::TargetNotFound,
@@ -316,7 +316,7 @@ fn transition_note(transition: &PastTransition, edited: bool) -> Note {
     let when =
         if edited { "after a change of the object".to_owned() } else { format!("{lateness_ms} ms late") };
     let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
-    Note { warning: false, reason: "Scaled", action: "Scale", text }
+    Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }
 }
 
 #[cfg(test)]

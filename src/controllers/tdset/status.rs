@@ -94,8 +94,12 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
         _ => ConditionType::ScheduleValid.is(false, Reason::InvalidSchedule, &*message),
     };
     [
-        ConditionType::Ready.is(false, Reason::Invalid, message),
-        ConditionType::Progressing.is(false, Reason::Invalid, "nothing is done until the object is changed"),
+        ConditionType::Ready.is(false, Reason::SpecInvalid, message),
+        ConditionType::Progressing.is(
+            false,
+            Reason::SpecInvalid,
+            "nothing is done until the object is changed",
+        ),
         schedule,
     ]
 }

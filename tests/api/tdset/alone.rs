@@ -152,7 +152,7 @@ fn after_a_death_over_two_boundaries_it_writes_once(bed: &Bed) {
     assert_eq!(last["time"], site.at(75).to_string());
     let lateness = last["latenessMs"].as_u64().expect("a number");
     // The status is written after the event.
-    let noted = notes(&namespace, "shop", "Scaled");
+    let noted = notes(&namespace, "shop", "ReplicasScheduled");
     assert_eq!(noted, [format!("replicas 1 → 7: exception second, {lateness} ms late")]);
     until_transitions(&operator, 1);
 }

@@ -190,7 +190,7 @@ fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     both.until("deployment/shop", "{.spec.template.spec.containers[0].image}", "registry.k8s.io/pause:3.9");
     both.until_same("shop");
     both.are_same("deployment", "shop");
-    let [calm, mortal] = both.0.map(|namespace| notes(namespace, "shop", "Scaled"));
+    let [calm, mortal] = both.0.map(|namespace| notes(namespace, "shop", "ReplicasScheduled"));
     assert_eq!(calm.len(), 1, "one transition: {calm:?}");
     // Who dies between an event and the status tells of it again.
     assert!((1..=3).contains(&mortal.len()), "one transition: {mortal:?}");

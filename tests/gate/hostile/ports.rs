@@ -172,7 +172,7 @@ async fn good_reviews_are_answered_beside_a_thousand_stalled_sockets_and_bodies(
     within(async {
         let taken = async || {
             sum(&target, "controller_runtime_webhook_requests_in_flight").await
-                + sum(&target, "gatehouse_shed_total").await
+                + sum(&target, "gatehouse_requests_shed_total").await
         };
         while taken().await < 1100 {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -189,7 +189,7 @@ async fn good_reviews_are_answered_beside_a_thousand_stalled_sockets_and_bodies(
         );
     }
     println!("memory: {} KiB before, {} KiB during", memory >> 10, most >> 10);
-    assert_eq!(sum(&target, "gatehouse_shed_total").await, 0);
+    assert_eq!(sum(&target, "gatehouse_requests_shed_total").await, 0);
     drop((sockets, held));
 }
 
@@ -242,5 +242,5 @@ async fn the_limit_of_files_is_raised_and_connections_keep_below_it() {
     // Those that have not asked for anything give way to one that does.
     target.is_sane().await;
     assert_eq!(target.served.readiness().await.0, 200);
-    assert_eq!(sum(&target, "gatehouse_accepts_failed_total").await, 0);
+    assert_eq!(sum(&target, "gatehouse_accept_failures_total").await, 0);
 }

@@ -61,7 +61,7 @@ pub struct Hands<'a> {
 }
 
 /// What became of a plan's effects.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// All were carried out.
     Done,

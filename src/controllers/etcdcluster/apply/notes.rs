@@ -133,7 +133,7 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
         }
         RecoveryPhase::Forcing | RecoveryPhase::Clearing | RecoveryPhase::Unreadable => return None,
     };
-    Some(Note { warning: true, reason, action: "Recover", text })
+    Some(Note { warning: now.phase != RecoveryPhase::Done, reason, action: "Recover", text })
 }
 
 /// The name of the member of that identity, or the identity where nobody is known by it.

@@ -41,6 +41,31 @@ fn lines(cluster: &EtcdCluster, seen: &Observation, tally: &Tally, metric: Optio
 }
 
 #[test]
+fn a_condition_has_a_series_for_each_status_and_one_for_its_reason() {
+    let cluster = plain();
+    let seen = seen(&cluster);
+    let of = |metric| lines(&cluster, &seen, &Tally::default(), Some(metric));
+    let said = of(CONDITION);
+    assert_eq!(said.len(), 3 * condition::ALL.len());
+    let ready = [
+        "condition{condition=Ready,status=true} 1",
+        "condition{condition=Ready,status=false} 0",
+        "condition{condition=Ready,status=unknown} 0",
+    ];
+    assert_eq!(said[..3], ready);
+    let reasons = of(REASON);
+    assert_eq!(reasons.len(), condition::ALL.len());
+    assert_eq!(reasons[0], "condition_reason_info{condition=Ready,reason=MembersReady} 1");
+    assert_eq!(of(PROBLEM), [""; 0]);
+    let mut full = seen.clone();
+    full.alarms = Fact::Known(vec![Alarm { member: id(1), kind: AlarmKind::NoSpace }]);
+    assert_eq!(
+        lines(&cluster, &full, &Tally::default(), Some(PROBLEM)),
+        ["problem{problem=DatabaseQuotaExceeded} 1"]
+    );
+}
+
+#[test]
 fn a_cluster_at_rest_has_these_numbers_and_no_others() {
     let cluster = plain();
     let mut seen = seen(&cluster);
@@ -49,8 +74,10 @@ fn a_cluster_at_rest_has_these_numbers_and_no_others() {
     tally.look(&seen, &plan(&wanted(&cluster), &seen), second(90));
     tally.count("member-add", "done");
     tally.count("member-add", "done");
+    let mut all = lines(&cluster, &seen, &tally, None);
+    all.retain(|line| !line.starts_with("condition"));
     assert_eq!(
-        lines(&cluster, &seen, &tally, None),
+        all,
         [
             "desired_replicas{} 3",
             "members{role=voter} 3",
@@ -60,16 +87,7 @@ fn a_cluster_at_rest_has_these_numbers_and_no_others() {
             "has_quorum{} 1",
             "has_leader{} 1",
             "leader_changes{} 0",
-            "condition{condition=Ready,reason=MembersReady} 1",
-            "condition{condition=Available,reason=QuorumServes} 1",
-            "condition{condition=Progressing,reason=Settled} 0",
-            "condition{condition=Degraded,reason=Healthy} 0",
-            "condition{condition=QuorumLost,reason=QuorumPresent} 0",
-            "condition{condition=BackupReady,reason=NoBackups} 1",
-            "condition{condition=CertificatesReady,reason=TLSDisabled} 1",
-            "condition{condition=SpecValid,reason=Valid} 1",
-            "condition{condition=Paused,reason=NotPaused} 0",
-            "effects{effect=member-add,outcome=done} 2",
+            "actions{action=member-add,result=done} 2",
             "alarms{type=NOSPACE} 0",
             "alarms{type=CORRUPT} 0",
             "database_size_bytes{member=c-0} 4096",
@@ -84,7 +102,7 @@ fn a_cluster_at_rest_has_these_numbers_and_no_others() {
             "last_read_timestamp_seconds{} 90",
             "certificate_expiry_timestamp_seconds{secret=c-ca} 900",
             "data_equal{} 1",
-            "audit_timestamp_seconds{} 50",
+            "last_audit_timestamp_seconds{} 50",
         ]
     );
 }
@@ -104,7 +122,8 @@ fn what_could_not_be_found_out_has_no_series() {
         assert_eq!(lines(&cluster, &dark, &tally, Some(metric)), [""; 0], "{metric}");
     }
     let conditions = lines(&cluster, &dark, &tally, Some(CONDITION));
-    assert!(!conditions.iter().any(|line| line.contains("Available")), "{conditions:?}");
+    let unknown = "condition{condition=Available,status=unknown} 1".to_owned();
+    assert!(conditions.contains(&unknown), "{conditions:?}");
     assert_eq!(lines(&cluster, &dark, &tally, Some(READY)), ["ready_members{} 0"]);
     assert_eq!(lines(&cluster, &dark, &tally, Some(HAS_QUORUM)), ["has_quorum{} 0"]);
     assert_eq!(lines(&cluster, &dark, &tally, Some(HAS_LEADER)), ["has_leader{} 0"]);

@@ -37,6 +37,9 @@ const TOLD: [(&str, State, &[&str]); 3] = [
 const BACKUPS: (&str, State, &[&str]) =
     (condition::BACKUP_READY, State::False, &[reason::BACKUP_OVERDUE, reason::NAME_TAKEN]);
 
+/// The event that nothing needs attention any more.
+const RECOVERED: &str = "Recovered";
+
 /// What a message says of volumes that stay as they are, and no other message does.
 pub const STAYS: &str = "lets no volume grow";
 
@@ -88,12 +91,7 @@ fn over(
     let told = told.take();
     let was_told =
         told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
-    was_told.then(|| Note {
-        warning: false,
-        reason: reason::HEALTHY,
-        action: "Report",
-        text: text.to_owned(),
-    })
+    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Report", text: text.to_owned() })
 }
 
 /// Volumes that are to grow and cannot.

@@ -483,7 +483,7 @@ fn what_is_wrong_with_an_object_that_cannot_be_read_is_told_without_its_values()
         statements.map(|one| (one.about, one.state, one.reason, one.message)).collect::<Vec<_>>()
     };
     let expected = |message: &str| {
-        ["Ready", "SpecValid"].map(|about| (about, State::False, "Invalid", message.to_owned())).to_vec()
+        ["Ready", "SpecValid"].map(|about| (about, State::False, "SpecInvalid", message.to_owned())).to_vec()
     };
     assert_eq!(
         told(&[fault("replicas"), fault("storage")]),
@@ -535,13 +535,13 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
     };
     assert_eq!(
         of("3.7.3"),
-        "False Invalid: version 3.7.3 cannot be reached from 3.5.9: a minor lies between"
+        "False SpecInvalid: version 3.7.3 cannot be reached from 3.5.9: a minor lies between"
     );
     assert_eq!(
         of("3.6.16"),
-        "False Invalid: version 3.6.16 cannot be reached from 3.5.9 without losing data: 3.5.32 comes first"
+        "False SpecInvalid: version 3.6.16 cannot be reached from 3.5.9 without losing data: 3.5.32 comes first"
     );
-    assert_eq!(of("3.9.0"), "False Invalid: version 3.9.0 is not among 3.5.*, 3.6.* and 3.7.*");
+    assert_eq!(of("3.9.0"), "False SpecInvalid: version 3.9.0 is not among 3.5.*, 3.6.* and 3.7.*");
 }
 
 #[test]

@@ -241,7 +241,10 @@ fn a_transition_is_one_small_write_and_is_told_of_once() {
     assert_eq!(verbs(&first.work), ["apply! Deployment 6 as gatehouse-tdset-count"]);
     let second = cluster.pass(&shop);
     assert_eq!(verbs(&second.work), [""; 0]);
-    assert_eq!(verbs(&second.report), ["Scaled: replicas 2 → 6: window office, 250 ms late", "status"]);
+    assert_eq!(
+        verbs(&second.report),
+        ["ReplicasScheduled: replicas 2 → 6: window office, 250 ms late", "status"]
+    );
     let last = second.status.last_transition.clone().unwrap();
     assert_eq!((last.time, last.lateness_ms), (Time(at(OPENING)), 250));
     assert_eq!(second.status.next_transition.clone().unwrap().time, Time(at(CLOSING)));
@@ -407,7 +410,7 @@ fn an_invalid_object_is_told_of_by_its_fields_and_not_by_its_values() {
     assert_eq!((verbs(&first.work), first.wake), (vec![], None));
     assert_eq!(condition(&first.status, ConditionType::ScheduleValid).1, "UnknownTimeZone");
     let (state, reason, message) = condition(&first.status, ConditionType::Ready);
-    assert_eq!((state.as_str(), reason.as_str()), ("False", "Invalid"));
+    assert_eq!((state.as_str(), reason.as_str()), ("False", "SpecInvalid"));
     assert!(message.starts_with("spec.timeZone: Invalid value: unknown time zone"), "{message}");
     let again = plan(&tdset, &Observed { status: first.status, ..observed });
     assert_eq!(again.report, []);
@@ -437,7 +440,8 @@ fn an_edit_that_changes_the_count_is_a_transition_of_now() {
     let edited = changed("/spec/defaultReplicas", json!(4));
     cluster.pass(&edited);
     let plan = cluster.pass(&edited);
-    let expected = ["Scaled: replicas 2 → 4: outside all windows, after a change of the object", "status"];
+    let expected =
+        ["ReplicasScheduled: replicas 2 → 4: outside all windows, after a change of the object", "status"];
     assert_eq!(verbs(&plan.report), expected);
 }
 

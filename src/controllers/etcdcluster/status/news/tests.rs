@@ -39,7 +39,7 @@ fn what_needs_attention_is_told_when_it_begins_and_when_it_is_over() {
         assert_eq!(told(&degraded(reason::HEALTHY), &status), [(true, reason)]);
         assert_eq!(told(&degraded(reason::MEMBER_DOWN), &status), [(true, reason)]);
         assert_eq!(told(&status, &status), [], "{reason} is not told again");
-        assert_eq!(told(&status, &degraded(reason::HEALTHY)), [(false, reason::HEALTHY)]);
+        assert_eq!(told(&status, &degraded(reason::HEALTHY)), [(false, RECOVERED)]);
         assert_eq!(of(&nothing, &status, &mut None)[0].text, "because");
     }
 }
@@ -76,7 +76,7 @@ fn an_upgrade_that_is_stalled_is_told_once_however_often_its_pod_starts() {
     let course = [&healthy, &down, &stalled, &down, &stalled, &down, &healthy, &healthy, &down, &stalled];
     let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
     let told: Vec<_> = steps.flatten().map(|note| note.reason).collect();
-    assert_eq!(told, [reason::UPGRADE_STALLED, reason::HEALTHY, reason::UPGRADE_STALLED]);
+    assert_eq!(told, [reason::UPGRADE_STALLED, RECOVERED, reason::UPGRADE_STALLED]);
     let mut memory = None;
     let course = [&lost, &down, &lost, &down];
     let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));

@@ -58,7 +58,10 @@ fn nothing_but_the_count_of_a_workload_is_written_and_by_its_scale() {
     let plan = cluster.pass(&web(&json!({})));
     assert_eq!(verbs(&plan.work), ["merge Deployment 6 as gatehouse-tdset-count"]);
     let told = cluster.pass(&web(&json!({})));
-    assert_eq!(verbs(&told.report), ["Scaled: replicas 2 → 6: window office, 0 ms late", "status"]);
+    assert_eq!(
+        verbs(&told.report),
+        ["ReplicasScheduled: replicas 2 → 6: window office, 0 ms late", "status"]
+    );
     assert_eq!((told.status.replicas, told.status.ready_replicas), (Some(6), None));
     assert_eq!(told.status.selector.as_deref(), Some("app=web"));
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
@@ -155,7 +158,10 @@ fn a_ramp_is_a_line_from_the_count_that_was_found() {
         (3, Some(at("2026-03-02T07:10:00Z")), Some(at("2026-03-02T07:10:00Z")))
     );
     let told = cluster.pass(&ramped);
-    assert_eq!(verbs(&told.report), ["Scaled: replicas 2 → 6: window office, 0 ms late", "status"]);
+    assert_eq!(
+        verbs(&told.report),
+        ["ReplicasScheduled: replicas 2 → 6: window office, 0 ms late", "status"]
+    );
     assert_eq!(condition(&told.status, ConditionType::Progressing).1, "Ramping");
     assert_eq!(condition(&told.status, ConditionType::Ready).0, "True");
     // A look between two steps finds nothing to do; what somebody else writes is taken back to the line.
