@@ -119,6 +119,6 @@ fn output(writing: Writing) -> io::Result<(BoxMakeWriter, Logging)> {
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string).unwrap_or_default();
-        tracing::error!(place, message = %PanicMessage(panic.payload()), "a panic");
+        tracing::error!(place, said = %PanicMessage(panic.payload()), "a panic");
     }));
 }
