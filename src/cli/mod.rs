@@ -11,7 +11,6 @@ mod ending;
 pub mod etcd;
 pub mod input;
 pub mod manifests;
-pub mod operate;
 pub mod output;
 pub mod schedule;
 pub mod serve;
@@ -47,11 +46,8 @@ pub struct Cli {
 /// What gatehouse can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Serve the gate, and with it the operator.
+    /// Serve the gate, and run the controllers.
     Serve(Box<serve::Options>),
-    /// Be the operator of the `gatehouse serve` that starts this.
-    #[command(hide = true)]
-    Operate(operate::Options),
     /// What runs in the pods of an EtcdCluster.
     #[command(subcommand, hide = true)]
     Etcd(etcd::Command),
@@ -73,7 +69,7 @@ pub enum Command {
 pub fn run(cli: Cli) -> ExitCode {
     let filter = std::env::var(FILTER_VARIABLE).ok();
     let writing = match cli.command {
-        Command::Serve(_) | Command::Operate(_) => Writing::Queued,
+        Command::Serve(_) => Writing::Queued,
         // One of them becomes etcd, which would take lines that wait with it.
         _ => Writing::Direct,
     };
@@ -84,7 +80,7 @@ pub fn run(cli: Cli) -> ExitCode {
             return ExitCode::from(FAILED);
         }
     };
-    let done = cli.command.run(cli.log_format, &logging);
+    let done = cli.command.run(&logging);
     // Nobody reads the last word either where the log stands still.
     let is_heard = logging.end();
     match done {
@@ -99,10 +95,9 @@ pub fn run(cli: Cli) -> ExitCode {
 }
 
 impl Command {
-    fn run(self, log_format: LogFormat, logging: &Logging) -> Result<ExitCode, Failure> {
+    fn run(self, logging: &Logging) -> Result<ExitCode, Failure> {
         match self {
-            Self::Serve(options) => serve::run(*options, log_format, logging).map(|()| ExitCode::from(OK)),
-            Self::Operate(options) => operate::run(&options, logging).map(|()| ExitCode::from(OK)),
+            Self::Serve(options) => serve::run(*options, logging).map(|()| ExitCode::from(OK)),
             Self::Etcd(command) => etcd::run(&command),
             Self::Convert(options) => convert::run(&options),
             Self::Validate(options) => validate::run(&options),

@@ -5,7 +5,6 @@
 //! other.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::str::FromStr;
 
 use k8s_openapi::NamespaceResourceScope;
@@ -38,14 +37,6 @@ impl FromStr for Scope {
             Err(allowed) => Err(InvalidNamespace { name: name.to_owned(), allowed }),
         });
         Ok(Self(names.collect::<Result<_, _>>()?))
-    }
-}
-
-impl fmt::Display for Scope {
-    /// As it is read.
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.0.iter().map(String::as_str).collect();
-        formatter.write_str(&names.join(","))
     }
 }
 

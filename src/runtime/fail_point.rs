@@ -1,10 +1,10 @@
-//! Points at which a build for tests can be made to die, to lose an answer, or to be told something else than what the
-//! API server said, so that tests see what comes after that.
+//! Points at which a build for tests can be made to die, to panic, to lose an answer, or to be told something else than
+//! what the API server said, so that tests see what comes after that.
 //!
 //! `GATEHOUSE_FAIL_POINTS=kill:FILE` ends the process as a crash would, the first time that it comes to a point which
-//! FILE does not name. `lose:FILE` has it not hear, once, that what was done at a point is done. `answer:FILE` has each
-//! kind of request to the API server come to grief in every way that there is, once in each ([`answers`]), and
-//! `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that whoever comes there next passes.
+//! FILE does not name. `panic:FILE` has it panic there. `lose:FILE` has it not hear, once, that what was done at a point
+//! is done. `answer:FILE` has each kind of request to the API server come to grief in every way that there is, once in
+//! each ([`answers`]), and `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that whoever comes there next passes.
 //!
 //! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
 
@@ -13,7 +13,7 @@ use kube::{Client, Config};
 #[cfg(any(debug_assertions, feature = "fail-points"))]
 mod answers;
 
-/// Dies here, where that is asked for.
+/// Dies or panics here, where that is asked for.
 pub fn reached(point: &'static str) {
     tracing::debug!(point);
     #[cfg(any(debug_assertions, feature = "fail-points"))]
@@ -59,6 +59,7 @@ mod armed {
             let _sent = Command::new("kill").args(["-KILL", &id().to_string()]).status();
             abort();
         }
+        assert!(!acts("panic", point), "a fail point was reached");
     }
 
     /// What is asked for, and the file of it.

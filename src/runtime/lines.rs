@@ -38,10 +38,10 @@ pub(super) struct Flush(Lines);
 pub struct Dropped(Counter);
 
 impl Dropped {
-    /// Puts the count on the page of `registry`, by a name that no other process has on the same page.
-    pub fn register(&self, registry: &mut Registry, name: &str) {
+    /// Puts the count on the page of `registry`.
+    pub fn register(&self, registry: &mut Registry) {
         registry.sub_registry_with_prefix("gatehouse").register(
-            name,
+            "log_lines_dropped",
             "Log lines that were dropped since standard error did not take them in time",
             self.0.clone(),
         );

@@ -97,9 +97,6 @@ type Latency = Family<Webhook, Histogram, fn() -> Histogram>;
 #[derive(Clone)]
 pub struct Page(Arc<Registry>);
 
-/// The last line of a page.
-const END: &str = "# EOF\n";
-
 impl Page {
     /// Those that `fill` registers.
     pub fn new(fill: impl FnOnce(&mut Registry)) -> Self {
@@ -115,19 +112,6 @@ impl Page {
     pub fn text(&self) -> Result<String, fmt::Error> {
         let mut page = String::new();
         text::encode(&mut page, &self.0)?;
-        Ok(page)
-    }
-
-    /// The same with the page of another process behind it, whose metrics have other names.
-    ///
-    /// # Errors
-    /// As [`Self::text`].
-    pub fn text_and(&self, other: &str) -> Result<String, fmt::Error> {
-        let mut page = self.text()?;
-        if other.ends_with(END) {
-            page.truncate(page.len() - END.len());
-            page.push_str(other);
-        }
         Ok(page)
     }
 }
@@ -322,14 +306,5 @@ mod tests {
         ] {
             assert!(page.lines().any(|one| one == line), "{line} is not in\n{page}");
         }
-    }
-
-    #[test]
-    fn two_pages_are_one_with_one_end() {
-        let page = |name: &'static str| Page::new(|all| all.register(name, "One", Counter::<u64>::default()));
-        let both = page("a").text_and(&page("b").text().unwrap()).unwrap();
-        assert!(both.contains("a_total 0\n") && both.ends_with("b_total 0\n# EOF\n"), "{both}");
-        assert_eq!(both.matches("# EOF").count(), 1);
-        assert_eq!(page("a").text_and("cut off").unwrap(), page("a").text().unwrap());
     }
 }

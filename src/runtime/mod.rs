@@ -1,28 +1,28 @@
 //! What runs: tasks, readiness, leadership, shutdown, time, logs and metrics.
 //!
 //! Guarantees: every task is known by name and joined; who is not ready is listed; a shutdown drains first and
-//! stops second. Assumes: one multi-threaded tokio runtime. Never: knows what the tasks are for.
+//! stops second. Assumes: a multi-threaded tokio runtime, beside which [`isolated`] makes others. Never: knows what the
+//! tasks are for.
 //!
 //! Only this folder may spawn ([`Tasks`], [`Supervisor`]) and only [`clock`] asks the time.
 
 pub mod call;
 pub mod clock;
-pub mod companion;
 pub mod fail_point;
 pub mod files;
+mod isolated;
 pub mod leader;
 mod lines;
 pub mod metrics;
 pub mod otlp;
-mod pages;
 pub mod readiness;
 pub mod signals;
 pub mod supervisor;
 mod tasks;
 pub mod telemetry;
 
+pub use isolated::isolated;
 pub use metrics::Metrics;
-pub use pages::{Pages, Wanted};
 pub use readiness::{Readiness, Ready};
 pub use supervisor::{Life, Supervisor};
 pub use tasks::{Tasks, blocking};

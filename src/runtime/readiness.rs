@@ -11,8 +11,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::Notify;
-
 /// Whether someone counts for the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {
@@ -37,14 +35,12 @@ struct Entry {
 pub struct Readiness {
     entries: Arc<Mutex<Vec<Entry>>>,
     draining: Arc<AtomicBool>,
-    changed: Arc<Notify>,
 }
 
 /// One task's own signal. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Ready {
     state: Arc<Mutex<State>>,
-    changed: Arc<Notify>,
 }
 
 impl Ready {
@@ -60,7 +56,6 @@ impl Ready {
 
     fn change(&self, state: State) {
         *lock(&self.state) = state;
-        self.changed.notify_one();
     }
 }
 
@@ -76,12 +71,7 @@ impl Readiness {
         let state = Arc::new(Mutex::new(Err("not started".to_owned())));
         let asked = Arc::clone(&state);
         self.check(name, weight, move || lock(&asked).clone());
-        Ready { state, changed: Arc::clone(&self.changed) }
-    }
-
-    /// Resolves when a signal was given after the last time that this resolved. For one who waits.
-    pub async fn changed(&self) {
-        self.changed.notified().await;
+        Ready { state }
     }
 
     /// Adds `name`, whose state is asked for each time. A name that was there before is replaced.
@@ -147,12 +137,6 @@ impl Report {
     #[must_use]
     pub fn ready(&self) -> bool {
         self.missing().next().is_none()
-    }
-
-    /// Those that are only listed, with why they are not ready.
-    pub fn listed(&self) -> impl Iterator<Item = (&str, Option<&str>)> {
-        let listed = self.lines.iter().filter(|line| line.weight == Weight::Listed);
-        listed.map(|line| (line.name.as_str(), line.fault.as_deref()))
     }
 
     /// The required ones that are not ready.

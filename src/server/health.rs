@@ -27,7 +27,8 @@ use tower::Service;
 
 use super::crowd::{Crowd, Member};
 use super::listener;
-use crate::runtime::{Pages, Readiness, Tasks};
+use crate::runtime::metrics::Page;
+use crate::runtime::{Readiness, Tasks, blocking};
 
 /// Connections at a time.
 const MOST: usize = 64;
@@ -55,7 +56,7 @@ pub struct Health {
 #[derive(Clone)]
 struct Shown {
     readiness: Readiness,
-    pages: Pages,
+    page: Page,
 }
 
 impl Health {
@@ -63,13 +64,13 @@ impl Health {
     ///
     /// # Errors
     /// When the system refuses the address.
-    pub fn bind(address: SocketAddr, readiness: Readiness, pages: Pages) -> io::Result<Self> {
+    pub fn bind(address: SocketAddr, readiness: Readiness, page: Page) -> io::Result<Self> {
         let listener = listener::bind(address)?;
         let router = Router::new()
             .route("/livez", get(async || "ok\n"))
             .route("/readyz", get(ready))
-            .route("/metrics", get(page))
-            .with_state(Shown { readiness, pages });
+            .route("/metrics", get(metrics))
+            .with_state(Shown { readiness, page });
         Ok(Self { address: listener.local_addr()?, listener, router })
     }
 
@@ -116,8 +117,9 @@ async fn ready(State(shown): State<Shown>) -> Response {
     (status, report.to_string()).into_response()
 }
 
-async fn page(State(shown): State<Shown>) -> Response {
-    let Ok(page) = shown.pages.text().await else {
+async fn metrics(State(shown): State<Shown>) -> Response {
+    // It may be about tens of thousands of objects.
+    let Ok(Ok(page)) = blocking(move || shown.page.text()).await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let content = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use gatehouse::runtime::clock;
@@ -24,6 +25,7 @@ use lease::Lease;
 
 mod front;
 mod lease;
+mod parts;
 mod removal;
 
 pub use removal::TESTS as REMOVALS;
@@ -34,7 +36,10 @@ pub const TESTS: &[Test] = &[
         "when_the_leader_is_killed_another_goes_on_and_does_nothing_twice",
         when_the_leader_is_killed_another_goes_on_and_does_nothing_twice,
     ),
-    ("a_gate_that_is_killed_takes_its_operator_along", a_gate_that_is_killed_takes_its_operator_along),
+    (
+        "a_panic_in_a_controller_is_not_felt_at_the_gate",
+        parts::a_panic_in_a_controller_is_not_felt_at_the_gate,
+    ),
     ("a_leader_that_drains_hands_over_at_once", a_leader_that_drains_hands_over_at_once),
     (
         "without_an_api_server_nobody_leads_and_then_somebody_does",
@@ -73,10 +78,19 @@ impl<'a> House<'a> {
 
     /// One more, as that ServiceAccount.
     fn replica_as(&self, account: &str, options: &[&str]) -> Gate {
+        self.replica_of(&self.command(account, options))
+    }
+
+    /// How one is started.
+    fn command(&self, account: &str, options: &[&str]) -> Command {
         let url = format!("https://127.0.0.1:{}", self.front.port);
         let mut command = self.bed.serve(account, &[&["--webhook-url", &url], options].concat());
         command.env("GATEHOUSE_CLOCK", self.clock());
-        let gate = self.bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"));
+        command
+    }
+
+    fn replica_of(&self, command: &Command) -> Gate {
+        let gate = self.bed.start_gate(command).unwrap_or_else(|error| panic!("{error}"));
         self.front.add(gate.address);
         gate
     }
@@ -255,7 +269,7 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     let options: &[&str] = &["--lease-duration", "5s"];
     let jump = SignedDuration::from_hours(2);
     let house = House::begin(bed);
-    let replicas = house.replicas(&[options; 3]);
+    let mut replicas = house.replicas(&[options; 3]);
     house.tdset("still", &json!({}));
     house.namespace.until("tdset/still", "{.status.scheduledReplicas}", "1");
     let still = house.namespace.get("deployment", "still");
@@ -269,12 +283,12 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     house.namespace.until("tdset/due", "{.status.nextTransition.window}", "exception/rush");
 
     let leader = house.lease();
-    replicas[0].kill_operator();
+    replicas.remove(0).into_program().kill();
     // The time comes while nobody leads.
     house.jump(jump);
     let last = house.lease();
     let next = bed.objects.until("lease/gatehouse", "gatehouse-system", |lease| {
-        assert!(is_ready(&replicas[0]), "its gate serves on");
+        assert!(replicas.iter().all(is_ready), "the others serve on");
         let next = Lease::of(&lease["spec"]);
         if next.holder == leader.holder { Err(next.holder) } else { Ok(next) }
     });
@@ -282,12 +296,6 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     assert!(next.acquired > due, "it had come before another led");
     assert!(next.acquired - jump >= last.renewed + TERM, "a lease is not taken from one that may live");
     let successor = until_one_leads(&replicas);
-    let ended = replicas[0].logs("task ended, will restart it");
-    assert_eq!(ended["error"], "the operator's process ended: signal: 9 (SIGKILL)");
-    eventually(|| match metric(&replicas[0], "gatehouse_operator_starts_total") {
-        Some(2) => Ok(()),
-        other => Err(format!("operators started: {other:?}")),
-    });
 
     let after = house.until_replicas("due", 4);
     assert_eq!(generation(&after), generation(&before) + 1, "written once");
@@ -313,32 +321,6 @@ fn until_looked_at(gate: &Gate, namespace: &str, name: &str) {
             |line: &Value| line["message"] == "pass" && line["object"] == *object && line["result"] == "done";
         if lines().iter().any(is_it) { Ok(()) } else { Err(format!("no pass over {object}")) }
     });
-}
-
-fn a_gate_that_is_killed_takes_its_operator_along(bed: &Bed) {
-    let house = House::begin(bed);
-    let mut replicas = house.replicas(&[AS_SHIPPED; 2]);
-    house.tdset("shop", &json!({}));
-    house.until_replicas("shop", 1);
-    let before = lease::version(bed);
-    let operator = replicas[0].child().expect("it runs");
-
-    let killed = replicas.remove(0);
-    let log = Log::of(killed.log().path());
-    killed.into_program().kill();
-    eventually(|| if leads(&replicas[0]) { Ok(()) } else { Err("the other does not lead") });
-    let holders = lease::holders_since(bed, &before);
-    let handed_over = [String::new(), identity(&replicas[0])];
-    assert!(holders.ends_with(&handed_over), "the operator releases the lease before it ends: {holders:?}");
-    eventually(|| log.first("released the lease").ok_or("it has not released the lease"));
-    eventually(|| if has_process(operator) { Err("the operator runs") } else { Ok(()) });
-    house.works("shop", 2);
-}
-
-fn has_process(id: u32) -> bool {
-    // One that has ended is there until somebody asks how.
-    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    status.lines().any(|line| line.starts_with("State:") && !line.contains('Z'))
 }
 
 fn a_leader_that_drains_hands_over_at_once(bed: &Bed) {

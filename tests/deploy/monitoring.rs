@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gatehouse::cli::operate;
-use gatehouse::cli::serve::Starts;
+use gatehouse::cli::serve::{ControllerMetrics, Starts};
 use gatehouse::runtime::metrics::{Webhook, Which};
 use gatehouse::runtime::{Metrics, leader};
 use kit::deploy::{of_kind, variant};
@@ -12,16 +11,16 @@ use serde_json::Value;
 
 /// Every name on the page, with its suffixes.
 fn shown() -> BTreeSet<String> {
-    let (operator, elections) = (operate::Metrics::default(), leader::Numbers::default());
+    let (controllers, elections) = (ControllerMetrics::default(), leader::Numbers::default());
     let metrics = Metrics::new(|registry| {
-        operator.register(registry);
+        controllers.register(registry);
         elections.register(registry);
         Starts::default().register(registry);
     });
     // What has labels shows once something has happened.
     metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);
     metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
-    operator.reconciliations.ended("tdset", "done", Duration::ZERO);
+    controllers.reconciliations.ended("tdset", "done", Duration::ZERO);
     let page = metrics.page().text().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     types

@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 
 use kit::audit::Line;
 use kit::call::Call;
-use kit::objects::{Ask, Objects, Outcome};
+use kit::objects::{Ask, Objects, Outcome, path_of};
 use kit::process;
 use kit::wait::eventually;
-use serde_json::Value;
+use serde_json::{Value, json};
 use testbed::{ControlPlane, Options};
 
 use crate::release::{NAMESPACE, Way};
@@ -31,7 +31,8 @@ pub struct Bed {
     deploying: Mutex<()>,
     /// Lines of the audit log that are about an installation before this one.
     earlier: Mutex<usize>,
-    aside: Mutex<StandingAside>,
+    /// How many tests need that no replica works.
+    aside: Mutex<usize>,
 }
 
 impl Bed {
@@ -192,19 +193,9 @@ impl Bed {
         Line::read(&self.audit_log()).split_off(*self.earlier.lock().unwrap())
     }
 
-    /// Kills the operator's process of the leader, as a crash would.
-    pub fn kill_operator(&self, leader: &Leader) {
-        self.kill_all(&leader.pod, &["gatehouse", "operate"]);
-    }
-
-    /// Kills all processes of gatehouse in that Pod, as a crash would.
+    /// Kills gatehouse in that Pod, as a crash would.
     pub fn kill(&self, pod: &str) {
-        self.kill_all(pod, &["gatehouse"]);
-    }
-
-    fn kill_all(&self, pod: &str, words: &[&str]) {
-        // The first of them would take the others along.
-        self.processes(NAMESPACE, pod, words).iter().rev().for_each(|process| process::kill(*process));
+        self.processes(NAMESPACE, pod, &["gatehouse"]).iter().for_each(|process| process::kill(*process));
     }
 
     /// The processes of a Pod whose command line begins with these words, once there are any: one that was killed comes
@@ -222,18 +213,33 @@ impl Bed {
         })
     }
 
-    /// Has the operators of all replicas stand still until no test needs that any more; the gates go on.
+    /// Has all replicas follow a holder of their Lease who does nothing, until no test needs that any more: none of them
+    /// works, and the gates go on.
     pub fn stand_aside(&self) -> Aside<'_> {
-        let mut aside = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
-        if aside.count == 0 {
+        let mut tests = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        if *tests == 0 {
             self.until_whole();
-            let pods = self.pods();
-            let all = pods.iter().flat_map(|pod| self.processes(NAMESPACE, pod, &["gatehouse", "operate"]));
-            aside.processes = all.collect();
-            aside.processes.iter().copied().for_each(process::freeze);
+            self.until_led();
+            self.hold_lease("a-test", 24 * 3600);
+            self.pods().iter().for_each(|pod| self.until_follows(pod));
         }
-        aside.count += 1;
+        *tests += 1;
         Aside(self)
+    }
+
+    fn hold_lease(&self, holder: &str, seconds: u32) {
+        let path = format!("{}/gatehouse", path_of("leases", NAMESPACE));
+        let spec = json!({"holderIdentity": holder, "leaseDurationSeconds": seconds});
+        self.objects.must(Ask::patch(path, json!({ "spec": spec })));
+    }
+
+    /// Waits until nothing of a replica's work runs any more.
+    fn until_follows(&self, pod: &str) {
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}:metrics/proxy/metrics");
+        eventually(|| {
+            let page = self.kubectl(&["get", "--raw", &path]).run()?;
+            if page.contains("\ngatehouse_leader 0\n") { Ok(()) } else { Err(format!("{pod} leads")) }
+        });
     }
 
     /// The API server's audit log.
@@ -269,26 +275,16 @@ pub fn start() -> Result<Bed, String> {
     Ok(Bed::new(cluster))
 }
 
-/// How many tests need the operators to stand still, and which those are.
-#[derive(Default)]
-struct StandingAside {
-    count: usize,
-    processes: Vec<u32>,
-}
-
-/// The operators stand still for this test, and perhaps for others. When no test needs it any more, each is replaced by a
-/// new one: what they had begun is long over.
+/// No replica works, for this test and perhaps for others. When no test needs that any more, they elect one of them.
 pub struct Aside<'a>(&'a Bed);
 
 impl Drop for Aside<'_> {
     fn drop(&mut self) {
-        let mut aside = self.0.aside.lock().unwrap_or_else(PoisonError::into_inner);
-        aside.count -= 1;
-        if aside.count == 0 {
-            let processes = std::mem::take(&mut aside.processes);
-            processes.iter().copied().for_each(process::kill);
-            // The next test that has them stand aside has to find others.
-            processes.into_iter().for_each(process::until_ended);
+        let mut tests = self.0.aside.lock().unwrap_or_else(PoisonError::into_inner);
+        *tests -= 1;
+        if *tests == 0 && !std::thread::panicking() {
+            self.0.hold_lease("", 1);
+            self.0.until_led();
         }
     }
 }

@@ -49,6 +49,15 @@ impl Tally {
         self.calls.values().sum()
     }
 
+    /// Whatever failed did so since a gate was gone: it broke off, or could not be reached.
+    #[track_caller]
+    pub fn assert_only_broken_off(&self) {
+        let of_a_gone_gate = ["connection refused", "connection reset", "EOF", "no route to host"];
+        let is_other = |failure: &&String| !of_a_gone_gate.iter().any(|word| failure.contains(word));
+        let others: Vec<_> = self.failures.iter().filter(is_other).collect();
+        assert!(others.is_empty(), "{} of {} failed otherwise: {others:#?}", others.len(), self.total());
+    }
+
     /// No call failed, and all kinds of calls were made.
     #[track_caller]
     pub fn assert_flawless(&self) {

@@ -1,6 +1,5 @@
 //! A server that goes loses nobody.
 
-use gatehouse::runtime::Pages;
 use gatehouse::runtime::readiness::Weight;
 use gatehouse::server::{Health, Limits};
 
@@ -101,8 +100,7 @@ async fn health_names_who_is_not_ready_and_is_not_ready_while_draining() {
     let mut gate = Gate::start(announcing(), echo);
     let ready = gate.readiness.register("certificate", Weight::Required);
     let address = ([127, 0, 0, 1], 0).into();
-    let health =
-        Health::bind(address, gate.readiness.clone(), Pages::of(gate.metrics.page().clone())).unwrap();
+    let health = Health::bind(address, gate.readiness.clone(), gate.metrics.page().clone()).unwrap();
     let address = health.local_addr();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let ended = tokio::spawn(health.serve(async {

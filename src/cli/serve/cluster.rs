@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   definitions served? ─▶ ready            install ─▶ guard
-//!                                              └▶ operator
+//!                                              └▶ controllers, or the election of an installer
 //! ```
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kube::Client;
+use kube::{Client, Config};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
@@ -18,8 +18,8 @@ use crate::cli::connect::connect;
 use crate::install::guard::run_drift_guard;
 use crate::install::served::until_served;
 use crate::install::{self, Plan};
-use crate::runtime::Supervisor;
 use crate::runtime::supervisor::chain;
+use crate::runtime::{Supervisor, leader};
 
 /// The first pause of a leader that cannot install, which then grow longer.
 const FIRST: Duration = Duration::from_secs(1);
@@ -28,6 +28,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The cluster, and this gate in it.
 pub(super) struct Cluster {
+    config: Config,
     client: Client,
     /// Absent where somebody else installs.
     installation: Option<Installation>,
@@ -36,11 +37,44 @@ pub(super) struct Cluster {
 
 /// What is installed, and by whom.
 #[derive(Clone)]
-pub(super) struct Installation {
+struct Installation {
     client: Client,
     plan: Plan,
     listener: SocketAddr,
     certificates: Handle,
+}
+
+/// What has to be so before anything is worked. Clones see the same.
+#[derive(Clone)]
+pub(super) struct Installed {
+    once: watch::Receiver<bool>,
+    /// Absent where somebody else installs.
+    installation: Option<Installation>,
+}
+
+impl Installed {
+    /// Nothing that this process could see to.
+    pub(super) fn by_others() -> Self {
+        Self { once: watch::channel(true).1, installation: None }
+    }
+
+    /// Waits until this gate has installed for the first time.
+    pub(super) async fn once(&mut self) {
+        // The sender is in a task that ends with the process.
+        let _gone = self.once.wait_for(|installed| *installed).await;
+    }
+
+    /// Installs through this client, however long that takes.
+    pub(super) async fn again(self, client: Client) {
+        let Some(installation) = self.installation else { return };
+        let mut installation = Installation { client, ..installation };
+        let mut pause = FIRST;
+        while let Err(error) = installation.install().await {
+            warn!(error = chain(&error), again_in = ?pause, "failed to install before working");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST);
+        }
+    }
 }
 
 impl Cluster {
@@ -50,14 +84,14 @@ impl Cluster {
         listener: SocketAddr,
         certificates: Handle,
     ) -> Result<Self, Failure> {
-        let (_config, client) = connect().await?;
+        let (config, client) = connect().await?;
         let plan = options.plan(listener)?;
         let names = plan.address.names();
         if options.install {
             certificates.expect_in_force();
         }
         let installation = Installation { client: client.clone(), plan, listener, certificates };
-        Ok(Self { client, installation: options.install.then_some(installation), names })
+        Ok(Self { config, client, installation: options.install.then_some(installation), names })
     }
 
     /// Where the gate's certificate comes from.
@@ -79,11 +113,11 @@ impl Cluster {
         });
     }
 
-    /// Installs, and then guards what is installed. What it returns turns true at the first time, and is so from the
-    /// start where somebody else installs.
-    pub(super) fn keep_installed(&self, supervisor: &Supervisor) -> watch::Receiver<bool> {
-        let (installed, once_installed) = watch::channel(self.installation.is_none());
-        let Some(installation) = self.installation.clone() else { return once_installed };
+    /// Installs, and then guards what is installed.
+    pub(super) fn keep_installed(&self, supervisor: &Supervisor) -> Installed {
+        let Some(installation) = self.installation.clone() else { return Installed::by_others() };
+        let (installed, once) = watch::channel(false);
+        let guarded = Installed { once, installation: Some(installation.clone()) };
         supervisor.restarted("installation", move |life| {
             let (mut installation, installed) = (installation.clone(), installed.clone());
             async move {
@@ -102,12 +136,42 @@ impl Cluster {
                 }
             }
         });
-        once_installed
+        guarded
     }
 
-    /// What this gate installs; nothing, where somebody else does.
-    pub(super) fn installation(&self) -> Option<Installation> {
-        self.installation.clone()
+    /// Has gates without controllers elect one of them, which installs again: as a leader with controllers does before
+    /// it works, and for the same reason.
+    pub(super) fn elect_installer(&self, supervisor: &Supervisor, options: &Options, installed: &Installed) {
+        if self.installation.is_none() {
+            return;
+        }
+        let (config, client) = (self.config.clone(), self.client.clone());
+        let (options, installed) = (options.controllers.clone(), installed.clone());
+        supervisor.restarted("installer", move |life| {
+            let (config, client) = (config.clone(), client.clone());
+            let (options, mut installed) = (options.clone(), installed.clone());
+            async move {
+                tokio::select! {
+                    () = installed.once() => {}
+                    () = life.stopping() => return Ok(()),
+                }
+                let lease = options.lease_of_gates(config)?;
+                let install = |stop: leader::Stop| {
+                    let again = installed.clone().again(client.clone());
+                    async move {
+                        tokio::select! {
+                            () = async { again.await; std::future::pending().await } => {}
+                            () = stop.stopped() => {}
+                        }
+                        Ok(())
+                    }
+                };
+                let numbers = leader::Numbers::default();
+                leader::run(&lease, &numbers, life.ready(), life.draining(), install).await?;
+                life.stopping().await;
+                Ok(())
+            }
+        });
     }
 }
 
@@ -115,15 +179,5 @@ impl Installation {
     async fn install(&mut self) -> Result<(), install::Error> {
         self.plan.bundle = self.certificates.fresh().await.facts.bundle;
         install::install(&self.client, &self.plan, self.listener).await
-    }
-
-    /// Installs, however long it takes.
-    pub(super) async fn install_at_last(mut self) {
-        let mut pause = FIRST;
-        while let Err(error) = self.install().await {
-            warn!(error = chain(&error), again_in = ?pause, "failed to install before working");
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(LONGEST);
-        }
     }
 }

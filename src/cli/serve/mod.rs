@@ -1,39 +1,42 @@
 //! `gatehouse serve`: the process, as a table of contents.
 //!
 //! ```text
-//! certificate ─▶ listener ─┬▶ self-probe ─▶ definitions ─▶ webhook configurations ─▶ the operator's process
+//! certificate ─▶ listener ─┬▶ self-probe ─▶ definitions ─▶ webhook configurations ─▶ the controllers' runtime
 //!                          └▶ ready, once the definitions are served
 //! ```
 //!
 //! Where it listens is in one log line, `serving`, with the fields `address` and `health`: port 0 takes a free port,
 //! and that line is where to read it. A second line, `installed`, follows when the cluster points at this gate, and
-//! `leading` when this replica does the operator's work. The gate serves whatever becomes of the rest: what follows it
-//! is started again when it fails, and the operator is a process of its own (see [`super::operate`]).
+//! `leading` when this replica's controllers work. The gate serves whatever becomes of the rest: what follows it is
+//! started again when it fails, and the controllers have a runtime of their own (see [`controllers`]). `--only` leaves
+//! out the gate or the controllers; without the gate there is no `address`.
 
 mod cluster;
-mod operator;
+mod controllers;
 mod options;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use prometheus_client::registry::Registry;
 use tracing::info;
 
 use super::ending::Failure;
 use crate::certs::{self, Handle, Publisher, Source, State};
 use crate::runtime::files::raise_limit;
-use crate::runtime::metrics::Which;
+use crate::runtime::metrics::{Page, Which};
 use crate::runtime::otlp::{self, Traces};
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
-use crate::runtime::telemetry::{LogFormat, Logging};
-use crate::runtime::{Metrics, Pages, Supervisor, clock};
+use crate::runtime::telemetry::Logging;
+use crate::runtime::{Metrics, Supervisor, clock};
 use crate::server::{Config, Health, Rules, ServedCertificate, Server, TrustedClients};
-use cluster::Cluster;
-use operator::Operator;
-pub use operator::Starts;
+use cluster::{Cluster, Installed};
+use controllers::Controllers;
+pub use controllers::{Metrics as ControllerMetrics, Starts};
 pub use options::Options;
+use options::Part;
 
 /// Why serving could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -46,66 +49,84 @@ enum Error {
 ///
 /// # Errors
 /// Why it could not begin, or could not go on.
-pub fn run(options: Options, log_format: LogFormat, logging: &Logging) -> Result<(), Failure> {
+pub fn run(options: Options, logging: &Logging) -> Result<(), Failure> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let Some(threads) = options.worker_threads {
         runtime.worker_threads(threads.into());
     }
     let runtime = runtime.enable_all().build()?;
-    let ended = runtime.block_on(serve(options, log_format, logging));
+    let ended = runtime.block_on(serve(options, logging));
     // A review that is still judged has nobody left to hear its answer.
     runtime.shutdown_background();
     ended
 }
 
-async fn serve(options: Options, log_format: LogFormat, logging: &Logging) -> Result<(), Failure> {
+async fn serve(options: Options, logging: &Logging) -> Result<(), Failure> {
     let mut signals = Signals::listen()?;
-    let (starts, spans) = (Starts::default(), otlp::Numbers::default());
-    let metrics = Metrics::new(|registry| {
-        starts.register(registry);
-        logging.dropped().register(registry, "log_lines_dropped");
-        spans.register(registry);
-    });
     let supervisor = Supervisor::new(options.patience());
+    let controllers = options
+        .runs(Part::Controllers)
+        .then(|| Controllers::new(&options.controllers, supervisor.readiness()));
+    let shown = |registry: &mut Registry| {
+        logging.dropped().register(registry);
+        if let Some(controllers) = &controllers {
+            controllers.register(registry);
+        }
+    };
+    let installed = if options.runs(Part::Gate) {
+        serve_gate(&options, &supervisor, shown).await?
+    } else {
+        let health = keep_health(&options, Page::new(shown), &supervisor)?;
+        info!(%health, "serving");
+        Installed::by_others()
+    };
+    if let Some(controllers) = controllers {
+        controllers.keep_working(&supervisor, &installed);
+    }
+    Ok(supervisor.run(async || signals.next().await).await?)
+}
 
+/// Starts the gate, with what `shown` adds to its metrics; whether it is installed.
+async fn serve_gate(
+    options: &Options,
+    supervisor: &Supervisor,
+    shown: impl FnOnce(&mut Registry),
+) -> Result<Installed, Failure> {
+    let spans = otlp::Numbers::default();
+    let metrics = Metrics::new(|registry| {
+        spans.register(registry);
+        shown(registry);
+    });
     let certificate = ServedCertificate::new(&metrics);
     let clients = options.clients();
     let trusted = clients.as_ref().map(|(_path, trusted)| trusted.clone());
-    let traces = export_traces(&supervisor, options.otlp_endpoint.clone(), spans);
-    let server = gate(&options, &metrics, traces, certificate.clone(), trusted)?;
-    let (pages, wanted) = Pages::with_another(metrics.page().clone());
-    let health = health(&options, pages, &supervisor)?;
+    let traces = export_traces(supervisor, options.otlp_endpoint.clone(), spans);
+    let server = gate(options, &metrics, traces, certificate.clone(), trusted)?;
     let listener = server.local_addr();
-    info!(address = %listener, health = %health.local_addr(), "serving");
+    let health = keep_health(options, metrics.page().clone(), supervisor)?;
+    info!(address = %listener, %health, "serving");
 
-    supervisor.critical("health", |life| async move {
-        life.ready().set();
-        health.serve(life.stopping()).await;
-        Ok(())
-    });
     if let Some((path, trusted)) = clients {
-        keep_clients(&supervisor, path, trusted);
+        keep_clients(supervisor, path, trusted);
     }
-    let (publisher, certificates) = publisher(&supervisor, certificate);
+    let (publisher, certificates) = publisher(supervisor, certificate);
     supervisor.drained("gate", |life| async move {
         life.ready().set();
         server.serve(life.draining()).await;
         Ok(())
     });
     if let Some(source) = options.mounted().filter(|_| options.webhook_only) {
-        keep_certificate(&supervisor, source, publisher, certificates, metrics);
-        // There is no operator, and so nothing that a scrape could wait for.
-        drop(wanted);
-    } else {
-        let cluster = Cluster::find(&options, listener, certificates.clone()).await?;
-        keep_certificate(&supervisor, cluster.source(&options), publisher, certificates, metrics);
-        cluster.await_definitions(&supervisor);
-        let installed = cluster.keep_installed(&supervisor);
-        let (words, installation) = (options.operator_words(log_format), cluster.installation());
-        let readiness = supervisor.readiness().clone();
-        Operator { words, installation, readiness, wanted, starts }.keep_working(&supervisor, installed);
+        keep_certificate(supervisor, source, publisher, certificates, metrics);
+        return Ok(Installed::by_others());
     }
-    Ok(supervisor.run(async || signals.next().await).await?)
+    let cluster = Cluster::find(options, listener, certificates.clone()).await?;
+    keep_certificate(supervisor, cluster.source(options), publisher, certificates, metrics);
+    cluster.await_definitions(supervisor);
+    let installed = cluster.keep_installed(supervisor);
+    if !options.runs(Part::Controllers) {
+        cluster.elect_installer(supervisor, options, &installed);
+    }
+    Ok(installed)
 }
 
 fn gate(
@@ -139,10 +160,18 @@ fn export_traces(supervisor: &Supervisor, to: Option<otlp::Endpoint>, numbers: o
     traces
 }
 
-fn health(options: &Options, pages: Pages, supervisor: &Supervisor) -> Result<Health, Error> {
+/// Serves health and metrics; where.
+fn keep_health(options: &Options, page: Page, supervisor: &Supervisor) -> Result<SocketAddr, Error> {
     let address = options.health_listen;
-    Health::bind(address, supervisor.readiness().clone(), pages)
-        .map_err(|source| Error::Health { address, source })
+    let health = Health::bind(address, supervisor.readiness().clone(), page)
+        .map_err(|source| Error::Health { address, source })?;
+    let listener = health.local_addr();
+    supervisor.critical("health", |life| async move {
+        life.ready().set();
+        health.serve(life.stopping()).await;
+        Ok(())
+    });
+    Ok(listener)
 }
 
 /// What the source finds is served, and without something to serve nobody is ready.

@@ -8,7 +8,7 @@ use clap::{ArgAction, Args, ValueEnum};
 use kube::Client;
 
 use super::super::duration;
-use super::super::operate;
+use super::controllers::options as controllers;
 use crate::certs::Source;
 use crate::certs::authority::SharedAuthority;
 use crate::certs::files::MountedFiles;
@@ -17,12 +17,14 @@ use crate::install::{Address, Plan};
 use crate::runtime::clock;
 use crate::runtime::otlp;
 use crate::runtime::supervisor::Patience;
-use crate::runtime::telemetry::LogFormat;
 use crate::server::{Limits, MinVersion, TrustedClients};
 
 /// What `gatehouse serve` can be told.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
+    /// Run one part alone: the gate, or the controllers. [default: both]
+    #[arg(long, value_name = "PART", value_enum, conflicts_with = "webhook_only", env = "GATEHOUSE_ONLY")]
+    pub only: Option<Part>,
     /// Serve reviews only: no Kubernetes API is asked for anything.
     #[arg(long, requires_all = ["tls_cert", "tls_key"], env = "GATEHOUSE_WEBHOOK_ONLY")]
     pub webhook_only: bool,
@@ -84,9 +86,9 @@ pub struct Options {
     /// Fields that only the newer release knows are lost from objects that are written after that.
     #[arg(long, env = "GATEHOUSE_REPLACE_NEWER")]
     pub replace_newer: bool,
-    /// The operator's own.
+    /// The controllers' own.
     #[command(flatten)]
-    pub operator: operate::Options,
+    pub controllers: controllers::Options,
     /// How long a drain goes on accepting, until everybody has heard that this endpoint is gone.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "12s")]
     pub drain_delay: Duration,
@@ -100,6 +102,15 @@ pub struct Options {
     /// Threads that serve. [default: one for each core]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub worker_threads: Option<u16>,
+}
+
+/// A part of what serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// Reviews, and what has API servers ask for them.
+    Gate,
+    /// The work on objects, where one of several replicas is elected to do it.
+    Controllers,
 }
 
 /// A version of TLS.
@@ -128,11 +139,10 @@ impl Options {
         Some((self.client_ca.clone()?, TrustedClients::named(&self.client_name)))
     }
 
-    /// How the operator's process is started.
-    pub(super) fn operator_words(&self, log_format: LogFormat) -> Vec<String> {
-        let format = log_format.to_possible_value().map(|value| value.get_name().to_owned());
-        let words = ["operate".to_owned(), "--log-format".to_owned()].into_iter().chain(format);
-        words.chain(self.operator.words()).collect()
+    /// Whether that part runs.
+    pub(super) fn runs(&self, part: Part) -> bool {
+        let is_left_out = self.webhook_only && part == Part::Controllers;
+        !is_left_out && self.only.is_none_or(|only| only == part)
     }
 
     /// How long the parts of a shutdown may take.
@@ -150,7 +160,7 @@ impl Options {
     /// Where the API server reaches the gate that listens at `listener`.
     fn address(&self, listener: SocketAddr) -> Result<Address, InvalidUrl> {
         let Some(url) = &self.webhook_url else {
-            let (name, namespace) = (self.service.clone(), self.operator.namespace.clone());
+            let (name, namespace) = (self.service.clone(), self.controllers.namespace.clone());
             return Ok(Address::Service { name, namespace, port: self.service_port });
         };
         Ok(match Address::from_url(url)? {
@@ -162,7 +172,7 @@ impl Options {
     /// What the cluster is to be told about the gate that listens at `listener`.
     pub(super) fn plan(&self, listener: SocketAddr) -> Result<Plan, InvalidUrl> {
         Ok(Plan {
-            namespaces: self.operator.watch_namespaces.namespaces().clone(),
+            namespaces: self.controllers.watch_namespaces.namespaces().clone(),
             cluster_role: self.cluster_role.clone().filter(|name| !name.is_empty()),
             replaces_newer: self.replace_newer,
             ..Plan::at(self.address(listener)?)
@@ -171,7 +181,7 @@ impl Options {
 
     /// The namespace of the gate, where it has one.
     pub(super) fn own_namespace(&self) -> Option<String> {
-        (!self.webhook_only).then(|| self.operator.namespace.clone())
+        (!self.webhook_only).then(|| self.controllers.namespace.clone())
     }
 
     /// The mounted certificate, where there is one.
@@ -182,7 +192,7 @@ impl Options {
 
     /// The own authority, in its Secret.
     pub(super) fn authority(&self, client: Client, names: Vec<String>) -> Source {
-        let (namespace, secret) = (&self.operator.namespace, &self.ca_secret);
+        let (namespace, secret) = (&self.controllers.namespace, &self.ca_secret);
         Source::Authority(Box::new(SharedAuthority::new(client, namespace, secret, names, clock::now)))
     }
 }

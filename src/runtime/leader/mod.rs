@@ -4,7 +4,7 @@
 //!   follow ──won──▶ the work runs, the lease is renewed beside it ──lost──▶ the work is cancelled ──▶ follow
 //!                        │ the process drains
 //!                        ▼
-//!                   the work ends, or is cancelled ──▶ the lease is released ──▶ the process goes on draining
+//!                   the work ends, or is cancelled ──▶ the lease is released ──▶ the rest goes on draining
 //! ```
 //!
 //! Guarantees: the work runs only within this replica's term, see [`term`]; a lease is released after the work has
@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
-use super::supervisor::{Ending, Life, chain};
+use super::supervisor::{Ending, chain};
 use super::tasks::Cancellable;
 use super::{Ready, clock};
 pub use lease::{Connect, Lease};
@@ -58,21 +58,23 @@ impl Stop {
     }
 }
 
-/// Stands for election until the process drains, and does `work` whenever this replica leads.
+/// Stands for election until `draining` resolves, and does `work` whenever this replica leads. `ready` tells whether it
+/// does.
 ///
 /// # Errors
 /// When the work ends by itself; the lease is released before.
 pub async fn run<Work>(
     lease: &Lease,
     numbers: &Numbers,
-    life: &Life,
+    ready: &Ready,
+    draining: impl Future<Output = ()>,
     mut work: impl FnMut(Stop) -> Work,
 ) -> Ending
 where
     Work: Future<Output = Ending> + Send + 'static,
 {
-    let mut election = Election::new(lease, numbers, life.ready());
-    let mut draining = pin!(life.draining());
+    let mut election = Election::new(lease, numbers, ready);
+    let mut draining = pin!(draining);
     loop {
         tokio::select! {
             biased;
@@ -102,8 +104,6 @@ where
         }
     }
     election.leave().await;
-    // Whoever keeps us running would have us stand again.
-    life.stopping().await;
     Ok(())
 }
 
@@ -251,6 +251,13 @@ impl<'a> Election<'a> {
             self.ready.unset(format!("{leader} leads"));
         }
         self.leader = leader;
+    }
+}
+
+/// Whoever ceases to stand does not lead, also where a panic is the reason.
+impl Drop for Election<'_> {
+    fn drop(&mut self) {
+        self.resign();
     }
 }
 

@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// What the life below has it do.
-const STEPS: [&str; 11] = [
+pub const STEPS: [&str; 11] = [
     "make-deployment",
     "make-service",
     "write-count",

@@ -127,17 +127,17 @@ fn changes(namespace: &Namespace<'_>, pause: bool) -> Vec<Duration> {
     taken
 }
 
-/// Measures what the operator's process takes while nothing is asked for.
+/// Measures what the leader's process takes while nothing is asked for.
 fn figures(bed: &Bed, way: Way, when: &str) {
     let leader = bed.until_led();
-    let process = bed.processes(NAMESPACE, &leader.pod, &["gatehouse", "operate"])[0];
+    let process = bed.processes(NAMESPACE, &leader.pod, &["gatehouse"])[0];
     let before = process::usage(process);
     std::thread::park_timeout(REST); // the measurement's own length
     let after = process::usage(process);
     let share = after.cpu.saturating_sub(before.cpu).as_secs_f64() / REST.as_secs_f64() * 100.0;
     let megabytes = after.resident >> 20;
     crate::figure(format!(
-        "{}: the operator of {MANY} clusters, {when}: {megabytes} MiB, {share:.1} % of a core",
+        "{}: the leader of {MANY} clusters, {when}: {megabytes} MiB, {share:.1} % of a core",
         way.name()
     ));
 }

@@ -1,23 +1,23 @@
-//! An operator of one namespace, as a process beside the cluster: it dies, loses an answer or is answered otherwise, once
-//! at each of its points ([`gatehouse::runtime::fail_point`]), and is started again each time.
+//! The controllers of one namespace, as a process beside the cluster (`gatehouse serve --only controllers`): it dies, loses
+//! an answer or is answered otherwise, once at each of its points ([`gatehouse::runtime::fail_point`]), and is started
+//! again each time.
 //!
 //! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so that
 //! it waits for no other; one that was to live and ended is a failure.
 //! Assumes: a build with fail points, whose account may write Leases in the namespace.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use gatehouse::cli::operate::message::{Said, Told};
-
-use crate::wait::{PATIENCE, patient};
+use crate::objects::http_get;
+use crate::program::{Leash, Program};
+use crate::wait::eventually;
 
 /// What becomes of an operator that comes to a point for the first time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,6 @@ impl Post {
 pub struct Operator {
     shared: Arc<Shared>,
     keeper: Option<JoinHandle<()>>,
-    pages: Receiver<String>,
 }
 
 #[derive(Debug)]
@@ -83,9 +82,17 @@ struct Shared {
     post: Post,
     /// What has become of it so far and is to become of it now, each with the file of the points where it did.
     fates: Mutex<Vec<(Fate, PathBuf)>>,
-    running: Mutex<Option<(Child, ChildStdin)>>,
+    running: Mutex<Running>,
     ends: AtomicBool,
     lives: AtomicUsize,
+}
+
+/// The process that runs now.
+#[derive(Debug, Default)]
+struct Running {
+    leash: Option<Leash>,
+    /// Where it shows its metrics.
+    health: Option<SocketAddr>,
 }
 
 /// Numbers processes and fates of this process of tests: no name is used twice.
@@ -107,10 +114,10 @@ impl Operator {
             lives: AtomicUsize::new(0),
         };
         shared.add(fate);
-        let (shared, (pages, shown)) = (Arc::new(shared), mpsc::channel());
+        let shared = Arc::new(shared);
         let kept = Arc::clone(&shared);
-        let keeper = Some(std::thread::spawn(move || kept.keep_running(&pages)));
-        Self { shared, keeper, pages: shown }
+        let keeper = Some(std::thread::spawn(move || kept.keep_running()));
+        Self { shared, keeper }
     }
 
     /// What is to become of it from now on, at each point once.
@@ -138,12 +145,15 @@ impl Operator {
         self.shared.lives.load(Ordering::Relaxed)
     }
 
-    /// Its metrics, as the gate beside it would show them.
+    /// Its metrics.
+    #[track_caller]
+    #[must_use]
     pub fn page(&self) -> String {
-        // An answer to an earlier question that nobody waited for.
-        self.pages.try_iter().for_each(drop);
-        self.shared.tell(&Told::Page);
-        self.pages.recv_timeout(patient(PATIENCE)).expect("the operator shows its metrics")
+        eventually(|| {
+            let health = locked(&self.shared.running).health.ok_or("it does not serve")?;
+            let page = http_get(health, "/metrics");
+            if page.ends_with("# EOF\n") { Ok(page) } else { Err("it shows no metrics") }
+        })
     }
 
     /// The sum of a metric over its labels.
@@ -187,61 +197,45 @@ impl Shared {
     }
 
     fn kill(&self) {
-        if let Some((running, _)) = &mut *locked(&self.running) {
-            running.kill().expect("it is ours");
-        }
+        drop(locked(&self.running).leash.take());
     }
 
-    fn tell(&self, message: &Told) {
-        if let Some((_, told)) = &mut *locked(&self.running) {
-            let line = serde_json::to_string(message).expect("JSON");
-            // It may have ended.
-            let _gone = writeln!(told, "{line}");
-        }
-    }
-
-    fn keep_running(&self, pages: &Sender<String>) {
+    fn keep_running(&self) {
         while !self.ends.load(Ordering::Relaxed) {
-            self.live(pages);
+            self.live();
         }
     }
 
     /// The life of one process.
-    fn live(&self, pages: &Sender<String>) {
+    fn live(&self) {
         let (fate, points) = self.fate();
-        let mut process = self.command(fate, &points).spawn().expect("the operator starts");
-        let (told, said) = (process.stdin.take().expect("piped"), process.stdout.take().expect("piped"));
+        let program = Program::resume(&self.command(fate, &points), &self.post.log());
+        let mut program = program.expect("the operator starts");
         self.lives.fetch_add(1, Ordering::Relaxed);
-        *locked(&self.running) = Some((process, told));
+        locked(&self.running).leash = program.leash();
         // Nobody could kill it before that.
         if self.ends.load(Ordering::Relaxed) || self.fate() != (fate, points) {
             self.kill();
         }
-        for line in BufReader::new(said).lines().map_while(Result::ok) {
-            match serde_json::from_str(&line) {
-                // The cluster is ready to be worked.
-                Ok(Said::Won(number)) => self.tell(&Told::Installed(number)),
-                Ok(Said::Page(page)) => pages.send(page).unwrap_or_default(),
-                Ok(Said::State(_)) | Err(_) => {}
-            }
-        }
-        let ended = locked(&self.running).take().map(|(mut process, _)| process.wait());
-        assert!(matches!(ended, Some(Ok(_))), "it has ended");
+        // One that is killed before has no address.
+        let serving = program.wait_for("serving").ok();
+        let health = serving.and_then(|line| line["health"].as_str()?.parse().ok());
+        locked(&self.running).health = health;
+        // However it ended, the next one follows.
+        let _code = program.code();
+        *locked(&self.running) = Running::default();
     }
 
-    fn command(&self, fate: Fate, points: &std::path::Path) -> Command {
+    fn command(&self, fate: Fate, points: &Path) -> Command {
         let Post { program, kubeconfig, namespace, variables, .. } = &self.post;
-        let log = File::options().create(true).append(true).open(self.post.log()).expect("a log");
-        let mut command = Command::new(program);
+        let serve = ["serve", "--only", "controllers", "--health-listen", "127.0.0.1:0"];
+        let mut command = Program::gatehouse(program, &serve);
         command
-            .args(["--log-format", "json", "operate", "--lease", &format!("life-{}", number())])
+            .args(["--lease", &format!("life-{}", number())])
             .args(["--namespace", namespace, "--watch-namespaces", namespace])
             .env("KUBECONFIG", kubeconfig)
             .env_remove("GATEHOUSE_FAIL_POINTS")
-            .envs(variables.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(log);
+            .envs(variables.iter().map(|(name, value)| (name, value)));
         if let Some(word) = fate.word() {
             command.env("GATEHOUSE_FAIL_POINTS", format!("{word}:{}", points.display()));
         }
@@ -249,7 +243,7 @@ impl Shared {
     }
 }
 
-fn points_in(file: &std::path::Path) -> Vec<String> {
+fn points_in(file: &Path) -> Vec<String> {
     let text = fs::read_to_string(file).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }

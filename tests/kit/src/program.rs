@@ -40,6 +40,12 @@ const SCRIPT: &str = r#"
     kill $watcher
     exit $code"#;
 
+/// What a process lives by: dropped, it is killed, if it has not ended.
+#[derive(Debug)]
+pub struct Leash {
+    _pipe: ChildStdin,
+}
+
 /// A process. Dropped, it is killed.
 #[derive(Debug)]
 pub struct Program {
@@ -56,9 +62,19 @@ impl Program {
     /// # Errors
     /// It cannot be started.
     pub fn start(command: &Command, log: &Path) -> Result<Self, String> {
+        drop(File::create(log).map_err(|error| format!("unable to write {}: {error}", log.display()))?);
+        Self::resume(command, log)
+    }
+
+    /// The same with a log behind what is in that file.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn resume(command: &Command, log: &Path) -> Result<Self, String> {
         let program = command.get_program().to_string_lossy().into_owned();
         let failed = |error: std::io::Error| format!("unable to start {program}: {error}");
-        let file = File::create(log).map_err(failed)?;
+        let file = File::options().create(true).append(true).open(log).map_err(failed)?;
+        let log = Log::of_what_follows(log);
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "sh"]).arg(command.get_program()).args(command.get_args());
         for (name, value) in command.get_envs() {
@@ -76,7 +92,6 @@ impl Program {
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line).map_err(failed)?;
         let number = line.trim().parse().map_err(|_| format!("{program}: no process id in {line:?}"))?;
-        let log = Log::of(log);
         let id = ProcessId::of(number).map_err(|_| format!("{program} ended at once:\n{}", log.end()))?;
         Ok(Self { pipe, shell, id, log })
     }
@@ -94,6 +109,12 @@ impl Program {
     #[must_use]
     pub const fn id(&self) -> &ProcessId {
         &self.id
+    }
+
+    /// What kills it for one who does not wait for it; dropping the process itself then waits. Once.
+    #[must_use]
+    pub fn leash(&mut self) -> Option<Leash> {
+        self.pipe.take().map(|pipe| Leash { _pipe: pipe })
     }
 
     /// What it logs.
@@ -126,16 +147,6 @@ impl Program {
     #[track_caller]
     pub fn logs(&self, message: &str) -> Value {
         self.wait_for(message).unwrap_or_else(|why| panic!("{why}"))
-    }
-
-    /// The process that it has started, while that runs.
-    #[must_use]
-    pub fn child(&self) -> Option<u32> {
-        // A child is listed with the thread that started it.
-        let threads = fs::read_dir(format!("/proc/{}/task", self.id.pid())).ok()?;
-        let children = threads.flatten().map(|thread| fs::read_to_string(thread.path().join("children")));
-        let children: Vec<_> = children.flatten().collect();
-        children.iter().flat_map(|line| line.split_whitespace()).find_map(|pid| pid.parse().ok())
     }
 
     /// Asks it to end.
@@ -195,6 +206,13 @@ impl Log {
     #[must_use]
     pub fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), read: Mutex::default() }
+    }
+
+    /// The same without the lines that are there.
+    fn of_what_follows(path: &Path) -> Self {
+        let offset = fs::metadata(path).map_or(0, |file| file.len());
+        let read = Mutex::new(Followed { offset, first: BTreeMap::new() });
+        Self { path: path.to_owned(), read }
     }
 
     /// Where it is.
@@ -304,11 +322,6 @@ impl Gate {
             text.parse().map_err(|_| format!("no {field} in {serving}"))
         };
         Ok(Self { address: address("address")?, health: address("health")?, program })
-    }
-
-    /// Ends its operator's process as a crash would; the gate goes on.
-    pub fn kill_operator(&self) {
-        process::kill(self.program.child().expect("the operator's process runs"));
     }
 
     /// The process itself.

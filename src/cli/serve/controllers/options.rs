@@ -1,4 +1,4 @@
-//! What the operator can be told, by whoever starts `gatehouse serve`.
+//! What the controllers can be told, and their Lease.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -6,20 +6,20 @@ use std::time::Duration;
 use clap::Args;
 use kube::Config;
 
-use super::super::duration;
 use crate::api::name::dns_1123_subdomain;
+use crate::cli::duration;
 use crate::controllers::scope::Scope;
 use crate::runtime::leader::{Connect, Lease};
 
-/// What the operator can be told.
+/// What the controllers can be told.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
-#[group(id = "operator")]
+#[group(id = "controllers")]
 pub struct Options {
     /// The namespace that gatehouse runs in: that of its Service, of its Secret and of its Lease.
     #[arg(long, value_name = "NAME", default_value = "gatehouse-system", env = "POD_NAMESPACE")]
     pub namespace: String,
     /// The namespaces whose objects are judged and worked, with commas between them. Rights in these namespaces are
-    /// then enough for the operator. [default: all]
+    /// then enough for the controllers. [default: all]
     #[arg(
         long,
         value_name = "NAMES",
@@ -28,7 +28,8 @@ pub struct Options {
         env = "GATEHOUSE_WATCH_NAMESPACES"
     )]
     pub watch_namespaces: Scope,
-    /// The Lease in the own namespace by which one of all replicas is elected to do the operator's work.
+    /// The Lease in the own namespace by which one of all replicas is elected to run its controllers. With --only gate,
+    /// one is elected to install, by the Lease of this name with -gate.
     #[arg(long, value_name = "NAME", value_parser = lease_name, default_value = "gatehouse", env = "GATEHOUSE_LEASE")]
     pub lease: String,
     /// How long the others wait for a leader that has vanished: 3s to 5m. It is renewed seven times in that time.
@@ -65,23 +66,19 @@ fn lease_name(text: &str) -> Result<String, &'static str> {
 }
 
 impl Options {
-    /// The words by which another process takes the same options, whatever its environment is.
-    pub(in crate::cli) fn words(&self) -> Vec<String> {
-        let word = |name: &str, value: &str| format!("--{name}={value}");
-        vec![
-            word("namespace", &self.namespace),
-            word("watch-namespaces", &self.watch_namespaces.to_string()),
-            word("lease", &self.lease),
-            word("lease-duration", &format!("{}ns", self.lease_duration.as_nanos())),
-            word("identity", self.identity.as_deref().unwrap_or_default()),
-            word("image", &self.image),
-        ]
+    /// The lease that replicas with controllers stand for.
+    pub(super) fn lease(&self, config: Config) -> Result<Lease, Connect> {
+        self.lease_of(config, &self.lease)
     }
 
-    /// The lease that this replica stands for.
-    pub(super) fn lease(&self, config: Config) -> Result<Lease, Connect> {
+    /// The lease that gates without controllers stand for: another one, since whoever holds the first has to work.
+    pub(in crate::cli::serve) fn lease_of_gates(&self, config: Config) -> Result<Lease, Connect> {
+        self.lease_of(config, &format!("{}-gate", self.lease))
+    }
+
+    fn lease_of(&self, config: Config, name: &str) -> Result<Lease, Connect> {
         let identity = self.identity.clone().filter(|name| !name.is_empty()).unwrap_or_else(host);
-        Lease::connect(config, &self.namespace, &self.lease, &identity, self.lease_duration)
+        Lease::connect(config, &self.namespace, name, &identity, self.lease_duration)
     }
 }
 
@@ -100,29 +97,6 @@ mod tests {
     struct Line {
         #[command(flatten)]
         options: Options,
-    }
-
-    #[test]
-    fn another_process_takes_the_same_options() {
-        let said: [&[&str]; 2] = [
-            &["--identity="],
-            &[
-                "--namespace=a",
-                "--watch-namespaces=b,c",
-                "--lease=d",
-                "--lease-duration=3.5s",
-                "--identity=e",
-                "--image=f",
-            ],
-        ];
-        for words in said {
-            let read = |words: Vec<String>| {
-                let line = [String::new()].into_iter().chain(words);
-                Line::try_parse_from(line).unwrap().options
-            };
-            let options = read(words.iter().map(ToString::to_string).collect());
-            assert_eq!(read(options.words()), options);
-        }
     }
 
     #[test]

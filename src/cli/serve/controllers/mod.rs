@@ -1,0 +1,163 @@
+//! The controllers, on a runtime of their own, started again when they end.
+//!
+//! ```text
+//!   the definitions are installed ─▶ stand for election ─won─▶ install ─▶ work ─lost─▶ stand again
+//!                                            │ drain: the work ends, the lease is released
+//! ```
+//!
+//! An API server repeats no admission call that broke off (client-go `rest/with_retry.go`: a POST is not repeated), so
+//! what ends with the gate is a user's `kubectl apply`. Therefore a panic in a controller, an error and a thread that is
+//! busy for long stay with the controllers.
+//!
+//! Guarantees: whatever becomes of the controllers, the gate serves; who leads has installed before it works, where this
+//! process installs. In a rolling update the replica of an old release that was started last has had the say until then,
+//! and a leader of the new one takes it back. When the process begins to drain, the work ends and the lease is released,
+//! so that another replica works while the gate still answers.
+//! Never: shares a client with the gate. Connections belong to the runtime that opened them.
+
+mod metrics;
+pub(super) mod options;
+
+use std::time::Duration;
+
+use kube::Client;
+use prometheus_client::registry::Registry;
+use tracing::warn;
+
+use super::cluster::Installed;
+use crate::cli::connect::connect;
+use crate::controllers::{self, Controlled as _, etcdcluster, tdset};
+use crate::install::served::until_served;
+use crate::runtime::leader::{self, Stop};
+use crate::runtime::readiness::{Ready, Weight};
+use crate::runtime::supervisor::Ending;
+use crate::runtime::{Life, Readiness, Supervisor, isolated};
+pub use metrics::{Metrics, Starts};
+use options::Options;
+
+/// What they and their threads are called.
+const NAME: &str = "controllers";
+
+/// How long they may take to end: their last work and the release of the lease, and less than a task that has to stop.
+const LAST_WORDS: Duration = Duration::from_millis(4800);
+
+/// The controllers of all kinds. Clones share what is shown of them.
+#[derive(Clone)]
+pub(super) struct Controllers {
+    options: Options,
+    metrics: Metrics,
+    elections: leader::Numbers,
+    starts: Starts,
+    leader: Ready,
+    tdset: Ready,
+    etcdcluster: Ready,
+}
+
+impl Controllers {
+    /// Lists them; they work once [`Self::keep_working`] is called.
+    pub(super) fn new(options: &Options, readiness: &Readiness) -> Self {
+        let listed = |name| readiness.register(name, Weight::Listed);
+        Self {
+            options: options.clone(),
+            metrics: Metrics::default(),
+            elections: leader::Numbers::default(),
+            starts: Starts::default(),
+            leader: listed("leader"),
+            tdset: listed(tdset::Operator::NAME),
+            etcdcluster: listed(etcdcluster::Operator::NAME),
+        }
+    }
+
+    /// Puts what is counted on the page of `registry`.
+    pub(super) fn register(&self, registry: &mut Registry) {
+        self.starts.register(registry);
+        self.elections.register(registry);
+        self.metrics.register(registry);
+    }
+
+    /// Has them work once the definitions are installed.
+    pub(super) fn keep_working(self, supervisor: &Supervisor, installed: &Installed) {
+        let installed = installed.clone();
+        supervisor.restarted(NAME, move |life| {
+            let (controllers, mut installed) = (self.clone(), installed.clone());
+            async move {
+                tokio::select! {
+                    () = installed.once() => controllers.live(&life, installed).await?,
+                    () = life.draining() => {}
+                }
+                // Whoever keeps us running would have us start again.
+                life.stopping().await;
+                Ok(())
+            }
+        });
+    }
+
+    /// Stands for election and works, until the process drains.
+    async fn live(&self, life: &Life, installed: Installed) -> Ending {
+        self.starts.count();
+        life.ready().set();
+        let ended = isolated(NAME, self.clone().stand(life.clone(), installed));
+        tokio::select! {
+            ended = ended => ended,
+            () = late(life) => {
+                warn!(limit = ?LAST_WORDS, "the controllers did not end in time");
+                Ok(())
+            }
+        }
+    }
+
+    /// What runs on their runtime.
+    async fn stand(self, life: Life, installed: Installed) -> Ending {
+        let (config, client) = connect().await?;
+        tokio::select! {
+            () = until_served(&client, |missing| self.leader.unset(missing)) => {}
+            () = life.draining() => return Ok(()),
+        }
+        let lease = self.options.lease(config)?;
+        let work = |stop| self.clone().work(client.clone(), installed.clone(), stop);
+        leader::run(&lease, &self.elections, &self.leader, life.draining(), work).await
+    }
+
+    /// What the leader does.
+    async fn work(self, client: Client, installed: Installed, stop: Stop) -> Ending {
+        tokio::select! {
+            () = installed.again(client.clone()) => {}
+            () = stop.stopped() => return Ok(()),
+        }
+        let settings = etcdcluster::Settings { guard_image: self.options.image.clone() };
+        let (tdset, etcdcluster) = (Working(self.tdset), Working(self.etcdcluster));
+        let tdsets = controllers::run::<tdset::Operator>(
+            client.clone(),
+            &self.options.watch_namespaces,
+            self.metrics.of_tdset(),
+            &(),
+            || tdset.0.set(),
+            stop.stopped(),
+        );
+        let etcdclusters = controllers::run::<etcdcluster::Operator>(
+            client,
+            &self.options.watch_namespaces,
+            self.metrics.of_etcdcluster(),
+            &settings,
+            || etcdcluster.0.set(),
+            stop.stopped(),
+        );
+        futures::join!(tdsets, etcdclusters);
+        Ok(())
+    }
+}
+
+/// Resolves when the process has been draining for longer than they may take to end.
+async fn late(life: &Life) {
+    life.draining().await;
+    tokio::time::sleep(LAST_WORDS).await;
+}
+
+/// Listed as working until the work ends, in whichever way.
+struct Working(Ready);
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.unset("this replica does not lead");
+    }
+}
