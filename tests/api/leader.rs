@@ -40,6 +40,7 @@ pub const TESTS: &[Test] = &[
         "a_panic_in_a_controller_is_not_felt_at_the_gate",
         parts::a_panic_in_a_controller_is_not_felt_at_the_gate,
     ),
+    ("each_part_runs_alone_with_its_own_rights", parts::each_part_runs_alone_with_its_own_rights),
     ("a_leader_that_drains_hands_over_at_once", a_leader_that_drains_hands_over_at_once),
     (
         "without_an_api_server_nobody_leads_and_then_somebody_does",

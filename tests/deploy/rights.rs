@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse::cli::manifests::rbac::{Names, rule_groups};
+use gatehouse::cli::manifests::rbac::{
+    Names, election_of_gates, rule_groups, rule_groups_of_controllers, rule_groups_of_gate,
+};
 use gatehouse::rbac::{RoleScope, RuleGroup};
 use kit::deploy::{Rendered, everything, kind, name, of_kind, rendered, variant};
 use serde_json::Value;
@@ -46,7 +48,11 @@ fn granted(objects: &[Value], kind: &str) -> BTreeSet<Right> {
 }
 
 fn needed(wanted: impl Fn(&RuleGroup) -> bool) -> BTreeSet<Right> {
-    let groups = rule_groups(&Names::DEFAULT).into_iter().filter(wanted);
+    needed_of(rule_groups(&Names::DEFAULT), wanted)
+}
+
+fn needed_of(groups: Vec<RuleGroup>, wanted: impl Fn(&RuleGroup) -> bool) -> BTreeSet<Right> {
+    let groups = groups.into_iter().filter(wanted);
     groups
         .flat_map(|group| group.rules)
         .flat_map(|rule| {
@@ -61,6 +67,84 @@ fn the_base_grants_what_the_code_needs() {
     let base = rendered("base");
     assert_eq!(granted(base, "Role"), needed(|group| group.scope == RoleScope::OwnNamespace));
     assert_eq!(granted(base, "ClusterRole"), needed(|group| group.scope != RoleScope::OwnNamespace));
+}
+
+/// The objects of that name.
+fn called(objects: &[Value], wanted: &str) -> Vec<Value> {
+    objects.iter().filter(|object| name(object) == wanted).cloned().collect()
+}
+
+#[test]
+fn two_deployments_have_an_account_each_which_may_do_what_its_part_needs() {
+    let objects = variant("split");
+    let mut of_gate = rule_groups_of_gate(&Names::DEFAULT);
+    of_gate.push(election_of_gates(&Names::DEFAULT));
+    let parts = [
+        ("gatehouse", "--only=gate", of_gate),
+        ("gatehouse-controllers", "--only=controllers", rule_groups_of_controllers(&Names::DEFAULT)),
+    ];
+    assert_eq!(of_kind(objects, "Deployment").len(), parts.len());
+    for (part, only, groups) in parts {
+        let its = called(objects, part);
+        let pod = &of_kind(&its, "Deployment")[0]["spec"]["template"]["spec"];
+        assert_eq!(pod["serviceAccountName"], part);
+        assert!(words(&pod["containers"][0], "args").contains(&only.to_owned()), "{pod}");
+        assert_eq!(of_kind(&its, "ServiceAccount").len(), 1, "{part}");
+        let is_own = |group: &RuleGroup| group.scope == RoleScope::OwnNamespace;
+        assert_eq!(granted(&its, "Role"), needed_of(groups.clone(), is_own));
+        assert_eq!(granted(&its, "ClusterRole"), needed_of(groups, |group| !is_own(group)));
+        for binding in its.iter().filter(|object| kind(object).ends_with("RoleBinding")) {
+            assert_eq!(binding["subjects"][0]["name"], part);
+        }
+    }
+    let gate = called(objects, "gatehouse");
+    let mut secrets = granted(&gate, "Role");
+    secrets.extend(granted(&gate, "ClusterRole"));
+    secrets.retain(|(_, resource, ..)| resource == "secrets");
+    assert!(
+        secrets.iter().all(|(_, _, name, verb)| name == "gatehouse-ca" || verb == "create"),
+        "{secrets:?}"
+    );
+}
+
+#[test]
+fn two_deployments_limited_to_namespaces_work_by_the_roles_of_the_controllers() {
+    let objects = variant("split-watching");
+    for namespace in ["team-a", "team-b"] {
+        let in_it = |object: &&Value| object["metadata"]["namespace"] == namespace;
+        let there: Vec<_> = objects.iter().filter(in_it).cloned().collect();
+        assert_eq!(granted(&there, "Role"), needed(|group| group.scope == RoleScope::WatchedNamespaces));
+        assert_eq!(of_kind(&there, "RoleBinding")[0]["subjects"][0]["name"], "gatehouse-controllers");
+    }
+    assert_eq!(granted(objects, "ClusterRole"), needed(|group| group.scope == RoleScope::Cluster));
+}
+
+/// Labels by which something finds pods: all that it asks for are there.
+fn finds(selector: &Value, pod: &Value) -> bool {
+    let wanted = selector.as_object().expect("labels");
+    wanted.iter().all(|(name, value)| pod["metadata"]["labels"][name] == *value)
+}
+
+#[test]
+fn of_two_deployments_each_has_its_own_pods_and_reviews_go_to_the_gate_alone() {
+    let objects = variant("split");
+    let pod = |name: &str| of_kind(&called(objects, name), "Deployment")[0]["spec"]["template"].clone();
+    let (gate, controllers) = (pod("gatehouse"), pod("gatehouse-controllers"));
+    let found = |selector: &Value| (finds(selector, &gate), finds(selector, &controllers));
+    let of = |kind: &str, name: &str| of_kind(&called(objects, name), kind)[0]["spec"].clone();
+    for kind in ["Deployment", "NetworkPolicy"] {
+        let field = if kind == "Deployment" { "selector" } else { "podSelector" };
+        assert_eq!(found(&of(kind, "gatehouse")[field]["matchLabels"]), (true, false), "{kind}");
+        assert_eq!(found(&of(kind, "gatehouse-controllers")[field]["matchLabels"]), (false, true), "{kind}");
+    }
+    assert_eq!(found(&of("Service", "gatehouse")["selector"]), (true, false));
+    assert_eq!(found(&of("Service", "gatehouse-metrics")["selector"]), (true, true));
+    assert_eq!(found(&of("PodDisruptionBudget", "gatehouse")["selector"]["matchLabels"]), (true, false));
+    let ports = &controllers["spec"]["containers"][0]["ports"];
+    assert_eq!(ports.as_array().map(Vec::len), Some(1), "they serve no reviews: {ports}");
+    // Only who talks to members of etcd may.
+    let egress = |name: &str| of("NetworkPolicy", name)["egress"].to_string();
+    assert!(!egress("gatehouse").contains("2379") && egress("gatehouse-controllers").contains("2379"));
 }
 
 #[test]
@@ -138,11 +222,16 @@ fn every_binding_binds_the_account_of_the_pods_to_a_role_that_is_there() {
             let subjects = binding["subjects"].as_array().unwrap();
             assert_eq!(subjects.len(), 1, "{source}");
             assert_eq!(subjects[0]["kind"], "ServiceAccount", "{source}");
-            for deployment in of_kind(objects, "Deployment") {
+            let deployments = of_kind(objects, "Deployment");
+            let is_its = |deployment: &&&Value| {
                 let account = &deployment["spec"]["template"]["spec"]["serviceAccountName"];
-                assert_eq!(&subjects[0]["name"], account, "{source}");
-                assert_eq!(subjects[0]["namespace"], deployment["metadata"]["namespace"], "{source}");
-            }
+                subjects[0]["name"] == *account
+                    && subjects[0]["namespace"] == deployment["metadata"]["namespace"]
+            };
+            assert!(
+                deployments.is_empty() || deployments.iter().any(|one| is_its(&one)),
+                "{source}: {subjects:?}"
+            );
         }
     }
 }

@@ -26,28 +26,40 @@ pub struct Names {
     pub authority: &'static str,
     /// The Lease by which the replicas elect one of them (`--lease`).
     pub lease: &'static str,
+    /// The Lease by which gates without controllers do (`--only gate`).
+    pub lease_of_gates: &'static str,
     /// The ClusterRole that owns the webhook configurations (`--cluster-role`).
     pub cluster_role: &'static str,
 }
 
 impl Names {
     /// The names in the plain manifests.
-    pub const DEFAULT: Self =
-        Self { authority: certs::authority::SECRET, lease: "gatehouse", cluster_role: "gatehouse" };
+    pub const DEFAULT: Self = Self {
+        authority: certs::authority::SECRET,
+        lease: "gatehouse",
+        lease_of_gates: "gatehouse-gate",
+        cluster_role: "gatehouse",
+    };
 }
 
 /// The names as the chart's templates find them.
 const OF_CHART: Names = Names {
     authority: r#"{{ include "gatehouse.authoritySecret" . }}"#,
     lease: r#"{{ include "gatehouse.fullname" . }}"#,
+    lease_of_gates: r#"{{ include "gatehouse.fullname" . }}-gate"#,
     cluster_role: r#"{{ include "gatehouse.fullname" . }}"#,
 };
 
 /// All rules that gatehouse needs.
 #[must_use]
 pub fn rule_groups(names: &Names) -> Vec<RuleGroup> {
+    [rule_groups_of_gate(names), rule_groups_of_controllers(names)].concat()
+}
+
+/// What the gate needs.
+#[must_use]
+pub fn rule_groups_of_gate(names: &Names) -> Vec<RuleGroup> {
     let definitions: Vec<_> = KINDS.iter().map(|kind| kind.names().plural).collect();
-    let kinds = [tdset::rbac::rules(), etcdcluster::rbac::rules(), controllers::rbac::rules()];
     vec![
         RuleGroup {
             name: "installation",
@@ -61,6 +73,25 @@ pub fn rule_groups(names: &Names) -> Vec<RuleGroup> {
             scope: RoleScope::OwnNamespace,
             rules: certs::rbac::rules(names.authority),
         },
+    ]
+}
+
+/// What the gate needs besides, where it runs without the controllers.
+#[must_use]
+pub fn election_of_gates(names: &Names) -> RuleGroup {
+    RuleGroup {
+        name: "election-of-gates",
+        when: "Gates without controllers elect by a Lease of their own the one that installs again (--only gate).",
+        scope: RoleScope::OwnNamespace,
+        rules: leader::rbac::rules(names.lease_of_gates),
+    }
+}
+
+/// What the controllers need.
+#[must_use]
+pub fn rule_groups_of_controllers(names: &Names) -> Vec<RuleGroup> {
+    let kinds = [tdset::rbac::rules(), etcdcluster::rbac::rules(), controllers::rbac::rules()];
+    vec![
         RuleGroup {
             name: "election",
             when: "The replicas elect by a Lease the one that reconciles the objects.",
@@ -90,7 +121,10 @@ pub fn generated() -> Vec<Generated> {
     vec![
         file("base/rbac.yaml", base(&groups)),
         file("watched/rbac.yaml", watched(&groups)),
-        file("chart/gatehouse/templates/_rules.tpl", chart(&rule_groups(&OF_CHART))),
+        file(
+            "chart/gatehouse/templates/_rules.tpl",
+            chart(&[rule_groups(&OF_CHART), vec![election_of_gates(&OF_CHART)]].concat()),
+        ),
     ]
 }
 

@@ -1,16 +1,19 @@
-//! The gate and the controllers: neither is felt by the other.
+//! The gate and the controllers: neither is felt by the other, and each runs alone.
 
 use std::fs;
+use std::net::TcpListener;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use kit::bed::Bed;
-use kit::objects::{Ask, Refusal, of};
+use kit::bed::{Bed, NAMESPACE};
+use kit::deploy::{helm, kind};
+use kit::objects::{Ask, Refusal, http_get, of};
+use kit::program::Program;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::{House, is_ready, metric, tdset};
-use crate::installed::until_guarded;
+use super::{House, identity, is_ready, metric, tdset, until_ready};
+use crate::installed::{self, until_guarded};
 use crate::tdset::mortal::STEPS;
 
 /// Where a controller panics, once at each.
@@ -115,4 +118,108 @@ pub fn a_panic_in_a_controller_is_not_felt_at_the_gate(bed: &Bed) {
     // It ends as ever.
     assert!(replica.into_program().stop(), "it ends well");
     assert_eq!(house.lease().holder, "");
+}
+
+/// Where gates elect one of them to install.
+const LEASE_OF_GATES: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/apart-gate";
+
+/// Where those with controllers elect one of them to work.
+const LEASE_OF_CONTROLLERS: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/apart";
+
+/// Grants what the chart does for two Deployments.
+fn grant(bed: &Bed) {
+    let kinds = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
+    let objects = helm(&["split=true", "fullnameOverride=apart"]);
+    for object in objects.iter().filter(|object| kinds.contains(&kind(object))) {
+        bed.objects.must(Ask::apply(object, "", ""));
+    }
+}
+
+/// Whether that account may do that.
+fn may(bed: &Bed, account: &str, asked: &Value) -> bool {
+    let user = format!("system:serviceaccount:{NAMESPACE}:{account}");
+    let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+        "spec": {"user": user, "resourceAttributes": asked}});
+    let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+    bed.objects.must(Ask::post(path, review))["status"]["allowed"] == true
+}
+
+/// The gate's account reaches no Secret but that of its authority, and that of the controllers installs nothing.
+fn neither_may_do_what_is_the_others(bed: &Bed, elsewhere: &str) {
+    let secrets = |verb: &str, name: &str| json!({"namespace": NAMESPACE, "resource": "secrets", "verb": verb, "name": name});
+    assert!(may(bed, "apart", &secrets("get", "apart-ca")));
+    let of_members =
+        json!({"namespace": elsewhere, "resource": "secrets", "verb": "get", "name": "shop-server"});
+    for asked in [secrets("get", "another"), secrets("list", ""), of_members.clone()] {
+        assert!(!may(bed, "apart", &asked), "{asked}");
+    }
+    assert!(may(bed, "apart-controllers", &of_members), "they make the certificates of etcd clusters");
+    let configurations = json!({"group": "admissionregistration.k8s.io", "verb": "patch",
+        "resource": "mutatingwebhookconfigurations", "name": "gatehouse"});
+    assert!(may(bed, "apart", &configurations));
+    assert!(!may(bed, "apart-controllers", &configurations));
+}
+
+/// Controllers without a gate, and a port that is taken and that they are told to serve reviews on.
+fn start_controllers(bed: &Bed, names: &[&str]) -> (Program, TcpListener) {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let listen = taken.local_addr().expect("an address").to_string();
+    let options = [names, &["--only", "controllers"]].concat();
+    let command = bed.serve_at("apart-controllers", &listen, &options);
+    let controllers = Program::start(&command, &bed.cluster.folder().join("controllers.log"));
+    (controllers.expect("it starts"), taken)
+}
+
+pub fn each_part_runs_alone_with_its_own_rights(bed: &Bed) {
+    let house = House::begin(bed);
+    installed::clear(bed);
+    grant(bed);
+    for path in [LEASE_OF_GATES, LEASE_OF_CONTROLLERS] {
+        bed.objects.if_there(Ask::delete(path));
+    }
+    let names = ["--lease", "apart", "--ca-secret", "apart-ca"];
+    let (namespace, name) = (&house.namespace, house.namespace.name.as_str());
+
+    // The gate installs and judges, and works nothing.
+    let only = ["--only", "gate", "--cluster-role", "apart", "--drain-delay", "0s", "--drain-deadline", "1s"];
+    let gate = house.replica_as("apart", &[&names[..], &only].concat());
+    gate.logs("installed");
+    until_ready(&gate);
+    until_guarded(bed, name);
+    let installer = identity(&gate);
+    assert_eq!(bed.objects.at(LEASE_OF_GATES)["spec"]["holderIdentity"], *installer);
+    house.tdset("shop", &json!({}));
+    let page = http_get(gate.health, "/readyz");
+    assert!(page.contains("[+]installer ok") && !page.contains("tdset"), "{page}");
+    for metric_of_controllers in ["gatehouse_leader", "gatehouse_controllers_starts_total"] {
+        assert_eq!(metric(&gate, metric_of_controllers), None, "it has no controllers");
+    }
+    assert!(bed.objects.one(Ask::get(LEASE_OF_CONTROLLERS)).is_err(), "nobody stands for it");
+    assert_eq!(namespace.get("tdset", "shop").get("status"), None, "nobody works it");
+
+    // The controllers work what was let in before, and take no port but that of their health.
+    let (controllers, _taken) = start_controllers(bed, &names);
+    let serving = controllers.logs("serving");
+    assert_eq!(serving.get("address"), None, "{serving}");
+    let health = serving["health"].as_str().and_then(|text| text.parse().ok()).expect("an address");
+    house.until_replicas("shop", 1);
+    namespace.until("tdset/shop", "{.status.scheduledReplicas}", "1");
+    assert!(http_get(health, "/livez").starts_with("HTTP/1.1 200"));
+    let page = http_get(health, "/readyz");
+    assert!(page.starts_with("HTTP/1.1 200") && page.contains("[+]tdset ok"), "{page}");
+    let page = http_get(health, "/metrics");
+    assert!(page.contains("\ngatehouse_leader 1\n") && !page.contains("webhook"), "{page}");
+
+    neither_may_do_what_is_the_others(bed, name);
+    for log in [gate.log(), controllers.log()] {
+        let log = log.text();
+        assert!(!log.contains("is forbidden"), "{log}");
+    }
+
+    // Without controllers the gate serves, and without a gate the controllers work.
+    assert!(controllers.stop(), "it ends well");
+    assert_eq!(bed.objects.at(LEASE_OF_CONTROLLERS)["spec"]["holderIdentity"], "");
+    until_guarded(bed, name);
+    assert!(gate.into_program().stop(), "it ends well");
+    assert_eq!(bed.objects.at(LEASE_OF_GATES)["spec"]["holderIdentity"], "");
 }

@@ -104,6 +104,20 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "serviceMonitor.labels.team=gate",
         ],
     ),
+    ("split", &["split=true"]),
+    ("split-watching", &["split=true", "watchNamespaces={team-a,team-b}"]),
+    (
+        "split-on-nodes",
+        &[
+            "split=true",
+            "hostNetwork=true",
+            "certificates.source=certManager",
+            "clients.caSecretName=api-servers",
+            "serviceMonitor.enabled=true",
+            "alerts.enabled=true",
+        ],
+    ),
+    ("split-by-chart", &["split=true", "installedBy=chart", "certificates.source=certManager"]),
     (
         "bare",
         &[

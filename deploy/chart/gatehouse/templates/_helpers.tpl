@@ -19,6 +19,31 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- define "gatehouse.labels" -}}
 {{ include "gatehouse.selector" . }}
 app.kubernetes.io/component: gate
+{{ include "gatehouse.release" . }}
+{{- end }}
+
+{{- /* With split: no selector of the gate's may match the controllers' pods. */ -}}
+{{- define "gatehouse.controllers.selector" -}}
+app.kubernetes.io/name: {{ include "gatehouse.name" . }}-controllers
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gatehouse.controllers.labels" -}}
+{{ include "gatehouse.controllers.selector" . }}
+app.kubernetes.io/component: controllers
+{{ include "gatehouse.release" . }}
+{{- end }}
+
+{{- /* With split, what the pods of both Deployments have in common. */ -}}
+{{- define "gatehouse.common" -}}
+app.kubernetes.io/part-of: {{ include "gatehouse.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "gatehouse.release" -}}
+{{- if .Values.split -}}
+app.kubernetes.io/part-of: {{ include "gatehouse.name" . }}
+{{ end -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -47,8 +72,19 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if or (eq .Values.installedBy "gatehouse") (not .Values.watchNamespaces) -}}true{{- end -}}
 {{- end }}
 
+{{- /* Who reconciles, by ServiceAccount and by the names of what is granted to it. */ -}}
+{{- define "gatehouse.controllers.name" -}}
+{{ include "gatehouse.fullname" . }}{{ if .Values.split }}-controllers{{ end }}
+{{- end }}
+
 {{- define "gatehouse.subject" -}}
 - kind: ServiceAccount
   name: {{ include "gatehouse.fullname" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
+
+{{- define "gatehouse.controllers.subject" -}}
+- kind: ServiceAccount
+  name: {{ include "gatehouse.controllers.name" . }}
   namespace: {{ .Release.Namespace }}
 {{- end }}

@@ -174,3 +174,16 @@
   resources: [persistentvolumes]
   verbs: [get, patch]
 {{- end }}
+
+{{- define "gatehouse.rules.election-of-gates" -}}
+# Gates without controllers elect by a Lease of their own the one that installs again (--only gate).
+# - The first replica of all makes the Lease; a name cannot be given for create.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+# - The Lease is read, taken, renewed and given back.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ include "gatehouse.fullname" . }}-gate]
+  verbs: [get, update]
+{{- end }}
