@@ -235,7 +235,8 @@ impl Bed {
 
     /// Waits until nothing of a replica's work runs any more.
     fn until_follows(&self, pod: &str) {
-        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}:metrics/proxy/metrics");
+        // By number: an API server panics over a port by its name (apimachinery `pkg/util/proxy/upgradeaware.go`).
+        let path = format!("/api/v1/namespaces/{NAMESPACE}/pods/{pod}:8080/proxy/metrics");
         eventually(|| {
             let page = self.kubectl(&["get", "--raw", &path]).run()?;
             if page.contains("\ngatehouse_leader 0\n") { Ok(()) } else { Err(format!("{pod} leads")) }
