@@ -52,7 +52,8 @@ impl Tally {
     /// Whatever failed did so since a gate was gone: it broke off, or could not be reached.
     #[track_caller]
     pub fn assert_only_broken_off(&self) {
-        let of_a_gone_gate = ["connection refused", "connection reset", "EOF", "no route to host"];
+        let of_a_gone_gate =
+            ["broken pipe", "connection refused", "connection reset", "EOF", "no route to host"];
         let is_other = |failure: &&String| !of_a_gone_gate.iter().any(|word| failure.contains(word));
         let others: Vec<_> = self.failures.iter().filter(is_other).collect();
         assert!(others.is_empty(), "{} of {} failed otherwise: {others:#?}", others.len(), self.total());
@@ -159,12 +160,14 @@ impl User {
         self.tally
     }
 
-    /// The life of one object.
+    /// The life of one object. It has none if its creation fails.
     async fn go_around(&mut self, name: &str) {
         let (v1, v1alpha1) = (self.v1.clone(), self.v1alpha1.clone());
         let create = PostParams::default();
         let object = object(name);
-        self.count("create as v1", v1.create(&create, &object)).await;
+        if !self.count("create as v1", v1.create(&create, &object)).await {
+            return;
+        }
         let change = Patch::Merge(json!({"spec": {"defaultReplica": 1}}));
         let params = PatchParams::default();
         self.count("change as v1alpha1", v1alpha1.patch(name, &params, &change)).await;
@@ -175,7 +178,8 @@ impl User {
         self.count("delete as v1alpha1", v1alpha1.delete(name, &DeleteParams::default())).await;
     }
 
-    async fn count<T>(&mut self, what: &'static str, call: impl Future<Output = kube::Result<T>>) {
+    /// Makes a call and counts it; whether it succeeded.
+    async fn count<T>(&mut self, what: &'static str, call: impl Future<Output = kube::Result<T>>) -> bool {
         let begun = Instant::now();
         let failure = match tokio::time::timeout(PATIENCE, call).await {
             Ok(Ok(_)) => None,
@@ -183,9 +187,11 @@ impl User {
             Err(_) => Some(format!("no answer within {PATIENCE:?}")),
         };
         self.tally.longest = self.tally.longest.max((begun.elapsed(), what));
+        let is_done = failure.is_none();
         self.tally.failures.extend(failure.map(|why| format!("{what}: {why}")));
         *self.tally.calls.entry(what).or_default() += 1;
         self.done.fetch_add(1, Ordering::Relaxed);
+        is_done
     }
 }
 
