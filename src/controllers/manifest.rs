@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use kube::Resource;
 use kube::core::ApiResource;
-use kube::{Resource, ResourceExt as _};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -44,10 +45,16 @@ pub struct Place {
 impl Place {
     /// Where `object` is.
     pub fn of<K: Resource<DynamicType = ()>>(object: &K) -> Self {
+        Self::of_metadata::<K>(object.meta())
+    }
+
+    /// Where the object of that metadata is.
+    #[must_use]
+    pub fn of_metadata<K: Resource<DynamicType = ()>>(metadata: &ObjectMeta) -> Self {
         Self {
             resource: ApiResource::erase::<K>(&()),
-            namespace: object.namespace().unwrap_or_default(),
-            name: object.name_any(),
+            namespace: metadata.namespace.clone().unwrap_or_default(),
+            name: metadata.name.clone().unwrap_or_default(),
         }
     }
 }
@@ -171,6 +178,27 @@ fn is_zero(value: &Value) -> bool {
         Value::String(text) => text.is_empty(),
         Value::Array(items) => items.is_empty(),
         Value::Object(fields) => fields.is_empty(),
+    }
+}
+
+/// Metadata of what is made for the `Owner` of that metadata: it is its controller, and its foreground deletion waits for
+/// what is made.
+#[must_use]
+pub fn owned_by<Owner: Resource<DynamicType = ()>>(owner: &ObjectMeta) -> ObjectMeta {
+    let reference = || {
+        Some(OwnerReference {
+            api_version: Owner::api_version(&()).into_owned(),
+            kind: Owner::kind(&()).into_owned(),
+            name: owner.name.clone()?,
+            uid: owner.uid.clone()?,
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        })
+    };
+    ObjectMeta {
+        namespace: owner.namespace.clone(),
+        owner_references: Some(Vec::from_iter(reference())),
+        ..ObjectMeta::default()
     }
 }
 

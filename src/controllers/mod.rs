@@ -42,6 +42,7 @@ use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
+use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::DeserializeGuard;
@@ -50,13 +51,15 @@ use kube::runtime::reflector::{self, ObjectRef};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
 use kube::{Client, Resource, ResourceExt as _};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
-use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
+use crate::api::judge::{self, Written};
+use crate::api::{self, Version};
 use crate::runtime::clock::{self, Alarms};
 use memory::Memory;
 use metrics::Reconciliations;
@@ -84,6 +87,7 @@ pub trait Controlled: Send + Sync + Sized + 'static {
         + Clone
         + Debug
         + DeserializeOwned
+        + Serialize
         + Send
         + Sync
         + 'static;
@@ -237,6 +241,12 @@ impl<Kind: Controlled> Context<Kind> {
             *failures
         }))
     }
+}
+
+/// What the gate has against an object as it is stored.
+fn faults<Kind: Controlled>(object: &Kind::Object, now: Timestamp) -> Vec<Fault> {
+    let object = serde_json::to_value(object).unwrap_or_default();
+    judge::stored(Kind::KIND, Written { version: Version::V1, object: &object }, now).faults
 }
 
 fn named<K: Resource>(object: &K) -> String {

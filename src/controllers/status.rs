@@ -5,7 +5,8 @@
 //! Not applied by server-side apply: to apply, the API server has to make sense of the whole object, and answers 500
 //! for one that its schema does not fit, which is when there is most to say.
 
-use kube::{Resource, ResourceExt as _};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -21,11 +22,11 @@ pub enum Precondition {
     Unchanged,
 }
 
-/// The write that makes `before` the status `after`; none where they are the same.
+/// The write that makes `before` the status `after` of the `K` of that metadata; none where they are the same.
 ///
 /// They are compared as JSON: there, times have whole seconds.
 pub fn write<K, Status>(
-    object: &K,
+    object: &ObjectMeta,
     (before, after): (&Status, &Status),
     precondition: Precondition,
     manager: &'static str,
@@ -36,11 +37,13 @@ where
 {
     let change = change(&json!(before), &json!(after))?;
     let metadata = match precondition {
-        Precondition::SameObject => json!({"uid": object.uid()}),
-        Precondition::Unchanged => json!({"uid": object.uid(), "resourceVersion": object.resource_version()}),
+        Precondition::SameObject => json!({"uid": object.uid}),
+        Precondition::Unchanged => json!({"uid": object.uid, "resourceVersion": object.resource_version}),
     };
-    let object =
-        Manifest { place: Place::of(object), object: json!({"metadata": metadata, "status": change}) };
+    let object = Manifest {
+        place: Place::of_metadata::<K>(object),
+        object: json!({"metadata": metadata, "status": change}),
+    };
     Some(Step::Status { manifest: object, manager })
 }
 

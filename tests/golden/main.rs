@@ -24,6 +24,7 @@ use gatehouse::controllers::etcdcluster::resources as etcd;
 use gatehouse::controllers::etcdcluster::resources::certificates::Trust;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::controllers::tdset::resources as tdset;
+use gatehouse::controllers::tdset::spec::Spec;
 use gatehouse::kinds;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
@@ -139,14 +140,15 @@ fn made_of_cluster(cluster: &EtcdCluster) -> Value {
 }
 
 fn made_of_tdset(object: &TDSet) -> Value {
-    let create = object.spec.target.create.as_deref().unwrap();
-    let deployment = tdset::deployment::deployment(object, create);
+    let spec = Spec::resolve(object, Vec::new());
+    let create = spec.create().unwrap();
+    let deployment = tdset::deployment::deployment(&spec, create);
     let live: Deployment = serde_json::from_value(deployment.object.clone()).unwrap();
     all([
         ("deployment", Some(deployment.clone())),
         ("new deployment", Some(tdset::deployment::with_count(deployment, 4))),
         ("count", Some(tdset::deployment::count(&live, 4))),
-        ("service", tdset::service::service(object, create)),
+        ("service", tdset::service::service(&spec, create)),
         ("bounds", tdset::autoscaler::bounds(&autoscaler(), 3, Some(9))),
     ])
 }

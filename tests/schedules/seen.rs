@@ -11,11 +11,12 @@ use gatehouse::api::tdset::status::Reason;
 use gatehouse::api::tdset::v1::TDSet;
 use gatehouse::controllers::manifest::Place;
 use gatehouse::controllers::step::Step;
-use gatehouse::controllers::tdset::claims::{Claims, Subject};
+use gatehouse::controllers::tdset::claims::Claims;
 use gatehouse::controllers::tdset::found::{Carried, Hindrance, Observed, Scaled, Writer};
 use gatehouse::controllers::tdset::hands;
 use gatehouse::controllers::tdset::plan::{self, Plan};
 use gatehouse::controllers::tdset::resources::names::{COUNT_MANAGER, MANAGER};
+use gatehouse::controllers::tdset::spec::{self, Spec};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kit::explore::fingerprint;
@@ -249,10 +250,11 @@ impl Seen {
         let tdset = object(&self.schedule, self.at);
         let mut observed = self.observed();
         hand.mislead(&tdset, &mut observed);
+        let spec = Spec::resolve(&tdset, Vec::new());
         let mut plan = if self.schedule.is_deleting {
-            plan::leaving(&tdset.metadata, Some(&tdset), &observed)
+            plan::leaving(&spec, &observed)
         } else {
-            plan::plan(&tdset, &observed)
+            plan::plan(&spec, &observed)
         };
         hand.spoil(self, &mut plan);
         let refused = plan::refused(&plan, &tdset.metadata, "refused (403)".to_owned(), &observed);
@@ -290,10 +292,11 @@ impl World {
         let objects = || self.schedules.iter().enumerate().map(|(at, schedule)| object(schedule, at));
         for (tdset, schedule) in objects().zip(&self.schedules) {
             if !schedule.is_gone {
-                claims.seen(&DeserializeGuard(Ok(tdset)));
+                let subjects = spec::subjects(&tdset);
+                claims.seen(&DeserializeGuard(Ok(tdset)), Some(subjects));
             }
         }
-        let subject = Subject::workload(&objects().nth(at)?);
+        let subject = Spec::resolve(&objects().nth(at)?, Vec::new()).workload();
         claims.holder(&subject, &format!("t{at}"))
     }
 }

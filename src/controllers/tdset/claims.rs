@@ -10,10 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures::channel::mpsc::UnboundedSender;
 use jiff::Timestamp;
+use kube::Resource as _;
 use kube::runtime::reflector::ObjectRef;
-use kube::{Resource as _, ResourceExt as _};
 
-use crate::api::tdset::v1::{Reference, TDSet};
+use crate::api::tdset::v1::TDSet;
 use crate::controllers::Watched;
 
 /// An object, whatever its version.
@@ -42,18 +42,6 @@ impl Subject {
     pub fn referred(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
         let group = api_version.split_once('/').map_or("", |(group, _)| group);
         Self::new(group, kind, namespace, name)
-    }
-
-    /// The workload of a TDSet.
-    #[must_use]
-    pub fn workload(tdset: &TDSet) -> Self {
-        let namespace = tdset.namespace().unwrap_or_default();
-        match &tdset.spec.target.reference {
-            Some(Reference { api_version, kind, name, .. }) => {
-                Self::referred(api_version, kind, &namespace, name)
-            }
-            None => Self::new("apps", "Deployment", &namespace, &tdset.name_any()),
-        }
     }
 
     /// The autoscaler of that name.
@@ -140,18 +128,18 @@ impl Claims {
         Self { entries: Mutex::default(), told }
     }
 
-    /// The object is as it is now.
-    pub fn seen(&self, object: &Watched<TDSet>) {
+    /// The object is as it is now, and has to do with that; nothing is known of it where it cannot be decoded.
+    pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<Subject>>) {
         let meta = object.meta();
         let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
-        let claims = object.0.as_ref().ok().map(|tdset| {
+        let claims = subjects.map(|subjects| {
             let claimant = Claimant {
                 since: meta.creation_timestamp.as_ref().map(|time| time.0),
                 uid: uid.clone(),
                 namespace: meta.namespace.clone().unwrap_or_default(),
                 name: name.clone(),
             };
-            (claimant, claimed(tdset))
+            (claimant, subjects)
         });
         let concerned = self.lock().set(uid, claims);
         self.tell(&concerned);
@@ -203,16 +191,6 @@ impl fmt::Debug for Claims {
     }
 }
 
-/// Everything that a TDSet has to do with.
-fn claimed(tdset: &TDSet) -> BTreeSet<Subject> {
-    let namespace = tdset.namespace().unwrap_or_default();
-    let autoscaler = tdset.spec.autoscaler.as_ref();
-    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(&namespace, &autoscaler.name));
-    let dates = tdset.spec.exceptions().iter().filter_map(|exception| exception.dates_from.as_ref());
-    let dates = dates.map(|dates| Subject::config_map(&namespace, &dates.config_map_key_ref.name));
-    [Subject::workload(tdset)].into_iter().chain(autoscaler).chain(dates).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use futures::channel::mpsc;
@@ -222,14 +200,15 @@ mod tests {
 
     use super::*;
 
-    fn tdset(name: &str, uid: &str, created: &str, target: &str) -> Watched<TDSet> {
-        let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": target});
+    /// A TDSet is there that has to do with the Deployment `target`.
+    fn see(claims: &Claims, [name, uid, created, target]: [&str; 4]) {
         let object = json!({
             "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
             "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
-            "spec": {"defaultReplicas": 1, "target": {"ref": reference}},
+            "spec": {"defaultReplicas": 1, "target": {}},
         });
-        DeserializeGuard(Ok(serde_json::from_value(object).unwrap()))
+        let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
+        claims.seen(&object, Some(BTreeSet::from([Subject::new("apps", "Deployment", "a", target)])));
     }
 
     #[test]
@@ -237,9 +216,9 @@ mod tests {
         let (told, mut heard) = mpsc::unbounded();
         let claims = Claims::new(told);
         let subject = Subject::referred("apps/v1beta1", "Deployment", "a", "web");
-        claims.seen(&tdset("young", "1", "2026-01-02T00:00:00Z", "web"));
+        see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "web"]);
         assert_eq!(claims.holder(&subject, "1"), None);
-        claims.seen(&tdset("old", "2", "2026-01-01T00:00:00Z", "web"));
+        see(&claims, ["old", "2", "2026-01-01T00:00:00Z", "web"]);
         assert_eq!(claims.holder(&subject, "1"), Some("old".to_owned()));
         assert_eq!(claims.holder(&subject, "2"), None);
         let mut next = || heard.next().now_or_never().unwrap().unwrap().name;
@@ -247,7 +226,7 @@ mod tests {
         claims.forget("2");
         assert_eq!(next(), "young");
         assert_eq!(claims.holder(&subject, "1"), None);
-        claims.seen(&tdset("young", "1", "2026-01-02T00:00:00Z", "other"));
+        see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "other"]);
         assert!(claims.concerned(&subject).is_empty());
     }
 
@@ -255,8 +234,8 @@ mod tests {
     fn of_equally_old_ones_the_uid_decides() {
         let claims = Claims::new(mpsc::unbounded().0);
         let subject = Subject::new("apps", "Deployment", "a", "web");
-        claims.seen(&tdset("b", "2", "2026-01-01T00:00:00Z", "web"));
-        claims.seen(&tdset("c", "1", "2026-01-01T00:00:00Z", "web"));
+        see(&claims, ["b", "2", "2026-01-01T00:00:00Z", "web"]);
+        see(&claims, ["c", "1", "2026-01-01T00:00:00Z", "web"]);
         assert_eq!(claims.holder(&subject, "2"), Some("c".to_owned()));
     }
 }

@@ -56,15 +56,15 @@ fn ready(view: &View) -> Statement {
     if good < count || !seen {
         return about.is(false, Reason::PodsNotReady, message);
     }
-    if view.suspended() {
+    if view.spec.is_suspended {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
     if view.course.manual.is_some() {
         return about.is(true, Reason::ManuallyScaled, format!("{message}, as somebody else has it"));
     }
     let wanted = view.wanted().unwrap_or(count);
-    if let Some(autoscaler) = &view.tdset.spec.autoscaler {
-        return bounded(view, &autoscaler.name, wanted, &message);
+    if let Some(name) = &view.spec.autoscaler {
+        return bounded(view, name, wanted, &message);
     }
     if wanted == count {
         return about.is(true, Reason::AsScheduled, message);
@@ -110,7 +110,7 @@ fn progressing(view: &View) -> Statement {
 fn moving(view: &View, scaled: &Scaled) -> Statement {
     let (count, has) = (scaled.count(), scaled.has());
     let about = ConditionType::Progressing;
-    let moves = view.tdset.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
+    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
     if moves || has != count {
         return about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"));
     }
@@ -124,7 +124,7 @@ fn rolling(view: &View, deployment: &Deployment) -> Statement {
     let (count, has) = (deployment::replicas(deployment), status.replicas.unwrap_or(0));
     let updated = status.updated_replicas.unwrap_or(0);
     let unavailable = count.saturating_sub(status.available_replicas.unwrap_or(0));
-    let moves = view.tdset.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
+    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
     if moves || !is_seen(deployment) || has != count || updated < has {
         let message = format!("{updated} of {count} replicas are of the current template, {has} in all");
         about.is(true, Reason::RollingOut, message)
@@ -151,7 +151,7 @@ fn schedule_valid(view: &View) -> Statement {
 
 fn suspended(view: &View) -> Statement {
     let about = ConditionType::Suspended;
-    if view.suspended() {
+    if view.spec.is_suspended {
         about.is(true, Reason::SuspendedBySpec, "spec.suspend is true: the count is not written")
     } else {
         about.is(false, Reason::NotSuspended, "the count follows the timetable")
@@ -170,7 +170,7 @@ fn overridden(view: &View) -> Statement {
             format!("{who} wrote {}, {} are scheduled: it stands {until}", manual.count, view.scheduled());
         return about.is(true, Reason::ManuallyScaled, message);
     }
-    let message = if view.keeps_manual_counts() {
+    let message = if view.spec.keeps_manual_counts() {
         "a count that somebody else writes stands until the next transition"
     } else {
         "a count that somebody else writes is taken back"
@@ -197,7 +197,7 @@ fn taken(view: &View) -> Option<String> {
         (create.service_port.is_some() && view.service.is_foreign(), "Service"),
     ];
     let kinds: Vec<_> = kinds.into_iter().filter_map(|(foreign, kind)| foreign.then_some(kind)).collect();
-    let name = view.tdset.metadata.name.as_deref().unwrap_or_default();
+    let name = view.spec.name();
     let message = format!("{} {name} exists and is not controlled by this object", kinds.join(" and "));
     (!kinds.is_empty()).then_some(message)
 }

@@ -54,7 +54,7 @@ pub fn plot(view: &View) -> Course {
     };
     let has = counter.count();
     if has != scheduled
-        && view.keeps_manual_counts()
+        && view.spec.keeps_manual_counts()
         && let Some(manual) = kept(view, has, counter.writer())
     {
         return Course { manual: Some(manual), ..Course::default() };
@@ -64,7 +64,7 @@ pub fn plot(view: &View) -> Course {
     };
     let now = view.observed.now;
     let elapsed = Duration::try_from(now.duration_since(ramp.since.0)).unwrap_or_default();
-    let place = view.ramp.at(ramp.from, ramp.to, elapsed);
+    let place = view.timetable.ramp.at(ramp.from, ramp.to, elapsed);
     let step = place.next.and_then(|next| {
         let next = SignedDuration::try_from(next).ok()?;
         ramp.since.0.checked_add(next).ok()
@@ -98,7 +98,7 @@ fn has_missed(view: &View) -> bool {
 /// if it is still to be carried out.
 fn since(view: &View) -> Option<Timestamp> {
     let boundary = view.last_change();
-    let created = view.tdset.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let created = view.spec.metadata.creation_timestamp.as_ref().map(|time| time.0);
     if view.told().is_none() {
         // What was written in the same second may be what stood there before: one file often brings both.
         return boundary.max(created.and_then(|time| time.checked_add(SignedDuration::from_secs(1)).ok()));

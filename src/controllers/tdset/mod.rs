@@ -21,6 +21,7 @@ pub mod points;
 pub mod rbac;
 pub mod recall;
 pub mod resources;
+pub mod spec;
 mod status;
 mod targets;
 mod view;
@@ -47,7 +48,7 @@ use super::outcome::{Class, Error, Outcome};
 use super::scope::Realm;
 use super::shelf::Shelf;
 use super::step::{Effect, Interpreter, Note, Step};
-use super::{Controlled, Triggers, Watched, undecodable};
+use super::{Controlled, Triggers, Watched, faults, undecodable};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
@@ -60,7 +61,9 @@ use metrics::Line;
 pub use metrics::Metrics;
 use plan::Plan;
 use recall::Recall;
+use resources::finalizer;
 use resources::names::MANAGER;
+use spec::Spec;
 use targets::Targets;
 
 /// When to look where the watch should have told before.
@@ -155,13 +158,9 @@ impl Controlled for Operator {
             self.board.hide(object.meta());
             return undecodable::report(self, &object, now).await; // effect
         };
-        let faults = observe::faults(tdset, now);
-        let observed = observe::parts(self, &object, state, now).await?; // effect
-        let plan = if faults.is_empty() {
-            plan::plan(tdset, &observed) // pure
-        } else {
-            plan::invalid(object.meta(), &faults, &observed) // pure
-        };
+        let spec = Spec::resolve(tdset, faults::<Self>(tdset, now)); // pure
+        let observed = observe::parts(self, tdset, &spec, state, now).await?; // effect
+        let plan = plan::plan(&spec, &observed); // pure
         self.agenda.expect(uid(&object), plan.due);
         let worked = self.work(&object, &plan).await?; // effect
         if worked == Worked::Changed && state.defers_report(&plan, clock::now()) {
@@ -175,7 +174,7 @@ impl Controlled for Operator {
     }
 
     fn seen(&self, object: &Watched<TDSet>) {
-        self.claims.seen(object);
+        self.claims.seen(object, object.0.as_ref().ok().map(spec::subjects));
         self.board.admit(object.meta());
     }
 
@@ -214,11 +213,17 @@ impl Operator {
         now: Timestamp,
     ) -> Result<Outcome, Error> {
         self.agenda.expect(uid(object), None);
-        if !resources::finalizer::is_on(object.meta()) {
+        if !finalizer::is_on(object.meta()) {
             return Ok(Outcome::Leaving);
         }
-        let observed = observe::parts(self, object, state, now).await?; // effect
-        let plan = plan::leaving(object.meta(), object.0.as_ref().ok(), &observed); // pure
+        let Ok(tdset) = &object.0 else {
+            let released = finalizer::set(object.meta(), false);
+            self.perform(&released, &object.object_ref(&())).await?; // effect
+            return Ok(Outcome::Waiting(SOON));
+        };
+        let spec = Spec::resolve(tdset, faults::<Self>(tdset, now)); // pure
+        let observed = observe::parts(self, tdset, &spec, state, now).await?; // effect
+        let plan = plan::leaving(&spec, &observed); // pure
         match self.work(object, &plan).await? {
             Worked::Changed => Ok(Outcome::Waiting(SOON)),
             Worked::Settled => self.report(object, state, plan, true).await,

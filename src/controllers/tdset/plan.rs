@@ -13,21 +13,16 @@ use kube::Resource;
 use super::found::{Observed, Part};
 use super::resources::names::{COUNT_MANAGER, MANAGER};
 use super::resources::{autoscaler, deployment, finalizer, scale, service};
+use super::spec::Spec;
 use super::view::{Counter, View};
 use super::{hands, status};
 use crate::api::condition;
 use crate::api::field::Fault;
-use crate::api::tdset::ramp::Ramp;
-use crate::api::tdset::schedule::Schedule;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{Create, PastTransition, TDSet, TDSetStatus};
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::status::{self as writes, Precondition};
 use crate::controllers::step::{Apply, Note, Step};
-
-/// Longest time between two looks. Timers count another clock than the wall's; at half a thousandth of difference,
-/// the most that clocks are slewed by, ten minutes are off by a third of a second.
-const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
@@ -51,27 +46,23 @@ pub struct Plan {
     pub wake: Option<Timestamp>,
 }
 
-/// What to do for an object that passed the judge.
+/// What to do for an object that stays.
 #[must_use]
-pub fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
-    let schedule = match Schedule::parse(&tdset.spec) {
-        Ok(schedule) => schedule,
-        Err(faults) => return invalid(&tdset.metadata, &faults, observed),
-    };
-    let ramp = match Ramp::parse(tdset.spec.ramp.as_ref()) {
-        Ok(ramp) => ramp,
-        Err(faults) => return invalid(&tdset.metadata, &faults, observed),
+pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
+    let timetable = match &spec.timetable {
+        Ok(timetable) => timetable,
+        Err(faults) => return invalid(&spec.metadata, faults, observed),
     };
     let schedule = match &observed.dates {
-        Ok(dates) => schedule.with_dates(dates),
-        Err(_) => schedule,
+        Ok(dates) => &timetable.schedule.clone().with_dates(dates),
+        Err(_) => &timetable.schedule,
     };
-    let view = View::new(tdset, observed, &schedule, ramp);
+    let view = View::new(spec, timetable, schedule, observed);
     let transition = view.transition();
     let status = status::of(&view, transition.clone());
     let told = transition.iter().map(|transition| Step::Event(transition_note(transition, view.edited())));
     let mut report: Vec<_> = told.collect();
-    report.extend(tell(&tdset.metadata, &status, observed));
+    report.extend(tell(&spec.metadata, &status, observed));
     let boundary = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
     Plan {
         work: work(&view),
@@ -87,10 +78,9 @@ pub fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
 /// What to do for an object that is being deleted and waits for us: give the workload the count that it is to be left
 /// with, if it is ours to give, and let the object go.
 #[must_use]
-pub fn leaving(metadata: &ObjectMeta, tdset: Option<&TDSet>, observed: &Observed) -> Plan {
+pub fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let held = observed.holder.is_some() || !observed.autoscalers.is_empty() || observed.autoscaler.is_some();
-    let reference = tdset.and_then(|tdset| tdset.spec.target.reference.as_ref()).filter(|_| !held);
-    let left = reference.and_then(|reference| reference.replicas_on_deletion);
+    let left = spec.replicas_on_deletion().filter(|_| !held);
     let count = match (left, &observed.target) {
         (Some(left), Some(Ok(scaled))) if scaled.count() != left => Some(scale::count(scaled, left)),
         _ => None,
@@ -98,21 +88,20 @@ pub fn leaving(metadata: &ObjectMeta, tdset: Option<&TDSet>, observed: &Observed
     let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
     let waits = may_not.filter(|hindrance| hindrance.reason == Reason::RightMissing && left.is_some());
     let status = match waits {
-        Some(hindrance) => status::refused(metadata, hindrance.message.clone(), observed),
+        Some(hindrance) => status::refused(&spec.metadata, hindrance.message.clone(), observed),
         None => observed.status.clone(),
     };
     let work = match (count, waits) {
         (Some(count), _) => vec![count],
         (None, Some(_)) => Vec::new(),
-        (None, None) => finalizer::taken(metadata).into_iter().collect(),
+        (None, None) => finalizer::taken(&spec.metadata).into_iter().collect(),
     };
     let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
-    Plan { work, report: tell(metadata, &status, observed), status, wake, ..Plan::default() }
+    Plan { work, report: tell(&spec.metadata, &status, observed), status, wake, ..Plan::default() }
 }
 
-/// What to do for an object that did not: say so.
-#[must_use]
-pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> Plan {
+/// What to do for an object with faults: report them.
+fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> Plan {
     let status = status::invalid(metadata, faults, observed);
     Plan { report: tell(metadata, &status, observed), status, ..Plan::default() }
 }
@@ -132,8 +121,7 @@ pub fn refused(plan: &Plan, metadata: &ObjectMeta, why: String, observed: &Obser
 
 fn wake(view: &View) -> Timestamp {
     let now = view.observed.now;
-    let minutes = view.tdset.spec.resync_minutes.and_then(|minutes| u64::try_from(minutes).ok());
-    let resync = minutes.map_or(LONGEST_SLEEP, Duration::from_mins).min(LONGEST_SLEEP);
+    let resync = view.spec.resync;
     let foreign = view.deployment.is_foreign() || view.service.is_foreign();
     let unwatched = match &view.observed.target {
         Some(target) => !target.as_ref().is_ok_and(|scaled| scaled.watched),
@@ -157,7 +145,7 @@ fn work(view: &View) -> Vec<Step> {
         }
         steps.extend(in_front(view, create));
     }
-    steps.extend(finalizer::settled(view.tdset));
+    steps.extend(finalizer::settled(view.spec));
     steps
 }
 
@@ -178,13 +166,13 @@ fn claim(view: &View, found: &Deployment) -> Option<Step> {
 
 /// The Deployment, but for the count of one that is there.
 fn made(view: &View, create: &Create) -> Option<Step> {
-    let wanted = deployment::deployment(view.tdset, create);
+    let wanted = deployment::deployment(view.spec, create);
     match view.deployment {
         Part::Foreign => None,
         // Made without its count it would begin with one replica, whatever the timetable says.
         Part::Absent if !view.is_reckoned() => None,
         Part::Absent => {
-            let count = view.wanted().filter(|_| view.tdset.spec.autoscaler.is_none());
+            let count = view.wanted().filter(|_| view.spec.autoscaler.is_none());
             let manifest = match count {
                 Some(replicas) => deployment::with_count(wanted, replicas),
                 None => wanted,
@@ -238,7 +226,7 @@ where
 
 /// The Service, where one is asked for, or none.
 fn in_front(view: &View, create: &Create) -> Option<Step> {
-    match (service::service(view.tdset, create), &view.service) {
+    match (service::service(view.spec, create), &view.service) {
         (Some(manifest), Part::Absent) => Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None })),
         (Some(wanted), Part::Ours(found)) => update(wanted, *found),
         (None, Part::Ours(found)) if !is_going(&found.metadata) => Some(Step::Delete {
@@ -265,8 +253,8 @@ fn tell(metadata: &ObjectMeta, status: &TDSetStatus, observed: &Observed) -> Vec
     let previous = &observed.status;
     let [before, after] = [previous, status].map(|status| status.conditions.as_deref().unwrap_or_default());
     let mut steps: Vec<_> = warnings(before, after).map(Step::Event).collect();
-    let object = TDSet { metadata: metadata.clone(), ..TDSet::new("", <_>::default()) };
-    steps.extend(writes::write(&object, (previous, status), Precondition::SameObject, MANAGER));
+    let change = (previous, status);
+    steps.extend(writes::write::<TDSet, _>(metadata, change, Precondition::SameObject, MANAGER));
     steps
 }
 

@@ -27,7 +27,7 @@ pub fn of(view: &View, transition: Option<PastTransition>) -> TDSetStatus {
     let reckoned = view.is_reckoned();
     let shown = |transition| view.schedule.shown(transition);
     let upcoming: Vec<_> = view.upcoming.iter().map(shown).collect();
-    let generation = view.tdset.metadata.generation;
+    let generation = view.spec.metadata.generation;
     let workload = workload(view);
     TDSetStatus {
         observed_generation: generation,
@@ -63,7 +63,7 @@ fn workload(view: &View) -> Workload {
     Workload {
         replicas: Some(status.and_then(|status| status.replicas).unwrap_or(0)),
         ready: Some(status.and_then(|status| status.ready_replicas).unwrap_or(0)),
-        selector: Some(names::selector_text(view.tdset)),
+        selector: Some(names::selector_text(view.spec.name())),
     }
 }
 

@@ -7,10 +7,10 @@ use k8s_openapi::api::core::v1::Service;
 
 use super::course::{self, Course};
 use super::found::{Hindrance, Observed, Part, Scaled, Writer};
-use crate::api::tdset::ramp::Ramp;
-use crate::api::tdset::schedule::{Effective, Schedule, Source, Transition};
+use super::spec::{Spec, Timetable};
+use crate::api::tdset::schedule::{Effective, Schedule, Transition};
 use crate::api::tdset::status::Reason;
-use crate::api::tdset::v1::{Create, ManualScalePolicy, PastTransition, Phase, TDSet};
+use crate::api::tdset::v1::{Create, PastTransition, Phase};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
@@ -55,14 +55,14 @@ impl Counter<'_> {
 
 /// The facts.
 pub struct View<'a> {
-    /// The object.
-    pub tdset: &'a TDSet,
+    /// What is asked for.
+    pub spec: &'a Spec,
     /// What was read.
     pub observed: &'a Observed,
-    /// Its timetable.
+    /// Its timetable, with the dates that come from elsewhere.
     pub schedule: &'a Schedule,
-    /// How fast its count moves.
-    pub ramp: Ramp,
+    /// How fast its count moves, and between which bounds.
+    pub timetable: &'a Timetable,
     /// What the timetable asks for now.
     pub effective: Effective,
     /// The next changes.
@@ -78,17 +78,22 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// The facts of `tdset`, whose timetable is `schedule`.
-    pub fn new(tdset: &'a TDSet, observed: &'a Observed, schedule: &'a Schedule, ramp: Ramp) -> Self {
+    /// The facts of `spec`, whose timetable with all of its dates is `schedule`.
+    pub fn new(
+        spec: &'a Spec,
+        timetable: &'a Timetable,
+        schedule: &'a Schedule,
+        observed: &'a Observed,
+    ) -> Self {
         let mut view = Self {
-            tdset,
+            spec,
             observed,
+            timetable,
             schedule,
-            ramp,
             effective: schedule.effective(observed.now),
             upcoming: schedule.upcoming(observed.now, MOST_UPCOMING),
-            deployment: Part::of(observed.deployment.as_deref(), &tdset.metadata),
-            service: Part::of(observed.service.as_deref(), &tdset.metadata),
+            deployment: Part::of(observed.deployment.as_deref(), &spec.metadata),
+            service: Part::of(observed.service.as_deref(), &spec.metadata),
             hindrance: None,
             course: Course::default(),
         };
@@ -99,7 +104,7 @@ impl<'a> View<'a> {
 
     /// The workload that is to be made.
     pub fn create(&self) -> Option<&'a Create> {
-        self.tdset.spec.target.create.as_deref()
+        self.spec.create()
     }
 
     /// The workload that somebody else made, where it could be read.
@@ -118,7 +123,7 @@ impl<'a> View<'a> {
         if let Err(hindrance) = &observed.dates {
             return Some(hindrance.clone());
         }
-        let name = self.tdset.metadata.name.as_deref().unwrap_or_default();
+        let name = self.spec.name();
         if self.create().is_some() && self.deployment.is_foreign() {
             let message = format!("Deployment {name} exists and is not controlled by this object");
             return Some(Hindrance::conflict(Reason::NameTaken, message));
@@ -141,24 +146,14 @@ impl<'a> View<'a> {
         Some(Hindrance::conflict(Reason::OtherAutoscaler, message))
     }
 
-    /// Whether replica writes are suspended.
-    pub fn suspended(&self) -> bool {
-        self.tdset.spec.suspend == Some(true)
-    }
-
-    /// Whether somebody else's count stands until the next transition.
-    pub fn keeps_manual_counts(&self) -> bool {
-        self.tdset.spec.manual_scale_policy == Some(ManualScalePolicy::KeepUntilNextTransition)
-    }
-
     /// Whether the count is written.
     pub fn counts(&self) -> bool {
-        self.hindrance.is_none() && !self.suspended()
+        self.hindrance.is_none() && !self.spec.is_suspended
     }
 
     /// Where the count is written, if that is there.
     pub fn counter(&self) -> Option<Counter<'a>> {
-        match (&self.tdset.spec.autoscaler, &self.observed.autoscaler) {
+        match (&self.spec.autoscaler, &self.observed.autoscaler) {
             (Some(_), Some(Ok(autoscaler))) => Some(Counter::Autoscaler(autoscaler)),
             (Some(_), _) => None,
             (None, _) if self.create().is_some() => self.deployment.ours().map(Counter::Deployment),
@@ -180,19 +175,7 @@ impl<'a> View<'a> {
 
     /// The upper bound that the autoscaler is to have.
     pub fn most(&self) -> Option<i32> {
-        let spec = &self.tdset.spec;
-        let own = match &self.effective.source {
-            Source::Default => None,
-            Source::Window(name) => {
-                let found = spec.windows().iter().find(|window| window.name == **name);
-                found.and_then(|window| window.max_replicas)
-            }
-            Source::Exception(name) => {
-                let found = spec.exceptions().iter().find(|exception| exception.name == **name);
-                found.and_then(|exception| exception.max_replicas)
-            }
-        };
-        own.or_else(|| spec.autoscaler.as_ref()?.max_replicas)
+        self.timetable.max_replicas(&self.effective.source)
     }
 
     /// The count that is to be had now.
@@ -202,7 +185,7 @@ impl<'a> View<'a> {
 
     /// Whether the spec has changed since the status was written.
     pub fn edited(&self) -> bool {
-        self.observed.status.observed_generation != self.tdset.metadata.generation
+        self.observed.status.observed_generation != self.spec.metadata.generation
     }
 
     /// What was told last that the timetable asks for. While that is not known the last transition tells.

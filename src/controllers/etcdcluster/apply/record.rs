@@ -3,6 +3,7 @@
 //! Guarantees: it is written only into the object as it was read in this pass, and only where it differs.
 
 use super::{Failure, Hands};
+use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::observation::Record;
 use crate::controllers::etcdcluster::resources::names::MANAGER;
 use crate::controllers::fail_points::{FailPoints, fail_points};
@@ -33,7 +34,12 @@ pub async fn report(hands: Hands<'_>) -> Result<(), Error> {
 
 async fn say(hands: Hands<'_>) -> Result<(), Failure> {
     let before = hands.cluster.status.clone().unwrap_or_default();
-    let write = status::write(hands.cluster, (&before, hands.status), Precondition::Unchanged, MANAGER);
+    let write = status::write::<EtcdCluster, _>(
+        &hands.cluster.metadata,
+        (&before, hands.status),
+        Precondition::Unchanged,
+        MANAGER,
+    );
     let Some(write) = write else { return Ok(()) };
     POINTS.around(hands.perform(&write), Failure::lost).await
 }

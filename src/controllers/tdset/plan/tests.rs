@@ -14,6 +14,16 @@ use kube::core::ApiResource;
 
 mod workloads;
 
+/// What is planned for an object without faults.
+fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
+    super::plan(&Spec::resolve(tdset, Vec::new()), observed)
+}
+
+/// What is planned for one that is being deleted.
+fn leaving(tdset: &TDSet, observed: &Observed) -> Plan {
+    super::leaving(&Spec::resolve(tdset, Vec::new()), observed)
+}
+
 /// Two replicas, six in office hours, and a Service.
 fn shop() -> TDSet {
     let object = json!({
@@ -419,7 +429,7 @@ fn an_invalid_object_is_told_of_by_its_fields_and_not_by_its_values() {
         ["target", "create", "env"].iter().fold(crate::api::field::Path::spec(), |path, step| path.at(*step));
     for path in [crate::api::field::Path::spec(), env.clone(), env.index(0).at("value")] {
         let fault = Fault::invalid(path, "hunter2", "hunter2 is no number");
-        let plan = invalid(&tdset.metadata, &[fault], &Observed::default());
+        let plan = super::plan(&Spec::resolve(&tdset, vec![fault]), &Observed::default());
         assert!(!format!("{plan:?}").contains("hunter2"), "{plan:?}");
     }
 }
@@ -464,7 +474,8 @@ fn the_pods_are_what_the_spec_says_and_are_selected_whatever_it_says() {
         },
     });
     let tdset = changed("/spec/target/create", create.clone());
-    let made = deployment::deployment(&tdset, tdset.spec.target.create.as_deref().unwrap()).object;
+    let spec = Spec::resolve(&tdset, vec![]);
+    let made = deployment::deployment(&spec, spec.create().unwrap()).object;
     let pod = &made["spec"]["template"]["spec"];
     let container = &pod["containers"][0];
     for (field, value) in create.as_object().unwrap() {

@@ -14,13 +14,14 @@ use serde_json::json;
 
 use super::{metadata, names};
 use crate::api::dns::DnsPolicy;
-use crate::api::tdset::v1::{Create, Pod, PullPolicy, TDSet};
+use crate::api::tdset::v1::{Create, Pod, PullPolicy};
 use crate::controllers::manifest::{Manifest, Place, service_account};
+use crate::controllers::tdset::spec::Spec;
 
 /// All of the Deployment but its count.
 #[must_use]
-pub fn deployment(tdset: &TDSet, create: &Create) -> Manifest {
-    Manifest::of(&built(tdset, create)).stamped()
+pub fn deployment(spec: &Spec, create: &Create) -> Manifest {
+    Manifest::of(&built(spec, create)).stamped()
 }
 
 /// The count that a Deployment has; absent means 1.
@@ -45,10 +46,10 @@ pub fn count(of: &Deployment, replicas: i32) -> Manifest {
     Manifest::part(Place::of(of), uid, json!({"spec": {"replicas": replicas}}))
 }
 
-fn built(tdset: &TDSet, create: &Create) -> Deployment {
-    let selector = names::selector(tdset);
+fn built(spec: &Spec, create: &Create) -> Deployment {
+    let selector = names::selector(spec.name());
     Deployment {
-        metadata: metadata(tdset),
+        metadata: metadata(spec),
         spec: Some(DeploymentSpec {
             selector: LabelSelector { match_labels: Some(selector.clone()), match_expressions: None },
             template: template(create, selector),
@@ -93,11 +94,10 @@ fn pod(create: &Create, given: Pod) -> PodSpec {
 }
 
 fn container(create: &Create) -> Container {
-    let pull = create.image_pull_policy.unwrap_or(PullPolicy::IfNotPresent);
     Container {
         name: names::CONTAINER.to_owned(),
         image: Some(create.image.clone()),
-        image_pull_policy: Some(pull.as_str().to_owned()),
+        image_pull_policy: create.image_pull_policy.map(PullPolicy::as_str).map(str::to_owned),
         command: create.command.clone(),
         args: create.args.clone(),
         working_dir: create.working_dir.clone(),

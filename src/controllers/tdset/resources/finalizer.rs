@@ -7,6 +7,7 @@ use super::names::MANAGER;
 use crate::api::tdset::v1::TDSet;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::step::{Merge, Step};
+use crate::controllers::tdset::spec::Spec;
 
 /// Its name.
 pub const NAME: &str = "gatehouse.dev/replicas-on-deletion";
@@ -19,10 +20,9 @@ pub fn is_on(metadata: &ObjectMeta) -> bool {
 
 /// Puts it there, or takes it away, as the spec has it.
 #[must_use]
-pub fn settled(tdset: &TDSet) -> Option<Step> {
-    let reference = tdset.spec.target.reference.as_ref();
-    let wanted = reference.is_some_and(|reference| reference.replicas_on_deletion.is_some());
-    (wanted != is_on(&tdset.metadata)).then(|| set(&tdset.metadata, wanted))
+pub fn settled(spec: &Spec) -> Option<Step> {
+    let wanted = spec.replicas_on_deletion().is_some();
+    (wanted != is_on(&spec.metadata)).then(|| set(&spec.metadata, wanted))
 }
 
 /// Takes it away, if it is there.
@@ -32,13 +32,14 @@ pub fn taken(metadata: &ObjectMeta) -> Option<Step> {
 }
 
 /// With the resource version: the list is written as a whole, and others have theirs in it.
-fn set(metadata: &ObjectMeta, on: bool) -> Step {
+#[must_use]
+pub fn set(metadata: &ObjectMeta, on: bool) -> Step {
     let others = metadata.finalizers.iter().flatten().filter(|name| *name != NAME);
     let all: Vec<_> = others.map(String::as_str).chain(on.then_some(NAME)).collect();
     let object = json!({
         "metadata": {"uid": metadata.uid, "resourceVersion": metadata.resource_version, "finalizers": all},
     });
-    let place = Place::of(&TDSet { metadata: metadata.clone(), ..TDSet::new("", <_>::default()) });
+    let place = Place::of_metadata::<TDSet>(metadata);
     let seen = metadata.resource_version.clone();
     Step::Merge(Merge { manifest: Manifest { place, object }, manager: MANAGER, scale: false, seen })
 }

@@ -1,4 +1,4 @@
-//! What a TDSet is made into. Pure: each builder takes the object and gives what is applied, and cannot fail.
+//! What a TDSet is made into. Pure: each builder takes what is asked for and gives what is applied, and cannot fail.
 
 pub mod autoscaler;
 pub mod deployment;
@@ -7,23 +7,17 @@ pub mod names;
 pub mod scale;
 pub mod service;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
-use kube::Resource as _;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::spec::Spec;
 use crate::api::tdset::v1::TDSet;
+use crate::controllers::manifest::owned_by;
 
-/// Metadata of everything that is made for `tdset`.
-fn metadata(tdset: &TDSet) -> ObjectMeta {
+/// Metadata of everything that is made for a TDSet.
+fn metadata(spec: &Spec) -> ObjectMeta {
     ObjectMeta {
-        name: tdset.metadata.name.clone(),
-        namespace: tdset.metadata.namespace.clone(),
-        labels: Some(names::labels(tdset)),
-        owner_references: Some(Vec::from_iter(owner(tdset))),
-        ..ObjectMeta::default()
+        name: spec.metadata.name.clone(),
+        labels: Some(names::labels(spec.name())),
+        ..owned_by::<TDSet>(&spec.metadata)
     }
-}
-
-/// Says that `tdset` is the controller, and that its foreground deletion waits for what is made.
-fn owner(tdset: &TDSet) -> Option<OwnerReference> {
-    tdset.controller_owner_ref(&()).map(|owner| OwnerReference { block_owner_deletion: Some(true), ..owner })
 }

@@ -5,9 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use kube::ResourceExt as _;
-
-use crate::api::tdset::v1::TDSet;
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::manifest::{hash, pairs};
 
@@ -32,15 +29,15 @@ const LONGEST_LABEL: usize = 63;
 /// Bytes of a long name that its label keeps.
 const KEPT: usize = 54;
 
-/// Labels that the pods of `tdset` are selected by.
+/// Labels that the pods of the TDSet of that name are selected by.
 #[must_use]
-pub fn selector(tdset: &TDSet) -> BTreeMap<String, String> {
-    pairs([(NAME, "tdset"), (INSTANCE, &instance(&tdset.name_any()))])
+pub fn selector(tdset: &str) -> BTreeMap<String, String> {
+    pairs([(NAME, "tdset"), (INSTANCE, &instance(tdset))])
 }
 
-/// Labels of everything that is made for `tdset`.
+/// Labels of everything that is made for it.
 #[must_use]
-pub fn labels(tdset: &TDSet) -> BTreeMap<String, String> {
+pub fn labels(tdset: &str) -> BTreeMap<String, String> {
     let mut labels = selector(tdset);
     labels.extend(pairs([MANAGED_BY]));
     labels
@@ -48,7 +45,7 @@ pub fn labels(tdset: &TDSet) -> BTreeMap<String, String> {
 
 /// The selector as text.
 #[must_use]
-pub fn selector_text(tdset: &TDSet) -> String {
+pub fn selector_text(tdset: &str) -> String {
     selector(tdset).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 

@@ -4,17 +4,18 @@ use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{metadata, names};
-use crate::api::tdset::v1::{Create, TDSet};
+use crate::api::tdset::v1::Create;
 use crate::controllers::manifest::Manifest;
+use crate::controllers::tdset::spec::Spec;
 
 /// The Service, or none where none is asked for.
 #[must_use]
-pub fn service(tdset: &TDSet, create: &Create) -> Option<Manifest> {
+pub fn service(spec: &Spec, create: &Create) -> Option<Manifest> {
     let port = create.service_port?;
     let service = Service {
-        metadata: metadata(tdset),
+        metadata: metadata(spec),
         spec: Some(ServiceSpec {
-            selector: Some(names::selector(tdset)),
+            selector: Some(names::selector(spec.name())),
             ports: Some(vec![ServicePort {
                 name: Some(names::CONTAINER.to_owned()),
                 port,

@@ -333,7 +333,7 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
         Some(vec!["other".to_owned(), "gatehouse.dev/replicas-on-deletion".to_owned()]);
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [""; 0]);
 
-    let leave = |observed: &Observed| verbs(&leaving(&tdset.metadata, Some(&tdset), observed).work);
+    let leave = |observed: &Observed| verbs(&leaving(&tdset, observed).work);
     assert_eq!(leave(&cluster.0), ["merge Deployment 4 as gatehouse-tdset-count"]);
     let free = ["merge TDSet [\"other\"] as gatehouse-tdset"];
     cluster.scale(4, Writer::Ours);
