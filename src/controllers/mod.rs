@@ -14,18 +14,21 @@
 //! Never: writes where nothing has changed; finds its work by polling; keeps anything that matters from one term to
 //! the next.
 //!
-//! One folder a kind, with the same files in each: `mod` (reconcile), `observe` (all reads), `plan` (pure), `status`
-//! (pure), `resources` (pure builders).
+//! What a reconciliation does is in [`reconcile`], once for all kinds. One folder a kind has what is its own: `spec` (pure),
+//! `observe` (all reads), `plan` (pure), `status` (pure), `resources` (pure builders), and in `mod` how it is reconciled.
 
 pub mod board;
 pub mod cache;
 pub mod etcdcluster;
+pub mod execution;
 pub mod fail_points;
+pub mod finalizer;
 pub mod manifest;
 pub mod memory;
 pub mod metrics;
 pub mod outcome;
 pub mod rbac;
+pub mod reconcile;
 pub mod scope;
 pub mod shelf;
 pub mod status;
@@ -34,7 +37,6 @@ pub mod tdset;
 pub mod undecodable;
 
 use std::collections::HashSet;
-use std::fmt::Debug;
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,30 +44,21 @@ use std::time::Duration;
 
 use futures::future::{self, FutureExt as _};
 use futures::stream::{BoxStream, StreamExt as _};
-use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::DeserializeGuard;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
 use kube::{Client, Resource, ResourceExt as _};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tracing::{debug, warn};
 
-use crate::api::condition::Statement;
-use crate::api::field::Fault;
-use crate::api::judge::{self, Written};
-use crate::api::{self, Version};
 use crate::runtime::clock::{self, Alarms};
 use memory::Memory;
 use metrics::Reconciliations;
 use outcome::{Class, Error, Outcome};
+use reconcile::{Reconciler, State};
 use scope::{Realm, Scope};
-use step::{Interpreter, Note};
 
 /// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
 /// busy and not yet queueing for long.
@@ -80,80 +73,9 @@ pub type Watched<Object> = DeserializeGuard<Object>;
 /// Where passes are asked for.
 pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 
-/// A kind that is worked on.
-pub trait Controlled: Send + Sync + Sized + 'static {
-    /// The kind, in the stored version: what is watched is not converted.
-    type Object: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
-
-    /// What the passes have to be told, beside what the cluster tells.
-    type Settings: Sync;
-
-    /// What this process knows of an object from one pass to the next. Nothing that matters is there alone.
-    type State: Clone + Default + Send;
-
-    /// What is counted, and shown of objects.
-    type Metrics: metrics::Metrics;
-
-    /// The kind as the gate has it.
-    const KIND: &'static dyn api::Kind;
-
-    /// The controller's name in logs, metrics and events.
-    const NAME: &'static str;
-
-    /// The field manager of the status.
-    const MANAGER: &'static str;
-
-    /// What the passes need, and the objects whose parts have changed, from watches of those parts.
-    fn start(
-        client: Client,
-        realm: &Realm,
-        metrics: &Self::Metrics,
-        settings: &Self::Settings,
-    ) -> (Self, Triggers<Self::Object>);
-
-    /// Resolves when passes can run; false when they never will. Called once: a store wakes only the last of those
-    /// who wait for it.
-    fn ready(&self) -> impl Future<Output = bool> + Send;
-
-    /// Reads and writes objects.
-    fn client(&self) -> &Client;
-
-    /// Does what plans ask for.
-    fn interpreter(&self) -> &Interpreter;
-
-    /// The conditions of an object with these faults, for which nothing is done.
-    fn invalid(faults: &[Fault]) -> Vec<Statement>;
-
-    /// What is new in the conditions `after` and worth an event, against those `before`.
-    fn events(before: &[Condition], after: &[Condition]) -> Vec<Note>;
-
-    /// One pass over one object.
-    fn reconcile(
-        &self,
-        object: Arc<Watched<Self::Object>>,
-        state: &mut Self::State,
-    ) -> impl Future<Output = Result<Outcome, Error>> + Send;
-
-    /// The object is as it is now. Told before any pass over it.
-    fn seen(&self, object: &Watched<Self::Object>);
-
-    /// The object of that uid is gone.
-    fn forget(&self, uid: &str);
-
-    /// Only the objects of these uids are left.
-    fn forget_all_but(&self, uids: &HashSet<String>);
-}
-
-struct Context<Kind: Controlled> {
+struct Context<Kind: Reconciler> {
     kind: Kind,
-    states: Memory<Kind::State>,
+    states: Memory<State<Kind>>,
     failures: Memory<u32>,
     reconciliations: Reconciliations,
     /// When the next passes are, for a wall clock that jumps.
@@ -164,7 +86,7 @@ struct Context<Kind: Controlled> {
     listed: Mutex<HashSet<String>>,
 }
 
-impl<Kind: Controlled> Context<Kind> {
+impl<Kind: Reconciler> Context<Kind> {
     /// Forgets who is gone: who was deleted, and who is not in a list that was read anew, for its deletion was not
     /// seen.
     fn heed(&self, event: &Event<Watched<Kind::Object>>) {
@@ -210,7 +132,7 @@ impl<Kind: Controlled> Context<Kind> {
         let uid = object.meta().uid.clone().unwrap_or_default();
         let shown = self.alarms.shown();
         let mut state = self.states.take(&uid);
-        let ended = self.kind.reconcile(Arc::clone(&object), &mut state).await;
+        let ended = reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state).await;
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
@@ -243,19 +165,13 @@ impl<Kind: Controlled> Context<Kind> {
     }
 }
 
-/// What the gate has against an object as it is stored.
-fn faults<Kind: Controlled>(object: &Kind::Object, now: Timestamp) -> Vec<Fault> {
-    let object = serde_json::to_value(object).unwrap_or_default();
-    judge::stored(Kind::KIND, Written { version: Version::V1, object: &object }, now).faults
-}
-
 fn named<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
 }
 
 /// Works on all objects of a kind within `scope` until `stop` resolves, and then until the passes that run have ended.
 /// `ready` is called when passes can run everywhere. Dropping the future cancels the passes.
-pub async fn run<Kind: Controlled>(
+pub async fn run<Kind: Reconciler>(
     client: Client,
     scope: &Scope,
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
@@ -278,7 +194,7 @@ pub async fn run<Kind: Controlled>(
 }
 
 /// The same in one realm.
-async fn run_in<Kind: Controlled>(
+async fn run_in<Kind: Reconciler>(
     client: Client,
     realm: &Realm,
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),

@@ -22,12 +22,21 @@ pub enum Precondition {
     Unchanged,
 }
 
+/// What a status was, and what it is from now on.
+#[derive(Clone, Debug)]
+pub struct Change<Status> {
+    /// As it was written last.
+    pub before: Status,
+    /// What it says from now on.
+    pub after: Status,
+}
+
 /// The write that makes `before` the status `after` of the `K` of that metadata; none where they are the same.
 ///
 /// They are compared as JSON: there, times have whole seconds.
 pub fn write<K, Status>(
     object: &ObjectMeta,
-    (before, after): (&Status, &Status),
+    Change { before, after }: &Change<Status>,
     precondition: Precondition,
     manager: &'static str,
 ) -> Option<Step>

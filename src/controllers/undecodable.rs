@@ -12,10 +12,11 @@ use kube::core::ApiResource;
 use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
+use super::Watched;
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
+use super::reconcile::Reconciler;
 use super::step::Step;
-use super::{Controlled, Watched};
 use crate::api::Version;
 use crate::api::condition;
 use crate::api::field::{Fault, Path, Reason};
@@ -26,7 +27,7 @@ use crate::runtime::call::call;
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.
-pub async fn report<Kind: Controlled>(
+pub async fn report<Kind: Reconciler>(
     kind: &Kind,
     object: &Watched<Kind::Object>,
     now: Timestamp,
@@ -45,10 +46,10 @@ pub async fn report<Kind: Controlled>(
     let stored = serde_json::to_value(found).unwrap_or_default();
     let before = conditions(&stored);
     let mut after = before.clone();
-    let statements = Kind::invalid(&faults::<Kind>(&stored, now)).into_iter();
+    let statements = Kind::undecodable(&faults::<Kind>(&stored, now)).into_iter();
     let changes = statements.map(|statement| condition::set(&mut after, statement, generation, now));
     if changes.fold(false, |changed, one| changed | one) {
-        let events = Kind::events(&before, &after);
+        let events = Kind::news(&before, &after);
         let status = json!({"observedGeneration": generation, "conditions": after});
         let object_with_status = json!({"metadata": metadata, "status": status});
         let manifest = Manifest { place, object: object_with_status };
@@ -62,7 +63,7 @@ pub async fn report<Kind: Controlled>(
 }
 
 /// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
-fn faults<Kind: Controlled>(stored: &Value, now: Timestamp) -> Vec<Fault> {
+fn faults<Kind: Reconciler>(stored: &Value, now: Timestamp) -> Vec<Fault> {
     let faults = judge::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).faults;
     let unclear = || Fault::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
     if faults.is_empty() { vec![unclear()] } else { faults }

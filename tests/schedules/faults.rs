@@ -5,14 +5,13 @@ use std::sync::Arc;
 use gatehouse::api::tdset::v1::TDSet;
 use gatehouse::controllers::step::Step;
 use gatehouse::controllers::tdset::found::{Observed, Scaled, Writer};
-use gatehouse::controllers::tdset::plan::Plan;
 use gatehouse::controllers::tdset::resources::names::COUNT_MANAGER;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use kube::Resource as _;
 use serde_json::json;
 
-use crate::seen::Seen;
+use crate::seen::{Plan, Seen};
 use crate::world::Target;
 
 /// What is wrong with the operator.

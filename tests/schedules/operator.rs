@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use gatehouse::controllers::step::Step;
-use gatehouse::controllers::tdset::plan::Plan;
 use jiff::Timestamp;
 
 use crate::effects::Failure;
 use crate::faults::Hand;
+use crate::seen::Plan;
 use crate::text::Text;
 use crate::world::{CLOCK, Pending, World};
 
@@ -111,14 +111,14 @@ impl World {
                 let plan = pending.told().clone();
                 let wake = plan.wake.map(Timestamp::as_millisecond);
                 worker.wake = if pending.is_refused { wake.map(|wake| wake.min(now + SOON)) } else { wake };
-                worker.recall.told(None, plan.status.clone());
+                worker.recall.told(None, plan.whole.status.clone());
                 worker.pending = None;
                 return;
             }
             let at = Timestamp::from_millisecond(now).expect("a time");
             let defers = pending.has_changed
                 && !pending.is_refused
-                && (is_leaving || worker.recall.defers_report(&planned.plan, at));
+                && (is_leaving || worker.recall.defers_report(&planned.plan.whole, at));
             if defers {
                 worker.wake = Some(now + 1_000);
                 worker.pending = None;

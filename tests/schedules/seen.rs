@@ -9,12 +9,16 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use gatehouse::api::tdset::status::Reason;
 use gatehouse::api::tdset::v1::TDSet;
+use gatehouse::controllers::execution::RefusedWrite;
 use gatehouse::controllers::manifest::Place;
+use gatehouse::controllers::reconcile::Reconciler as _;
+use gatehouse::controllers::status::{Change, write};
 use gatehouse::controllers::step::Step;
+use gatehouse::controllers::tdset::Operator;
 use gatehouse::controllers::tdset::claims::Claims;
 use gatehouse::controllers::tdset::found::{Carried, Hindrance, Observed, Scaled, Writer};
 use gatehouse::controllers::tdset::hands;
-use gatehouse::controllers::tdset::plan::{self, Plan};
+use gatehouse::controllers::tdset::plan;
 use gatehouse::controllers::tdset::resources::names::{COUNT_MANAGER, MANAGER};
 use gatehouse::controllers::tdset::spec::{self, Spec};
 use jiff::Timestamp;
@@ -64,6 +68,32 @@ pub struct Planned {
     pub refused: Plan,
     /// What each step of the work writes, of the report, and of what is said where some of it is refused.
     written: [Vec<Text>; 3],
+}
+
+/// What production plans, as the writes that it comes to.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The actions.
+    pub work: Vec<Step>,
+    /// The events and the status, in the order of a kind that reports last.
+    pub report: Vec<Step>,
+    pub wake: Option<Timestamp>,
+    /// All of it.
+    pub whole: plan::Plan,
+}
+
+impl Plan {
+    fn of(spec: &Spec, observed: &Observed) -> Self {
+        let whole = plan::plan(spec, observed);
+        let change = Change { before: observed.status.clone(), after: whole.status.clone() };
+        let write = write::<TDSet, _>(&spec.metadata, &change, Operator::PRECONDITION, MANAGER);
+        Self {
+            work: whole.actions.iter().map(|action| action.0.clone()).collect(),
+            report: whole.events.iter().cloned().map(Step::Event).chain(write).collect(),
+            wake: whole.wake,
+            whole,
+        }
+    }
 }
 
 impl Planned {
@@ -251,13 +281,10 @@ impl Seen {
         let mut observed = self.observed();
         hand.mislead(&tdset, &mut observed);
         let spec = Spec::resolve(&tdset, Vec::new());
-        let mut plan = if self.schedule.is_deleting {
-            plan::leaving(&spec, &observed)
-        } else {
-            plan::plan(&spec, &observed)
-        };
+        let mut plan = Plan::of(&spec, &observed);
         hand.spoil(self, &mut plan);
-        let refused = plan::refused(&plan, &tdset.metadata, "refused (403)".to_owned(), &observed);
+        let refused = RefusedWrite { action: String::new(), why: "refused (403)".to_owned() };
+        let refused = Plan::of(&spec, &Observed { refused: Some(refused), ..observed });
         let written =
             [&plan.work, &plan.report, &refused.report].map(|steps| steps.iter().map(written).collect());
         let planned = Rc::new(Planned { key, seen: self.clone(), plan, refused, written });

@@ -14,7 +14,7 @@ use super::effect::Effect;
 use super::metrics::Tally;
 use super::observation::{
     Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, OperationKind, Ordinal,
-    PodPhase, RefusedWrite, Uid,
+    PodPhase, Uid,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
@@ -63,10 +63,6 @@ pub struct Recall {
     pub scheduled: Option<Scheduled>,
     /// Passes in a row that had nothing to do.
     pub idle: u32,
-    /// The write that was refused last, if nothing has been carried out since.
-    pub refused: Option<RefusedWrite>,
-    /// What failed, as it was told last.
-    pub failed: Option<String>,
     /// What etcd said of root's password.
     pub password: Option<Proven>,
     /// When the members' data were compared, and what that told.
@@ -77,6 +73,8 @@ pub struct Recall {
     pub degraded: Option<&'static str>,
     /// What the last pass that was traced stood on.
     pub traced: Option<u64>,
+    /// The number of the line of this pass, where it is traced.
+    pub line: Option<u64>,
     /// The alarms that have been told of; none: none have been looked at.
     pub alarms: Option<Vec<Alarm>>,
 }
@@ -160,17 +158,9 @@ impl Recall {
             Effect::Defragment { member, .. } => {
                 // Also one that was not heard to end.
                 self.defragmented.insert(*member, now);
-                self.failed = self.failed.take().filter(|_| !is_done);
             }
             _ => {}
         }
-    }
-
-    /// Whether a failure is another one than that which was told last. It is the last one from now on.
-    pub fn is_new_failure(&mut self, text: &str) -> bool {
-        let is_new = self.failed.as_deref() != Some(text);
-        self.failed = Some(text.to_owned());
-        is_new
     }
 }
 

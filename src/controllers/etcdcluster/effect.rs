@@ -13,6 +13,7 @@ use super::observation::{
     Alarm, ClusterId, ConfigEntry, Handle, MemberId, Membership, Minor, Ordinal, Record, Role, Template, Uid,
     Version,
 };
+use crate::controllers::execution::Action;
 use crate::controllers::fail_points::{FailPoints, fail_points};
 
 /// The list of members that a change of it was decided on.
@@ -280,13 +281,13 @@ impl Effect {
         }
     }
 
-    /// Whether it is about backups alone. One that cannot be done holds nothing up that members need.
+    /// Whether it is about backups alone.
     #[must_use]
     pub const fn is_of_backups(&self) -> bool {
         matches!(self, Self::ApplyBackupSchedule | Self::StartBackup { .. })
     }
 
-    /// What it is called: in logs, in numbers, and in the names of its points.
+    /// What it is called: in logs, in metrics, and in the names of its points.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.points().name()
@@ -324,5 +325,21 @@ impl Effect {
             Self::AddFinalizer => fail_points!("add-finalizer"),
             Self::RemoveFinalizer => fail_points!("remove-finalizer"),
         }
+    }
+}
+
+impl Action for Effect {
+    fn points(&self) -> FailPoints {
+        self.points()
+    }
+
+    /// What takes backups holds nothing up that members need.
+    fn holds_up_others(&self) -> bool {
+        !self.is_of_backups()
+    }
+
+    /// What takes backups has a condition of its own.
+    fn reports_refusal(&self) -> bool {
+        !self.is_of_backups()
     }
 }

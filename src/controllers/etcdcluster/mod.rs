@@ -29,9 +29,9 @@ mod password;
 pub mod plan;
 pub mod rbac;
 mod reach;
+mod report;
 pub mod resources;
 pub mod status;
-mod tell;
 pub mod trace;
 
 use std::collections::HashSet;
@@ -43,21 +43,25 @@ use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Pod;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::core::PartialObjectMeta;
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::Mutex;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::board::Board;
 use super::cache::MANAGED_BY;
+use super::execution::{Executed, Execution, Failure};
+use super::fail_points::{FailPoints, fail_points};
 use super::outcome::{Error, Outcome};
+use super::reconcile::{Progress, Reconciler, Report, State};
 use super::scope::Realm;
+use super::status::{Change, Precondition};
 use super::step::{Interpreter, Note};
-use super::{Controlled, Triggers, Watched, undecodable};
+use super::{Triggers, Watched, named};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::etcdcluster::EtcdClusterKind;
@@ -65,8 +69,6 @@ use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::api::field::Fault;
 use crate::runtime::clock;
 use ages::Recall;
-use apply::{Applied, Hands};
-use certificates::Ends;
 use effect::Effect;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -108,17 +110,30 @@ pub struct Operator {
     trace: Trace,
 }
 
-impl Controlled for Operator {
+/// Whether the gate has nothing against an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity(bool);
+
+impl Reconciler for Operator {
     type Object = EtcdCluster;
     type Settings = Settings;
     type State = Recall;
     type Metrics = Metrics;
+    type Spec = Validity;
+    type Observation = Sight;
+    type Plan = Plan;
+    type Action = Effect;
+    type Status = EtcdClusterStatus;
 
     const KIND: &'static dyn api::Kind = &EtcdClusterKind;
-
     const NAME: &'static str = "etcdcluster";
-
     const MANAGER: &'static str = MANAGER;
+    const FINALIZER: &'static str = FINALIZER;
+    const KEEPS_UNDECODABLE: bool = true;
+    const PRECONDITION: Precondition = Precondition::Unchanged;
+    const STATUS_POINTS: FailPoints = fail_points!("status");
+    const EVENT_POINTS: FailPoints = fail_points!("publish-event");
+    const LOGS_ACTIONS: bool = true;
 
     fn start(
         client: Client,
@@ -138,79 +153,17 @@ impl Controlled for Operator {
         (operator, stream::select_all(triggers).boxed())
     }
 
+    /// There is no cache to fill.
+    async fn ready(&self) -> bool {
+        true
+    }
+
     fn client(&self) -> &Client {
         &self.client
     }
 
     fn interpreter(&self) -> &Interpreter {
         &self.interpreter
-    }
-
-    fn invalid(faults: &[Fault]) -> Vec<Statement> {
-        status::undecodable(faults)
-    }
-
-    fn events(before: &[Condition], after: &[Condition]) -> Vec<Note> {
-        let status = |conditions: &[Condition]| EtcdClusterStatus {
-            conditions: Some(conditions.to_vec()),
-            ..EtcdClusterStatus::default()
-        };
-        status::news(&status(before), &status(after), &mut None)
-    }
-
-    /// There is no cache to fill.
-    async fn ready(&self) -> bool {
-        true
-    }
-
-    async fn reconcile(
-        &self,
-        object: Arc<Watched<EtcdCluster>>,
-        state: &mut Recall,
-    ) -> Result<Outcome, Error> {
-        let Some(object) = observe::object(self, &object).await? else { return Ok(Outcome::Leaving) }; // effect
-        let now = clock::now();
-        let Ok(cluster) = &object.0 else {
-            warn!(object = %super::named(&object), "cannot be read by this release, and is left as it is");
-            self.board.hide(object.meta());
-            return undecodable::report(self, &object, now).await; // effect
-        };
-        if has_left(cluster) {
-            self.board.hide(&cluster.metadata);
-            return Ok(Outcome::Leaving);
-        }
-        let ends = Ends::default();
-        let standing = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
-        let desired = desired::desired(cluster, observe::is_valid(cluster, now), standing.trust); // pure
-        let look = observe::look(self, cluster, &desired, standing.state, state, now);
-        let sight = Box::pin(look).await; // effect
-        let previous = cluster.status.clone().unwrap_or_default();
-        let plan = plan::plan(&desired, &sight.observation); // pure
-        let certificates = standing.words.as_deref();
-        let said = status::Said { previous: &previous, certificates, backups: &sight.backups, now };
-        let status = status::of(cluster, said, &sight.observation, &plan); // pure
-        let hands = Hands {
-            operator: self,
-            cluster,
-            desired: &desired,
-            sight: &sight,
-            record: &plan.record,
-            status: &status,
-            told: self.tell_plan(cluster, &desired, &sight.observation, &plan, state), // effect
-        };
-        tell::of_certificates(hands, &standing, state).await; // effect
-        self.show(hands, &plan, &ends.take(), state, now); // effect
-        let records = plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. }));
-        if !records {
-            apply::report(hands).await?; // effect
-            tell::news(hands, &previous, state).await; // effect
-        }
-        let applied = apply::carry_out(hands, &plan.effects, state).await?; // effect
-        if records && applied == Applied::Done {
-            tell::news(hands, &previous, state).await; // effect
-        }
-        let is_news = plan.is_at_rest() && !desired.is_paused && self.compare(&sight, state, now).await; // effect
-        Ok(outcome(&plan, applied, is_news, state))
     }
 
     fn seen(&self, object: &Watched<EtcdCluster>) {
@@ -223,6 +176,121 @@ impl Controlled for Operator {
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
         self.board.forget_all_but(uids);
+    }
+
+    fn hide(&self, metadata: &ObjectMeta) {
+        self.board.hide(metadata);
+    }
+
+    async fn read(
+        &self,
+        watched: Arc<Watched<EtcdCluster>>,
+    ) -> Result<Option<Arc<Watched<EtcdCluster>>>, Error> {
+        Ok(observe::object(self, &watched).await?.map(Arc::new))
+    }
+
+    fn resolve(cluster: &EtcdCluster, faults: Vec<Fault>) -> Validity {
+        if let Some(fault) = faults.first() {
+            debug!(object = named(cluster), path = %fault.path, "not valid");
+        }
+        Validity(faults.is_empty())
+    }
+
+    async fn observe(
+        &self,
+        cluster: &EtcdCluster,
+        Validity(is_valid): &Validity,
+        state: &mut State<Self>,
+        now: Timestamp,
+    ) -> Result<Sight, Error> {
+        Ok(observe::look(self, cluster, *is_valid, state, now).await)
+    }
+
+    fn plan(_validity: &Validity, sight: &Sight) -> Plan {
+        plan::plan(&sight.desired, &sight.observation)
+    }
+
+    fn actions(plan: &Plan) -> &[Effect] {
+        &plan.effects
+    }
+
+    fn report(plan: &Plan) -> Report {
+        let records = plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. }));
+        if records { Report::InActions } else { Report::First }
+    }
+
+    fn status(
+        cluster: &EtcdCluster,
+        _validity: &Validity,
+        sight: &Sight,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Change<EtcdClusterStatus> {
+        let before = cluster.status.clone().unwrap_or_default();
+        let certificates = sight.certificates.words.as_deref();
+        let said = status::Said { previous: &before, certificates, backups: &sight.backups, now };
+        let after = status::of(cluster, said, &sight.observation, plan);
+        Change { before, after }
+    }
+
+    fn events(execution: &Execution<'_, Self>, state: &mut Recall) -> Vec<Note> {
+        report::events(execution, state)
+    }
+
+    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
+        let status = |conditions: &[Condition]| EtcdClusterStatus {
+            conditions: Some(conditions.to_vec()),
+            ..EtcdClusterStatus::default()
+        };
+        status::news(&status(before), &status(after), &mut None)
+    }
+
+    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+        status::undecodable(faults)
+    }
+
+    fn planned(&self, execution: &Execution<'_, Self>, state: &mut Recall, now: Timestamp) {
+        state.line = report::trace(&self.trace, execution, state);
+        self.board.show(&execution.object.metadata, report::metrics(execution, state, now));
+    }
+
+    async fn execute(&self, execution: &Execution<'_, Self>, effect: &Effect) -> Result<Executed, Failure> {
+        apply::carry_out(*execution, effect).await?;
+        Ok(Executed { changed: true })
+    }
+
+    fn executed(
+        execution: &Execution<'_, Self>,
+        state: &mut Recall,
+        effect: &Effect,
+        done: Result<(), &Failure>,
+    ) -> Option<Note> {
+        let result = result(done);
+        state.tally.count(effect.name(), result);
+        state.carried_out(effect, execution.plan.record.operation, done.is_ok(), clock::instant());
+        if let Some(line) = state.line {
+            execution.kind.trace.effect(line, effect.name(), result);
+        }
+        if let Err(failure) = done {
+            return apply::note_of_failure(effect, &execution.name(), &failure.to_string());
+        }
+        if matches!(effect, Effect::ApplyBackupSchedule) {
+            state.scheduled = apply::scheduled(*execution);
+        }
+        apply::note(effect, execution)
+    }
+
+    async fn finish(
+        &self,
+        execution: &Execution<'_, Self>,
+        state: &mut Recall,
+        progress: &Progress,
+        now: Timestamp,
+    ) -> Outcome {
+        let (sight, plan) = (execution.seen, execution.plan);
+        let may_compare = plan.is_at_rest() && !sight.desired.is_paused;
+        let is_news = may_compare && self.compare(sight, state, now).await; // effect
+        outcome(plan, progress, is_news, state)
     }
 }
 
@@ -239,14 +307,22 @@ impl Operator {
     }
 }
 
+/// What came of an effect, in a word.
+const fn result(done: Result<(), &Failure>) -> &'static str {
+    match done {
+        Ok(()) => "done",
+        Err(Failure::Moved(_)) => "refused",
+        Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_)) => "failed",
+    }
+}
+
 /// When to look again.
-fn outcome(plan: &Plan, applied: Applied, is_news: bool, state: &mut Recall) -> Outcome {
+fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut Recall) -> Outcome {
     state.idle = if plan.effects.is_empty() { state.idle.saturating_add(1) } else { 0 };
-    let is_done = applied == Applied::Done && !plan.effects.is_empty();
+    let is_done = !progress.is_incomplete && !plan.effects.is_empty();
     match plan.wake {
-        _ if applied == Applied::RefusedForGood => Outcome::Refused(LATER),
         _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
-        _ if applied == Applied::Refused && plan.effects.iter().all(Effect::is_of_backups) => {
+        _ if progress.is_incomplete && plan.effects.iter().all(Effect::is_of_backups) => {
             Outcome::Waiting(LATER)
         }
         Wake::Soon => Outcome::Waiting(patiently(state.idle)),
@@ -261,12 +337,6 @@ fn patiently(idle: u32) -> Duration {
 
 fn uid(cluster: &EtcdCluster) -> &str {
     cluster.metadata.uid.as_deref().unwrap_or_default()
-}
-
-/// Whether it is being deleted and no longer waits for us.
-fn has_left(cluster: &EtcdCluster) -> bool {
-    let waits = cluster.finalizers().iter().any(|name| name == FINALIZER);
-    cluster.metadata.deletion_timestamp.is_some() && !waits
 }
 
 /// The clusters whose objects of a type come, go or change. Only which: what they are is read when it is needed.

@@ -31,6 +31,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::controllers::execution::RefusedWrite;
+
 /// What the spec asks for, as far as the plan has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
@@ -72,15 +74,6 @@ pub struct RecoveryRequest {
     pub token: String,
     /// The member whose data are kept; none: the one with the highest committed index.
     pub survivor: Option<Ordinal>,
-}
-
-/// A write that the API server refuses until somebody changes something: a quota, a policy, a right that is missing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RefusedWrite {
-    /// The action that it was a part of.
-    pub action: String,
-    /// What the API server said.
-    pub why: String,
 }
 
 /// Everything that one pass has read.

@@ -89,14 +89,14 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// A pass that is not told.
-    pub const fn nothing(&self) -> Told<'_> {
-        Told { trace: self, pass: None }
+    /// Tells what a pass has seen and plans; the number of the line.
+    pub fn pass(&self, pass: &Pass<'_>) -> Option<u64> {
+        self.write(Event::Pass(pass))
     }
 
-    /// Tells a pass.
-    pub fn pass(&self, pass: &Pass<'_>) -> Told<'_> {
-        Told { trace: self, pass: self.write(Event::Pass(pass)) }
+    /// Tells what came of one of the effects of the pass of that line.
+    pub fn effect(&self, pass: u64, name: &'static str, outcome: &'static str) {
+        self.write(Event::Effect(Effect { pass, name, outcome }));
     }
 
     /// Writes a line; its number.
@@ -113,22 +113,6 @@ impl Trace {
                 warn!(%error, "a pass cannot be told");
                 None
             }
-        }
-    }
-}
-
-/// A pass that was told, or not.
-#[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
-    trace: &'a Trace,
-    pass: Option<u64>,
-}
-
-impl Told<'_> {
-    /// Tells what came of one of its effects.
-    pub fn effect(self, name: &'static str, outcome: &'static str) {
-        if let Some(pass) = self.pass {
-            self.trace.write(Event::Effect(Effect { pass, name, outcome }));
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::api::condition::State;
 use crate::api::tdset::schedule::HolidayDates;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{PastTransition, RampStatus, TDSetStatus};
+use crate::controllers::execution::RefusedWrite;
 use crate::controllers::manifest::Place;
 
 /// All that was read, at one moment.
@@ -40,6 +41,8 @@ pub struct Observed {
     pub dates: Result<HolidayDates, Hindrance>,
     /// What was carried out and not yet told of.
     pub carried: Carried,
+    /// The write that the API server refused in this reconciliation.
+    pub refused: Option<RefusedWrite>,
 }
 
 impl Default for Observed {
@@ -55,6 +58,7 @@ impl Default for Observed {
             autoscalers: Vec::new(),
             dates: Ok(HolidayDates::default()),
             carried: Carried::default(),
+            refused: None,
         }
     }
 }

@@ -36,41 +36,38 @@ use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use k8s_openapi::api::core::v1::{ObjectReference, Service};
+use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource as _, ResourceExt as _};
-use tracing::warn;
 
 use super::board::Board;
 use super::cache::Cache;
-use super::outcome::{Class, Error, Outcome};
+use super::execution::{Executed, Execution, Failure, RefusedWrite};
+use super::fail_points::FailPoints;
+use super::outcome::{Error, Outcome};
+use super::reconcile::{Progress, Reconciler, Report, State};
 use super::scope::Realm;
 use super::shelf::Shelf;
-use super::step::{Effect, Interpreter, Note, Step};
-use super::{Controlled, Triggers, Watched, faults, undecodable};
+use super::status::{Change, Precondition};
+use super::step::{Interpreter, Note};
+use super::{Triggers, Watched};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
 use crate::api::tdset::TDSetKind;
-use crate::api::tdset::v1::TDSet;
-use crate::runtime::{call, clock};
+use crate::api::tdset::v1::{TDSet, TDSetStatus};
+use crate::runtime::clock;
 use agenda::Agenda;
 use claims::{Claims, Subject};
+use found::Observed;
 use metrics::Line;
 pub use metrics::Metrics;
-use plan::Plan;
+use plan::{Action, Plan};
 use recall::Recall;
-use resources::finalizer;
-use resources::names::MANAGER;
+use resources::names::{FINALIZER, MANAGER};
 use spec::Spec;
 use targets::Targets;
-
-/// When to look where the watch should have told before.
-const SOON: Duration = Duration::from_secs(1);
-
-/// When to try again what the API server refused.
-const REFUSED: Duration = Duration::from_mins(1);
 
 /// Works on TDSets.
 pub struct Operator {
@@ -86,17 +83,26 @@ pub struct Operator {
     metrics: Metrics,
 }
 
-impl Controlled for Operator {
+impl Reconciler for Operator {
     type Object = TDSet;
     type Settings = ();
     type State = Recall;
     type Metrics = Metrics;
+    type Spec = Spec;
+    type Observation = Observed;
+    type Plan = Plan;
+    type Action = Action;
+    type Status = TDSetStatus;
 
     const KIND: &'static dyn api::Kind = &TDSetKind;
-
     const NAME: &'static str = "tdset";
-
     const MANAGER: &'static str = MANAGER;
+    const FINALIZER: &'static str = FINALIZER;
+    const KEEPS_UNDECODABLE: bool = false;
+    const PRECONDITION: Precondition = Precondition::SameObject;
+    const STATUS_POINTS: FailPoints = points::STATUS;
+    const EVENT_POINTS: FailPoints = points::EVENT;
+    const LOGS_ACTIONS: bool = false;
 
     fn start(client: Client, realm: &Realm, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
@@ -125,52 +131,16 @@ impl Controlled for Operator {
         (operator, stream::select_all(triggers).boxed())
     }
 
+    async fn ready(&self) -> bool {
+        self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
+    }
+
     fn client(&self) -> &Client {
         &self.client
     }
 
     fn interpreter(&self) -> &Interpreter {
         &self.interpreter
-    }
-
-    fn invalid(faults: &[Fault]) -> Vec<Statement> {
-        status::invalid_statements(faults).into()
-    }
-
-    fn events(before: &[Condition], after: &[Condition]) -> Vec<Note> {
-        plan::warnings(before, after).collect()
-    }
-
-    async fn ready(&self) -> bool {
-        self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
-    }
-
-    async fn reconcile(&self, object: Arc<Watched<TDSet>>, state: &mut Recall) -> Result<Outcome, Error> {
-        let now = clock::now();
-        if object.meta().deletion_timestamp.is_some() {
-            return self.leave(&object, state, now).await;
-        }
-        if self.agenda.gives_way(uid(&object), now) {
-            return Ok(Outcome::Waiting(SOON));
-        }
-        let Ok(tdset) = &object.0 else {
-            self.agenda.expect(uid(&object), None);
-            self.board.hide(object.meta());
-            return undecodable::report(self, &object, now).await; // effect
-        };
-        let spec = Spec::resolve(tdset, faults::<Self>(tdset, now)); // pure
-        let observed = observe::parts(self, tdset, &spec, state, now).await?; // effect
-        let plan = plan::plan(&spec, &observed); // pure
-        self.agenda.expect(uid(&object), plan.due);
-        let worked = self.work(&object, &plan).await?; // effect
-        if worked == Worked::Changed && state.defers_report(&plan, clock::now()) {
-            return Ok(Outcome::Waiting(until(plan.wake).min(SOON)));
-        }
-        let (plan, refused) = match worked {
-            Worked::Refused(why) => (plan::refused(&plan, object.meta(), why, &observed), true), // pure
-            Worked::Settled | Worked::Changed => (plan, false),
-        };
-        self.report(&object, state, plan, refused).await // effect
     }
 
     fn seen(&self, object: &Watched<TDSet>) {
@@ -191,93 +161,83 @@ impl Controlled for Operator {
         self.targets.forget_all_but(uids);
         self.board.forget_all_but(uids);
     }
-}
 
-/// What became of the work of a plan.
-#[derive(Debug, PartialEq, Eq)]
-enum Worked {
-    /// All was so already.
-    Settled,
-    /// Something is otherwise now.
-    Changed,
-    /// The API server refused some of it, for this reason.
-    Refused(String),
-}
+    fn hide(&self, metadata: &ObjectMeta) {
+        self.agenda.expect(uid(metadata), None);
+        self.board.hide(metadata);
+    }
 
-impl Operator {
-    /// A pass over an object that is being deleted.
-    async fn leave(
+    fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
+        self.agenda.gives_way(uid(metadata), now)
+    }
+
+    fn resolve(tdset: &TDSet, faults: Vec<Fault>) -> Spec {
+        Spec::resolve(tdset, faults)
+    }
+
+    async fn observe(
         &self,
-        object: &Watched<TDSet>,
-        state: &mut Recall,
+        tdset: &TDSet,
+        spec: &Spec,
+        state: &mut State<Self>,
         now: Timestamp,
-    ) -> Result<Outcome, Error> {
-        self.agenda.expect(uid(object), None);
-        if !finalizer::is_on(object.meta()) {
-            return Ok(Outcome::Leaving);
-        }
-        let Ok(tdset) = &object.0 else {
-            let released = finalizer::set(object.meta(), false);
-            self.perform(&released, &object.object_ref(&())).await?; // effect
-            return Ok(Outcome::Waiting(SOON));
-        };
-        let spec = Spec::resolve(tdset, faults::<Self>(tdset, now)); // pure
-        let observed = observe::parts(self, tdset, &spec, state, now).await?; // effect
-        let plan = plan::leaving(&spec, &observed); // pure
-        match self.work(object, &plan).await? {
-            Worked::Changed => Ok(Outcome::Waiting(SOON)),
-            Worked::Settled => self.report(object, state, plan, true).await,
-            Worked::Refused(why) => {
-                let plan = plan::refused(&plan, object.meta(), why, &observed); // pure
-                self.report(object, state, plan, true).await
-            }
-        }
+    ) -> Result<Observed, Error> {
+        observe::parts(self, tdset, spec, &state.own, now).await
     }
 
-    /// Does all of the work, whatever becomes of its parts: a Service that is refused holds up no count.
-    async fn work(&self, object: &Watched<TDSet>, plan: &Plan) -> Result<Worked, Error> {
-        let regarding = object.object_ref(&());
-        let mut worked = Worked::Settled;
-        for step in &plan.work {
-            match self.perform(step, &regarding).await {
-                Ok(effect) if effect.changed && worked == Worked::Settled => worked = Worked::Changed,
-                Ok(_) => {}
-                Err(error) if error.class() == Class::Permanent => {
-                    let said = error.said();
-                    warn!(object = %super::named(object), error = said, "refused");
-                    worked = Worked::Refused(said);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(worked)
+    fn with_refusal(observed: &Observed, refused: &RefusedWrite) -> Option<Observed> {
+        Some(Observed { refused: Some(refused.clone()), ..observed.clone() })
     }
 
-    /// Does one thing, between its two points.
-    async fn perform(&self, step: &Step, regarding: &ObjectReference) -> Result<Effect, Error> {
-        let points = points::of(step);
-        let lost = || {
-            let object = regarding.name.clone().unwrap_or_default();
-            Error { verb: points.name(), object, source: call::Error::Timeout }
-        };
-        points.around(self.interpreter.perform(step, regarding), lost).await
+    fn plan(spec: &Spec, observed: &Observed) -> Plan {
+        plan::plan(spec, observed)
     }
 
-    async fn report(
-        &self,
-        object: &Watched<TDSet>,
-        state: &mut Recall,
-        plan: Plan,
-        refused: bool,
-    ) -> Result<Outcome, Error> {
-        let regarding = object.object_ref(&());
-        let mut written = None;
-        for step in &plan.report {
-            let effect = self.perform(step, &regarding).await?;
-            if let Step::Status { .. } = step {
-                written = effect.resource_version;
-            }
-        }
+    fn actions(plan: &Plan) -> &[Action] {
+        &plan.actions
+    }
+
+    fn report(_plan: &Plan) -> Report {
+        Report::Last
+    }
+
+    fn status(
+        _tdset: &TDSet,
+        _spec: &Spec,
+        observed: &Observed,
+        plan: &Plan,
+        _now: Timestamp,
+    ) -> Change<TDSetStatus> {
+        Change { before: observed.status.clone(), after: plan.status.clone() }
+    }
+
+    fn events(execution: &Execution<'_, Self>, _state: &mut Recall) -> Vec<Note> {
+        execution.plan.events.clone()
+    }
+
+    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
+        plan::warnings(before, after).collect()
+    }
+
+    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+        status::invalid_statements(faults).into()
+    }
+
+    fn planned(&self, execution: &Execution<'_, Self>, _state: &mut Recall, _now: Timestamp) {
+        self.agenda.expect(execution.spec.uid(), execution.plan.due);
+    }
+
+    async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
+        let effect = execution.perform(&action.0).await?;
+        Ok(Executed { changed: effect.changed })
+    }
+
+    fn defers_report(execution: &Execution<'_, Self>, state: &mut Recall, now: Timestamp) -> bool {
+        execution.spec.is_deleting() || state.defers_report(execution.plan, now)
+    }
+
+    fn reported(&self, execution: &Execution<'_, Self>, state: &mut Recall, written: Option<String>) {
+        let plan = execution.plan;
         if let Some(transition) = &plan.transition {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
             self.metrics.transition(Duration::from_millis(lateness));
@@ -285,20 +245,29 @@ impl Operator {
         if plan.conflict {
             self.metrics.conflict();
         }
-        self.board.show(object.meta(), Line::of(&plan.status));
-        let again = until(plan.wake);
-        let outcome = match plan.wake {
+        self.board.show(&execution.object.metadata, Line::of(&plan.status));
+        state.told(written, plan.status.clone());
+    }
+
+    async fn finish(
+        &self,
+        execution: &Execution<'_, Self>,
+        _state: &mut Recall,
+        _progress: &Progress,
+        _now: Timestamp,
+    ) -> Outcome {
+        let again = until(execution.plan.wake);
+        match execution.plan.wake {
             None => Outcome::Invalid,
-            Some(_) if refused => Outcome::Refused(again.min(REFUSED)),
+            // What its deletion waits for is not watched.
+            Some(_) if execution.spec.is_deleting() => Outcome::Refused(again),
             Some(_) => Outcome::Done(again),
-        };
-        state.told(written, plan.status);
-        Ok(outcome)
+        }
     }
 }
 
-fn uid(object: &Watched<TDSet>) -> &str {
-    object.meta().uid.as_deref().unwrap_or_default()
+fn uid(metadata: &ObjectMeta) -> &str {
+    metadata.uid.as_deref().unwrap_or_default()
 }
 
 /// Time from now until `wake`. Reckoned at a pass's end, so that the pass does not delay the next one.

@@ -34,7 +34,7 @@ pub async fn parts(
 ) -> Result<Observed, Error> {
     let (namespace, name) = (spec.namespace(), spec.name());
     let status = said_last(tdset, recall);
-    if spec.timetable.is_err() && spec.metadata.deletion_timestamp.is_none() {
+    if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(Observed { now, status, carried: recall.carried.clone(), ..Observed::default() });
     }
     let create = spec.create();
@@ -63,6 +63,7 @@ pub async fn parts(
         autoscalers: autoscalers(operator, spec),
         dates: dates(operator, spec).await?,
         carried: recall.carried.clone(),
+        refused: None,
     })
 }
 

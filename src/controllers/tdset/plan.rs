@@ -11,33 +11,49 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 
 use super::found::{Observed, Part};
-use super::resources::names::{COUNT_MANAGER, MANAGER};
-use super::resources::{autoscaler, deployment, finalizer, scale, service};
-use super::spec::Spec;
+use super::points;
+use super::resources::names::{COUNT_MANAGER, FINALIZER, MANAGER};
+use super::resources::{autoscaler, deployment, scale, service};
+use super::spec::{Spec, Timetable};
 use super::view::{Counter, View};
 use super::{hands, status};
 use crate::api::condition;
-use crate::api::field::Fault;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{Create, PastTransition, TDSet, TDSetStatus};
+use crate::controllers::fail_points::FailPoints;
 use crate::controllers::manifest::{Manifest, Place};
-use crate::controllers::status::{self as writes, Precondition};
 use crate::controllers::step::{Apply, Note, Step};
+use crate::controllers::{execution, finalizer};
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
 
+/// One thing to do. What each is about does not depend on the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action(pub Step);
+
+impl execution::Action for Action {
+    fn points(&self) -> FailPoints {
+        points::of(&self.0)
+    }
+
+    /// A Service that is refused holds up no count.
+    fn holds_up_others(&self) -> bool {
+        false
+    }
+}
+
 /// What to do.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// To bring things about, in this order: what each step is about does not depend on the others.
-    pub work: Vec<Step>,
+    /// To bring things about, in this order.
+    pub actions: Vec<Action>,
     /// The transition that this carries out, or of which is still to be told.
     pub transition: Option<PastTransition>,
-    /// To tell of it: events, and the status if it says something new.
-    pub report: Vec<Step>,
-    /// What the status says then.
+    /// What the status says.
     pub status: TDSetStatus,
+    /// The events that go with it.
+    pub events: Vec<Note>,
     /// Whether somebody else has a hand in it who had none before.
     pub conflict: bool,
     /// When the count is to be written next.
@@ -46,13 +62,25 @@ pub struct Plan {
     pub wake: Option<Timestamp>,
 }
 
-/// What to do for an object that stays.
+/// What to do. Where some of it was refused, the status says so, and is otherwise as it was.
 #[must_use]
 pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
-    let timetable = match &spec.timetable {
-        Ok(timetable) => timetable,
-        Err(faults) => return invalid(&spec.metadata, faults, observed),
+    let plan = match &spec.timetable {
+        _ if spec.is_deleting() => leaving(spec, observed),
+        Ok(timetable) => follow(spec, timetable, observed),
+        Err(faults) => told(observed, status::invalid(&spec.metadata, faults, observed)),
     };
+    match &observed.refused {
+        None => plan,
+        Some(refused) => {
+            let status = status::refused(&spec.metadata, refused.why.clone(), observed);
+            Plan { actions: plan.actions, due: plan.due, wake: plan.wake, ..told(observed, status) }
+        }
+    }
+}
+
+/// What to do for an object that has a timetable.
+fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     let schedule = match &observed.dates {
         Ok(dates) => &timetable.schedule.clone().with_dates(dates),
         Err(_) => &timetable.schedule,
@@ -60,25 +88,23 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     let view = View::new(spec, timetable, schedule, observed);
     let transition = view.transition();
     let status = status::of(&view, transition.clone());
-    let told = transition.iter().map(|transition| Step::Event(transition_note(transition, view.edited())));
-    let mut report: Vec<_> = told.collect();
-    report.extend(tell(&spec.metadata, &status, observed));
+    let mut plan = told(observed, status);
+    let note = transition.as_ref().map(|transition| transition_note(transition, view.edited()));
+    plan.events.splice(0..0, note);
     let boundary = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
     Plan {
-        work: work(&view),
+        actions: work(&view),
         transition,
-        report,
         due: boundary.into_iter().chain(view.course.step).min(),
         wake: Some(wake(&view)),
-        conflict: conflicts(&status) && !conflicts(&observed.status),
-        status,
+        conflict: conflicts(&plan.status) && !conflicts(&observed.status),
+        ..plan
     }
 }
 
 /// What to do for an object that is being deleted and waits for us: give the workload the count that it is to be left
 /// with, if it is ours to give, and let the object go.
-#[must_use]
-pub fn leaving(spec: &Spec, observed: &Observed) -> Plan {
+fn leaving(spec: &Spec, observed: &Observed) -> Plan {
     let held = observed.holder.is_some() || !observed.autoscalers.is_empty() || observed.autoscaler.is_some();
     let left = spec.replicas_on_deletion().filter(|_| !held);
     let count = match (left, &observed.target) {
@@ -91,32 +117,17 @@ pub fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         Some(hindrance) => status::refused(&spec.metadata, hindrance.message.clone(), observed),
         None => observed.status.clone(),
     };
-    let work = match (count, waits) {
-        (Some(count), _) => vec![count],
-        (None, Some(_)) => Vec::new(),
-        (None, None) => finalizer::taken(&spec.metadata).into_iter().collect(),
-    };
+    let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);
+    let step = count.or_else(|| waits.is_none().then(released));
     let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
-    Plan { work, report: tell(&spec.metadata, &status, observed), status, wake, ..Plan::default() }
+    Plan { actions: step.into_iter().map(Action).collect(), wake, ..told(observed, status) }
 }
 
-/// What to do for an object with faults: report them.
-fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> Plan {
-    let status = status::invalid(metadata, faults, observed);
-    Plan { report: tell(metadata, &status, observed), status, ..Plan::default() }
-}
-
-/// What to do where the API server refused the work of `plan`: say so, and look again as planned.
-#[must_use]
-pub fn refused(plan: &Plan, metadata: &ObjectMeta, why: String, observed: &Observed) -> Plan {
-    let status = status::refused(metadata, why, observed);
-    Plan {
-        report: tell(metadata, &status, observed),
-        status,
-        due: plan.due,
-        wake: plan.wake,
-        ..Plan::default()
-    }
+/// Nothing but that status, and the events of what it says newly.
+fn told(observed: &Observed, status: TDSetStatus) -> Plan {
+    let conditions = |status: &'_ TDSetStatus| status.conditions.clone().unwrap_or_default();
+    let events = warnings(&conditions(&observed.status), &conditions(&status)).collect();
+    Plan { status, events, ..Plan::default() }
 }
 
 fn wake(view: &View) -> Timestamp {
@@ -135,7 +146,7 @@ fn wake(view: &View) -> Timestamp {
 }
 
 /// The count comes first: it is what the timetable is about.
-fn work(view: &View) -> Vec<Step> {
+fn work(view: &View) -> Vec<Action> {
     let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
     if let Some(create) = view.create() {
         // Whoever refuses the one may not refuse the other, so the template is left to the next pass.
@@ -145,8 +156,11 @@ fn work(view: &View) -> Vec<Step> {
         }
         steps.extend(in_front(view, create));
     }
-    steps.extend(finalizer::settled(view.spec));
-    steps
+    let wanted = view.spec.replicas_on_deletion().is_some();
+    if wanted != finalizer::is_on(&view.spec.metadata, FINALIZER) {
+        steps.push(finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, wanted, MANAGER));
+    }
+    steps.into_iter().map(Action).collect()
 }
 
 /// The Deployment whose count would be lost if the template was applied: the count has no owner of its own yet.
@@ -246,16 +260,6 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
 fn conflicts(status: &TDSetStatus) -> bool {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     condition::holds(conditions, ConditionType::Conflict.as_str())
-}
-
-/// Events for what somebody should look at and was not told before, and the status if it says something new.
-fn tell(metadata: &ObjectMeta, status: &TDSetStatus, observed: &Observed) -> Vec<Step> {
-    let previous = &observed.status;
-    let [before, after] = [previous, status].map(|status| status.conditions.as_deref().unwrap_or_default());
-    let mut steps: Vec<_> = warnings(before, after).map(Step::Event).collect();
-    let change = (previous, status);
-    steps.extend(writes::write::<TDSet, _>(metadata, change, Precondition::SameObject, MANAGER));
-    steps
 }
 
 /// Conditions that somebody should look at.

@@ -6,6 +6,12 @@ use super::resources::names::COUNT_MANAGER;
 use crate::controllers::fail_points::{FailPoints, fail_points};
 use crate::controllers::step::{Apply, Step};
 
+/// Those around the write of a status.
+pub const STATUS: FailPoints = fail_points!("tdset.write-status");
+
+/// Those around an event.
+pub const EVENT: FailPoints = fail_points!("tdset.publish-event");
+
 /// Those around a step.
 #[must_use]
 pub fn of(step: &Step) -> FailPoints {
@@ -15,8 +21,8 @@ pub fn of(step: &Step) -> FailPoints {
         Step::Merge(_) => fail_points!("tdset.write-finalizers"),
         Step::Create { .. } => fail_points!("tdset.create"),
         Step::Delete { .. } => fail_points!("tdset.delete-service"),
-        Step::Status { .. } => fail_points!("tdset.write-status"),
-        Step::Event(_) => fail_points!("tdset.publish-event"),
+        Step::Status { .. } => STATUS,
+        Step::Event(_) => EVENT,
     }
 }
 

@@ -121,6 +121,12 @@ impl Spec {
         self.metadata.uid.as_deref().unwrap_or_default()
     }
 
+    /// Whether it is being deleted.
+    #[must_use]
+    pub const fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
     /// The workload that is to be made.
     #[must_use]
     pub fn create(&self) -> Option<&Create> {

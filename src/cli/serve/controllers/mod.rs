@@ -26,7 +26,8 @@ use tracing::warn;
 
 use super::cluster::Installed;
 use crate::cli::connect::connect;
-use crate::controllers::{self, Controlled as _, etcdcluster, tdset};
+use crate::controllers::reconcile::Reconciler as _;
+use crate::controllers::{self, etcdcluster, tdset};
 use crate::install::served::until_served;
 use crate::runtime::leader::{self, Stop};
 use crate::runtime::readiness::{Ready, Weight};

@@ -6,7 +6,7 @@
 use k8s_openapi::api::batch::v1::CronJob;
 
 use super::objects::{apply, is_ours};
-use super::{Failure, Hands};
+use super::{Execution, Failure};
 use crate::controllers::etcdcluster::observation::{ClusterId, Version};
 use crate::controllers::etcdcluster::observe::backups::Scheduled;
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
@@ -16,33 +16,33 @@ use crate::controllers::manifest::Manifest;
 use crate::controllers::step::Step;
 
 /// Makes the CronJob, puts it right, or deletes it.
-pub async fn schedule(hands: Hands<'_>) -> Result<(), Failure> {
-    let name = names::backup(&hands.name());
-    let place = hands.place::<CronJob>(&name);
-    let found: Option<CronJob> = hands.read(&name).await?;
-    if found.as_ref().is_some_and(|found| !is_ours(hands, &found.metadata)) {
-        return Err(Failure::refused(format!("{place} is somebody else's")));
+pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
+    let name = names::backup(&execution.name());
+    let place = execution.place::<CronJob>(&name);
+    let found: Option<CronJob> = execution.read(&name).await?;
+    if found.as_ref().is_some_and(|found| !is_ours(execution, &found.metadata)) {
+        return Err(Failure::moved(format!("{place} is somebody else's")));
     }
     let seen = found.as_ref().map(|found| handle(&found.metadata));
-    match (backup::cron_job(hands.cluster, &hands.operator.guard_image), seen) {
-        (Some(manifest), seen) => apply(hands, manifest, seen.as_ref()).await,
-        (None, Some(seen)) => hands.delete::<CronJob>(&name, &seen).await,
+    match (backup::cron_job(execution.object, &execution.kind.guard_image), seen) {
+        (Some(manifest), seen) => apply(execution, manifest, seen.as_ref()).await,
+        (None, Some(seen)) => execution.delete::<CronJob>(&name, &seen).await,
         (None, None) => Ok(()),
     }
 }
 
 /// What has been applied, where that was done just now.
-pub fn scheduled(hands: Hands<'_>) -> Option<Scheduled> {
-    let manifest = backup::cron_job(hands.cluster, &hands.operator.guard_image)?;
+pub fn scheduled(execution: Execution<'_>) -> Option<Scheduled> {
+    let manifest = backup::cron_job(execution.object, &execution.kind.guard_image)?;
     Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
 }
 
 /// Begins the backup before an upgrade. That it was begun already is fine.
-pub async fn start(hands: Hands<'_>, cluster_id: ClusterId, version: Version) -> Result<(), Failure> {
-    if hands.seen().record.cluster_id != Some(cluster_id) {
-        return Err(Failure::refused("another cluster is recorded"));
+pub async fn start(execution: Execution<'_>, cluster_id: ClusterId, version: Version) -> Result<(), Failure> {
+    if execution.observation().record.cluster_id != Some(cluster_id) {
+        return Err(Failure::moved("another cluster is recorded"));
     }
-    let job = backup::job(hands.cluster, version, &hands.operator.guard_image);
-    let job = job.ok_or_else(|| Failure::refused("the members are not known yet"))?;
-    hands.perform(&Step::Create { manifest: Manifest::of(&job), manager: MANAGER }).await
+    let job = backup::job(execution.object, version, &execution.kind.guard_image);
+    let job = job.ok_or_else(|| Failure::moved("the members are not known yet"))?;
+    execution.write(&Step::Create { manifest: Manifest::of(&job), manager: MANAGER }).await
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use serde_json::{Map, Value, json};
 use tracing::debug;
 
-use super::{Failure, Hands};
+use super::{Execution, Failure};
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Handle, Ordinal};
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::config;
@@ -18,54 +18,56 @@ use crate::controllers::step::Step;
 
 /// Writes entries.
 pub async fn write(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     found: Option<&Handle>,
     entries: &BTreeMap<Ordinal, ConfigEntry>,
     initial_cluster: &[Ordinal],
 ) -> Result<(), Failure> {
-    let name = names::config(&hands.name());
-    let live: Option<ConfigMap> = hands.read(&name).await?;
+    let name = names::config(&execution.name());
+    let live: Option<ConfigMap> = execution.read(&name).await?;
     if live.as_ref().map(|live| handle(&live.metadata)).as_ref() != found {
-        return Err(Failure::refused(format!("configmap {name} has changed")));
+        return Err(Failure::moved(format!("configmap {name} has changed")));
     }
     if let (Some(live), Some(found)) = (live, found) {
-        let revision = hands.desired.template.revision;
-        let data = config::data_over(hands.cluster, entries, initial_cluster, &live, revision);
-        merge(hands, &name, found, json!(data)).await?;
+        let revision = execution.seen.desired.template.revision;
+        let data = config::data_over(execution.object, entries, initial_cluster, &live, revision);
+        merge(execution, &name, found, json!(data)).await?;
     } else {
-        let data = config::data(hands.cluster, entries, initial_cluster);
-        let manifest = config::manifest(hands.cluster, &data);
-        hands.perform(&Step::Create { manifest, manager: MANAGER }).await?;
+        let data = config::data(execution.object, entries, initial_cluster);
+        let manifest = config::manifest(execution.object, &data);
+        execution.write(&Step::Create { manifest, manager: MANAGER }).await?;
     }
-    hasten(hands, entries.keys().copied()).await;
+    hasten(execution, entries.keys().copied()).await;
     Ok(())
 }
 
 /// Takes an entry away.
-pub async fn withdraw(hands: Hands<'_>, found: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
-    let name = hands.name();
+pub async fn withdraw(execution: Execution<'_>, found: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
+    let name = execution.name();
     let gone: Map<_, _> = config::keys(&name, ordinal).map(|key| (key, Value::Null)).into_iter().collect();
-    merge(hands, &names::config(&name), found, gone.into()).await
+    merge(execution, &names::config(&name), found, gone.into()).await
 }
 
-async fn merge(hands: Hands<'_>, name: &str, found: &Handle, data: Value) -> Result<(), Failure> {
+async fn merge(execution: Execution<'_>, name: &str, found: &Handle, data: Value) -> Result<(), Failure> {
     let version = found.resource_version.0.as_str();
-    hands.merge::<ConfigMap>(name, &found.uid.0, Some(version), json!({ "data": data })).await
+    execution.merge::<ConfigMap>(name, &found.uid.0, Some(version), json!({ "data": data })).await
 }
 
 /// Changes the pods that mount it: the kubelet then refreshes the mount at once, instead of within a minute. That this
 /// fails costs that minute and nothing else.
-async fn hasten(hands: Hands<'_>, ordinals: impl Iterator<Item = Ordinal>) {
-    let name = hands.name();
-    let version = match hands.read::<ConfigMap>(&names::config(&name)).await {
+async fn hasten(execution: Execution<'_>, ordinals: impl Iterator<Item = Ordinal>) {
+    let name = execution.name();
+    let version = match execution.read::<ConfigMap>(&names::config(&name)).await {
         Ok(found) => found.and_then(|config| config.metadata.resource_version),
         Err(_) => None,
     };
     for ordinal in ordinals {
-        let Some(pod) = hands.seen().pod(ordinal).found().filter(|pod| !pod.is_deleting) else { continue };
+        let Some(pod) = execution.observation().pod(ordinal).found().filter(|pod| !pod.is_deleting) else {
+            continue;
+        };
         let told = json!({"metadata": {"annotations": {names::CONFIG_VERSION: version}}});
         let pod = (names::member(&name, ordinal), &pod.handle.uid.0);
-        if let Err(error) = hands.merge::<Pod>(&pod.0, pod.1, None, told).await {
+        if let Err(error) = execution.merge::<Pod>(&pod.0, pod.1, None, told).await {
             debug!(pod = pod.0, %error, "failed to hasten a mount");
         }
     }

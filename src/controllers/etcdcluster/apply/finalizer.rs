@@ -1,42 +1,31 @@
 //! The finalizer: a deletion waits until pods are gone and volumes are as the spec says.
-//!
-//! Guarantees: the list is written as a whole and only as it was read, since others have theirs in it.
 
-use kube::ResourceExt as _;
-use serde_json::json;
-
-use super::{Failure, Hands};
+use super::{Execution, Failure};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::resources::names::FINALIZER;
+use crate::controllers::etcdcluster::resources::names::{FINALIZER, MANAGER};
+use crate::controllers::finalizer;
 
-/// Puts it there.
-pub async fn add(hands: Hands<'_>) -> Result<(), Failure> {
-    let live = live(hands).await?;
-    if live.metadata.deletion_timestamp.is_some() {
-        return Err(Failure::refused("the object is being deleted"));
+/// Puts it there, while the object is not being deleted.
+pub async fn add(execution: Execution<'_>) -> Result<(), Failure> {
+    set(execution, true).await
+}
+
+/// Takes it away, once the object is being deleted.
+pub async fn remove(execution: Execution<'_>) -> Result<(), Failure> {
+    set(execution, false).await
+}
+
+/// On the object as it is now: the status may have been written since it was observed.
+async fn set(execution: Execution<'_>, on: bool) -> Result<(), Failure> {
+    let live: Option<EtcdCluster> = execution.read(&execution.name()).await?;
+    let live = live.filter(|live| live.metadata.uid == execution.object.metadata.uid);
+    let live = live.ok_or_else(|| Failure::moved("the object is gone"))?;
+    match (live.metadata.deletion_timestamp.is_some(), on) {
+        (true, true) => Err(Failure::moved("the object is being deleted")),
+        (false, false) => Err(Failure::moved("the object is not being deleted")),
+        _ => {
+            let write = finalizer::write::<EtcdCluster>(&live.metadata, FINALIZER, on, MANAGER);
+            execution.write(&write).await
+        }
     }
-    set(hands, &live, true).await
-}
-
-/// Takes it away.
-pub async fn remove(hands: Hands<'_>) -> Result<(), Failure> {
-    let live = live(hands).await?;
-    if live.metadata.deletion_timestamp.is_none() {
-        return Err(Failure::refused("the object is not being deleted"));
-    }
-    set(hands, &live, false).await
-}
-
-async fn live(hands: Hands<'_>) -> Result<EtcdCluster, Failure> {
-    let live: Option<EtcdCluster> = hands.read(&hands.name()).await?;
-    let live = live.filter(|live| live.metadata.uid == hands.cluster.metadata.uid);
-    live.ok_or_else(|| Failure::refused("the object is gone"))
-}
-
-async fn set(hands: Hands<'_>, live: &EtcdCluster, on: bool) -> Result<(), Failure> {
-    let others = live.finalizers().iter().map(String::as_str).filter(|name| *name != FINALIZER);
-    let all: Vec<_> = others.chain(on.then_some(FINALIZER)).collect();
-    let (uid, version) = (live.uid().unwrap_or_default(), live.resource_version());
-    let fields = json!({"metadata": {"finalizers": all}});
-    hands.merge::<EtcdCluster>(&hands.name(), &uid, version.as_deref(), fields).await
 }

@@ -8,7 +8,7 @@ use futures::future::join_all;
 use futures::join;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
-use super::{Failure, Hands, unless_refused};
+use super::{Execution, Failure, unless_refused};
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::observation::{
     ClusterId, Fact, MemberId, Membership, Ordinal, PodPhase, Uid,
@@ -16,46 +16,50 @@ use crate::controllers::etcdcluster::observation::{
 use crate::controllers::etcdcluster::observe::{etcd as asking, phase};
 use crate::controllers::etcdcluster::plan::quorum;
 use crate::controllers::etcdcluster::resources::names;
-use crate::etcd::{Client, Outcome, Refusal};
+use crate::etcd::{Client, Refusal};
 
 /// Members that are asked, one after the other, before a change is left to the next pass.
 const ASKED: usize = 2;
 
 /// The members that can be asked, other than `not`.
 fn candidates(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     not: Option<MemberId>,
 ) -> impl Iterator<Item = &Client> {
-    let seen = hands.seen();
+    let seen = execution.observation();
     let is_other = move |ordinal: &Ordinal| {
         let status = seen.status(*ordinal).found();
         status.is_some_and(|status| status.cluster_id == guard.cluster_id && Some(status.member_id) != not)
     };
     let others = asking::order(&seen.statuses).into_iter().filter(is_other);
-    others.filter_map(move |ordinal| hands.sight.reach.client(ordinal)).take(ASKED)
+    others.filter_map(move |ordinal| execution.seen.reach.client(ordinal)).take(ASKED)
 }
 
 /// The list of members, where it is the very one that a change was decided on.
-async fn agrees(hands: Hands<'_>, client: &Client, guard: MembershipGuard) -> Result<Membership, Failure> {
-    let membership = asking::membership(hands.cluster, &client.members().await?);
+async fn agrees(
+    execution: Execution<'_>,
+    client: &Client,
+    guard: MembershipGuard,
+) -> Result<Membership, Failure> {
+    let membership = asking::membership(execution.object, &client.members().await?);
     if MembershipGuard::of(&membership) == guard {
         return Ok(membership);
     }
-    Err(Failure::refused("the list of members has changed"))
+    Err(Failure::moved("the list of members has changed"))
 }
 
 /// A member that answers with the very list that a change was decided on, other than `not`.
 pub async fn agreed(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     not: Option<MemberId>,
 ) -> Result<(&Client, Membership), Failure> {
-    let mut last = Failure::refused("no member can be asked");
-    for client in candidates(hands, guard, not) {
-        match agrees(hands, client, guard).await {
+    let mut last = Failure::moved("no member can be asked");
+    for client in candidates(execution, guard, not) {
+        match agrees(execution, client, guard).await {
             Ok(membership) => return Ok((client, membership)),
-            Err(Failure::Etcd(error)) => last = error.into(),
+            Err(failure @ Failure::Elsewhere { .. }) => last = failure,
             Err(refused) => return Err(refused),
         }
     }
@@ -75,7 +79,7 @@ enum Change {
 /// connected, and one that a late failure told of a connection that is whole has it wrong for as long as that lasts
 /// (etcd's `rafthttp`: a pipeline that fails makes a peer inactive whose streams are new).
 async fn ask_for(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     ordinal: Ordinal,
     change: Change,
@@ -84,18 +88,18 @@ async fn ask_for(
         Change::Add => None,
         Change::Remove(member) => Some(member),
     };
-    let mut last = Failure::refused("no member can be asked");
-    for client in candidates(hands, guard, not) {
-        let asked = match (agrees(hands, client, guard).await, change) {
-            (Ok(membership), Change::Add) => add_by(hands, client, &membership, ordinal).await,
+    let mut last = Failure::moved("no member can be asked");
+    for client in candidates(execution, guard, not) {
+        let asked = match (agrees(execution, client, guard).await, change) {
+            (Ok(membership), Change::Add) => add_by(execution, client, &membership, ordinal).await,
             (Ok(membership), Change::Remove(member)) => {
-                remove_by(hands, client, &membership, (member, ordinal)).await
+                remove_by(execution, client, &membership, (member, ordinal)).await
             }
             (Err(failure), _) => Err(failure),
         };
         match asked {
             // Surely not done.
-            Err(Failure::Etcd(error)) if error.outcome() == Outcome::None => last = error.into(),
+            Err(failure @ Failure::Elsewhere { is_undone: true, .. }) => last = failure,
             answer => return answer,
         }
     }
@@ -104,127 +108,135 @@ async fn ask_for(
 
 /// The member at an ordinal, where it answers now as the one that is meant.
 pub async fn itself(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     ordinal: Ordinal,
     cluster_id: ClusterId,
     member: MemberId,
 ) -> Result<&Client, Failure> {
-    let name = || names::member(&hands.name(), ordinal);
-    let client = hands.sight.reach.client(ordinal);
-    let client = client.ok_or_else(|| Failure::refused(format!("member {} cannot be asked", name())))?;
+    let name = || names::member(&execution.name(), ordinal);
+    let client = execution.seen.reach.client(ordinal);
+    let client = client.ok_or_else(|| Failure::moved(format!("member {} cannot be asked", name())))?;
     let header = client.status().await?.header;
     if (header.cluster_id, header.member_id) != (cluster_id.0, member.0) {
-        return Err(Failure::refused(format!("member {} is another one", name())));
+        return Err(Failure::moved(format!("member {} is another one", name())));
     }
     Ok(client)
 }
 
 /// Adds a learner, for a pod that waits on an empty volume.
 pub async fn add(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     ordinal: Ordinal,
     pod: &Uid,
     volume: &Uid,
 ) -> Result<(), Failure> {
-    waits(hands, ordinal, pod).await?;
-    if !hands.desired.is_in_memory {
-        is_claimed(hands, ordinal, volume).await?;
+    waits(execution, ordinal, pod).await?;
+    if !execution.seen.desired.is_in_memory {
+        is_claimed(execution, ordinal, volume).await?;
     } else if pod != volume {
-        return Err(Failure::refused("the volume in memory is that of another pod"));
+        return Err(Failure::moved("the volume in memory is that of another pod"));
     }
-    ask_for(hands, guard, ordinal, Change::Add).await
+    ask_for(execution, guard, ordinal, Change::Add).await
 }
 
 async fn add_by(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     client: &Client,
     membership: &Membership,
     ordinal: Ordinal,
 ) -> Result<(), Failure> {
     if membership.at(ordinal).is_some() {
-        return Err(Failure::refused("there is a member with that peer URL"));
+        return Err(Failure::moved("there is a member with that peer URL"));
     }
-    client.add_learner(&names::peer_url(hands.cluster, ordinal)).await?;
+    client.add_learner(&names::peer_url(execution.object, ordinal)).await?;
     Ok(())
 }
 
 /// Whether the pod is there and its guard still waits.
-async fn waits(hands: Hands<'_>, ordinal: Ordinal, uid: &Uid) -> Result<(), Failure> {
-    let name = names::member(&hands.name(), ordinal);
-    let pod: Option<Pod> = hands.read(&name).await?;
+async fn waits(execution: Execution<'_>, ordinal: Ordinal, uid: &Uid) -> Result<(), Failure> {
+    let name = names::member(&execution.name(), ordinal);
+    let pod: Option<Pod> = execution.read(&name).await?;
     let waits = pod.is_some_and(|pod| {
         pod.metadata.uid.as_ref() == Some(&uid.0)
             && pod.metadata.deletion_timestamp.is_none()
             && phase::of(&pod) == PodPhase::Waiting
     });
-    if waits { Ok(()) } else { Err(Failure::refused(format!("pod {name} no longer waits"))) }
+    if waits { Ok(()) } else { Err(Failure::moved(format!("pod {name} no longer waits"))) }
 }
 
 /// Whether the volume is the one that was seen.
-async fn is_claimed(hands: Hands<'_>, ordinal: Ordinal, uid: &Uid) -> Result<(), Failure> {
-    let name = names::claim(&hands.name(), ordinal);
-    let claim: Option<PersistentVolumeClaim> = hands.read(&name).await?;
+async fn is_claimed(execution: Execution<'_>, ordinal: Ordinal, uid: &Uid) -> Result<(), Failure> {
+    let name = names::claim(&execution.name(), ordinal);
+    let claim: Option<PersistentVolumeClaim> = execution.read(&name).await?;
     let stays = claim.is_some_and(|claim| {
         claim.metadata.uid.as_ref() == Some(&uid.0) && claim.metadata.deletion_timestamp.is_none()
     });
-    if stays { Ok(()) } else { Err(Failure::refused(format!("claim {name} has changed"))) }
+    if stays { Ok(()) } else { Err(Failure::moved(format!("claim {name} has changed"))) }
 }
 
 /// Gives a learner its vote.
 pub async fn promote(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     member: MemberId,
     ordinal: Ordinal,
 ) -> Result<(), Failure> {
-    itself(hands, ordinal, guard.cluster_id, member).await?;
-    let (client, membership) = agreed(hands, guard, Some(member)).await?;
+    itself(execution, ordinal, guard.cluster_id, member).await?;
+    let (client, membership) = agreed(execution, guard, Some(member)).await?;
     let found = membership.find(member).filter(|found| found.ordinal == Some(ordinal));
     if !found.is_some_and(|found| found.is_learner && found.is_started) {
-        return Err(Failure::refused("the member is no learner that has started"));
+        return Err(Failure::moved("the member is no learner that has started"));
     }
     unless_refused(client.promote(member.0).await, Refusal::MemberNotLearner)
 }
 
 /// Removes a member.
 pub async fn remove(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     member: MemberId,
     ordinal: Ordinal,
 ) -> Result<(), Failure> {
-    ask_for(hands, guard, ordinal, Change::Remove(member)).await
+    ask_for(execution, guard, ordinal, Change::Remove(member)).await
 }
 
 async fn remove_by(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     client: &Client,
     membership: &Membership,
     (member, ordinal): (MemberId, Ordinal),
 ) -> Result<(), Failure> {
     let Some(found) = membership.find(member).filter(|found| found.ordinal == Some(ordinal)) else {
-        return Err(Failure::refused("the member has another peer URL"));
+        return Err(Failure::moved("the member has another peer URL"));
     };
     if !found.is_learner {
         let left = membership.voters().count() - 1;
-        serve_without(hands, membership, member, quorum(left)).await?;
+        serve_without(execution, membership, member, quorum(left)).await?;
     }
     unless_refused(client.remove(member.0).await, Refusal::MemberNotFound)
 }
 
 /// Whether the others are a majority of the voters without that one.
-pub async fn others_serve(hands: Hands<'_>, guard: MembershipGuard, member: MemberId) -> Result<(), Failure> {
-    let (_, membership) = agreed(hands, guard, None).await?;
-    serve_without(hands, &membership, member, quorum(membership.voters().count())).await
+pub async fn others_serve(
+    execution: Execution<'_>,
+    guard: MembershipGuard,
+    member: MemberId,
+) -> Result<(), Failure> {
+    let (_, membership) = agreed(execution, guard, None).await?;
+    serve_without(execution, &membership, member, quorum(membership.voters().count())).await
 }
 
 /// Whether still nobody has a majority's word on who the members are.
-pub async fn quorum_is_lost(hands: Hands<'_>) -> Result<(), Failure> {
-    let clients = hands.seen().pods.elements().filter_map(|(ordinal, _)| hands.sight.reach.client(ordinal));
+pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
+    let clients = execution
+        .observation()
+        .pods
+        .elements()
+        .filter_map(|(ordinal, _)| execution.seen.reach.client(ordinal));
     let answers = join_all(clients.map(Client::members)).await;
     if answers.iter().any(Result::is_ok) {
-        return Err(Failure::refused("a majority answers again"));
+        return Err(Failure::moved("a majority answers again"));
     }
     Ok(())
 }
@@ -232,16 +244,16 @@ pub async fn quorum_is_lost(hands: Hands<'_>) -> Result<(), Failure> {
 /// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that was told to go answers
 /// until its grace period is over.
 async fn serve_without(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     membership: &Membership,
     member: MemberId,
     needed: usize,
 ) -> Result<(), Failure> {
     let asked = membership.voters().filter(|voter| voter.id != member).map(|voter| async move {
         let ordinal = voter.ordinal?;
-        let client = hands.sight.reach.client(ordinal)?;
-        let name = names::member(&hands.name(), ordinal);
-        let (status, pod) = join!(client.status(), hands.read::<Pod>(&name));
+        let client = execution.seen.reach.client(ordinal)?;
+        let name = names::member(&execution.name(), ordinal);
+        let (status, pod) = join!(client.status(), execution.read::<Pod>(&name));
         let (status, pod) = (status.ok()?, pod.ok()??);
         let serves = status.header.member_id == voter.id.0 && status.leader != 0;
         (serves && pod.metadata.deletion_timestamp.is_none()).then_some(())
@@ -250,25 +262,25 @@ async fn serve_without(
     if answers >= needed {
         return Ok(());
     }
-    Err(Failure::refused("the other voters cannot spare the member"))
+    Err(Failure::moved("the other voters cannot spare the member"))
 }
 
-/// Hands leadership over.
+/// Execution leadership over.
 pub async fn move_leader(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     guard: MembershipGuard,
     from: MemberId,
     to: MemberId,
 ) -> Result<(), Failure> {
-    let statuses = hands.seen().statuses.iter();
+    let statuses = execution.observation().statuses.iter();
     let mut leaders =
         statuses.filter(|(_, status)| matches!(status, Fact::Known(status) if status.member_id == from));
     let leader = leaders.next().map(|(ordinal, _)| *ordinal);
-    let Some(leader) = leader else { return Err(Failure::refused("the leader cannot be asked")) };
-    let (_, membership) = agreed(hands, guard, None).await?;
+    let Some(leader) = leader else { return Err(Failure::moved("the leader cannot be asked")) };
+    let (_, membership) = agreed(execution, guard, None).await?;
     if !membership.find(to).is_some_and(|to| !to.is_learner && to.is_started) {
-        return Err(Failure::refused("the member that is to lead does not vote"));
+        return Err(Failure::moved("the member that is to lead does not vote"));
     }
-    let client = itself(hands, leader, guard.cluster_id, from).await?;
+    let client = itself(execution, leader, guard.cluster_id, from).await?;
     Ok(client.move_leader(to.0).await?)
 }

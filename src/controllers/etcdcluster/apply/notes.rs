@@ -1,14 +1,14 @@
 //! What is told of an effect that was carried out, as an event of the object. Pure.
 
-use super::Hands;
+use super::Execution;
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{MemberId, Ordinal, Recovery, RecoveryPhase};
 use crate::controllers::etcdcluster::resources::{names, secrets};
 use crate::controllers::step::Note;
 
 /// The event, where it is worth one.
-pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
-    let name = hands.name();
+pub fn of(effect: &Effect, execution: &Execution<'_>) -> Option<Note> {
+    let name = execution.name();
     let member = |ordinal: &Ordinal| names::member(&name, *ordinal);
     let with_id = |id: &MemberId| format!("{:x}", id.0);
     let note = |reason, action, text| Some(Note { warning: false, reason, action, text });
@@ -32,7 +32,11 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
             note("MemberRemoved", "RemoveMember", text)
         }
         Effect::MoveLeader { from, to, .. } => {
-            let text = format!("leadership was handed from {} to {}", place(hands, *from), place(hands, *to));
+            let text = format!(
+                "leadership was handed from {} to {}",
+                place(execution, *from),
+                place(execution, *to)
+            );
             note("LeaderMoved", "MoveLeader", text)
         }
         Effect::DeletePod { ordinal, .. } => {
@@ -54,13 +58,13 @@ pub fn of(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
             let text = format!("claim {} is to have {size} bytes", names::claim(&name, *ordinal));
             note("VolumeResized", "ResizeVolume", text)
         }
-        other => of_care(other, hands),
+        other => of_care(other, execution),
     }
 }
 
 /// The same of the care for what members hold.
-fn of_care(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
-    let name = hands.name();
+fn of_care(effect: &Effect, execution: &Execution<'_>) -> Option<Note> {
+    let name = execution.name();
     let note = |reason, action, text| Some(Note { warning: false, reason, action, text });
     match effect {
         Effect::Defragment { ordinal, .. } => note(
@@ -82,13 +86,13 @@ fn of_care(effect: &Effect, hands: &Hands<'_>) -> Option<Note> {
         Effect::AuthEnable { .. } => {
             note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
         }
-        Effect::SetRootPassword { .. } => note("RootPasswordSet", "SetRootPassword", password_set(hands)),
+        Effect::SetRootPassword { .. } => note("RootPasswordSet", "SetRootPassword", password_set(execution)),
         _ => None,
     }
 }
 
-fn password_set(hands: &Hands<'_>) -> String {
-    format!("root has the password that is in secret {}", secrets::root(hands.cluster).unwrap_or_default())
+fn password_set(execution: &Execution<'_>) -> String {
+    format!("root has the password that is in secret {}", secrets::root(execution.object).unwrap_or_default())
 }
 
 /// The event of an effect that was not carried out, where nobody would hear of it otherwise.
@@ -137,10 +141,10 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
 }
 
 /// The name of the member of that identity, or the identity where nobody is known by it.
-fn place(hands: &Hands<'_>, id: MemberId) -> String {
-    let member = hands.seen().membership.known().and_then(|list| list.find(id));
+fn place(execution: &Execution<'_>, id: MemberId) -> String {
+    let member = execution.observation().membership.known().and_then(|list| list.find(id));
     let ordinal = member.and_then(|member| member.ordinal);
-    ordinal.map_or_else(|| format!("{:x}", id.0), |ordinal| names::member(&hands.name(), ordinal))
+    ordinal.map_or_else(|| format!("{:x}", id.0), |ordinal| names::member(&execution.name(), ordinal))
 }
 
 #[cfg(test)]

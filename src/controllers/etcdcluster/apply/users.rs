@@ -6,7 +6,7 @@
 use k8s_openapi::api::core::v1::Secret;
 
 use super::maintenance::any;
-use super::{Failure, Hands, unless_refused};
+use super::{Execution, Failure, unless_refused};
 use crate::controllers::etcdcluster::observation::{ClusterId, Handle};
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::password::{ROOT, decision};
@@ -19,15 +19,15 @@ use crate::etcd::{Password, Refusal};
 /// never has a password. Nobody is asked who it is yet, so it is made anew. It has a password that is none until it has
 /// that of the Secret, so that it may get one later: etcd gives none to a user that was made without.
 pub async fn authenticate(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     cluster_id: ClusterId,
     secret: Option<&Handle>,
 ) -> Result<(), Failure> {
     let password = match secret {
-        Some(seen) => offered(hands, seen).await?,
+        Some(seen) => offered(execution, seen).await?,
         None => Password::default(),
     };
-    let client = any(hands, cluster_id).await?;
+    let client = any(execution, cluster_id).await?;
     unless_refused(client.delete_user(ROOT).await, Refusal::UserNotFound)?;
     client.add_user_for_a_password(ROOT).await?;
     client.change_password(ROOT, &password).await?;
@@ -37,15 +37,19 @@ pub async fn authenticate(
 }
 
 /// Gives root the password of the Secret. That it has it already is fine.
-pub async fn set_password(hands: Hands<'_>, cluster_id: ClusterId, secret: &Handle) -> Result<(), Failure> {
-    let password = offered(hands, secret).await?;
-    Ok(any(hands, cluster_id).await?.change_password(ROOT, &password).await?)
+pub async fn set_password(
+    execution: Execution<'_>,
+    cluster_id: ClusterId,
+    secret: &Handle,
+) -> Result<(), Failure> {
+    let password = offered(execution, secret).await?;
+    Ok(any(execution, cluster_id).await?.change_password(ROOT, &password).await?)
 }
 
 /// The password in the Secret, where that is as it was seen.
-async fn offered(hands: Hands<'_>, seen: &Handle) -> Result<Password, Failure> {
-    let name = secrets::root(hands.cluster).unwrap_or_default();
-    let changed = || Failure::refused(format!("secret {name} has changed"));
-    let secret = hands.read::<Secret>(name).await?.filter(|secret| handle(&secret.metadata) == *seen);
+async fn offered(execution: Execution<'_>, seen: &Handle) -> Result<Password, Failure> {
+    let name = secrets::root(execution.object).unwrap_or_default();
+    let changed = || Failure::moved(format!("secret {name} has changed"));
+    let secret = execution.read::<Secret>(name).await?.filter(|secret| handle(&secret.metadata) == *seen);
     decision::password(&secret.ok_or_else(changed)?).map_err(|_| changed())
 }

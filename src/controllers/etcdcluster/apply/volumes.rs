@@ -9,7 +9,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
-use super::{Failure, Hands, membership};
+use super::{Execution, Failure, membership};
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::effect::MembershipGuard;
@@ -23,59 +23,64 @@ use crate::runtime::call::{self, call};
 
 /// Deletes the claim.
 pub async fn delete(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     volume: &Handle,
     ordinal: Ordinal,
     membership: Option<&MembershipGuard>,
     keeps_data: bool,
 ) -> Result<(), Failure> {
     if keeps_data {
-        let claim = claim(hands, volume, ordinal).await?;
-        if backing(hands, &claim).await?.is_some_and(|backing| !is_retained(&backing, &claim)) {
-            return Err(Failure::refused(format!("what is on {} would go with it", claim.name_any())));
+        let claim = claim(execution, volume, ordinal).await?;
+        if backing(execution, &claim).await?.is_some_and(|backing| !is_retained(&backing, &claim)) {
+            return Err(Failure::moved(format!("what is on {} would go with it", claim.name_any())));
         }
     }
     match membership {
         Some(guard) => {
-            membership::agreed(hands, *guard, None).await?;
+            membership::agreed(execution, *guard, None).await?;
         }
-        None => without_cluster(hands).await?,
+        None => without_cluster(execution).await?,
     }
-    hands.delete::<PersistentVolumeClaim>(&names::claim(&hands.name(), ordinal), volume).await
+    execution.delete::<PersistentVolumeClaim>(&names::claim(&execution.name(), ordinal), volume).await
 }
 
 /// The object, read once more, goes, or has never had a cluster.
-async fn without_cluster(hands: Hands<'_>) -> Result<(), Failure> {
-    let live: Option<EtcdCluster> = hands.read(&hands.name()).await?;
-    let live = live.filter(|live| live.metadata.uid == hands.cluster.metadata.uid);
-    let Some(live) = live else { return Err(Failure::refused("the object is gone")) };
+async fn without_cluster(execution: Execution<'_>) -> Result<(), Failure> {
+    let live: Option<EtcdCluster> = execution.read(&execution.name()).await?;
+    let live = live.filter(|live| live.metadata.uid == execution.object.metadata.uid);
+    let Some(live) = live else { return Err(Failure::moved("the object is gone")) };
     let recorded = live.status.as_ref().map(record::record).and_then(|record| record.cluster_id);
     if live.metadata.deletion_timestamp.is_none() && recorded.is_some() {
-        return Err(Failure::refused("a cluster is recorded, and is not being deleted"));
+        return Err(Failure::moved("a cluster is recorded, and is not being deleted"));
     }
     Ok(())
 }
 
 /// Asks for more bytes.
-pub async fn resize(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal, size: u64) -> Result<(), Failure> {
-    let name = names::claim(&hands.name(), ordinal);
+pub async fn resize(
+    execution: Execution<'_>,
+    volume: &Handle,
+    ordinal: Ordinal,
+    size: u64,
+) -> Result<(), Failure> {
+    let name = names::claim(&execution.name(), ordinal);
     // As the spec writes it, where that is what was decided on.
-    let asked = desired::volume_size(&hands.cluster.spec);
+    let asked = desired::volume_size(&execution.object.spec);
     let size =
         if asked.bytes().is_ok_and(|asked| asked == size) { json!(asked) } else { json!(size.to_string()) };
     let request = json!({"spec": {"resources": {"requests": {"storage": size}}}});
     let version = Some(volume.resource_version.0.as_str());
-    hands.merge::<PersistentVolumeClaim>(&name, &volume.uid.0, version, request).await
+    execution.merge::<PersistentVolumeClaim>(&name, &volume.uid.0, version, request).await
 }
 
 /// Keeps what is on the volume when its claim goes, and says whose it was.
-pub async fn retain(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
-    let claim = claim(hands, volume, ordinal).await?;
+pub async fn retain(execution: Execution<'_>, volume: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
+    let claim = claim(execution, volume, ordinal).await?;
     let name = claim.name_any();
-    let Some(live) = backing(hands, &claim).await? else {
-        return Err(Failure::refused(format!("claim {name} has no volume")));
+    let Some(live) = backing(execution, &claim).await? else {
+        return Err(Failure::moved(format!("claim {name} has no volume")));
     };
-    let owner = format!("{}.{name}", hands.namespace());
+    let owner = format!("{}.{name}", execution.namespace());
     // A label holds at most 63 characters; the annotation holds all of it.
     let fields = json!({
         "metadata": {
@@ -87,33 +92,33 @@ pub async fn retain(hands: Hands<'_>, volume: &Handle, ordinal: Ordinal) -> Resu
         "spec": {"persistentVolumeReclaimPolicy": "Retain"},
     });
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-    let patched = call(volumes(hands).patch(&live.name_any(), &params, &Patch::Merge(fields))).await;
+    let patched = call(volumes(execution).patch(&live.name_any(), &params, &Patch::Merge(fields))).await;
     patched.map(|_| ()).map_err(|source| failed("patch", live.name_any(), source))
 }
 
 /// The claim, as it was seen.
 async fn claim(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     volume: &Handle,
     ordinal: Ordinal,
 ) -> Result<PersistentVolumeClaim, Failure> {
-    let name = names::claim(&hands.name(), ordinal);
-    let claim: Option<PersistentVolumeClaim> = hands.read(&name).await?;
+    let name = names::claim(&execution.name(), ordinal);
+    let claim: Option<PersistentVolumeClaim> = execution.read(&name).await?;
     let claim = claim.filter(|claim| handle(&claim.metadata) == *volume);
-    claim.ok_or_else(|| Failure::refused(format!("claim {name} has changed")))
+    claim.ok_or_else(|| Failure::moved(format!("claim {name} has changed")))
 }
 
 /// The PersistentVolume of a claim, as it is now; none where there is none.
 async fn backing(
-    hands: Hands<'_>,
+    execution: Execution<'_>,
     claim: &PersistentVolumeClaim,
 ) -> Result<Option<PersistentVolume>, Failure> {
     let name = claim.spec.as_ref().and_then(|spec| spec.volume_name.clone());
     let Some(name) = name.filter(|name| !name.is_empty()) else { return Ok(None) };
-    let found = call(volumes(hands).get_opt(&name)).await;
+    let found = call(volumes(execution).get_opt(&name)).await;
     let found = found.map_err(|source| failed("read", name, source))?;
     match found {
-        Some(live) if !backs(&live, &claim.metadata) => Err(Failure::refused(format!(
+        Some(live) if !backs(&live, &claim.metadata) => Err(Failure::moved(format!(
             "volume {} is not that of claim {}",
             live.name_any(),
             claim.name_any()
@@ -122,14 +127,14 @@ async fn backing(
     }
 }
 
-fn volumes(hands: Hands<'_>) -> Api<PersistentVolume> {
-    Api::all(hands.operator.client.clone())
+fn volumes(execution: Execution<'_>) -> Api<PersistentVolume> {
+    Api::all(execution.kind.client.clone())
 }
 
 /// They are in no namespace, and an installation in namespaces alone has no rights on them.
 fn failed(verb: &'static str, name: String, source: call::Error) -> Failure {
     if matches!(&source, call::Error::Refused(status) if status.code == 403) {
-        return Failure::RightMissing(
+        return Failure::Forbidden(
             "the claims of members that a recovery set aside stay: gatehouse has no rights on PersistentVolumes, by \
              which their data would outlive them",
         );

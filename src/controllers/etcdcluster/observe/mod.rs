@@ -28,10 +28,11 @@ use kube::core::ApiResource;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
-use tracing::{debug, warn};
+use tracing::warn;
 
 use self::etcd::Said;
 use super::ages::Recall;
+use super::certificates::{self, Ends, Standing};
 use super::observation::{
     self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
     PodPhase, Purpose, Volume,
@@ -39,25 +40,29 @@ use super::observation::{
 use super::reach::{Keys, Reach};
 use super::resources::names::{self, FINALIZER};
 use super::resources::{record, services};
-use super::{Operator, password};
-use crate::api::Version;
-use crate::api::etcdcluster::EtcdClusterKind;
+use super::{Operator, desired, password};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::api::judge::{self, Written};
 use crate::controllers::Watched;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::outcome::Error;
+use crate::controllers::reconcile::State;
 use crate::runtime::call::call;
 use crate::runtime::clock;
 
 /// How long the revisions of a key space that is full are taken for what they are.
 const KEYSPACE_AGE: Duration = Duration::from_mins(1);
 
-/// What a pass has read, and the members that it can ask.
+/// What a reconciliation has read, and the members that it can ask.
 #[derive(Debug)]
 pub struct Sight {
+    /// What is asked for.
+    pub desired: Desired,
     /// What was read.
     pub observation: Observation,
+    /// How the certificates are.
+    pub certificates: Standing,
+    /// When they end, by Secret.
+    pub ends: BTreeMap<String, Timestamp>,
     /// What became of backups.
     pub backups: Backups,
     /// The members.
@@ -81,26 +86,18 @@ pub async fn object(
     Ok(found.filter(|found| found.meta().uid == object.meta().uid))
 }
 
-/// Whether the judge of the gate has nothing against the object.
-#[must_use]
-pub fn is_valid(cluster: &EtcdCluster, now: Timestamp) -> bool {
-    let object = serde_json::to_value(cluster).unwrap_or_default();
-    let verdict = judge::stored(&EtcdClusterKind, Written { version: Version::V1, object: &object }, now);
-    if let Some(fault) = verdict.faults.first() {
-        debug!(object = cluster.name_any(), path = %fault.path, "not valid");
-    }
-    verdict.faults.is_empty()
-}
-
-/// Reads everything; what was found of the certificates comes with it.
+/// Reads everything, and sees to the certificates. `is_valid`: whether the gate has nothing against the object.
 pub async fn look(
     operator: &Operator,
     cluster: &EtcdCluster,
-    desired: &Desired,
-    certificates: Certificates,
-    state: &mut Recall,
+    is_valid: bool,
+    state: &mut State<Operator>,
     now: Timestamp,
 ) -> Sight {
+    let ends = Ends::default();
+    let certificates = certificates::ensure(&operator.client, cluster, &ends, now).await;
+    let desired = desired::desired(cluster, is_valid, certificates.trust);
+    let (refused, state) = (state.refused.clone(), &mut state.own);
     let reader = Reader::new(operator.client.clone(), cluster);
     let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
     let config = names::config(&reader.name);
@@ -109,13 +106,13 @@ pub async fn look(
         reader.get::<ConfigMap>(&config),
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
-        reader.backups(operator, cluster, desired, state),
+        reader.backups(operator, cluster, &desired, state),
         Keys::read(&operator.client, cluster),
-        password::read(&operator.client, cluster, desired),
+        password::read(&operator.client, cluster, &desired),
     );
     let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
-    let places = places(desired, &set, &config);
+    let places = places(&desired, &set, &config);
 
     let pods = reader.pods(&places).await;
     let reach = Reach::new(cluster, &keys, pods.elements());
@@ -124,7 +121,7 @@ pub async fn look(
         told.collect::<BTreeMap<_, _>>()
     });
     let asked = etcd::ask(&reach, cluster, desired.authenticates);
-    let (volumes, said) = futures::join!(reader.volumes(&places, desired, &config, &told), asked);
+    let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
     let keyspace = keyspace(&said, &reach, state).await;
     let told_by = (&said, &reach, record.cluster_id);
     let root_password = password::look(offer, told_by, &mut state.password).await;
@@ -135,7 +132,7 @@ pub async fn look(
         quorum_loss_age: Age::Fresh,
         replacement_age: Age::Fresh,
         services,
-        certificates: if matches!(keys, Keys::Missing) { Certificates::Missing } else { certificates },
+        certificates: if matches!(keys, Keys::Missing) { Certificates::Missing } else { certificates.state },
         stateful_set: set,
         config,
         budget: budget.map(|budget| kubernetes::budget(&budget, &reader.uid)),
@@ -153,13 +150,13 @@ pub async fn look(
         backup_schedule: backups.schedule,
         backup: backups.awaited,
         has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
-        refused: state.refused.clone(),
+        refused,
         record,
     };
     let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
     state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
     state.look(&mut observation, clock::instant());
-    Sight { observation, backups: backups.told, reach }
+    Sight { desired, observation, certificates, ends: ends.take(), backups: backups.told, reach }
 }
 
 /// Pods whose etcd answered run it, whatever the kubelet has told of them yet.

@@ -8,20 +8,47 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::field::Fault;
+use crate::controllers::execution::RefusedWrite;
+use crate::controllers::status::{Change, Precondition, write};
 use crate::controllers::step::Merge;
 use crate::controllers::tdset::found::{Carried, Hindrance, Scaled, Writer};
 use kube::core::ApiResource;
 
 mod workloads;
 
-/// What is planned for an object without faults.
-fn plan(tdset: &TDSet, observed: &Observed) -> Plan {
-    super::plan(&Spec::resolve(tdset, Vec::new()), observed)
+/// A plan, as the writes that it comes to.
+#[derive(Clone, Debug, PartialEq)]
+struct Planned {
+    work: Vec<Step>,
+    report: Vec<Step>,
+    status: TDSetStatus,
+    transition: Option<PastTransition>,
+    conflict: bool,
+    due: Option<Timestamp>,
+    wake: Option<Timestamp>,
 }
 
-/// What is planned for one that is being deleted.
-fn leaving(tdset: &TDSet, observed: &Observed) -> Plan {
-    super::leaving(&Spec::resolve(tdset, Vec::new()), observed)
+/// What is planned for an object with these faults.
+fn plan_with(tdset: &TDSet, faults: Vec<Fault>, observed: &Observed) -> Planned {
+    let Plan { actions, transition, status, events, conflict, due, wake } =
+        super::plan(&Spec::resolve(tdset, faults), observed);
+    let change = Change { before: observed.status.clone(), after: status.clone() };
+    let write = write::<TDSet, _>(&tdset.metadata, &change, Precondition::SameObject, MANAGER);
+    Planned {
+        work: actions.into_iter().map(|action| action.0).collect(),
+        report: events.into_iter().map(Step::Event).chain(write).collect(),
+        status,
+        transition,
+        conflict,
+        due,
+        wake,
+    }
+}
+
+/// The same for one without faults.
+fn plan(tdset: &TDSet, observed: &Observed) -> Planned {
+    plan_with(tdset, Vec::new(), observed)
 }
 
 /// Two replicas, six in office hours, and a Service.
@@ -89,7 +116,7 @@ impl Cluster {
     }
 
     /// A pass as the controller does one; what the plan said.
-    fn pass(&mut self, tdset: &TDSet) -> Plan {
+    fn pass(&mut self, tdset: &TDSet) -> Planned {
         let plan = plan(tdset, &self.0);
         for step in &plan.work {
             match step {
@@ -429,7 +456,7 @@ fn an_invalid_object_is_told_of_by_its_fields_and_not_by_its_values() {
         ["target", "create", "env"].iter().fold(crate::api::field::Path::spec(), |path, step| path.at(*step));
     for path in [crate::api::field::Path::spec(), env.clone(), env.index(0).at("value")] {
         let fault = Fault::invalid(path, "hunter2", "hunter2 is no number");
-        let plan = super::plan(&Spec::resolve(&tdset, vec![fault]), &Observed::default());
+        let plan = plan_with(&tdset, vec![fault], &Observed::default());
         assert!(!format!("{plan:?}").contains("hunter2"), "{plan:?}");
     }
 }
@@ -439,7 +466,9 @@ fn a_refused_write_is_told_of_and_the_rest_of_the_status_stays() {
     let shop = shop();
     let observed = Cluster::settled(&shop, EARLY).at(OPENING).0;
     let planned = plan(&shop, &observed);
-    let plan = refused(&planned, &shop.metadata, "failed to apply".to_owned(), &observed);
+    let refused = RefusedWrite { action: "write-count".to_owned(), why: "failed to apply".to_owned() };
+    let plan = plan(&shop, &Observed { refused: Some(refused), ..observed });
+    assert_eq!(plan.work, planned.work, "it is tried again");
     assert_eq!(verbs(&plan.report), ["WriteRefused: failed to apply", "status"]);
     assert_eq!((plan.wake, plan.status.active_window), (planned.wake, Some(String::new())));
 }

@@ -2,7 +2,6 @@
 
 pub mod autoscaler;
 pub mod deployment;
-pub mod finalizer;
 pub mod names;
 pub mod scale;
 pub mod service;

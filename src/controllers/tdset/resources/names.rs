@@ -14,6 +14,9 @@ pub const MANAGER: &str = "gatehouse-tdset";
 /// The field manager of the count.
 pub const COUNT_MANAGER: &str = "gatehouse-tdset-count";
 
+/// Has the deletion of a TDSet wait until its workload has the count that it is left with. No other TDSet has it.
+pub const FINALIZER: &str = "gatehouse.dev/replicas-on-deletion";
+
 /// What the container and its port are called; the API says so.
 pub const CONTAINER: &str = "tdset";
 

@@ -333,7 +333,8 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
         Some(vec!["other".to_owned(), "gatehouse.dev/replicas-on-deletion".to_owned()]);
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [""; 0]);
 
-    let leave = |observed: &Observed| verbs(&leaving(&tdset, observed).work);
+    tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+    let leave = |observed: &Observed| verbs(&plan(&tdset, observed).work);
     assert_eq!(leave(&cluster.0), ["merge Deployment 4 as gatehouse-tdset-count"]);
     let free = ["merge TDSet [\"other\"] as gatehouse-tdset"];
     cluster.scale(4, Writer::Ours);

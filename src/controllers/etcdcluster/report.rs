@@ -1,0 +1,62 @@
+//! What is told of a reconciliation beside its status: events, each when it begins, a trace, and metrics.
+
+use jiff::Timestamp;
+
+use super::ages::Recall;
+use super::apply::Execution;
+use super::metrics::{self, Line};
+use super::trace::{self, Pass, Trace};
+use super::{status, uid};
+use crate::controllers::named;
+use crate::controllers::step::Note;
+
+/// The line of the trace with what was seen and is planned; none where nobody listens, or nothing is new.
+pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut Recall) -> Option<u64> {
+    if !trace::is_on() {
+        return None;
+    }
+    let (desired, seen) = (&execution.seen.desired, &execution.seen.observation);
+    let facts = trace::digest(desired, seen);
+    let before = state.traced.replace(facts);
+    if execution.plan.effects.is_empty() && before == Some(facts) {
+        return None;
+    }
+    let (object, plan) = (named(execution.object), execution.plan);
+    trace.pass(&Pass { object: &object, uid: uid(execution.object), desired, seen, plan })
+}
+
+/// The metrics.
+pub fn metrics(execution: &Execution<'_>, state: &mut Recall, now: Timestamp) -> Line {
+    let seen = &execution.seen.observation;
+    state.tally.look(seen, execution.plan, now);
+    metrics::of(&metrics::Facts {
+        name: &execution.name(),
+        desired: &execution.seen.desired,
+        seen,
+        plan: execution.plan,
+        status: &execution.status.after,
+        certificates: &execution.seen.ends,
+        tally: &state.tally,
+        audited: state.audit.found_at(),
+    })
+}
+
+/// The events of what the status says newly, and of the certificates.
+pub fn events(execution: &Execution<'_>, state: &mut Recall) -> Vec<Note> {
+    let (name, seen) = (execution.name(), &execution.seen.observation);
+    let (before, after) = (&execution.status.before, &execution.status.after);
+    let mut notes: Vec<_> = certificates(execution, state).into_iter().collect();
+    notes.extend(status::alarms(&name, before, seen, &mut state.alarms));
+    notes.extend(status::news(before, after, &mut state.degraded));
+    notes
+}
+
+/// What there is to say of the certificates, once.
+fn certificates(execution: &Execution<'_>, state: &mut Recall) -> Option<Note> {
+    let standing = &execution.seen.certificates;
+    let words = standing.words.clone();
+    let is_news = std::mem::replace(&mut state.certificates, words.clone()) != words;
+    let text = words.filter(|_| is_news)?;
+    let (warning, reason, action) = (standing.is_problem, "CertificateRotation", "KeepCertificates");
+    Some(Note { warning, reason, action, text })
+}
