@@ -1,4 +1,4 @@
-//! What a reconciliation acts with: what it has read and decided, and the calls that change something.
+//! What a reconciliation acts with: the calls that read and change objects.
 //!
 //! Guarantees: an object that is there is changed or deleted only if it is the very one that was seen, which the API
 //! server checks in the same request.
@@ -7,117 +7,15 @@ use k8s_openapi::NamespaceResourceScope;
 use kube::core::ApiResource;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::fail_points::FailPoints;
+use super::action::Failure;
 use super::manifest::{Manifest, Place};
-use super::outcome::{Class, Error};
-use super::reconcile::Reconciler;
-use super::status::{self, Change};
+use super::outcome::Error;
+use super::reconciler::{Execution, Reconciler};
+use super::status;
 use super::step::{Effect, Merge, Note, Step};
 use crate::runtime::call::{self, call};
-
-/// One thing that a plan may ask for.
-pub trait Action: Send + Sync {
-    /// The fail points around it.
-    fn points(&self) -> FailPoints;
-
-    /// What it is called in logs and metrics.
-    fn name(&self) -> &'static str {
-        self.points().name()
-    }
-
-    /// Whether actions after it need what it does.
-    fn holds_up_others(&self) -> bool {
-        true
-    }
-
-    /// Whether the status says that it is refused. Not where a condition of its own does.
-    fn reports_refusal(&self) -> bool {
-        true
-    }
-}
-
-/// What became of an action that was carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Executed {
-    /// Whether something is otherwise now.
-    pub changed: bool,
-}
-
-/// A write that the API server refuses until somebody changes something: a quota, a policy, a right that is missing.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct RefusedWrite {
-    /// The action that it was a part of.
-    pub action: String,
-    /// What the API server said.
-    pub why: String,
-}
-
-/// Why an action was not carried out, or not surely.
-#[derive(Debug, thiserror::Error)]
-pub enum Failure {
-    /// Something has moved since it was decided on.
-    #[error("{0}")]
-    Moved(String),
-    /// This installation may not do it.
-    #[error("{0}")]
-    Forbidden(&'static str),
-    /// Another server than the API server said no, or its answer was lost.
-    #[error("{source}")]
-    Elsewhere {
-        /// What it said.
-        source: Box<dyn std::error::Error + Send + Sync>,
-        /// Whether it surely has not been done.
-        is_undone: bool,
-    },
-    /// The API server said no, or its answer was lost.
-    #[error("{}", .0.said())]
-    Api(#[from] Error),
-}
-
-impl Failure {
-    /// Something has moved.
-    pub fn moved(why: impl Into<String>) -> Self {
-        Self::Moved(why.into())
-    }
-
-    /// Whether trying again is of no use until somebody changes something.
-    #[must_use]
-    pub fn is_permanent(&self) -> bool {
-        match self {
-            Self::Forbidden(_) => true,
-            Self::Api(error) => error.class() == Class::Permanent,
-            Self::Moved(_) | Self::Elsewhere { .. } => false,
-        }
-    }
-}
-
-/// What a reconciliation has read and decided, and whoever acts.
-#[derive(Debug)]
-pub struct Execution<'a, Kind: Reconciler> {
-    /// Who acts.
-    pub kind: &'a Kind,
-    /// The object, as it was read.
-    pub object: &'a Kind::Object,
-    /// What it asks for.
-    pub spec: &'a Kind::Spec,
-    /// What was read.
-    pub seen: &'a Kind::Observation,
-    /// What is decided.
-    pub plan: &'a Kind::Plan,
-    /// The status as it was written last, and what it says from now on.
-    pub status: &'a Change<Kind::Status>,
-}
-
-impl<Kind: Reconciler> Clone for Execution<'_, Kind> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<Kind: Reconciler> Copy for Execution<'_, Kind> {}
 
 impl<Kind: Reconciler> Execution<'_, Kind> {
     /// The objects of a type in the object's namespace.

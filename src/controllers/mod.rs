@@ -17,6 +17,7 @@
 //! What a reconciliation does is in [`reconcile`], once for all kinds. One folder a kind has what is its own: `spec` (pure),
 //! `observe` (all reads), `plan` (pure), `status` (pure), `resources` (pure builders), and in `mod` how it is reconciled.
 
+pub mod action;
 pub mod board;
 pub mod cache;
 pub mod etcdcluster;
@@ -29,6 +30,7 @@ pub mod metrics;
 pub mod outcome;
 pub mod rbac;
 pub mod reconcile;
+pub mod reconciler;
 pub mod scope;
 pub mod shelf;
 pub mod status;
@@ -57,7 +59,7 @@ use crate::runtime::clock::{self, Alarms};
 use memory::Memory;
 use metrics::Reconciliations;
 use outcome::{Class, Error, Outcome};
-use reconcile::{Reconciler, State};
+use reconciler::{Reconciler, State};
 use scope::{Realm, Scope};
 
 /// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is

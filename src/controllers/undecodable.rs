@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Watched;
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
-use super::reconcile::Reconciler;
+use super::reconciler::Reconciler;
 use super::step::Step;
 use crate::api::Version;
 use crate::api::condition;

@@ -93,8 +93,17 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
 const PURE: &[&str] = &["src/api", "src/review"];
 
 /// Pure files in folders with effects.
-const PURE_FILES: &[&str] =
-    &["decision.rs", "effect.rs", "observation.rs", "plan.rs", "rbac.rs", "rotate.rs", "status.rs"];
+const PURE_FILES: &[&str] = &[
+    "actions.rs",
+    "decision.rs",
+    "effect.rs",
+    "names.rs",
+    "observation.rs",
+    "plan.rs",
+    "rbac.rs",
+    "rotate.rs",
+    "spec.rs",
+];
 
 /// Folders that are pure wherever they lie.
 const PURE_PARTS: &[&str] = &["observation", "plan", "resources"];
@@ -103,7 +112,7 @@ const PURE_PARTS: &[&str] = &["observation", "plan", "resources"];
 const API_GRID: &[&str] = &["convert", "default", "mod", "status", "v1", "v1alpha1", "validate"];
 
 /// The files that each kind has below `src/controllers` once an operator works it.
-const CONTROLLER_GRID: &[&str] = &["mod", "observe", "plan", "rbac", "resources", "status"];
+const CONTROLLER_GRID: &[&str] = &["metrics", "mod", "observation", "observe", "plan", "rbac", "resources"];
 
 fn is_pure(path: &Path) -> bool {
     PURE.iter().any(|folder| path.starts_with(folder))

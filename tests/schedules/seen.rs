@@ -9,18 +9,17 @@ use std::sync::Arc;
 use futures::channel::mpsc;
 use gatehouse::api::tdset::status::Reason;
 use gatehouse::api::tdset::v1::TDSet;
-use gatehouse::controllers::execution::RefusedWrite;
+use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::manifest::Place;
-use gatehouse::controllers::reconcile::Reconciler as _;
+use gatehouse::controllers::reconciler::Reconciler as _;
 use gatehouse::controllers::status::{Change, write};
 use gatehouse::controllers::step::Step;
 use gatehouse::controllers::tdset::Operator;
-use gatehouse::controllers::tdset::claims::Claims;
-use gatehouse::controllers::tdset::found::{Carried, Hindrance, Observed, Scaled, Writer};
-use gatehouse::controllers::tdset::hands;
+use gatehouse::controllers::tdset::names::{COUNT_MANAGER, MANAGER};
+use gatehouse::controllers::tdset::observation::{self, Blocker, Observed, Scaled, Unreported, Writer};
 use gatehouse::controllers::tdset::plan;
-use gatehouse::controllers::tdset::resources::names::{COUNT_MANAGER, MANAGER};
 use gatehouse::controllers::tdset::spec::{self, Spec};
+use gatehouse::controllers::tdset::target_ownership::TargetOwnership;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kit::explore::fingerprint;
@@ -43,7 +42,7 @@ pub struct Seen {
     pub service: Option<Service>,
     pub autoscaler: Option<Autoscaler>,
     pub holder: Option<String>,
-    pub carried: Carried,
+    pub carried: Unreported,
     pub asks: i32,
 }
 
@@ -51,7 +50,7 @@ impl Hash for Seen {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, asks } = self;
         (at, now, schedule, deployment, service, autoscaler, holder, asks).hash(state);
-        if *carried != Carried::default() {
+        if *carried != Unreported::default() {
             format!("{carried:?}").hash(state);
         }
     }
@@ -229,7 +228,7 @@ impl Seen {
                 merge(&mut object, &json!({"spec": {"selector": {}, "template": {}}}));
             }
             let mut object: k8s_openapi::api::apps::v1::Deployment = made(object);
-            hands::trim(&mut object.metadata);
+            observation::trim(&mut object.metadata);
             Arc::new(object)
         });
         observed.service = self.service.as_ref().map(|found| {
@@ -245,19 +244,19 @@ impl Seen {
                     "spec": {"minReplicas": found.least, "maxReplicas": found.most,
                         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}},
                 })))),
-                None => Err(Hindrance::ready(Reason::AutoscalerNotFound, "none".to_owned())),
+                None => Err(Blocker::ready(Reason::AutoscalerNotFound, "none".to_owned())),
             });
         }
         observed
     }
 
-    fn scaled(&self) -> Result<Scaled, Hindrance> {
+    fn scaled(&self) -> Result<Scaled, Blocker> {
         let found = self.deployment.as_ref();
-        let found = found.ok_or_else(|| Hindrance::ready(Reason::TargetNotFound, "none".to_owned()))?;
+        let found = found.ok_or_else(|| Blocker::ready(Reason::TargetNotFound, "none".to_owned()))?;
         let mut object = json!({});
         metadata(found, &mut object);
         let mut owned: ObjectMeta = made(object["metadata"].clone());
-        hands::trim(&mut owned);
+        observation::trim(&mut owned);
         let resource = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
         let scale = json!({
             "metadata": {"name": "web", "namespace": "default", "uid": owned.uid, "resourceVersion": "1"},
@@ -315,7 +314,7 @@ impl World {
         if self.schedules.len() == 1 {
             return None;
         }
-        let claims = Claims::new(mpsc::unbounded().0);
+        let claims = TargetOwnership::new(mpsc::unbounded().0);
         let objects = || self.schedules.iter().enumerate().map(|(at, schedule)| object(schedule, at));
         for (tdset, schedule) in objects().zip(&self.schedules) {
             if !schedule.is_gone {

@@ -9,8 +9,8 @@ mod actions;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gatehouse::controllers::tdset::found::Carried;
-use gatehouse::controllers::tdset::recall::Recall;
+use gatehouse::controllers::tdset::observation::Unreported;
+use gatehouse::controllers::tdset::state::ReconcileState;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
@@ -101,7 +101,7 @@ pub struct Autoscaler {
 #[derive(Clone, Debug, Default)]
 pub struct Worker {
     pub pending: Option<Pending>,
-    pub recall: Recall,
+    pub recall: ReconcileState,
     /// Whether something has happened that it watches.
     pub is_told: bool,
     /// The instant at which it looks by itself.
@@ -140,8 +140,8 @@ impl std::hash::Hash for Worker {
 impl Worker {
     /// All of it that makes a difference.
     fn key(&self) -> (&Option<Pending>, Option<String>, bool, bool, Option<i64>) {
-        let Recall { carried, unreported, .. } = &self.recall;
-        let carried = (*carried != Carried::default()).then(|| format!("{carried:?}"));
+        let ReconcileState { carried, unreported, .. } = &self.recall;
+        let carried = (*carried != Unreported::default()).then(|| format!("{carried:?}"));
         (&self.pending, carried, *unreported, self.is_told, self.wake)
     }
 }

@@ -13,7 +13,7 @@ use super::observation::{
     Alarm, ClusterId, ConfigEntry, Handle, MemberId, Membership, Minor, Ordinal, Record, Role, Template, Uid,
     Version,
 };
-use crate::controllers::execution::Action;
+use crate::controllers::action::Action;
 use crate::controllers::fail_points::{FailPoints, fail_points};
 
 /// The list of members that a change of it was decided on.

@@ -52,12 +52,12 @@ use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::Mutex;
 use tracing::{debug, warn};
 
+use super::action::{Executed, Failure};
 use super::board::Board;
 use super::cache::MANAGED_BY;
-use super::execution::{Executed, Execution, Failure};
 use super::fail_points::{FailPoints, fail_points};
 use super::outcome::{Error, Outcome};
-use super::reconcile::{Progress, Reconciler, Report, State};
+use super::reconciler::{Execution, Progress, Reconciler, Report, State};
 use super::scope::Realm;
 use super::status::{Change, Precondition};
 use super::step::{Interpreter, Note};

@@ -8,23 +8,19 @@
 //! which tells how things are. A pass over an object whose count is not due gives way to those whose is. So when
 //! thousands of objects share a boundary, all counts are written before the first status is.
 
-mod agenda;
-pub mod claims;
-mod conditions;
-mod course;
-pub mod found;
-pub mod hands;
+pub mod actions;
+mod due_queue;
 mod metrics;
+pub mod names;
+pub mod observation;
 mod observe;
 pub mod plan;
-pub mod points;
 pub mod rbac;
-pub mod recall;
 pub mod resources;
 pub mod spec;
-mod status;
+pub mod state;
+pub mod target_ownership;
 mod targets;
-mod view;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -41,12 +37,12 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource as _, ResourceExt as _};
 
+use super::action::{Executed, Failure, RefusedWrite};
 use super::board::Board;
 use super::cache::Cache;
-use super::execution::{Executed, Execution, Failure, RefusedWrite};
 use super::fail_points::FailPoints;
 use super::outcome::{Error, Outcome};
-use super::reconcile::{Progress, Reconciler, Report, State};
+use super::reconciler::{Execution, Progress, Reconciler, Report, State};
 use super::scope::Realm;
 use super::shelf::Shelf;
 use super::status::{Change, Precondition};
@@ -58,15 +54,16 @@ use crate::api::field::Fault;
 use crate::api::tdset::TDSetKind;
 use crate::api::tdset::v1::{TDSet, TDSetStatus};
 use crate::runtime::clock;
-use agenda::Agenda;
-use claims::{Claims, Subject};
-use found::Observed;
+use actions::Action;
+use due_queue::DueQueue;
 use metrics::Line;
 pub use metrics::Metrics;
-use plan::{Action, Plan};
-use recall::Recall;
-use resources::names::{FINALIZER, MANAGER};
+use names::{FINALIZER, MANAGER};
+use observation::{ObjectKey, Observed};
+use plan::Plan;
 use spec::Spec;
+use state::ReconcileState;
+use target_ownership::TargetOwnership;
 use targets::Targets;
 
 /// Works on TDSets.
@@ -76,9 +73,9 @@ pub struct Operator {
     services: Cache<Service>,
     autoscalers: Shelf<HorizontalPodAutoscaler>,
     targets: Targets,
-    claims: Arc<Claims>,
+    claims: Arc<TargetOwnership>,
     interpreter: Interpreter,
-    agenda: Agenda,
+    due_queue: DueQueue,
     board: Arc<Board<Line>>,
     metrics: Metrics,
 }
@@ -86,7 +83,7 @@ pub struct Operator {
 impl Reconciler for Operator {
     type Object = TDSet;
     type Settings = ();
-    type State = Recall;
+    type State = ReconcileState;
     type Metrics = Metrics;
     type Spec = Spec;
     type Observation = Observed;
@@ -100,8 +97,8 @@ impl Reconciler for Operator {
     const FINALIZER: &'static str = FINALIZER;
     const KEEPS_UNDECODABLE: bool = false;
     const PRECONDITION: Precondition = Precondition::SameObject;
-    const STATUS_POINTS: FailPoints = points::STATUS;
-    const EVENT_POINTS: FailPoints = points::EVENT;
+    const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
+    const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;
 
     fn start(client: Client, realm: &Realm, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
@@ -111,7 +108,7 @@ impl Reconciler for Operator {
             Shelf::watch(realm.api(client.clone()), trim_autoscaler, is_same_autoscaler);
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
-        let claims = Arc::new(Claims::new(told));
+        let claims = Arc::new(TargetOwnership::new(told));
         let subjects =
             stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
@@ -123,7 +120,7 @@ impl Reconciler for Operator {
             autoscalers,
             targets,
             claims,
-            agenda: Agenda::default(),
+            due_queue: DueQueue::default(),
             board: metrics.objects.add(),
             metrics: metrics.clone(),
         };
@@ -149,26 +146,26 @@ impl Reconciler for Operator {
     }
 
     fn forget(&self, uid: &str) {
-        self.agenda.expect(uid, None);
+        self.due_queue.expect(uid, None);
         self.claims.forget(uid);
         self.targets.forget(uid);
         self.board.forget(uid);
     }
 
     fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.agenda.forget_all_but(uids);
+        self.due_queue.forget_all_but(uids);
         self.claims.forget_all_but(uids);
         self.targets.forget_all_but(uids);
         self.board.forget_all_but(uids);
     }
 
     fn hide(&self, metadata: &ObjectMeta) {
-        self.agenda.expect(uid(metadata), None);
+        self.due_queue.expect(uid(metadata), None);
         self.board.hide(metadata);
     }
 
     fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
-        self.agenda.gives_way(uid(metadata), now)
+        self.due_queue.gives_way(uid(metadata), now)
     }
 
     fn resolve(tdset: &TDSet, faults: Vec<Fault>) -> Spec {
@@ -211,7 +208,7 @@ impl Reconciler for Operator {
         Change { before: observed.status.clone(), after: plan.status.clone() }
     }
 
-    fn events(execution: &Execution<'_, Self>, _state: &mut Recall) -> Vec<Note> {
+    fn events(execution: &Execution<'_, Self>, _state: &mut ReconcileState) -> Vec<Note> {
         execution.plan.events.clone()
     }
 
@@ -220,11 +217,11 @@ impl Reconciler for Operator {
     }
 
     fn undecodable(faults: &[Fault]) -> Vec<Statement> {
-        status::invalid_statements(faults).into()
+        plan::invalid_statements(faults).into()
     }
 
-    fn planned(&self, execution: &Execution<'_, Self>, _state: &mut Recall, _now: Timestamp) {
-        self.agenda.expect(execution.spec.uid(), execution.plan.due);
+    fn planned(&self, execution: &Execution<'_, Self>, _state: &mut ReconcileState, _now: Timestamp) {
+        self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
 
     async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
@@ -232,11 +229,11 @@ impl Reconciler for Operator {
         Ok(Executed { changed: effect.changed })
     }
 
-    fn defers_report(execution: &Execution<'_, Self>, state: &mut Recall, now: Timestamp) -> bool {
+    fn defers_report(execution: &Execution<'_, Self>, state: &mut ReconcileState, now: Timestamp) -> bool {
         execution.spec.is_deleting() || state.defers_report(execution.plan, now)
     }
 
-    fn reported(&self, execution: &Execution<'_, Self>, state: &mut Recall, written: Option<String>) {
+    fn reported(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, written: Option<String>) {
         let plan = execution.plan;
         if let Some(transition) = &plan.transition {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
@@ -252,7 +249,7 @@ impl Reconciler for Operator {
     async fn finish(
         &self,
         execution: &Execution<'_, Self>,
-        _state: &mut Recall,
+        _state: &mut ReconcileState,
         _progress: &Progress,
         _now: Timestamp,
     ) -> Outcome {
@@ -278,22 +275,22 @@ fn until(wake: Option<Timestamp>) -> Duration {
 
 /// Whoever has to do with the objects that have changed.
 fn concerned(
-    claims: Arc<Claims>,
-    changed: BoxStream<'static, Subject>,
+    claims: Arc<TargetOwnership>,
+    changed: BoxStream<'static, ObjectKey>,
 ) -> BoxStream<'static, ObjectRef<Watched<TDSet>>> {
     changed.flat_map(move |subject| stream::iter(claims.concerned(&subject))).boxed()
 }
 
 /// An autoscaler and what it scales.
-fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<Subject> {
+fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     let namespace = autoscaler.namespace().unwrap_or_default();
-    let own = Subject::autoscaler(&namespace, &autoscaler.name_any());
+    let own = ObjectKey::autoscaler(&namespace, &autoscaler.name_any());
     observe::scaled_by(autoscaler).into_iter().chain([own]).collect()
 }
 
 /// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
 fn trim_deployment(deployment: &mut Deployment) {
-    hands::trim(&mut deployment.metadata);
+    observation::trim(&mut deployment.metadata);
 }
 
 /// The same of a Service.
@@ -306,7 +303,7 @@ fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
     autoscaler.status = None;
     let metadata = std::mem::take(&mut autoscaler.metadata);
     autoscaler.metadata = ObjectMeta { labels: None, annotations: None, owner_references: None, ..metadata };
-    hands::trim(&mut autoscaler.metadata);
+    observation::trim(&mut autoscaler.metadata);
     if let Some(spec) = &mut autoscaler.spec {
         (spec.metrics, spec.behavior) = (None, None);
     }
@@ -316,7 +313,7 @@ fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
 fn is_same_autoscaler(one: &HorizontalPodAutoscaler, other: &HorizontalPodAutoscaler) -> bool {
     let key = |autoscaler: &HorizontalPodAutoscaler| {
         let metadata = &autoscaler.metadata;
-        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), hands::other(metadata))
+        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), observation::other(metadata))
     };
     one.spec == other.spec && key(one) == key(other)
 }

@@ -11,10 +11,9 @@ use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
-use super::claims::Subject;
-use super::found::{Hindrance, Observed, controls};
-use super::recall::Recall;
+use super::observation::{Blocker, ObjectKey, Observed, controls};
 use super::spec::{DatesSource, Spec};
+use super::state::ReconcileState;
 use crate::api::condition::State;
 use crate::api::tdset::schedule::HolidayDates;
 use crate::api::tdset::status::Reason;
@@ -29,7 +28,7 @@ pub async fn parts(
     operator: &Operator,
     tdset: &TDSet,
     spec: &Spec,
-    recall: &Recall,
+    recall: &ReconcileState,
     now: Timestamp,
 ) -> Result<Observed, Error> {
     let (namespace, name) = (spec.namespace(), spec.name());
@@ -84,11 +83,11 @@ fn watch_foreign(
 }
 
 /// The autoscaler of the spec.
-fn autoscaler(operator: &Operator, spec: &Spec) -> Option<Result<Arc<HorizontalPodAutoscaler>, Hindrance>> {
+fn autoscaler(operator: &Operator, spec: &Spec) -> Option<Result<Arc<HorizontalPodAutoscaler>, Blocker>> {
     let name = spec.autoscaler.as_ref()?;
     let Some(found) = operator.autoscalers.get(spec.namespace(), name) else {
         let message = format!("HorizontalPodAutoscaler {name} does not exist");
-        return Some(Err(Hindrance::ready(Reason::AutoscalerNotFound, message)));
+        return Some(Err(Blocker::ready(Reason::AutoscalerNotFound, message)));
     };
     let workload = spec.workload();
     match scaled_by(&found) {
@@ -96,14 +95,14 @@ fn autoscaler(operator: &Operator, spec: &Spec) -> Option<Result<Arc<HorizontalP
         subject => {
             let scales = subject.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
             let message = format!("HorizontalPodAutoscaler {name} scales {scales}, and not {workload}");
-            Some(Err(Hindrance::ready(Reason::AutoscalerElsewhere, message)))
+            Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message)))
         }
     }
 }
 
 /// Another TDSet that holds the workload or the autoscaler.
 fn holder(operator: &Operator, spec: &Spec) -> Option<(String, String)> {
-    let autoscaler = spec.autoscaler.iter().map(|name| Subject::autoscaler(spec.namespace(), name));
+    let autoscaler = spec.autoscaler.iter().map(|name| ObjectKey::autoscaler(spec.namespace(), name));
     [spec.workload()].into_iter().chain(autoscaler).find_map(|subject| {
         let holder = operator.claims.holder(&subject, spec.uid())?;
         Some((subject.to_string(), holder))
@@ -120,30 +119,30 @@ fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
 }
 
 /// What an autoscaler scales.
-pub fn scaled_by(autoscaler: &HorizontalPodAutoscaler) -> Option<Subject> {
+pub fn scaled_by(autoscaler: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
     let target = &autoscaler.spec.as_ref()?.scale_target_ref;
     let namespace = autoscaler.namespace()?;
-    Some(Subject::referred(target.api_version.as_deref()?, &target.kind, &namespace, &target.name))
+    Some(ObjectKey::referred(target.api_version.as_deref()?, &target.kind, &namespace, &target.name))
 }
 
 /// The dates that the timetable takes from elsewhere: all of them, or none.
-async fn dates(operator: &Operator, spec: &Spec) -> Result<Result<HolidayDates, Hindrance>, Error> {
+async fn dates(operator: &Operator, spec: &Spec) -> Result<Result<HolidayDates, Blocker>, Error> {
     let mut dates = HolidayDates::default();
     for DatesSource { exception, config_map: name, key } in &spec.dates {
         let text = match operator.targets.text(spec.uid(), spec.namespace(), name, key).await? {
             Ok(text) => text,
-            Err(hindrance) => return Ok(Err(hindrance)),
+            Err(blocker) => return Ok(Err(blocker)),
         };
         if let Err(error) = dates.read(exception, &text) {
             let message = format!("ConfigMap {name}, key {key}: {error}");
-            return Ok(Err(Hindrance::dates(State::False, Reason::InvalidDates, message)));
+            return Ok(Err(Blocker::dates(State::False, Reason::InvalidDates, message)));
         }
     }
     Ok(Ok(dates))
 }
 
 /// The status that was written last: that of the watch, or that of this process where the watch lags behind it.
-fn said_last(tdset: &TDSet, recall: &Recall) -> TDSetStatus {
+fn said_last(tdset: &TDSet, recall: &ReconcileState) -> TDSetStatus {
     let said = recall.said_since(tdset.metadata.resource_version.as_deref()).cloned();
     said.or_else(|| tdset.status.clone()).unwrap_or_default()
 }

@@ -3,6 +3,14 @@
 //! Guarantees: nothing is planned that is so already; nothing is planned for an object of somebody else; the next
 //! look is never later than the next transition.
 
+mod conditions;
+mod replica_target;
+mod schedule_state;
+mod status;
+
+pub use schedule_state::lateness;
+pub use status::invalid_statements;
+
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,38 +18,21 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::Resource;
 
-use super::found::{Observed, Part};
-use super::points;
-use super::resources::names::{COUNT_MANAGER, FINALIZER, MANAGER};
+use super::actions::Action;
+use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
+use super::observation::{Observed, OwnedObject, is_only_in_the_template};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
-use super::view::{Counter, View};
-use super::{hands, status};
 use crate::api::condition;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{Create, PastTransition, TDSet, TDSetStatus};
-use crate::controllers::fail_points::FailPoints;
+use crate::controllers::finalizer;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::step::{Apply, Note, Step};
-use crate::controllers::{execution, finalizer};
+use schedule_state::{Counter, ScheduleState};
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
-
-/// One thing to do. What each is about does not depend on the others.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Action(pub Step);
-
-impl execution::Action for Action {
-    fn points(&self) -> FailPoints {
-        points::of(&self.0)
-    }
-
-    /// A Service that is refused holds up no count.
-    fn holds_up_others(&self) -> bool {
-        false
-    }
-}
 
 /// What to do.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,7 +76,8 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
         Ok(dates) => &timetable.schedule.clone().with_dates(dates),
         Err(_) => &timetable.schedule,
     };
-    let view = View::new(spec, timetable, schedule, observed);
+    let mut view = ScheduleState::new(spec, timetable, schedule, observed);
+    view.replica_target = replica_target::compute(&view);
     let transition = view.transition();
     let status = status::of(&view, transition.clone());
     let mut plan = told(observed, status);
@@ -95,7 +87,7 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     Plan {
         actions: work(&view),
         transition,
-        due: boundary.into_iter().chain(view.course.step).min(),
+        due: boundary.into_iter().chain(view.replica_target.step).min(),
         wake: Some(wake(&view)),
         conflict: conflicts(&plan.status) && !conflicts(&observed.status),
         ..plan
@@ -112,9 +104,9 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         _ => None,
     };
     let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
-    let waits = may_not.filter(|hindrance| hindrance.reason == Reason::RightMissing && left.is_some());
+    let waits = may_not.filter(|blocker| blocker.reason == Reason::RightMissing && left.is_some());
     let status = match waits {
-        Some(hindrance) => status::refused(&spec.metadata, hindrance.message.clone(), observed),
+        Some(blocker) => status::refused(&spec.metadata, blocker.message.clone(), observed),
         None => observed.status.clone(),
     };
     let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);
@@ -130,7 +122,7 @@ fn told(observed: &Observed, status: TDSetStatus) -> Plan {
     Plan { status, events, ..Plan::default() }
 }
 
-fn wake(view: &View) -> Timestamp {
+fn wake(view: &ScheduleState) -> Timestamp {
     let now = view.observed.now;
     let resync = view.spec.resync;
     let foreign = view.deployment.is_foreign() || view.service.is_foreign();
@@ -142,11 +134,11 @@ fn wake(view: &View) -> Timestamp {
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
     let next = view.upcoming.first().map(|next| next.time);
-    next.into_iter().chain(view.course.step).fold(latest, Timestamp::min)
+    next.into_iter().chain(view.replica_target.step).fold(latest, Timestamp::min)
 }
 
 /// The count comes first: it is what the timetable is about.
-fn work(view: &View) -> Vec<Action> {
+fn work(view: &ScheduleState) -> Vec<Action> {
     let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
     if let Some(create) = view.create() {
         // Whoever refuses the one may not refuse the other, so the template is left to the next pass.
@@ -164,12 +156,12 @@ fn work(view: &View) -> Vec<Action> {
 }
 
 /// The Deployment whose count would be lost if the template was applied: the count has no owner of its own yet.
-fn unclaimed<'a>(view: &View<'a>) -> Option<&'a Deployment> {
-    view.deployment.ours().filter(|found| hands::is_only_in_the_template(&found.metadata))
+fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
+    view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
 }
 
-/// Claims the count of a Deployment while it is not ours to write, without force: only while it stands.
-fn claim(view: &View, found: &Deployment) -> Option<Step> {
+/// TargetOwnership the count of a Deployment while it is not ours to write, without force: only while it stands.
+fn claim(view: &ScheduleState, found: &Deployment) -> Option<Step> {
     let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
     if is_written || is_going(&found.metadata) {
         return None;
@@ -179,13 +171,13 @@ fn claim(view: &View, found: &Deployment) -> Option<Step> {
 }
 
 /// The Deployment, but for the count of one that is there.
-fn made(view: &View, create: &Create) -> Option<Step> {
+fn made(view: &ScheduleState, create: &Create) -> Option<Step> {
     let wanted = deployment::deployment(view.spec, create);
     match view.deployment {
-        Part::Foreign => None,
+        OwnedObject::Foreign => None,
         // Made without its count it would begin with one replica, whatever the timetable says.
-        Part::Absent if !view.is_reckoned() => None,
-        Part::Absent => {
+        OwnedObject::Absent if !view.is_reckoned() => None,
+        OwnedObject::Absent => {
             let count = view.wanted().filter(|_| view.spec.autoscaler.is_none());
             let manifest = match count {
                 Some(replicas) => deployment::with_count(wanted, replicas),
@@ -193,12 +185,12 @@ fn made(view: &View, create: &Create) -> Option<Step> {
             };
             Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
         }
-        Part::Ours(found) => update(wanted, found),
+        OwnedObject::Ours(found) => update(wanted, found),
     }
 }
 
 /// Writes the count where it is another one.
-fn count(view: &View, counter: &Counter) -> Option<Step> {
+fn count(view: &ScheduleState, counter: &Counter) -> Option<Step> {
     match counter {
         Counter::Deployment(found) => count_of_deployment(view, found),
         Counter::Scale(scaled) => {
@@ -215,7 +207,7 @@ fn count(view: &View, counter: &Counter) -> Option<Step> {
 }
 
 /// The same of a Deployment that was made, and also where the count would be lost otherwise.
-fn count_of_deployment(view: &View, found: &Deployment) -> Option<Step> {
+fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<Step> {
     let wanted = view.wanted()?;
     let is_so = wanted == deployment::replicas(found) && unclaimed(view).is_none();
     if is_so || is_going(&found.metadata) {
@@ -239,11 +231,13 @@ where
 }
 
 /// The Service, where one is asked for, or none.
-fn in_front(view: &View, create: &Create) -> Option<Step> {
+fn in_front(view: &ScheduleState, create: &Create) -> Option<Step> {
     match (service::service(view.spec, create), &view.service) {
-        (Some(manifest), Part::Absent) => Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None })),
-        (Some(wanted), Part::Ours(found)) => update(wanted, *found),
-        (None, Part::Ours(found)) if !is_going(&found.metadata) => Some(Step::Delete {
+        (Some(manifest), OwnedObject::Absent) => {
+            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+        }
+        (Some(wanted), OwnedObject::Ours(found)) => update(wanted, *found),
+        (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(Step::Delete {
             place: Place::of(*found),
             uid: found.metadata.uid.clone()?,
             resource_version: None,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
-use super::claims::Subject;
+use super::observation::ObjectKey;
 use crate::api::field::Fault;
 use crate::api::tdset::ramp::Ramp;
 use crate::api::tdset::schedule::{Schedule, Source};
@@ -159,29 +159,29 @@ impl Spec {
 
     /// The workload, whatever its version.
     #[must_use]
-    pub fn workload(&self) -> Subject {
+    pub fn workload(&self) -> ObjectKey {
         workload(self.reference(), self.namespace(), self.name())
     }
 }
 
 /// Everything that a TDSet has to do with: the workload, the autoscaler, the ConfigMaps with its dates.
 #[must_use]
-pub fn subjects(tdset: &TDSet) -> BTreeSet<Subject> {
+pub fn subjects(tdset: &TDSet) -> BTreeSet<ObjectKey> {
     let (namespace, name) = (tdset.namespace().unwrap_or_default(), tdset.name_any());
     let autoscaler = tdset.spec.autoscaler.as_ref();
-    let autoscaler = autoscaler.map(|autoscaler| Subject::autoscaler(&namespace, &autoscaler.name));
+    let autoscaler = autoscaler.map(|autoscaler| ObjectKey::autoscaler(&namespace, &autoscaler.name));
     let dates = dates(&tdset.spec).into_iter();
-    let dates = dates.map(|dates| Subject::config_map(&namespace, &dates.config_map));
+    let dates = dates.map(|dates| ObjectKey::config_map(&namespace, &dates.config_map));
     let workload = workload(tdset.spec.target.reference.as_ref(), &namespace, &name);
     [workload].into_iter().chain(autoscaler).chain(dates).collect()
 }
 
-fn workload(reference: Option<&Reference>, namespace: &str, name: &str) -> Subject {
+fn workload(reference: Option<&Reference>, namespace: &str, name: &str) -> ObjectKey {
     match reference {
         Some(Reference { api_version, kind, name, .. }) => {
-            Subject::referred(api_version, kind, namespace, name)
+            ObjectKey::referred(api_version, kind, namespace, name)
         }
-        None => Subject::new("apps", "Deployment", namespace, name),
+        None => ObjectKey::new("apps", "Deployment", namespace, name),
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
         assert!(!spec.is_suspended && !spec.keeps_manual_counts());
         assert_eq!(spec.resync, LONGEST_SLEEP);
         assert_eq!(spec.create().unwrap().image_pull_policy, Some(PullPolicy::IfNotPresent));
-        assert_eq!(spec.workload(), Subject::new("apps", "Deployment", "a", "shop"));
+        assert_eq!(spec.workload(), ObjectKey::new("apps", "Deployment", "a", "shop"));
         assert_eq!((spec.replicas_on_deletion(), &spec.autoscaler), (None, &None));
         assert_eq!(spec.timetable.unwrap().max_replicas(&Source::Default), None);
     }
@@ -274,7 +274,7 @@ mod tests {
         }
         assert_eq!((spec.resync, spec.replicas_on_deletion()), (Duration::from_mins(5), Some(3)));
         assert!(subjects(&object).contains(&spec.workload()));
-        assert!(subjects(&object).contains(&Subject::autoscaler("a", "db")));
+        assert!(subjects(&object).contains(&ObjectKey::autoscaler("a", "db")));
     }
 
     #[test]

@@ -18,9 +18,7 @@ use kube::api::{DynamicObject, PartialObjectMeta};
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::claims::Subject;
-use super::found::{Hindrance, Scaled, Writer};
-use super::hands;
+use super::observation::{self, Blocker, ObjectKey, Scaled, Writer};
 use crate::api::condition::State;
 use crate::api::tdset::status::Reason;
 use crate::api::tdset::v1::Reference;
@@ -40,7 +38,7 @@ pub struct Targets {
     /// The resources of kinds that can be scaled.
     kinds: Mutex<HashMap<(String, String), ApiResource>>,
     watched: Mutex<HashMap<ApiResource, Shelf<Metadata>>>,
-    begun: UnboundedSender<BoxStream<'static, Subject>>,
+    begun: UnboundedSender<BoxStream<'static, ObjectKey>>,
     /// What was read last, for each object that asks.
     scales: Memory<Option<Arc<Scale>>>,
     /// The same of ConfigMaps, by name: an object may ask for several.
@@ -60,8 +58,8 @@ fn is_forbidden(error: &call::Error) -> bool {
 impl Targets {
     /// Reads through `client`, and the objects that have changed of those that are watched.
     #[must_use]
-    pub fn new(client: Client, realm: Realm) -> (Self, BoxStream<'static, Subject>) {
-        let (begun, watches) = mpsc::unbounded::<BoxStream<'static, Subject>>();
+    pub fn new(client: Client, realm: Realm) -> (Self, BoxStream<'static, ObjectKey>) {
+        let (begun, watches) = mpsc::unbounded::<BoxStream<'static, ObjectKey>>();
         let targets = Self {
             client,
             realm,
@@ -88,7 +86,7 @@ impl Targets {
         let (objects, changes) = Shelf::watch(api, trim, same);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let subjects = changes.map(move |object| {
-            Subject::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
+            ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
         });
         let _nobody_works = self.begun.unbounded_send(subjects.boxed());
         watched.insert(resource.clone(), objects.clone());
@@ -105,10 +103,10 @@ impl Targets {
         namespace: &str,
         reference: &Reference,
         writer: bool,
-    ) -> Result<Result<Scaled, Hindrance>, Error> {
+    ) -> Result<Result<Scaled, Blocker>, Error> {
         let resource = match self.resource(reference).await? {
             Ok(resource) => resource,
-            Err(hindrance) => return Ok(Err(hindrance)),
+            Err(blocker) => return Ok(Err(blocker)),
         };
         let place = Place { resource, namespace: namespace.to_owned(), name: reference.name.clone() };
         let objects = self.watch(&place.resource);
@@ -118,9 +116,9 @@ impl Targets {
             Some(scale) if version.is_some() && scale.metadata.resource_version == version => scale,
             _ => match self.read_scale(&place).await? {
                 Ok(scale) => Arc::new(scale),
-                Err(hindrance) => {
+                Err(blocker) => {
                     self.scales.forget(uid);
-                    return Ok(Err(hindrance));
+                    return Ok(Err(blocker));
                 }
             },
         };
@@ -136,7 +134,7 @@ impl Targets {
     }
 
     /// The resource of the kind, if it can be scaled.
-    async fn resource(&self, reference: &Reference) -> Result<Result<ApiResource, Hindrance>, Error> {
+    async fn resource(&self, reference: &Reference) -> Result<Result<ApiResource, Blocker>, Error> {
         let Reference { api_version, kind, .. } = reference;
         let key = (api_version.clone(), kind.clone());
         let known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -152,7 +150,7 @@ impl Targets {
             Ok(list) => list,
             Err(error) if is_absent(&error) => {
                 let message = format!("{api_version} is not served by this cluster");
-                return Ok(Err(Hindrance::ready(Reason::TargetNotFound, message)));
+                return Ok(Err(Blocker::ready(Reason::TargetNotFound, message)));
             }
             Err(source) => {
                 return Err(Error { verb: "read", object: format!("resources of {api_version}"), source });
@@ -163,7 +161,7 @@ impl Targets {
         }))
     }
 
-    async fn read_scale(&self, place: &Place) -> Result<Result<Scale, Hindrance>, Error> {
+    async fn read_scale(&self, place: &Place) -> Result<Result<Scale, Blocker>, Error> {
         let api: Api<DynamicObject> =
             Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get_scale(&place.name)).await {
@@ -175,11 +173,11 @@ impl Targets {
                     .unwrap_or_else(PoisonError::into_inner)
                     .retain(|_, one| *one != place.resource);
                 let message = format!("{} {} does not exist", place.resource.kind, place.name);
-                Ok(Err(Hindrance::ready(Reason::TargetNotFound, message)))
+                Ok(Err(Blocker::ready(Reason::TargetNotFound, message)))
             }
             Err(error) if is_forbidden(&error) => {
                 let resource = format!("{}/scale", place.resource.plural);
-                Ok(Err(Hindrance::forbidden("get and patch", &resource, &place.resource.group)))
+                Ok(Err(Blocker::forbidden("get and patch", &resource, &place.resource.group)))
             }
             Err(source) => Err(Error { verb: "read the scale of", object: place.to_string(), source }),
         }
@@ -190,7 +188,7 @@ impl Targets {
         let api: Api<Metadata> = Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get(&place.name)).await {
             Ok(mut found) => {
-                hands::trim(&mut found.metadata);
+                observation::trim(&mut found.metadata);
                 Writer::of(&found.metadata)
             }
             Err(_) => Writer::Unknown,
@@ -207,7 +205,7 @@ impl Targets {
         namespace: &str,
         name: &str,
         key: &str,
-    ) -> Result<Result<String, Hindrance>, Error> {
+    ) -> Result<Result<String, Blocker>, Error> {
         let resource = ApiResource::erase::<ConfigMap>(&());
         let objects = self.watch(&resource);
         let version = objects.get(namespace, name).and_then(|known| known.resource_version());
@@ -220,11 +218,11 @@ impl Targets {
                     Err(error) if is_absent(&error) => {
                         self.texts.update(uid, |texts| texts.remove(name));
                         let message = format!("ConfigMap {name} does not exist");
-                        return Ok(Err(Hindrance::dates(State::False, Reason::DatesNotFound, message)));
+                        return Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, message)));
                     }
                     Err(error) if is_forbidden(&error) => {
-                        let Hindrance { reason, message, .. } = Hindrance::forbidden("get", "configmaps", "");
-                        return Ok(Err(Hindrance::dates(State::Unknown, reason, message)));
+                        let Blocker { reason, message, .. } = Blocker::forbidden("get", "configmaps", "");
+                        return Ok(Err(Blocker::dates(State::Unknown, reason, message)));
                     }
                     Err(source) => {
                         let place =
@@ -238,7 +236,7 @@ impl Targets {
         let text = found.data.as_ref().and_then(|data| data.get(key)).cloned();
         Ok(text.ok_or_else(|| {
             let message = format!("ConfigMap {name} has no key {key}");
-            Hindrance::dates(State::False, Reason::DatesNotFound, message)
+            Blocker::dates(State::False, Reason::DatesNotFound, message)
         }))
     }
 
@@ -256,16 +254,16 @@ impl Targets {
 }
 
 /// The resource of a kind in a list of resources, if it has a scale subresource.
-fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiResource, Hindrance> {
+fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiResource, Blocker> {
     let Some(resource) = list.resources.iter().find(|one| one.kind == kind && !one.name.contains('/')) else {
         let message = format!("{api_version} has no kind {kind} in this cluster");
-        return Err(Hindrance::ready(Reason::TargetNotFound, message));
+        return Err(Blocker::ready(Reason::TargetNotFound, message));
     };
     let plural = &resource.name;
     let scale = format!("{plural}/scale");
     if !resource.namespaced || !list.resources.iter().any(|one| one.name == scale) {
         let message = format!("{kind} of {api_version} has no scale subresource");
-        return Err(Hindrance::ready(Reason::TargetNotScalable, message));
+        return Err(Blocker::ready(Reason::TargetNotScalable, message));
     }
     let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
     Ok(ApiResource {
@@ -278,7 +276,7 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
 }
 
 fn trim(object: &mut Metadata) {
-    hands::trim(&mut object.metadata);
+    observation::trim(&mut object.metadata);
     (object.metadata.labels, object.metadata.annotations, object.metadata.owner_references) =
         (None, None, None);
 }

@@ -1,6 +1,6 @@
 //! What may happen in a world, and what does in its calm.
 
-use gatehouse::controllers::tdset::points;
+use gatehouse::controllers::tdset::actions;
 
 use super::*;
 
@@ -55,7 +55,7 @@ impl kit::explore::World for World {
         let Action::Pass(at) = action else { return Vec::new() };
         let plan = self.workers[*at].pending.as_ref().map(|pending| &pending.planned.plan);
         let steps = plan.into_iter().flat_map(|plan| plan.work.iter().chain(&plan.report));
-        steps.map(|step| points::of(step).name()).collect()
+        steps.map(|step| actions::points(step).name()).collect()
     }
 
     fn is_spent(&self, action: &Action) -> bool {

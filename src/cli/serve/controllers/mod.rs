@@ -26,7 +26,7 @@ use tracing::warn;
 
 use super::cluster::Installed;
 use crate::cli::connect::connect;
-use crate::controllers::reconcile::Reconciler as _;
+use crate::controllers::reconciler::Reconciler as _;
 use crate::controllers::{self, etcdcluster, tdset};
 use crate::install::served::until_served;
 use crate::runtime::leader::{self, Stop};

@@ -21,14 +21,15 @@ use kube::Resource;
 use super::Operator;
 use super::effect::Effect;
 use super::observation::{Handle, Observation, Record};
-use crate::controllers::execution::{self, Failure};
+use crate::controllers::action::Failure;
+use crate::controllers::reconciler;
 use crate::controllers::step::Step;
 use crate::etcd::{self, Refusal};
 pub use backups::scheduled;
 pub use notes::{of as note, of_failure as note_of_failure};
 
 /// What a reconciliation of an EtcdCluster acts with.
-pub type Execution<'a> = execution::Execution<'a, Operator>;
+pub type Execution<'a> = reconciler::Execution<'a, Operator>;
 
 impl From<etcd::Error> for Failure {
     fn from(error: etcd::Error) -> Self {

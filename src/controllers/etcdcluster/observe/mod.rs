@@ -45,7 +45,7 @@ use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::Watched;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::outcome::Error;
-use crate::controllers::reconcile::State;
+use crate::controllers::reconciler::State;
 use crate::runtime::call::call;
 use crate::runtime::clock;
 

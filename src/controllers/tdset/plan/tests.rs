@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::field::Fault;
-use crate::controllers::execution::RefusedWrite;
+use crate::controllers::action::RefusedWrite;
 use crate::controllers::status::{Change, Precondition, write};
 use crate::controllers::step::Merge;
-use crate::controllers::tdset::found::{Carried, Hindrance, Scaled, Writer};
+use crate::controllers::tdset::observation::{Blocker, Scaled, Unreported, Writer};
 use kube::core::ApiResource;
 
 mod workloads;
@@ -127,7 +127,7 @@ impl Cluster {
             }
         }
         if plan.work.is_empty() {
-            (self.0.status, self.0.carried) = (plan.status.clone(), Carried::default());
+            (self.0.status, self.0.carried) = (plan.status.clone(), Unreported::default());
         } else {
             self.0.carried.ramp.clone_from(&plan.status.ramp);
         }

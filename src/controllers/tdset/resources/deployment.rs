@@ -12,10 +12,11 @@ use k8s_openapi::api::core::v1::{Container, ContainerPort, PodSpec, PodTemplateS
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde_json::json;
 
-use super::{metadata, names};
+use super::metadata;
 use crate::api::dns::DnsPolicy;
 use crate::api::tdset::v1::{Create, Pod, PullPolicy};
 use crate::controllers::manifest::{Manifest, Place, service_account};
+use crate::controllers::tdset::names;
 use crate::controllers::tdset::spec::Spec;
 
 /// All of the Deployment but its count.

@@ -2,12 +2,12 @@
 
 pub mod autoscaler;
 pub mod deployment;
-pub mod names;
 pub mod scale;
 pub mod service;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use super::names;
 use super::spec::Spec;
 use crate::api::tdset::v1::TDSet;
 use crate::controllers::manifest::owned_by;

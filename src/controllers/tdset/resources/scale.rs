@@ -4,10 +4,10 @@
 
 use serde_json::json;
 
-use super::names::COUNT_MANAGER;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::step::{Merge, Step};
-use crate::controllers::tdset::found::Scaled;
+use crate::controllers::tdset::names::COUNT_MANAGER;
+use crate::controllers::tdset::observation::Scaled;
 
 /// Writes the count through the scale subresource.
 #[must_use]

@@ -3,9 +3,10 @@
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{metadata, names};
+use super::metadata;
 use crate::api::tdset::v1::Create;
 use crate::controllers::manifest::Manifest;
+use crate::controllers::tdset::names;
 use crate::controllers::tdset::spec::Spec;
 
 /// The Service, or none where none is asked for.

@@ -5,7 +5,7 @@ use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use super::*;
 use crate::api::condition::State;
 use crate::api::tdset::schedule::HolidayDates;
-use crate::controllers::tdset::hands::Hand;
+use crate::controllers::tdset::observation::FieldOwner;
 
 /// The same timetable on a workload that is there, with these fields besides.
 fn web(fields: &Value) -> TDSet {
@@ -38,7 +38,7 @@ fn settled(tdset: &TDSet, now: &str) -> Cluster {
 }
 
 fn by_kubectl(time: &str) -> Writer {
-    Writer::Other(Hand { manager: "kubectl".to_owned(), time: Some(at(time)) })
+    Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: Some(at(time)) })
 }
 
 fn has(cluster: &Cluster) -> i32 {
@@ -114,7 +114,7 @@ fn what_stood_when_the_schedule_was_made_is_not_kept() {
 
 #[test]
 fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
-    let untimed = || Writer::Other(Hand { manager: "kubectl".to_owned(), time: None });
+    let untimed = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
     let mut cluster = settled(&kept(), EARLY);
     cluster.scale(9, untimed());
     assert_eq!(condition(&cluster.pass(&kept()).status, ConditionType::ManualOverride).0, "True");
@@ -256,8 +256,8 @@ fn what_an_autoscaler_does_not_allow_is_said() {
 fn what_is_in_the_way_is_said_and_no_count_is_written() {
     type Edit = Box<dyn Fn(&mut Observed)>;
 
-    let missing = Hindrance::ready(Reason::TargetNotFound, "Deployment web does not exist".to_owned());
-    let dates = Hindrance::dates(State::False, Reason::InvalidDates, "line 2".to_owned());
+    let missing = Blocker::ready(Reason::TargetNotFound, "Deployment web does not exist".to_owned());
+    let dates = Blocker::dates(State::False, Reason::InvalidDates, "line 2".to_owned());
     let cases: [(Edit, ConditionType, &str, &str); 4] = [
         (
             Box::new(move |observed| observed.target = Some(Err(missing.clone()))),
@@ -311,11 +311,8 @@ fn dates_from_elsewhere_decide_and_while_they_are_unknown_nothing_is_claimed() {
     cluster.pass(&tdset);
     let told = cluster.pass(&tdset);
     assert_eq!((has(&cluster), told.status.active_window.as_deref()), (8, Some("exception/fair")));
-    cluster.0.dates = Err(Hindrance::dates(
-        State::False,
-        Reason::DatesNotFound,
-        "ConfigMap days does not exist".to_owned(),
-    ));
+    cluster.0.dates =
+        Err(Blocker::dates(State::False, Reason::DatesNotFound, "ConfigMap days does not exist".to_owned()));
     let told = cluster.pass(&tdset);
     assert_eq!((has(&cluster), told.status.scheduled_replicas, told.status.upcoming), (8, None, None));
 }
@@ -342,9 +339,9 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
     cluster.scale(2, Writer::Ours);
     let held = Observed { holder: Some((String::new(), String::new())), ..cluster.0.clone() };
     assert_eq!(leave(&held), free, "what somebody else holds is left alone");
-    cluster.0.target = Some(Err(Hindrance::ready(Reason::TargetNotFound, String::new())));
+    cluster.0.target = Some(Err(Blocker::ready(Reason::TargetNotFound, String::new())));
     assert_eq!(leave(&cluster.0), free);
-    cluster.0.target = Some(Err(Hindrance::forbidden("get", "widgets/scale", "example.com")));
+    cluster.0.target = Some(Err(Blocker::forbidden("get", "widgets/scale", "example.com")));
     assert_eq!(leave(&cluster.0), [""; 0], "it is tried again");
 }
 

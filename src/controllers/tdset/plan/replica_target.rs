@@ -13,54 +13,31 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::found::Writer;
-use super::hands::Hand;
-use super::view::View;
+use super::schedule_state::{ManualCount, ReplicaTarget, ScheduleState};
 use crate::api::condition;
 use crate::api::tdset::status::ConditionType;
 use crate::api::tdset::v1::RampStatus;
+use crate::controllers::tdset::observation::{FieldOwner, Writer};
 
-/// Where the count ought to be.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course {
-    /// The count that is to be had now; none where it is not ours to write.
-    pub wanted: Option<i32>,
-    /// The ramp that it is on.
-    pub ramp: Option<RampStatus>,
-    /// When the ramp's next step is due.
-    pub step: Option<Timestamp>,
-    /// Somebody else whose count stands.
-    pub manual: Option<Manual>,
-}
-
-/// A count of somebody else that stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Manual {
-    /// The count.
-    pub count: i32,
-    /// Who wrote it, if that is known.
-    pub manager: Option<String>,
-}
-
-/// The course of a TDSet.
+/// Where the count of a TDSet ought to be.
 #[must_use]
-pub fn plot(view: &View) -> Course {
+pub fn compute(view: &ScheduleState) -> ReplicaTarget {
     if !view.counts() {
-        return Course::default();
+        return ReplicaTarget::default();
     }
     let scheduled = view.scheduled();
     let Some(counter) = view.counter() else {
-        return Course { wanted: Some(scheduled), ..Course::default() };
+        return ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() };
     };
     let has = counter.count();
     if has != scheduled
         && view.spec.keeps_manual_counts()
         && let Some(manual) = kept(view, has, counter.writer())
     {
-        return Course { manual: Some(manual), ..Course::default() };
+        return ReplicaTarget { manual: Some(manual), ..ReplicaTarget::default() };
     }
     let Some(ramp) = ramp(view, has, scheduled) else {
-        return Course { wanted: Some(scheduled), ..Course::default() };
+        return ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() };
     };
     let now = view.observed.now;
     let elapsed = Duration::try_from(now.duration_since(ramp.since.0)).unwrap_or_default();
@@ -69,34 +46,34 @@ pub fn plot(view: &View) -> Course {
         let next = SignedDuration::try_from(next).ok()?;
         ramp.since.0.checked_add(next).ok()
     });
-    Course { wanted: Some(place.replicas), ramp: step.is_some().then_some(ramp), step, manual: None }
+    ReplicaTarget { wanted: Some(place.replicas), ramp: step.is_some().then_some(ramp), step, manual: None }
 }
 
 /// Whether the count stands because somebody else wrote it since the last transition.
-fn kept(view: &View, count: i32, writer: Writer) -> Option<Manual> {
+fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount> {
     let told = view.told().is_some() && !view.is_changed() && !has_missed(view) && !was_held(view);
     let (stands, manager) = match writer {
         Writer::Ours => return None,
         Writer::Unknown => (told && view.observed.status.ramp.is_none(), None),
-        Writer::Other(Hand { manager, time: None }) => (told, Some(manager)),
+        Writer::Other(FieldOwner { manager, time: None }) => (told, Some(manager)),
         // Managed fields tell whole seconds.
-        Writer::Other(Hand { manager, time: Some(time) }) => {
+        Writer::Other(FieldOwner { manager, time: Some(time) }) => {
             (time.as_second() >= since(view)?.as_second(), Some(manager))
         }
     };
-    stands.then_some(Manual { count, manager })
+    stands.then_some(ManualCount { count, manager })
 }
 
 /// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is asked for
 /// now may be what was told then.
-fn has_missed(view: &View) -> bool {
+fn has_missed(view: &ScheduleState) -> bool {
     let promised = view.observed.status.next_transition.as_ref();
     promised.is_some_and(|next| next.time.0 <= view.observed.now)
 }
 
 /// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None
 /// if it is still to be carried out.
-fn since(view: &View) -> Option<Timestamp> {
+fn since(view: &ScheduleState) -> Option<Timestamp> {
     let boundary = view.last_change();
     let created = view.spec.metadata.creation_timestamp.as_ref().map(|time| time.0);
     if view.told().is_none() {
@@ -112,7 +89,7 @@ fn since(view: &View) -> Option<Timestamp> {
 }
 
 /// The ramp that the count is on, or sets out on now.
-fn ramp(view: &View, has: i32, scheduled: i32) -> Option<RampStatus> {
+fn ramp(view: &ScheduleState, has: i32, scheduled: i32) -> Option<RampStatus> {
     let status = &view.observed.status;
     if let Some(begun) = view.observed.carried.ramp.as_ref().filter(|ramp| ramp.to == scheduled) {
         return Some(begun.clone());
@@ -133,7 +110,7 @@ fn ramp(view: &View, has: i32, scheduled: i32) -> Option<RampStatus> {
 }
 
 /// Whether the count was held back when the status was written: it has to be brought up now.
-fn was_held(view: &View) -> bool {
+fn was_held(view: &ScheduleState) -> bool {
     let conditions = view.observed.status.conditions.as_deref().unwrap_or_default();
     let held = [ConditionType::Suspended, ConditionType::Conflict];
     held.into_iter().any(|about| condition::holds(conditions, about.as_str()))

@@ -2,15 +2,15 @@
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
-use super::found::Scaled;
-use super::resources::deployment;
-use super::view::View;
+use super::schedule_state::ScheduleState;
 use crate::api::condition::{State, Statement};
 use crate::api::tdset::status::{ConditionType, Reason};
+use crate::controllers::tdset::observation::Scaled;
+use crate::controllers::tdset::resources::deployment;
 
 /// All conditions.
 #[must_use]
-pub fn statements(view: &View) -> [Statement; 6] {
+pub fn statements(view: &ScheduleState) -> [Statement; 6] {
     [ready(view), progressing(view), schedule_valid(view), suspended(view), overridden(view), conflict(view)]
 }
 
@@ -25,7 +25,7 @@ struct Crew {
 }
 
 impl Crew {
-    fn of(view: &View) -> Option<Self> {
+    fn of(view: &ScheduleState) -> Option<Self> {
         if let Some(scaled) = view.scaled() {
             let (count, good) = (scaled.count(), scaled.has());
             return Some(Self { count, good, seen: good <= count, word: "there" });
@@ -41,10 +41,10 @@ impl Crew {
     }
 }
 
-fn ready(view: &View) -> Statement {
+fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
-    if let Some(hindrance) = &view.hindrance {
-        return about.is(false, hindrance.reason, &*hindrance.message);
+    if let Some(blocker) = &view.blocker {
+        return about.is(false, blocker.reason, &*blocker.message);
     }
     if let Some(taken) = taken(view) {
         return about.is(false, Reason::NameTaken, taken);
@@ -59,7 +59,7 @@ fn ready(view: &View) -> Statement {
     if view.spec.is_suspended {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
-    if view.course.manual.is_some() {
+    if view.replica_target.manual.is_some() {
         return about.is(true, Reason::ManuallyScaled, format!("{message}, as somebody else has it"));
     }
     let wanted = view.wanted().unwrap_or(count);
@@ -73,7 +73,7 @@ fn ready(view: &View) -> Statement {
 }
 
 /// The same where an autoscaler has the count.
-fn bounded(view: &View, name: &str, wanted: i32, message: &str) -> Statement {
+fn bounded(view: &ScheduleState, name: &str, wanted: i32, message: &str) -> Statement {
     let about = ConditionType::Ready;
     let asked = view.effective.replicas;
     if view.scheduled() != asked {
@@ -89,9 +89,9 @@ fn bounded(view: &View, name: &str, wanted: i32, message: &str) -> Statement {
     about.is(is_so, if is_so { Reason::AsScheduled } else { Reason::PodsNotReady }, message)
 }
 
-fn progressing(view: &View) -> Statement {
+fn progressing(view: &ScheduleState) -> Statement {
     let about = ConditionType::Progressing;
-    if let Some(ramp) = &view.course.ramp {
+    if let Some(ramp) = &view.replica_target.ramp {
         let message =
             format!("from {} to {} replicas by the ramp, since {}", ramp.from, ramp.to, ramp.since.0);
         return about.is(true, Reason::Ramping, message);
@@ -99,15 +99,15 @@ fn progressing(view: &View) -> Statement {
     if let Some(scaled) = view.scaled() {
         return moving(view, scaled);
     }
-    match (view.deployment.ours(), &view.hindrance) {
+    match (view.deployment.ours(), &view.blocker) {
         (Some(deployment), _) => rolling(view, deployment),
-        (None, Some(hindrance)) => about.is(false, hindrance.reason, "nothing is done"),
+        (None, Some(blocker)) => about.is(false, blocker.reason, "nothing is done"),
         (None, None) => about.is(true, Reason::RollingOut, "the Deployment is about to be made"),
     }
 }
 
 /// Whether a workload that somebody else made moves.
-fn moving(view: &View, scaled: &Scaled) -> Statement {
+fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
     let (count, has) = (scaled.count(), scaled.has());
     let about = ConditionType::Progressing;
     let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
@@ -118,7 +118,7 @@ fn moving(view: &View, scaled: &Scaled) -> Statement {
 }
 
 /// Whether a Deployment that was made moves.
-fn rolling(view: &View, deployment: &Deployment) -> Statement {
+fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
     let about = ConditionType::Progressing;
     let status = deployment.status.clone().unwrap_or_default();
     let (count, has) = (deployment::replicas(deployment), status.replicas.unwrap_or(0));
@@ -141,15 +141,15 @@ fn is_stuck(status: &DeploymentStatus) -> bool {
     status.conditions.iter().flatten().any(|one| one.type_ == "Progressing" && one.status == "False")
 }
 
-fn schedule_valid(view: &View) -> Statement {
+fn schedule_valid(view: &ScheduleState) -> Statement {
     let about = ConditionType::ScheduleValid;
     match &view.observed.dates {
-        Err(hindrance) => about.is(hindrance.state, hindrance.reason, &*hindrance.message),
+        Err(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
         Ok(_) => about.is(State::True, Reason::Parsed, "the timetable makes sense"),
     }
 }
 
-fn suspended(view: &View) -> Statement {
+fn suspended(view: &ScheduleState) -> Statement {
     let about = ConditionType::Suspended;
     if view.spec.is_suspended {
         about.is(true, Reason::SuspendedBySpec, "spec.suspend is true: the count is not written")
@@ -158,9 +158,9 @@ fn suspended(view: &View) -> Statement {
     }
 }
 
-fn overridden(view: &View) -> Statement {
+fn overridden(view: &ScheduleState) -> Statement {
     let about = ConditionType::ManualOverride;
-    if let Some(manual) = &view.course.manual {
+    if let Some(manual) = &view.replica_target.manual {
         let who = manual.manager.as_deref().unwrap_or("somebody else");
         let until = match view.upcoming.first() {
             Some(next) => format!("until {}", view.schedule.local(next.time)),
@@ -178,10 +178,10 @@ fn overridden(view: &View) -> Statement {
     about.is(false, Reason::NotOverridden, message)
 }
 
-fn conflict(view: &View) -> Statement {
+fn conflict(view: &ScheduleState) -> Statement {
     let about = ConditionType::Conflict;
-    if let Some(hindrance) = view.hindrance.as_ref().filter(|hindrance| hindrance.about == Some(about)) {
-        return about.is(true, hindrance.reason, &*hindrance.message);
+    if let Some(blocker) = view.blocker.as_ref().filter(|blocker| blocker.about == Some(about)) {
+        return about.is(true, blocker.reason, &*blocker.message);
     }
     match taken(view) {
         Some(taken) => about.is(true, Reason::NameTaken, taken),
@@ -190,7 +190,7 @@ fn conflict(view: &View) -> Statement {
 }
 
 /// What stands where something is to be made.
-fn taken(view: &View) -> Option<String> {
+fn taken(view: &ScheduleState) -> Option<String> {
     let create = view.create()?;
     let kinds = [
         (view.deployment.is_foreign(), "Deployment"),

@@ -1,5 +1,11 @@
 //! What was read for a pass, as data. Pure.
 
+mod field_owner;
+mod object_key;
+
+pub use field_owner::{FieldOwner, is_only_in_the_template, other, trim};
+pub use object_key::ObjectKey;
+
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -10,12 +16,11 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
-use super::hands::{self, Hand};
 use crate::api::condition::State;
 use crate::api::tdset::schedule::HolidayDates;
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{PastTransition, RampStatus, TDSetStatus};
-use crate::controllers::execution::RefusedWrite;
+use crate::controllers::action::RefusedWrite;
 use crate::controllers::manifest::Place;
 
 /// All that was read, at one moment.
@@ -30,17 +35,17 @@ pub struct Observed {
     /// The Service of that name, whoever's it is.
     pub service: Option<Arc<Service>>,
     /// The workload of `target.ref`, where one is given.
-    pub target: Option<Result<Scaled, Hindrance>>,
+    pub target: Option<Result<Scaled, Blocker>>,
     /// The autoscaler of the spec, where one is given.
-    pub autoscaler: Option<Result<Arc<HorizontalPodAutoscaler>, Hindrance>>,
+    pub autoscaler: Option<Result<Arc<HorizontalPodAutoscaler>, Blocker>>,
     /// Another TDSet that holds the workload or the autoscaler: what, and its name.
     pub holder: Option<(String, String)>,
     /// Names of other autoscalers that scale the workload.
     pub autoscalers: Vec<String>,
     /// The dates that the timetable takes from elsewhere.
-    pub dates: Result<HolidayDates, Hindrance>,
+    pub dates: Result<HolidayDates, Blocker>,
     /// What was carried out and not yet told of.
-    pub carried: Carried,
+    pub carried: Unreported,
     /// The write that the API server refused in this reconciliation.
     pub refused: Option<RefusedWrite>,
 }
@@ -57,7 +62,7 @@ impl Default for Observed {
             holder: None,
             autoscalers: Vec::new(),
             dates: Ok(HolidayDates::default()),
-            carried: Carried::default(),
+            carried: Unreported::default(),
             refused: None,
         }
     }
@@ -65,7 +70,7 @@ impl Default for Observed {
 
 /// What was carried out and not yet told of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct Unreported {
     /// A transition.
     pub transition: Option<PastTransition>,
     /// The beginning of a ramp.
@@ -74,7 +79,7 @@ pub struct Carried {
 
 /// Something that is in the way of the count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hindrance {
+pub struct Blocker {
     /// The condition that it is about, beside Ready.
     pub about: Option<ConditionType>,
     /// What that condition is.
@@ -85,7 +90,7 @@ pub struct Hindrance {
     pub message: String,
 }
 
-impl Hindrance {
+impl Blocker {
     /// One that no other condition speaks of.
     #[must_use]
     pub const fn ready(reason: Reason, message: String) -> Self {
@@ -123,14 +128,14 @@ pub enum Writer {
     /// We did, or nobody.
     Ours,
     /// Somebody else.
-    Other(Hand),
+    Other(FieldOwner),
 }
 
 impl Writer {
     /// As managed fields tell.
     #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
-        hands::other(metadata).map_or(Self::Ours, Self::Other)
+        other(metadata).map_or(Self::Ours, Self::Other)
     }
 }
 
@@ -169,7 +174,7 @@ impl Scaled {
 
 /// An object of the name that is to be made.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a, Object> {
+pub enum OwnedObject<'a, Object> {
     /// There is none.
     Absent,
     /// It was made for this TDSet.
@@ -178,7 +183,7 @@ pub enum Part<'a, Object> {
     Foreign,
 }
 
-impl<'a, Object: Resource<DynamicType = ()>> Part<'a, Object> {
+impl<'a, Object: Resource<DynamicType = ()>> OwnedObject<'a, Object> {
     /// What that is for `owner`.
     #[must_use]
     pub fn of(found: Option<&'a Object>, owner: &ObjectMeta) -> Self {

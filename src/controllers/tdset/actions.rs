@@ -1,28 +1,44 @@
-//! The points around what a reconciliation of a TDSet does. Pure.
+//! What a reconciliation of a TDSet may do, and the fail points around it. Pure.
 //!
 //! Guarantees: whatever a plan may ask for has a name, and so has its points.
 
-use super::resources::names::COUNT_MANAGER;
+use super::names::COUNT_MANAGER;
+use crate::controllers::action;
 use crate::controllers::fail_points::{FailPoints, fail_points};
 use crate::controllers::step::{Apply, Step};
 
+/// One thing to do. What each is about does not depend on the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Action(pub Step);
+
+impl action::Action for Action {
+    fn points(&self) -> FailPoints {
+        points(&self.0)
+    }
+
+    /// A Service that is refused holds up no count.
+    fn holds_up_others(&self) -> bool {
+        false
+    }
+}
+
 /// Those around the write of a status.
-pub const STATUS: FailPoints = fail_points!("tdset.write-status");
+pub const STATUS_POINTS: FailPoints = fail_points!("tdset.write-status");
 
 /// Those around an event.
-pub const EVENT: FailPoints = fail_points!("tdset.publish-event");
+pub const EVENT_POINTS: FailPoints = fail_points!("tdset.publish-event");
 
 /// Those around a step.
 #[must_use]
-pub fn of(step: &Step) -> FailPoints {
+pub fn points(step: &Step) -> FailPoints {
     match step {
         Step::Apply(apply) => of_apply(apply),
         Step::Merge(merge) if merge.scale => fail_points!("tdset.write-scale"),
         Step::Merge(_) => fail_points!("tdset.write-finalizers"),
         Step::Create { .. } => fail_points!("tdset.create"),
         Step::Delete { .. } => fail_points!("tdset.delete-service"),
-        Step::Status { .. } => STATUS,
-        Step::Event(_) => EVENT,
+        Step::Status { .. } => STATUS_POINTS,
+        Step::Event(_) => EVENT_POINTS,
     }
 }
 

@@ -13,55 +13,9 @@ use jiff::Timestamp;
 use kube::Resource as _;
 use kube::runtime::reflector::ObjectRef;
 
+use super::observation::ObjectKey;
 use crate::api::tdset::v1::TDSet;
 use crate::controllers::Watched;
-
-/// An object, whatever its version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Subject {
-    /// Its API group; empty for the core group.
-    pub group: String,
-    /// Its kind.
-    pub kind: String,
-    /// Its namespace.
-    pub namespace: String,
-    /// Its name.
-    pub name: String,
-}
-
-impl Subject {
-    /// The object of that name.
-    #[must_use]
-    pub fn new(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
-        let [group, kind, namespace, name] = [group, kind, namespace, name].map(str::to_owned);
-        Self { group, kind, namespace, name }
-    }
-
-    /// The object that an API version, a kind and a name refer to.
-    #[must_use]
-    pub fn referred(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
-        let group = api_version.split_once('/').map_or("", |(group, _)| group);
-        Self::new(group, kind, namespace, name)
-    }
-
-    /// The autoscaler of that name.
-    #[must_use]
-    pub fn autoscaler(namespace: &str, name: &str) -> Self {
-        Self::new("autoscaling", "HorizontalPodAutoscaler", namespace, name)
-    }
-
-    /// The ConfigMap of that name.
-    #[must_use]
-    pub fn config_map(namespace: &str, name: &str) -> Self {
-        Self::new("", "ConfigMap", namespace, name)
-    }
-}
-
-impl fmt::Display for Subject {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.kind, self.name)
-    }
-}
 
 /// Who claims something; older ones are less.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,20 +33,20 @@ impl Claimant {
 }
 
 /// All of them.
-pub struct Claims {
+pub struct TargetOwnership {
     entries: Mutex<Entries>,
     told: UnboundedSender<ObjectRef<Watched<TDSet>>>,
 }
 
 #[derive(Default)]
 struct Entries {
-    of: HashMap<String, (Claimant, BTreeSet<Subject>)>,
-    on: HashMap<Subject, BTreeSet<Claimant>>,
+    of: HashMap<String, (Claimant, BTreeSet<ObjectKey>)>,
+    on: HashMap<ObjectKey, BTreeSet<Claimant>>,
 }
 
 impl Entries {
     /// Sets what `uid` claims; the others who are concerned.
-    fn set(&mut self, uid: &str, claims: Option<(Claimant, BTreeSet<Subject>)>) -> Vec<Claimant> {
+    fn set(&mut self, uid: &str, claims: Option<(Claimant, BTreeSet<ObjectKey>)>) -> Vec<Claimant> {
         let before = self.of.remove(uid);
         if before == claims {
             self.of.extend(before.map(|before| (uid.to_owned(), before)));
@@ -121,7 +75,7 @@ impl Entries {
     }
 }
 
-impl Claims {
+impl TargetOwnership {
     /// None yet. Whoever is concerned by a change is sent to `told`.
     #[must_use]
     pub fn new(told: UnboundedSender<ObjectRef<Watched<TDSet>>>) -> Self {
@@ -129,7 +83,7 @@ impl Claims {
     }
 
     /// The object is as it is now, and has to do with that; nothing is known of it where it cannot be decoded.
-    pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<Subject>>) {
+    pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<ObjectKey>>) {
         let meta = object.meta();
         let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
         let claims = subjects.map(|subjects| {
@@ -161,14 +115,14 @@ impl Claims {
 
     /// Whoever has to do with the object.
     #[must_use]
-    pub fn concerned(&self, subject: &Subject) -> Vec<ObjectRef<Watched<TDSet>>> {
+    pub fn concerned(&self, subject: &ObjectKey) -> Vec<ObjectRef<Watched<TDSet>>> {
         let entries = self.lock();
         entries.on.get(subject).into_iter().flatten().map(Claimant::reference).collect()
     }
 
     /// The name of the TDSet that holds the object, if that is not the one of `uid`.
     #[must_use]
-    pub fn holder(&self, subject: &Subject, uid: &str) -> Option<String> {
+    pub fn holder(&self, subject: &ObjectKey, uid: &str) -> Option<String> {
         let entries = self.lock();
         let first = entries.on.get(subject)?.first()?;
         (first.uid != uid).then(|| first.name.clone())
@@ -185,9 +139,9 @@ impl Claims {
     }
 }
 
-impl fmt::Debug for Claims {
+impl fmt::Debug for TargetOwnership {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Claims")
+        formatter.write_str("TargetOwnership")
     }
 }
 
@@ -201,21 +155,21 @@ mod tests {
     use super::*;
 
     /// A TDSet is there that has to do with the Deployment `target`.
-    fn see(claims: &Claims, [name, uid, created, target]: [&str; 4]) {
+    fn see(claims: &TargetOwnership, [name, uid, created, target]: [&str; 4]) {
         let object = json!({
             "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
             "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
             "spec": {"defaultReplicas": 1, "target": {}},
         });
         let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
-        claims.seen(&object, Some(BTreeSet::from([Subject::new("apps", "Deployment", "a", target)])));
+        claims.seen(&object, Some(BTreeSet::from([ObjectKey::new("apps", "Deployment", "a", target)])));
     }
 
     #[test]
     fn the_oldest_holds_it_and_the_next_one_is_told_when_it_goes() {
         let (told, mut heard) = mpsc::unbounded();
-        let claims = Claims::new(told);
-        let subject = Subject::referred("apps/v1beta1", "Deployment", "a", "web");
+        let claims = TargetOwnership::new(told);
+        let subject = ObjectKey::referred("apps/v1beta1", "Deployment", "a", "web");
         see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "web"]);
         assert_eq!(claims.holder(&subject, "1"), None);
         see(&claims, ["old", "2", "2026-01-01T00:00:00Z", "web"]);
@@ -232,8 +186,8 @@ mod tests {
 
     #[test]
     fn of_equally_old_ones_the_uid_decides() {
-        let claims = Claims::new(mpsc::unbounded().0);
-        let subject = Subject::new("apps", "Deployment", "a", "web");
+        let claims = TargetOwnership::new(mpsc::unbounded().0);
+        let subject = ObjectKey::new("apps", "Deployment", "a", "web");
         see(&claims, ["b", "2", "2026-01-01T00:00:00Z", "web"]);
         see(&claims, ["c", "1", "2026-01-01T00:00:00Z", "web"]);
         assert_eq!(claims.holder(&subject, "2"), Some("c".to_owned()));

@@ -15,7 +15,7 @@ const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// When which object is due next.
 #[derive(Debug, Default)]
-pub struct Agenda(Mutex<Entries>);
+pub struct DueQueue(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
@@ -45,7 +45,7 @@ impl Entries {
     }
 }
 
-impl Agenda {
+impl DueQueue {
     /// The object is due at that time next, or not at all.
     pub fn expect(&self, uid: &str, due: Option<Timestamp>) {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -88,57 +88,57 @@ mod tests {
 
     #[test]
     fn who_is_not_due_gives_way_to_who_is_until_that_one_had_its_pass() {
-        let agenda = Agenda::default();
-        agenda.expect("a", Some(second(100)));
-        agenda.expect("b", Some(second(100)));
-        agenda.expect("c", Some(second(200)));
-        assert!(!agenda.gives_way("c", second(99)));
-        assert!(agenda.gives_way("c", second(100)));
-        assert!(agenda.gives_way("new", second(100)));
-        assert!(!agenda.gives_way("a", second(100)));
-        assert!(agenda.gives_way("a", second(100)));
-        assert!(!agenda.gives_way("b", second(100)));
-        assert!(!agenda.gives_way("c", second(100)));
+        let due_queue = DueQueue::default();
+        due_queue.expect("a", Some(second(100)));
+        due_queue.expect("b", Some(second(100)));
+        due_queue.expect("c", Some(second(200)));
+        assert!(!due_queue.gives_way("c", second(99)));
+        assert!(due_queue.gives_way("c", second(100)));
+        assert!(due_queue.gives_way("new", second(100)));
+        assert!(!due_queue.gives_way("a", second(100)));
+        assert!(due_queue.gives_way("a", second(100)));
+        assert!(!due_queue.gives_way("b", second(100)));
+        assert!(!due_queue.gives_way("c", second(100)));
     }
 
     #[test]
     fn counts_come_first_for_as_long_as_they_are_written() {
-        let agenda = Agenda::default();
+        let due_queue = DueQueue::default();
         let crowd: Vec<_> = (0..100).map(|number| number.to_string()).collect();
         for uid in &crowd {
-            agenda.expect(uid, Some(second(100)));
+            due_queue.expect(uid, Some(second(100)));
         }
         for (uid, now) in crowd.iter().zip(100..) {
-            assert!(agenda.gives_way("a", second(now)), "{now}");
-            assert!(!agenda.gives_way(uid, second(now)));
+            assert!(due_queue.gives_way("a", second(now)), "{now}");
+            assert!(!due_queue.gives_way(uid, second(now)));
         }
-        assert!(!agenda.gives_way("a", second(200)));
+        assert!(!due_queue.gives_way("a", second(200)));
     }
 
     #[test]
     fn nobody_waits_for_one_that_was_overtaken() {
-        let agenda = Agenda::default();
-        agenda.expect("gone", Some(second(100)));
+        let due_queue = DueQueue::default();
+        due_queue.expect("gone", Some(second(100)));
         for now in [110, 120, 130] {
-            agenda.expect("b", Some(second(now)));
-            assert!(!agenda.gives_way("b", second(now)));
-            assert!(agenda.gives_way("a", second(now)), "{now}");
+            due_queue.expect("b", Some(second(now)));
+            assert!(!due_queue.gives_way("b", second(now)));
+            assert!(due_queue.gives_way("a", second(now)), "{now}");
         }
-        agenda.expect("b", Some(second(131)));
-        assert!(!agenda.gives_way("b", second(131)));
-        assert!(!agenda.gives_way("a", second(131)));
+        due_queue.expect("b", Some(second(131)));
+        assert!(!due_queue.gives_way("b", second(131)));
+        assert!(!due_queue.gives_way("a", second(131)));
     }
 
     #[test]
     fn nobody_waits_for_one_that_never_comes() {
-        let agenda = Agenda::default();
-        agenda.expect("gone", Some(second(100)));
-        assert!(agenda.gives_way("a", second(130)));
-        assert!(!agenda.gives_way("a", second(131)));
-        agenda.expect("gone", None);
-        assert!(!agenda.gives_way("a", second(110)));
-        agenda.expect("gone-unseen", Some(second(100)));
-        agenda.forget_all_but(&HashSet::from(["a".to_owned()]));
-        assert!(!agenda.gives_way("a", second(110)));
+        let due_queue = DueQueue::default();
+        due_queue.expect("gone", Some(second(100)));
+        assert!(due_queue.gives_way("a", second(130)));
+        assert!(!due_queue.gives_way("a", second(131)));
+        due_queue.expect("gone", None);
+        assert!(!due_queue.gives_way("a", second(110)));
+        due_queue.expect("gone-unseen", Some(second(100)));
+        due_queue.forget_all_but(&HashSet::from(["a".to_owned()]));
+        assert!(!due_queue.gives_way("a", second(110)));
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry, ObjectMeta};
 use serde_json::json;
 
-use super::resources::names::{COUNT_MANAGER, MANAGER};
+use super::super::names::{COUNT_MANAGER, MANAGER};
 
 /// Fields that hold a count, as managed fields name them.
 const COUNTS: [&str; 2] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas"];
@@ -18,7 +18,7 @@ const SCALE: &str = "scale";
 
 /// Somebody else's hand in the count.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hand {
+pub struct FieldOwner {
     /// Its field manager.
     pub manager: String,
     /// When it wrote last, to the second; none where it wrote by the scale subresource of a built-in kind.
@@ -57,7 +57,7 @@ fn is_ours(entry: &ManagedFieldsEntry) -> bool {
 /// Somebody else who wrote the count last; none while it is ours, nobody's, or the one that the object was made with,
 /// for whoever makes a workload overrules nobody.
 #[must_use]
-pub fn other(metadata: &ObjectMeta) -> Option<Hand> {
+pub fn other(metadata: &ObjectMeta) -> Option<FieldOwner> {
     let owners = owners(metadata);
     if owners.iter().any(|entry| is_ours(entry)) {
         return None;
@@ -68,7 +68,7 @@ pub fn other(metadata: &ObjectMeta) -> Option<Hand> {
     if made.is_some_and(|made| time.is_some_and(|time| time <= made)) {
         return None;
     }
-    Some(Hand { manager: last.manager.clone().unwrap_or_default(), time })
+    Some(FieldOwner { manager: last.manager.clone().unwrap_or_default(), time })
 }
 
 /// Whether the count would be lost if what [`MANAGER`] applies did not have it: nobody else owns it.

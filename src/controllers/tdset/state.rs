@@ -5,23 +5,22 @@
 
 use jiff::Timestamp;
 
-use super::found::Carried;
-use super::plan::Plan;
-use super::view::lateness;
+use super::observation::Unreported;
+use super::plan::{Plan, lateness};
 use crate::api::tdset::v1::{PastTransition, TDSetStatus};
 
 /// What is remembered of a TDSet.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Recall {
+pub struct ReconcileState {
     /// The status that was written last, and the resource version that it made.
     said: Option<(String, TDSetStatus)>,
     /// What was carried out and not yet told of.
-    pub carried: Carried,
+    pub carried: Unreported,
     /// Something was changed and not yet told of.
     pub unreported: bool,
 }
 
-impl Recall {
+impl ReconcileState {
     /// The plan's work was done at `now` and changed something: whether the next pass is to tell of it. Twice in a row
     /// it is not: somebody may undo each time what we do, and that is worth telling.
     pub fn defers_report(&mut self, plan: &Plan, now: Timestamp) -> bool {
@@ -37,7 +36,7 @@ impl Recall {
 
     /// All of that was told, by a status that made the resource version `written`, if there was something new to say.
     pub fn told(&mut self, written: Option<String>, status: TDSetStatus) {
-        (self.carried, self.unreported) = (Carried::default(), false);
+        (self.carried, self.unreported) = (Unreported::default(), false);
         self.said = written.map(|version| (version, status)).or_else(|| self.said.take());
     }
 

@@ -5,12 +5,11 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 
-use super::course::{self, Course};
-use super::found::{Hindrance, Observed, Part, Scaled, Writer};
-use super::spec::{Spec, Timetable};
 use crate::api::tdset::schedule::{Effective, Schedule, Transition};
 use crate::api::tdset::status::Reason;
-use crate::api::tdset::v1::{Create, PastTransition, Phase};
+use crate::api::tdset::v1::{Create, PastTransition, Phase, RampStatus};
+use crate::controllers::tdset::observation::{Blocker, Observed, OwnedObject, Scaled, Writer};
+use crate::controllers::tdset::spec::{Spec, Timetable};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
@@ -53,8 +52,30 @@ impl Counter<'_> {
     }
 }
 
+/// Where the count ought to be.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReplicaTarget {
+    /// The count that is to be had now; none where it is not ours to write.
+    pub wanted: Option<i32>,
+    /// The ramp that it is on.
+    pub ramp: Option<RampStatus>,
+    /// When the ramp's next step is due.
+    pub step: Option<Timestamp>,
+    /// Somebody else whose count stands.
+    pub manual: Option<ManualCount>,
+}
+
+/// A count of somebody else that stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ManualCount {
+    /// The count.
+    pub count: i32,
+    /// Who wrote it, if that is known.
+    pub manager: Option<String>,
+}
+
 /// The facts.
-pub struct View<'a> {
+pub struct ScheduleState<'a> {
     /// What is asked for.
     pub spec: &'a Spec,
     /// What was read.
@@ -68,16 +89,16 @@ pub struct View<'a> {
     /// The next changes.
     pub upcoming: Vec<Transition>,
     /// The Deployment.
-    pub deployment: Part<'a, Deployment>,
+    pub deployment: OwnedObject<'a, Deployment>,
     /// The Service; one of somebody else matters only where one is asked for.
-    pub service: Part<'a, Service>,
+    pub service: OwnedObject<'a, Service>,
     /// What keeps the count from being written, `suspend` aside.
-    pub hindrance: Option<Hindrance>,
+    pub blocker: Option<Blocker>,
     /// Where the count ought to be.
-    pub course: Course,
+    pub replica_target: ReplicaTarget,
 }
 
-impl<'a> View<'a> {
+impl<'a> ScheduleState<'a> {
     /// The facts of `spec`, whose timetable with all of its dates is `schedule`.
     pub fn new(
         spec: &'a Spec,
@@ -92,13 +113,12 @@ impl<'a> View<'a> {
             schedule,
             effective: schedule.effective(observed.now),
             upcoming: schedule.upcoming(observed.now, MOST_UPCOMING),
-            deployment: Part::of(observed.deployment.as_deref(), &spec.metadata),
-            service: Part::of(observed.service.as_deref(), &spec.metadata),
-            hindrance: None,
-            course: Course::default(),
+            deployment: OwnedObject::of(observed.deployment.as_deref(), &spec.metadata),
+            service: OwnedObject::of(observed.service.as_deref(), &spec.metadata),
+            blocker: None,
+            replica_target: ReplicaTarget::default(),
         };
-        view.hindrance = view.find_hindrance();
-        view.course = course::plot(&view);
+        view.blocker = view.find_blocker();
         view
     }
 
@@ -118,37 +138,37 @@ impl<'a> View<'a> {
     }
 
     /// What is in the way, the most telling first.
-    fn find_hindrance(&self) -> Option<Hindrance> {
+    fn find_blocker(&self) -> Option<Blocker> {
         let observed = self.observed;
-        if let Err(hindrance) = &observed.dates {
-            return Some(hindrance.clone());
+        if let Err(blocker) = &observed.dates {
+            return Some(blocker.clone());
         }
         let name = self.spec.name();
         if self.create().is_some() && self.deployment.is_foreign() {
             let message = format!("Deployment {name} exists and is not controlled by this object");
-            return Some(Hindrance::conflict(Reason::NameTaken, message));
+            return Some(Blocker::conflict(Reason::NameTaken, message));
         }
-        if let Some(Err(hindrance)) = &observed.target {
-            return Some(hindrance.clone());
+        if let Some(Err(blocker)) = &observed.target {
+            return Some(blocker.clone());
         }
-        if let Some(Err(hindrance)) = &observed.autoscaler {
-            return Some(hindrance.clone());
+        if let Some(Err(blocker)) = &observed.autoscaler {
+            return Some(blocker.clone());
         }
         if let Some((subject, holder)) = &observed.holder {
             let message = format!("TDSet {holder} is older and scales {subject}: the count is left to it");
-            return Some(Hindrance::conflict(Reason::OtherSchedule, message));
+            return Some(Blocker::conflict(Reason::OtherSchedule, message));
         }
         let [first, ..] = observed.autoscalers.as_slice() else { return None };
         let message = format!(
             "HorizontalPodAutoscaler {first} scales the workload: the count is left to it; \
              spec.autoscaler sets its bounds instead"
         );
-        Some(Hindrance::conflict(Reason::OtherAutoscaler, message))
+        Some(Blocker::conflict(Reason::OtherAutoscaler, message))
     }
 
     /// Whether the count is written.
     pub fn counts(&self) -> bool {
-        self.hindrance.is_none() && !self.spec.is_suspended
+        self.blocker.is_none() && !self.spec.is_suspended
     }
 
     /// Where the count is written, if that is there.
@@ -180,7 +200,7 @@ impl<'a> View<'a> {
 
     /// The count that is to be had now.
     pub const fn wanted(&self) -> Option<i32> {
-        self.course.wanted
+        self.replica_target.wanted
     }
 
     /// Whether the spec has changed since the status was written.

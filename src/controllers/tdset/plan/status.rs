@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 
 use super::conditions::statements;
-use super::found::Observed;
-use super::resources::names;
-use super::view::View;
+use super::schedule_state::ScheduleState;
 use crate::api::condition::{self, Statement};
 use crate::api::field::{Fault, Path, Segment};
 use crate::api::tdset::status::{ConditionType, Reason};
 use crate::api::tdset::v1::{PastTransition, TDSetStatus};
 use crate::api::time_zone;
+use crate::controllers::tdset::names;
+use crate::controllers::tdset::observation::Observed;
 
 /// Fields of the spec that make the timetable.
 const TIMETABLE: [&str; 5] = ["timeZone", "defaultReplicas", "overlap", "windows", "exceptions"];
@@ -22,7 +22,7 @@ const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 
 /// The status of an object that is worked on.
 #[must_use]
-pub fn of(view: &View, transition: Option<PastTransition>) -> TDSetStatus {
+pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
     let previous = &view.observed.status;
     let reckoned = view.is_reckoned();
     let shown = |transition| view.schedule.shown(transition);
@@ -37,7 +37,7 @@ pub fn of(view: &View, transition: Option<PastTransition>) -> TDSetStatus {
         ready_replicas: workload.ready,
         selector: workload.selector,
         last_transition: transition.or_else(|| previous.last_transition.clone()),
-        ramp: view.course.ramp.clone(),
+        ramp: view.replica_target.ramp.clone(),
         next_transition: upcoming.first().filter(|_| reckoned).cloned(),
         upcoming: Some(upcoming).filter(|upcoming| reckoned && !upcoming.is_empty()),
         tzdb: Some(time_zone::database_version().to_owned()),
@@ -53,7 +53,7 @@ struct Workload {
     selector: Option<String>,
 }
 
-fn workload(view: &View) -> Workload {
+fn workload(view: &ScheduleState) -> Workload {
     if let Some(scaled) = view.scaled() {
         let selector = scaled.selector().map(str::to_owned);
         return Workload { replicas: Some(scaled.has()), ready: None, selector };

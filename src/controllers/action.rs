@@ -1,0 +1,84 @@
+//! What a plan may ask for, and what comes of it.
+//!
+//! Guarantees: an action without fail points does not compile; what has failed says whether to try again is of use.
+
+use serde::{Deserialize, Serialize};
+
+use super::fail_points::FailPoints;
+use super::outcome::{Class, Error};
+
+/// One thing that a plan may ask for.
+pub trait Action: Send + Sync {
+    /// The fail points around it.
+    fn points(&self) -> FailPoints;
+
+    /// What it is called in logs and metrics.
+    fn name(&self) -> &'static str {
+        self.points().name()
+    }
+
+    /// Whether actions after it need what it does.
+    fn holds_up_others(&self) -> bool {
+        true
+    }
+
+    /// Whether the status says that it is refused. Not where a condition of its own does.
+    fn reports_refusal(&self) -> bool {
+        true
+    }
+}
+
+/// What became of an action that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Whether something is otherwise now.
+    pub changed: bool,
+}
+
+/// A write that the API server refuses until somebody changes something: a quota, a policy, a right that is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct RefusedWrite {
+    /// The action that it was a part of.
+    pub action: String,
+    /// What the API server said.
+    pub why: String,
+}
+
+/// Why an action was not carried out, or not surely.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// Something has moved since it was decided on.
+    #[error("{0}")]
+    Moved(String),
+    /// This installation may not do it.
+    #[error("{0}")]
+    Forbidden(&'static str),
+    /// Another server than the API server said no, or its answer was lost.
+    #[error("{source}")]
+    Elsewhere {
+        /// What it said.
+        source: Box<dyn std::error::Error + Send + Sync>,
+        /// Whether it surely has not been done.
+        is_undone: bool,
+    },
+    /// The API server said no, or its answer was lost.
+    #[error("{}", .0.said())]
+    Api(#[from] Error),
+}
+
+impl Failure {
+    /// Something has moved.
+    pub fn moved(why: impl Into<String>) -> Self {
+        Self::Moved(why.into())
+    }
+
+    /// Whether trying again is of no use until somebody changes something.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        match self {
+            Self::Forbidden(_) => true,
+            Self::Api(error) => error.class() == Class::Permanent,
+            Self::Moved(_) | Self::Elsewhere { .. } => false,
+        }
+    }
+}
