@@ -19,6 +19,7 @@ use crate::runtime::call::{self, call};
 
 impl<Kind: Reconciler> Execution<'_, Kind> {
     /// The objects of a type in the object's namespace.
+    #[must_use]
     pub fn api<K>(&self) -> Api<K>
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
@@ -39,6 +40,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     }
 
     /// An object of that name in the same namespace.
+    #[must_use]
     pub fn place<K: Resource<DynamicType = ()>>(&self, name: &str) -> Place {
         Place { resource: ApiResource::erase::<K>(&()), namespace: self.namespace(), name: name.to_owned() }
     }
@@ -119,6 +121,7 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     }
 
     /// A call about an object of that name failed.
+    #[must_use]
     pub fn failed<K: Resource<DynamicType = ()>>(
         &self,
         verb: &'static str,

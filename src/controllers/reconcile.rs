@@ -136,7 +136,8 @@ async fn execute<Kind: Reconciler>(
         match failure {
             Failure::Api(error) if error.class() != Class::Permanent => return Err(error),
             failure if failure.is_permanent() && action.reports_refusal() => {
-                progress.refused.get_or_insert(RefusedWrite { action: name.to_owned(), why });
+                let refused = || RefusedWrite { action: name.to_owned(), why };
+                progress.refused.get_or_insert_with(refused);
             }
             _ => {}
         }

@@ -194,24 +194,21 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 
     /// One thing was done, or tried. The event of it, if there is one.
     fn executed(
-        execution: &Execution<'_, Self>,
-        state: &mut Self::State,
-        action: &Self::Action,
-        done: Result<(), &Failure>,
+        _execution: &Execution<'_, Self>,
+        _state: &mut Self::State,
+        _action: &Self::Action,
+        _done: Result<(), &Failure>,
     ) -> Option<Note> {
-        let _nothing_is_remembered = (execution, state, action, done);
         None
     }
 
     /// Whether the report is left to the next reconciliation, since the actions have changed something.
-    fn defers_report(execution: &Execution<'_, Self>, state: &mut Self::State, now: Timestamp) -> bool {
-        let _nothing_is_deferred = (execution, state, now);
+    fn defers_report(_execution: &Execution<'_, Self>, _state: &mut Self::State, _now: Timestamp) -> bool {
         false
     }
 
     /// The status is written, and made that resource version if it said something new.
-    fn reported(&self, execution: &Execution<'_, Self>, state: &mut Self::State, written: Option<String>) {
-        let _nothing_is_remembered = (execution, state, written);
+    fn reported(&self, _execution: &Execution<'_, Self>, _state: &mut Self::State, _written: Option<String>) {
     }
 
     /// What is left to do once all else is done, and when to look again.

@@ -69,6 +69,7 @@ use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::api::field::Fault;
 use crate::runtime::clock;
 use ages::Recall;
+use certificates::Ends;
 use effect::Effect;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -203,7 +204,11 @@ impl Reconciler for Operator {
         state: &mut State<Self>,
         now: Timestamp,
     ) -> Result<Sight, Error> {
-        Ok(observe::look(self, cluster, *is_valid, state, now).await)
+        let ends = Ends::default();
+        let certificates = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
+        let desired = desired::desired(cluster, *is_valid, certificates.trust);
+        let asked = (desired, certificates, ends.take());
+        Ok(Box::pin(observe::look(self, cluster, asked, state, now)).await)
     }
 
     fn plan(_validity: &Validity, sight: &Sight) -> Plan {

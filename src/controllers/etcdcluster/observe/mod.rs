@@ -32,7 +32,7 @@ use tracing::warn;
 
 use self::etcd::Said;
 use super::ages::Recall;
-use super::certificates::{self, Ends, Standing};
+use super::certificates::Standing;
 use super::observation::{
     self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
     PodPhase, Purpose, Volume,
@@ -40,12 +40,12 @@ use super::observation::{
 use super::reach::{Keys, Reach};
 use super::resources::names::{self, FINALIZER};
 use super::resources::{record, services};
-use super::{Operator, desired, password};
+use super::{Operator, password};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::Watched;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::controllers::outcome::Error;
 use crate::controllers::reconciler::State;
+use crate::controllers::{Watched, finalizer};
 use crate::runtime::call::call;
 use crate::runtime::clock;
 
@@ -86,17 +86,14 @@ pub async fn object(
     Ok(found.filter(|found| found.meta().uid == object.meta().uid))
 }
 
-/// Reads everything, and sees to the certificates. `is_valid`: whether the gate has nothing against the object.
+/// Reads everything but what is asked for, how the certificates are, and when they end.
 pub async fn look(
     operator: &Operator,
     cluster: &EtcdCluster,
-    is_valid: bool,
+    (desired, certificates, ends): (Desired, Standing, BTreeMap<String, Timestamp>),
     state: &mut State<Operator>,
     now: Timestamp,
 ) -> Sight {
-    let ends = Ends::default();
-    let certificates = certificates::ensure(&operator.client, cluster, &ends, now).await;
-    let desired = desired::desired(cluster, is_valid, certificates.trust);
     let (refused, state) = (state.refused.clone(), &mut state.own);
     let reader = Reader::new(operator.client.clone(), cluster);
     let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
@@ -125,7 +122,6 @@ pub async fn look(
     let keyspace = keyspace(&said, &reach, state).await;
     let told_by = (&said, &reach, record.cluster_id);
     let root_password = password::look(offer, told_by, &mut state.password).await;
-    let finalizers = cluster.metadata.finalizers.iter().flatten();
     let mut observation = Observation {
         operation_age: Age::Fresh,
         health_age: Age::Fresh,
@@ -149,14 +145,14 @@ pub async fn look(
         audit: Fact::Unknown,
         backup_schedule: backups.schedule,
         backup: backups.awaited,
-        has_finalizer: finalizers.into_iter().any(|name| name == FINALIZER),
+        has_finalizer: finalizer::is_on(&cluster.metadata, FINALIZER),
         refused,
         record,
     };
     let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
     state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
     state.look(&mut observation, clock::instant());
-    Sight { desired, observation, certificates, ends: ends.take(), backups: backups.told, reach }
+    Sight { desired, observation, certificates, ends, backups: backups.told, reach }
 }
 
 /// Pods whose etcd answered run it, whatever the kubelet has told of them yet.

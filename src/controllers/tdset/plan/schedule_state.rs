@@ -258,6 +258,7 @@ impl<'a> ScheduleState<'a> {
 }
 
 /// Milliseconds from `time` to `now`.
+#[must_use]
 pub fn lateness(time: Timestamp, now: Timestamp) -> i64 {
     i64::try_from(now.duration_since(time).as_millis()).unwrap_or(i64::MAX)
 }
