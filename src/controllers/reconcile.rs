@@ -108,13 +108,13 @@ async fn execute<Kind: Reconciler>(
         let lost = || Failure::Api(execution.lost(name));
         let done = action.points().around(execution.kind.execute(execution, action), lost).await; // effect
         let note = Kind::executed(execution, &mut state.own, action, done.as_ref().map(|_| ()));
-        let object = named(execution.object);
+        let object = || named(execution.object);
         let failure = match done {
             Ok(executed) => {
                 progress.is_changed |= executed.changed;
                 state.failed = state.failed.take().filter(|(failed, _)| *failed != name);
                 if Kind::LOGS_ACTIONS {
-                    info!(controller = Kind::NAME, object, action = name, "carried out");
+                    info!(controller = Kind::NAME, object = object(), action = name, "carried out");
                 }
                 if let Some(note) = note {
                     execution.tell(note).await; // effect
@@ -124,7 +124,7 @@ async fn execute<Kind: Reconciler>(
             Err(failure) => failure,
         };
         let why = failure.to_string();
-        warn!(controller = Kind::NAME, object, action = name, why, "not carried out");
+        warn!(controller = Kind::NAME, object = object(), action = name, why, "not carried out");
         if let Some(note) = note {
             let failed = Some((name, note.text.clone()));
             if state.failed != failed {

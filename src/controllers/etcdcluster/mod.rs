@@ -326,6 +326,8 @@ fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut Recall) 
     state.idle = if plan.effects.is_empty() { state.idle.saturating_add(1) } else { 0 };
     let is_done = !progress.is_incomplete && !plan.effects.is_empty();
     match plan.wake {
+        // It is tried sooner at first: see [`super::outcome::Class::Permanent`].
+        _ if progress.refused.is_some() => Outcome::Waiting(LATER),
         _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
         _ if progress.is_incomplete && plan.effects.iter().all(Effect::is_of_backups) => {
             Outcome::Waiting(LATER)
