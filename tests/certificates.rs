@@ -11,16 +11,17 @@ use gatehouse::certs::mint::{Authority, Name};
 use gatehouse::controllers::etcdcluster::resources::certificates::{
     AUTHORITY_LIFETIME, Leaf, authority_name, leaves,
 };
+use gatehouse::controllers::etcdcluster::spec::Spec;
 use gatehouse::etcd::{Client, Error, Limits, Tls};
 use gatehouse::runtime::clock;
 use kit::wait::{PATIENCE, eventually_async};
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdVersion};
 
-fn cluster() -> EtcdCluster {
+fn cluster() -> Spec {
     let mut cluster = EtcdCluster::new("c", EtcdClusterSpec::default());
     cluster.metadata.namespace = Some("shop".to_owned());
-    cluster
+    Spec::resolve(&cluster, &[])
 }
 
 fn authority() -> Authority {

@@ -7,9 +7,9 @@ use gatehouse::certs::certificate::Certificate;
 use gatehouse::certs::mint::Usage;
 use gatehouse::certs::verify::is_taken;
 use gatehouse::controllers::etcdcluster::certificates::{Ends, Standing, ensure};
-use gatehouse::controllers::etcdcluster::desired::desired;
+use gatehouse::controllers::etcdcluster::names;
 use gatehouse::controllers::etcdcluster::observation::Certificates;
-use gatehouse::controllers::etcdcluster::resources::names;
+use gatehouse::controllers::etcdcluster::spec::Spec;
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
@@ -56,7 +56,8 @@ impl<'a> Place<'a> {
     }
 
     fn standing(&self, now: Timestamp) -> Standing {
-        self.objects.with(async |client| ensure(&client, &self.cluster, &Ends::default(), now).await)
+        let spec = Spec::resolve(&self.cluster, &[]);
+        self.objects.with(async |client| ensure(&client, &spec, &Ends::default(), now).await)
     }
 
     fn ensure(&self, now: Timestamp) -> (Certificates, Option<String>) {
@@ -77,7 +78,8 @@ impl<'a> Place<'a> {
             body: json!({"gracePeriodSeconds": 0}),
         });
         assert!(gone.is_ok() || gone.is_err_and(|refusal| refusal.code == 404));
-        let template = names::template_text(&desired(&self.cluster, true, standing.trust).template);
+        let template =
+            names::template_text(&Spec::resolve(&self.cluster, &[]).desired(standing.trust).template);
         self.namespace.create(&json!({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": {"name": member, "annotations": {names::TEMPLATE: template}},
@@ -218,9 +220,9 @@ fn an_authority_that_is_taken_away_is_followed_member_by_member(bed: &Bed) {
 fn two_operators_end_up_with_one_authority(bed: &Bed) {
     let place = Place::new(bed);
     let (now, ends) = (clock::now(), Ends::default());
-    let said = place
-        .objects
-        .with(async |client| join_all((0..2).map(|_| ensure(&client, &place.cluster, &ends, now))).await);
+    let spec = Spec::resolve(&place.cluster, &[]);
+    let said =
+        place.objects.with(async |client| join_all((0..2).map(|_| ensure(&client, &spec, &ends, now))).await);
     assert!(said.iter().all(|said| (said.state, &said.words) == (Certificates::Valid, &None)), "{said:?}");
     assert_eq!(said[0], said[1]);
     assert!(place.is_of_one_piece(now));

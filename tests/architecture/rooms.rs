@@ -25,12 +25,12 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("controllers/manifest", &["api"]),
     ("controllers/action", &["controllers"]),
     ("controllers/KIND", &["api", "backup", "certs", "controllers", "etcd", "member", "rbac", "runtime"]),
-    ("controllers/KIND/names", &["api", "controllers"]),
+    ("controllers/KIND/names", &["api", "controllers", "controllers/KIND/observation"]),
     (
         "controllers/KIND/observation",
         &["api", "controllers/action", "controllers/manifest", "controllers/KIND/names", "member"],
     ),
-    ("controllers/KIND/spec", &["api", "controllers/KIND/observation"]),
+    ("controllers/KIND/spec", &["api", "controllers/KIND/names", "controllers/KIND/observation"]),
     (
         "controllers/KIND/resources",
         &[
@@ -68,16 +68,6 @@ const UPWARD: &[(&str, &str, &str)] = &[
         "src/controllers/etcdcluster/resources/certificates.rs",
         "certs",
         "profiles of certificates, which are data",
-    ),
-    (
-        "src/controllers/etcdcluster/resources/pod.rs",
-        "controllers/KIND",
-        "what the spec leaves out is resolved again by each builder",
-    ),
-    (
-        "src/controllers/etcdcluster/resources/stateful_set.rs",
-        "controllers/KIND",
-        "what the spec leaves out is resolved again by each builder",
     ),
 ];
 

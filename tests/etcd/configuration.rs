@@ -5,9 +5,9 @@ use std::process::{Child, Command, Stdio};
 
 use gatehouse::api::etcdcluster::flags::{self, Standing};
 use gatehouse::api::etcdcluster::v1::EtcdCluster;
-use gatehouse::controllers::etcdcluster::desired::desired;
 use gatehouse::controllers::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid};
 use gatehouse::controllers::etcdcluster::resources::{config, etcd, stateful_set};
+use gatehouse::controllers::etcdcluster::spec::Spec;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testbed::EtcdVersion;
@@ -75,14 +75,15 @@ fn minor(version: EtcdVersion) -> u64 {
     version.minor().rsplit_once('.').unwrap().1.parse().unwrap()
 }
 
-fn cluster(version: EtcdVersion, options: &Value) -> EtcdCluster {
+fn cluster(version: EtcdVersion, options: &Value) -> Spec {
     let object = json!({
         "apiVersion": "gatehouse.dev/v1",
         "kind": "EtcdCluster",
         "metadata": {"name": "c", "namespace": "shop", "uid": "u-1"},
         "spec": {"replicas": 1, "version": version.release(), "tls": {"mode": "Disabled"}, "options": options},
     });
-    serde_json::from_value(object).unwrap()
+    let object: EtcdCluster = serde_json::from_value(object).unwrap();
+    Spec::resolve(&object, &[])
 }
 
 /// A seed that runs by what is rendered for it, but for where it listens and keeps its data.
@@ -96,10 +97,10 @@ struct Seed {
 }
 
 impl Seed {
-    fn start(version: EtcdVersion, cluster: &EtcdCluster) -> Self {
+    fn start(version: EtcdVersion, cluster: &Spec) -> Self {
         // Installed by another test of this process already, it stays.
         let _installed = rustls::crypto::aws_lc_rs::default_provider().install_default();
-        let template: Template = desired(cluster, true, None).template;
+        let template: Template = cluster.desired(None).template;
         let entry = ConfigEntry {
             purpose: Purpose::Seed,
             member: None,
@@ -175,7 +176,7 @@ pub async fn a_member_runs_by_what_is_rendered_and_answers_its_probes(version: E
         }),
     );
     let mut seed = Seed::start(version, &cluster);
-    let template = desired(&cluster, true, None).template;
+    let template = cluster.desired(None).template;
     let set = stateful_set::manifest(&cluster, &template, 1, "guard").object;
     let etcd = &set["spec"]["template"]["spec"]["containers"][0];
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {

@@ -16,19 +16,19 @@ use gatehouse::api::Version as Served;
 use gatehouse::api::etcdcluster::v1::EtcdCluster;
 use gatehouse::api::tdset::v1::TDSet;
 use gatehouse::certs::certificate::Certificate;
-use gatehouse::controllers::etcdcluster::desired::{desired, revision};
+use gatehouse::controllers::etcdcluster::names;
 use gatehouse::controllers::etcdcluster::observation::{
     ConfigEntry, MemberId, Ordinal, Purpose, Template, Uid, Version,
 };
 use gatehouse::controllers::etcdcluster::resources as etcd;
-use gatehouse::controllers::etcdcluster::resources::certificates::Trust;
+use gatehouse::controllers::etcdcluster::resources::certificates::trust;
+use gatehouse::controllers::etcdcluster::spec::Spec;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::controllers::tdset::resources as tdset;
-use gatehouse::controllers::tdset::spec::Spec;
+use gatehouse::controllers::tdset::spec::Spec as TDSetSpec;
 use gatehouse::kinds;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
-use kube::ResourceExt as _;
 use serde_json::{Value, json};
 
 /// The image of the program in pods.
@@ -107,40 +107,39 @@ fn entries(template: Template) -> BTreeMap<Ordinal, ConfigEntry> {
 
 fn made_of_cluster(cluster: &EtcdCluster) -> Value {
     let authorities = Certificate::read_all(AUTHORITY);
-    let trust = etcd::names::has_tls(cluster).then(|| Trust::of(&authorities, &authorities).unwrap());
-    let desired = desired(cluster, true, trust);
-    let template = desired.template;
-    let name = cluster.name_any();
-    let data = etcd::config::data(cluster, &entries(template), &[Ordinal(0), Ordinal(1), Ordinal(2)]);
-    let [headless, client] = etcd::services::manifests(cluster);
-    let leaves = etcd::certificates::leaves(cluster);
+    let (spec, status) = (&Spec::resolve(cluster, &[]), cluster.status.as_ref());
+    let trust = spec.tls.is_some().then(|| trust(&authorities, &authorities).unwrap());
+    let template = spec.desired(trust).template;
+    let data = etcd::config::data(spec, &entries(template), &[Ordinal(0), Ordinal(1), Ordinal(2)]);
+    let [headless, client] = etcd::services::manifests(spec);
+    let leaves = etcd::certificates::leaves(spec);
     let leaf = |leaf: &etcd::certificates::Leaf| json!([leaf.secret, leaf.common_name, leaf.names]);
-    let before_upgrade = etcd::backup::job(cluster, Version::new(7, 3), IMAGE);
+    let before_upgrade = etcd::backup::job(spec, status, Version::new(7, 3), IMAGE);
     json!({
-        "template": etcd::names::template_text(&template),
-        "revision without trust": format!("{:016x}", revision(&cluster.spec, None)),
+        "template": names::template_text(&template),
+        "revision without trust": format!("{:016x}", spec.revision(None)),
         "objects": all([
             ("headless service", Some(headless)),
             ("client service", Some(client)),
-            ("stateful set", Some(etcd::stateful_set::manifest(cluster, &template, desired.replicas, IMAGE))),
-            ("config map", Some(etcd::config::manifest(cluster, &data))),
-            ("disruption budget", Some(etcd::budget::manifest(cluster, 2))),
-            ("cron job", etcd::backup::cron_job(cluster, IMAGE)),
+            ("stateful set", Some(etcd::stateful_set::manifest(spec, &template, spec.replicas, IMAGE))),
+            ("config map", Some(etcd::config::manifest(spec, &data))),
+            ("disruption budget", Some(etcd::budget::manifest(spec, 2))),
+            ("cron job", etcd::backup::cron_job(spec, status, IMAGE)),
             ("job before an upgrade", before_upgrade.map(|job| Manifest::of(&job))),
         ]),
         "secrets": {
-            "authority": etcd::secrets::authority(&name),
-            "authority's name": etcd::certificates::authority_name(cluster),
+            "authority": names::authority(spec.name()),
+            "authority's name": etcd::certificates::authority_name(spec),
             "leaves": leaves.iter().flatten().map(leaf).collect::<Vec<_>>(),
-            "mounted": etcd::secrets::of(cluster).map(|secrets| json!(secrets.mounts())),
-            "shown by the operator": etcd::secrets::of(cluster).map(|secrets| secrets.client),
-            "root": etcd::secrets::root(cluster),
+            "mounted": spec.secrets().map(|secrets| json!(secrets.mounts())),
+            "shown by the operator": spec.secrets().map(|secrets| &secrets.client),
+            "root": spec.root_secret,
         },
     })
 }
 
 fn made_of_tdset(object: &TDSet) -> Value {
-    let spec = Spec::resolve(object, Vec::new());
+    let spec = TDSetSpec::resolve(object, Vec::new());
     let create = spec.create().unwrap();
     let deployment = tdset::deployment::deployment(&spec, create);
     let live: Deployment = serde_json::from_value(deployment.object.clone()).unwrap();

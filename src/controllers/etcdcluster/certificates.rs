@@ -14,13 +14,13 @@ mod store;
 
 use futures::future::join_all;
 use jiff::Timestamp;
-use kube::{Client, ResourceExt as _};
+use kube::Client;
 
-use super::desired;
+use super::names;
 use super::observation::Certificates;
-use super::resources::certificates::{self as resources, Leaf, Trust};
-use super::resources::secrets;
-use crate::api::etcdcluster::v1::{EtcdCluster, TlsMode};
+use super::observation::Trust;
+use super::resources::certificates::{self as resources, Leaf};
+use super::spec::{self, Spec};
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{self, Authority, Name};
 use crate::certs::rotate;
@@ -100,15 +100,16 @@ impl Standing {
 
 /// Sees to the certificates of a cluster, as its spec says: makes and renews them, or looks at those of others. Where
 /// work rests, it only looks.
-pub async fn ensure(client: &Client, cluster: &EtcdCluster, ends: &Ends, now: Timestamp) -> Standing {
-    let mode = cluster.spec.tls.as_ref().and_then(|tls| tls.mode).unwrap_or(TlsMode::Automatic);
-    let store = Store::new(client, cluster, ends);
-    match (mode, secrets::of(cluster), resources::leaves(cluster)) {
-        (TlsMode::Secrets, Some(named), _) => match named::look(&store, cluster, &named, now).await {
-            Ok((trust, overdue)) => Standing::fit(trust, overdue.as_ref()),
-            Err(problem) => Standing::bad(&problem),
-        },
-        (TlsMode::Automatic, _, Some(leaves)) => Keeper { store, cluster, leaves, now }.keep().await,
+pub async fn ensure(client: &Client, spec: &Spec, ends: &Ends, now: Timestamp) -> Standing {
+    let store = Store::new(client, spec, ends);
+    match (&spec.tls, resources::leaves(spec)) {
+        (Some(tls), _) if tls.keeper == spec::Keeper::Others => {
+            match named::look(&store, spec, &tls.secrets, now).await {
+                Ok((trust, overdue)) => Standing::fit(trust, overdue.as_ref()),
+                Err(problem) => Standing::bad(&problem),
+            }
+        }
+        (Some(_), Some(leaves)) => Keeper { store, spec, leaves, now }.keep().await,
         _ => Standing { state: Certificates::Disabled, trust: None, words: None, is_problem: false },
     }
 }
@@ -116,7 +117,7 @@ pub async fn ensure(client: &Client, cluster: &EtcdCluster, ends: &Ends, now: Ti
 /// Keeps the certificates of one cluster.
 struct Keeper<'a> {
     store: Store<'a>,
-    cluster: &'a EtcdCluster,
+    spec: &'a Spec,
     leaves: [Leaf; 3],
     now: Timestamp,
 }
@@ -142,7 +143,7 @@ impl Keeper<'_> {
                 Ok(found) => found,
                 Err(problem) => return Standing::bad(&problem),
             };
-            if decision::rests(self.cluster) {
+            if self.spec.is_paused || self.spec.is_deleting() {
                 return self.judge(&found);
             }
             match self.settle(&found).await {
@@ -159,7 +160,7 @@ impl Keeper<'_> {
     }
 
     fn authority_secret(&self) -> String {
-        secrets::authority(&self.cluster.name_any())
+        names::authority(self.spec.name())
     }
 
     async fn read(&self) -> Result<Found, Problem> {
@@ -170,7 +171,7 @@ impl Keeper<'_> {
 
     /// The authority first: what it signs is of no use before it is stored.
     async fn settle(&self, found: &Found) -> Result<Settled, Problem> {
-        let common_name = resources::authority_name(self.cluster);
+        let common_name = resources::authority_name(self.spec);
         let name = Name { common_name: &common_name, lifetime: resources::AUTHORITY_LIFETIME };
         let stored = found.authority.pair();
         let mut trusted = stored.map(Pair::authorities).unwrap_or_default();
@@ -204,7 +205,7 @@ impl Keeper<'_> {
         authority: &Authority,
         bundle: &Bundle,
     ) -> Result<Settled, Problem> {
-        let trust = Trust::of(bundle.certificates(), bundle.certificates());
+        let trust = resources::trust(bundle.certificates(), bundle.certificates());
         let stored: Vec<_> = found.leaves.iter().filter_map(|slot| slot.pair()?.leaf()).collect();
         let is_known = self.is_known(&stored, authority.certificate(), bundle, trust).await;
         let by = Authorities { signs: authority.certificate(), bundle, is_known };
@@ -239,7 +240,7 @@ impl Keeper<'_> {
         if bundle.certificates().len() < 2 || has_signed {
             return true;
         }
-        let revision = desired::revision(&self.cluster.spec, trust);
+        let revision = self.spec.revision(trust);
         decision::has_spread(self.now, authority)
             && match self.store.revisions().await {
                 Ok(revisions) => revisions.into_iter().all(|made_from| made_from == revision),

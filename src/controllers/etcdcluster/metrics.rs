@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 
+use super::names;
 use super::observation::{AlarmKind, Audit, Desired, MemberId, MemberStatus, Observation};
 use super::plan::{MemberSummary, Plan};
-use super::resources::names;
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::condition;
 use crate::api::etcdcluster::v1::EtcdClusterStatus;

@@ -11,18 +11,18 @@
 //! effect that cannot be taken back. Nothing is decided on a cache: watches only say when to look.
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
 //!
-//! Pure: what is asked for ([`desired`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
-//! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`numbers`]). Effects: what is read
+//! Pure: what is asked for ([`spec`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
+//! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`metrics`]). Effects: what is read
 //! ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by ([`audit`]),
-//! what is written ([`apply`]) and told ([`tell`], [`trace`]).
+//! what is written ([`apply`]) and told ([`report`], [`trace`]).
 
 mod ages;
 mod apply;
 pub mod audit;
 pub mod certificates;
-pub mod desired;
 pub mod effect;
 mod metrics;
+pub mod names;
 pub mod observation;
 mod observe;
 mod password;
@@ -31,6 +31,7 @@ pub mod rbac;
 mod reach;
 mod report;
 pub mod resources;
+pub mod spec;
 pub mod status;
 pub mod trace;
 
@@ -73,9 +74,10 @@ use certificates::Ends;
 use effect::Effect;
 use metrics::Line;
 pub use metrics::Metrics;
+use names::{FINALIZER, MANAGER};
 use observe::Sight;
 use plan::{Plan, Wake};
-use resources::names::{self, FINALIZER, MANAGER};
+use spec::Spec;
 use trace::Trace;
 
 /// When to look again after something was done: what it made is read anew, so there is nothing to wait for.
@@ -111,16 +113,12 @@ pub struct Operator {
     trace: Trace,
 }
 
-/// Whether the gate has nothing against an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Validity(bool);
-
 impl Reconciler for Operator {
     type Object = EtcdCluster;
     type Settings = Settings;
     type State = Recall;
     type Metrics = Metrics;
-    type Spec = Validity;
+    type Spec = Spec;
     type Observation = Sight;
     type Plan = Plan;
     type Action = Effect;
@@ -190,28 +188,27 @@ impl Reconciler for Operator {
         Ok(observe::object(self, &watched).await?.map(Arc::new))
     }
 
-    fn resolve(cluster: &EtcdCluster, faults: Vec<Fault>) -> Validity {
+    fn resolve(cluster: &EtcdCluster, faults: Vec<Fault>) -> Spec {
         if let Some(fault) = faults.first() {
             debug!(object = named(cluster), path = %fault.path, "not valid");
         }
-        Validity(faults.is_empty())
+        Spec::resolve(cluster, &faults)
     }
 
     async fn observe(
         &self,
         cluster: &EtcdCluster,
-        Validity(is_valid): &Validity,
+        spec: &Spec,
         state: &mut State<Self>,
         now: Timestamp,
     ) -> Result<Sight, Error> {
         let ends = Ends::default();
-        let certificates = certificates::ensure(&self.client, cluster, &ends, now).await; // effect
-        let desired = desired::desired(cluster, *is_valid, certificates.trust);
-        let asked = (desired, certificates, ends.take());
-        Ok(Box::pin(observe::look(self, cluster, asked, state, now)).await)
+        let certificates = certificates::ensure(&self.client, spec, &ends, now).await; // effect
+        let asked = (spec.desired(certificates.trust), certificates, ends.take());
+        Ok(Box::pin(observe::look(self, (cluster, spec), asked, state, now)).await)
     }
 
-    fn plan(_validity: &Validity, sight: &Sight) -> Plan {
+    fn plan(_spec: &Spec, sight: &Sight) -> Plan {
         plan::plan(&sight.desired, &sight.observation)
     }
 
@@ -226,7 +223,7 @@ impl Reconciler for Operator {
 
     fn status(
         cluster: &EtcdCluster,
-        _validity: &Validity,
+        spec: &Spec,
         sight: &Sight,
         plan: &Plan,
         now: Timestamp,
@@ -234,7 +231,7 @@ impl Reconciler for Operator {
         let before = cluster.status.clone().unwrap_or_default();
         let certificates = sight.certificates.words.as_deref();
         let said = status::Said { previous: &before, certificates, backups: &sight.backups, now };
-        let after = status::of(cluster, said, &sight.observation, plan);
+        let after = status::of(spec, said, &sight.observation, plan);
         Change { before, after }
     }
 

@@ -28,10 +28,22 @@ pub use password::{RootPassword, Unreadable};
 pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhase, Target};
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::controllers::action::RefusedWrite;
+
+/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one that
+/// started with others has to start again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Trust(pub u64);
+
+impl fmt::Display for Trust {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:016x}", self.0)
+    }
+}
 
 /// What the spec asks for, as far as the plan has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -8,15 +8,14 @@
 pub mod decision;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client};
 use tracing::debug;
 
-use super::observation::{ClusterId, Desired, Fact, Handle, RootPassword, Unreadable};
+use super::observation::{ClusterId, Fact, Handle, RootPassword, Unreadable};
 use super::observe::etcd::{self as asking, Said};
 use super::observe::kubernetes::handle;
 use super::reach::Reach;
-use super::resources::{names, secrets};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::spec::Spec;
 use crate::etcd::{Password, Refusal};
 use crate::runtime::call::call;
 
@@ -46,10 +45,10 @@ pub struct Proven {
 }
 
 /// Reads the Secret, where etcd is to ask who is there.
-pub async fn read(client: &Client, cluster: &EtcdCluster, desired: &Desired) -> Offer {
-    let is_due = desired.is_valid && desired.authenticates && names::has_tls(cluster);
-    let Some(name) = secrets::root(cluster).filter(|_| is_due) else { return Offer::None };
-    let api: Api<Secret> = Api::namespaced(client.clone(), &cluster.namespace().unwrap_or_default());
+pub async fn read(client: &Client, spec: &Spec) -> Offer {
+    let is_due = spec.is_valid && spec.authenticates && spec.tls.is_some();
+    let Some(name) = spec.root_secret.as_deref().filter(|_| is_due) else { return Offer::None };
+    let api: Api<Secret> = Api::namespaced(client.clone(), spec.namespace());
     match call(api.get_opt(name)).await {
         Ok(Some(secret)) => match decision::password(&secret) {
             Ok(password) => Offer::Fit(handle(&secret.metadata), password),

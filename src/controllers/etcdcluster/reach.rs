@@ -16,13 +16,12 @@ use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use k8s_openapi::api::core::v1::{Pod, Secret};
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client};
 use tracing::debug;
 
+use super::names;
 use super::observation::Ordinal;
-use super::resources::names;
-use super::resources::secrets::{self as certificates, Secrets as Named};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::spec::{Secrets as Named, Spec};
 use crate::etcd::{self, Limits, Tls};
 use crate::runtime::call::call;
 
@@ -67,11 +66,11 @@ pub enum Keys {
 
 impl Keys {
     /// Reads them from the Secret of the cluster's client certificate.
-    pub async fn read(client: &Client, cluster: &EtcdCluster) -> Self {
-        let Some(Named { client: name, .. }) = certificates::of(cluster) else { return Self::None };
-        let namespace = cluster.namespace().unwrap_or_default();
-        let secrets: Api<Secret> = Api::namespaced(client.clone(), &namespace);
-        let data = match call(secrets.get_opt(&name)).await {
+    pub async fn read(client: &Client, spec: &Spec) -> Self {
+        let Some(Named { client: name, .. }) = spec.secrets() else { return Self::None };
+        let namespace = spec.namespace();
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), namespace);
+        let data = match call(secrets.get_opt(name)).await {
             Ok(found) => found.and_then(|secret| secret.data).unwrap_or_default(),
             Err(error) => {
                 debug!(namespace, name, %error, "failed to read a Secret");
@@ -96,11 +95,7 @@ impl Keys {
 
 impl Reach {
     /// Connections to `pods`, made when something is asked.
-    pub fn new<'a>(
-        cluster: &EtcdCluster,
-        keys: &Keys,
-        pods: impl IntoIterator<Item = (Ordinal, &'a Pod)>,
-    ) -> Self {
+    pub fn new<'a>(spec: &Spec, keys: &Keys, pods: impl IntoIterator<Item = (Ordinal, &'a Pod)>) -> Self {
         let endpoint = |(ordinal, pod): (Ordinal, &Pod)| {
             let address: IpAddr = pod.status.as_ref()?.pod_ip.as_deref()?.parse().ok()?;
             let tls = match keys {
@@ -108,7 +103,7 @@ impl Reach {
                 Keys::Tls(tls) => Some(tls),
                 Keys::Missing => return None,
             };
-            let client = etcd::Client::at(address, &names::client_url(cluster, ordinal), tls, LIMITS);
+            let client = etcd::Client::at(address, &spec.client_url(ordinal), tls, LIMITS);
             let metrics = SocketAddr::new(address, names::METRICS_PORT);
             let metrics = format!("http://{metrics}/metrics").parse().ok();
             Some((ordinal, Endpoint { client: client.ok()?, metrics }))

@@ -12,13 +12,14 @@ pub use conditions::undecodable;
 pub use news::{alarms, of as news};
 
 use jiff::Timestamp;
-use kube::ResourceExt as _;
 
+use super::names;
 use super::observation::{Backups, Observation, Record};
 use super::plan::{MemberSummary, Plan};
-use super::resources::{names, record};
+use super::resources::record;
+use super::spec::Spec;
 use crate::api::etcdcluster::status::Role as RoleWord;
-use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus, MemberStatus};
+use crate::api::etcdcluster::v1::{EtcdClusterStatus, MemberStatus};
 use crate::controllers::etcdcluster::observation::Role;
 
 /// How far a number that moves all the time has to move to be worth a write: one part of so many.
@@ -42,27 +43,27 @@ pub struct Said<'a> {
 
 /// The status after a pass that has seen `seen` and planned `plan`, whose record it has.
 #[must_use]
-pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
+pub fn of(spec: &Spec, said: Said<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
     let Said { previous, now, .. } = said;
-    let name = cluster.name_any();
+    let name = spec.name();
     let summary = &plan.summary;
-    let remembered = remember(cluster, previous, &plan.record, now);
+    let remembered = remember(name, previous, &plan.record, now);
     let backup = backups::remembered(previous.backup.as_ref(), said.backups);
     let count = |count: usize| i32::try_from(count).ok();
     let version = summary.version.map(|version| version.to_string());
     let agreed = summary.cluster_version.map(|minor| format!("3.{minor}"));
     let status = EtcdClusterStatus {
-        observed_generation: cluster.metadata.generation,
-        conditions: Some(conditions::of(cluster, said, seen, plan, backup.as_ref())),
+        observed_generation: spec.metadata.generation,
+        conditions: Some(conditions::of(spec, said, seen, plan, backup.as_ref())),
         version: version.or_else(|| previous.version.clone()),
         cluster_version: agreed.or_else(|| previous.cluster_version.clone()),
-        leader: summary.leader.map(|ordinal| names::member(&name, ordinal)),
+        leader: summary.leader.map(|ordinal| names::member(name, ordinal)),
         replicas: summary.replicas.map_or(previous.replicas, count),
         ready_replicas: count(summary.ready_replicas),
-        selector: Some(names::selector_text(cluster)),
-        members: Some(members(&name, previous, seen, plan)),
+        selector: Some(names::selector_text(spec.name())),
+        members: Some(members(name, previous, seen, plan)),
         backup,
-        endpoints: endpoints(cluster, plan).or_else(|| previous.endpoints.clone()),
+        endpoints: endpoints(spec, plan).or_else(|| previous.endpoints.clone()),
         ..remembered
     };
     if differs_in_numbers_alone(previous, &status) { previous.clone() } else { status }
@@ -71,7 +72,7 @@ pub fn of(cluster: &EtcdCluster, said: Said<'_>, seen: &Observation, plan: &Plan
 /// A status that remembers `record`, and is otherwise as it was.
 #[must_use]
 pub fn remember(
-    cluster: &EtcdCluster,
+    cluster: &str,
     previous: &EtcdClusterStatus,
     record: &Record,
     now: Timestamp,
@@ -80,20 +81,19 @@ pub fn remember(
         // What a newer release wrote stays, although this one cannot read it.
         return previous.clone();
     }
-    let name = cluster.name_any();
     EtcdClusterStatus {
         cluster_id: record.cluster_id.map(names::cluster_id_text),
-        operation: record::operation(&name, previous.operation.as_ref(), record.operation, now),
-        recovery: record::recovery(&name, previous.recovery.as_ref(), record.recovery.as_ref(), now),
+        operation: record::operation(cluster, previous.operation.as_ref(), record.operation, now),
+        recovery: record::recovery(cluster, previous.recovery.as_ref(), record.recovery.as_ref(), now),
         ..previous.clone()
     }
 }
 
 /// URLs of those that vote; none where nobody knows who does.
-fn endpoints(cluster: &EtcdCluster, plan: &Plan) -> Option<Vec<String>> {
+fn endpoints(spec: &Spec, plan: &Plan) -> Option<Vec<String>> {
     plan.summary.replicas?;
     let voters = plan.summary.members.iter().filter(|member| member.role == Some(Role::Voter));
-    Some(voters.map(|member| names::client_url(cluster, member.ordinal)).collect())
+    Some(voters.map(|member| spec.client_url(member.ordinal)).collect())
 }
 
 fn members(name: &str, previous: &EtcdClusterStatus, seen: &Observation, plan: &Plan) -> Vec<MemberStatus> {

@@ -7,11 +7,11 @@ use k8s_openapi::api::batch::v1::CronJob;
 
 use super::objects::{apply, is_ours};
 use super::{Execution, Failure};
+use crate::controllers::etcdcluster::names::{self, MANAGER};
 use crate::controllers::etcdcluster::observation::{ClusterId, Version};
 use crate::controllers::etcdcluster::observe::backups::Scheduled;
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::backup;
-use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::manifest::Manifest;
 use crate::controllers::step::Step;
 
@@ -24,7 +24,10 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
         return Err(Failure::moved(format!("{place} is somebody else's")));
     }
     let seen = found.as_ref().map(|found| handle(&found.metadata));
-    match (backup::cron_job(execution.object, &execution.kind.guard_image), seen) {
+    match (
+        backup::cron_job(execution.spec, execution.object.status.as_ref(), &execution.kind.guard_image),
+        seen,
+    ) {
         (Some(manifest), seen) => apply(execution, manifest, seen.as_ref()).await,
         (None, Some(seen)) => execution.delete::<CronJob>(&name, &seen).await,
         (None, None) => Ok(()),
@@ -33,7 +36,8 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
 
 /// What has been applied, where that was done just now.
 pub fn scheduled(execution: Execution<'_>) -> Option<Scheduled> {
-    let manifest = backup::cron_job(execution.object, &execution.kind.guard_image)?;
+    let manifest =
+        backup::cron_job(execution.spec, execution.object.status.as_ref(), &execution.kind.guard_image)?;
     Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
 }
 
@@ -42,7 +46,8 @@ pub async fn start(execution: Execution<'_>, cluster_id: ClusterId, version: Ver
     if execution.observation().record.cluster_id != Some(cluster_id) {
         return Err(Failure::moved("another cluster is recorded"));
     }
-    let job = backup::job(execution.object, version, &execution.kind.guard_image);
+    let job =
+        backup::job(execution.spec, execution.object.status.as_ref(), version, &execution.kind.guard_image);
     let job = job.ok_or_else(|| Failure::moved("the members are not known yet"))?;
     execution.write(&Step::Create { manifest: Manifest::of(&job), manager: MANAGER }).await
 }

@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 use tracing::debug;
 
 use super::{Execution, Failure};
+use crate::controllers::etcdcluster::names::{self, MANAGER};
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Handle, Ordinal};
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::resources::config;
-use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::step::Step;
 
 /// Writes entries.
@@ -30,11 +30,11 @@ pub async fn write(
     }
     if let (Some(live), Some(found)) = (live, found) {
         let revision = execution.seen.desired.template.revision;
-        let data = config::data_over(execution.object, entries, initial_cluster, &live, revision);
+        let data = config::data_over(execution.spec, entries, initial_cluster, &live, revision);
         merge(execution, &name, found, json!(data)).await?;
     } else {
-        let data = config::data(execution.object, entries, initial_cluster);
-        let manifest = config::manifest(execution.object, &data);
+        let data = config::data(execution.spec, entries, initial_cluster);
+        let manifest = config::manifest(execution.spec, &data);
         execution.write(&Step::Create { manifest, manager: MANAGER }).await?;
     }
     hasten(execution, entries.keys().copied()).await;

@@ -2,7 +2,7 @@
 
 use super::{Execution, Failure};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::resources::names::{FINALIZER, MANAGER};
+use crate::controllers::etcdcluster::names::{FINALIZER, MANAGER};
 use crate::controllers::finalizer;
 
 /// Puts it there, while the object is not being deleted.

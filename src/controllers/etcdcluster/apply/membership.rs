@@ -10,12 +10,12 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::{Execution, Failure, unless_refused};
 use crate::controllers::etcdcluster::effect::MembershipGuard;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{
     ClusterId, Fact, MemberId, Membership, Ordinal, PodPhase, Uid,
 };
 use crate::controllers::etcdcluster::observe::{etcd as asking, phase};
 use crate::controllers::etcdcluster::plan::quorum;
-use crate::controllers::etcdcluster::resources::names;
 use crate::etcd::{Client, Refusal};
 
 /// Members that are asked, one after the other, before a change is left to the next pass.
@@ -42,7 +42,7 @@ async fn agrees(
     client: &Client,
     guard: MembershipGuard,
 ) -> Result<Membership, Failure> {
-    let membership = asking::membership(execution.object, &client.members().await?);
+    let membership = asking::membership(execution.spec, &client.members().await?);
     if MembershipGuard::of(&membership) == guard {
         return Ok(membership);
     }
@@ -149,7 +149,7 @@ async fn add_by(
     if membership.at(ordinal).is_some() {
         return Err(Failure::moved("there is a member with that peer URL"));
     }
-    client.add_learner(&names::peer_url(execution.object, ordinal)).await?;
+    client.add_learner(&execution.spec.peer_url(ordinal)).await?;
     Ok(())
 }
 

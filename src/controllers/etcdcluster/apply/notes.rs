@@ -2,8 +2,9 @@
 
 use super::Execution;
 use crate::controllers::etcdcluster::effect::Effect;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{MemberId, Ordinal, Recovery, RecoveryPhase};
-use crate::controllers::etcdcluster::resources::{names, secrets};
+
 use crate::controllers::step::Note;
 
 /// The event, where it is worth one.
@@ -92,7 +93,10 @@ fn of_care(effect: &Effect, execution: &Execution<'_>) -> Option<Note> {
 }
 
 fn password_set(execution: &Execution<'_>) -> String {
-    format!("root has the password that is in secret {}", secrets::root(execution.object).unwrap_or_default())
+    format!(
+        "root has the password that is in secret {}",
+        execution.spec.root_secret.as_deref().unwrap_or_default()
+    )
 }
 
 /// The event of an effect that was not carried out, where nobody would hear of it otherwise.

@@ -8,14 +8,14 @@ use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::{Resource, ResourceExt as _};
+use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::{Execution, Failure};
+use crate::controllers::etcdcluster::names::MANAGER;
 use crate::controllers::etcdcluster::observation::{Handle, Owner, Template};
 use crate::controllers::etcdcluster::observe::kubernetes::{handle, owner};
-use crate::controllers::etcdcluster::resources::names::MANAGER;
 use crate::controllers::etcdcluster::resources::{
     budget as budgets, services as service, stateful_set as sets,
 };
@@ -24,7 +24,7 @@ use crate::controllers::step::{Apply, Step};
 
 /// The Services, those that are as they should be left alone.
 pub async fn services(execution: Execution<'_>) -> Result<(), Failure> {
-    for manifest in service::manifests(execution.object) {
+    for manifest in service::manifests(execution.spec) {
         let found: Option<Service> = execution.read(&manifest.place.name).await?;
         let found = match &found {
             Some(found) if !is_ours(execution, &found.metadata) => {
@@ -45,11 +45,11 @@ pub async fn stateful_set(
     replicas: u32,
     template: &Template,
 ) -> Result<(), Failure> {
-    let (cluster, image) = (execution.object, &execution.kind.guard_image);
-    let new = sets::manifest(cluster, template, replicas, image);
+    let (spec, image) = (execution.spec, &execution.kind.guard_image);
+    let new = sets::manifest(spec, template, replicas, image);
     let live: Option<StatefulSet> = as_seen(execution, &new, found).await?;
     let revision = execution.seen.desired.template.revision;
-    let over = |live| sets::over(&live, cluster, template, replicas, image, revision);
+    let over = |live| sets::over(&live, spec, template, replicas, image, revision);
     let manifest = live.map_or(new, over);
     apply(execution, manifest, found).await
 }
@@ -60,7 +60,7 @@ pub async fn budget(
     found: Option<&Handle>,
     min_available: u32,
 ) -> Result<(), Failure> {
-    let manifest = budgets::manifest(execution.object, min_available);
+    let manifest = budgets::manifest(execution.spec, min_available);
     as_seen::<PodDisruptionBudget>(execution, &manifest, found).await?;
     apply(execution, manifest, found).await
 }
@@ -88,7 +88,7 @@ where
 
 /// Whether an object is controlled by the cluster.
 pub fn is_ours(execution: Execution<'_>, metadata: &ObjectMeta) -> bool {
-    execution.object.uid().is_some_and(|uid| owner(metadata, &uid) == Owner::Ours)
+    owner(metadata, execution.spec.uid()) == Owner::Ours
 }
 
 /// Applies a manifest over what was found, or where there must be nothing.

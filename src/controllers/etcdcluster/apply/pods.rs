@@ -5,8 +5,8 @@ use serde_json::json;
 
 use super::{Execution, Failure, membership};
 use crate::controllers::etcdcluster::effect::OnlyIf;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{Handle, Ordinal, Role};
-use crate::controllers::etcdcluster::resources::names;
 
 /// Tells Service and PodDisruptionBudget what the pod's member is.
 pub async fn label(

@@ -10,7 +10,6 @@ use super::{Execution, Failure, unless_refused};
 use crate::controllers::etcdcluster::observation::{ClusterId, Handle};
 use crate::controllers::etcdcluster::observe::kubernetes::handle;
 use crate::controllers::etcdcluster::password::{ROOT, decision};
-use crate::controllers::etcdcluster::resources::secrets;
 use crate::etcd::{Password, Refusal};
 
 /// Makes root known to etcd, and lets etcd ask who is there.
@@ -48,7 +47,7 @@ pub async fn set_password(
 
 /// The password in the Secret, where that is as it was seen.
 async fn offered(execution: Execution<'_>, seen: &Handle) -> Result<Password, Failure> {
-    let name = secrets::root(execution.object).unwrap_or_default();
+    let name = execution.spec.root_secret.as_deref().unwrap_or_default();
     let changed = || Failure::moved(format!("secret {name} has changed"));
     let secret = execution.read::<Secret>(name).await?.filter(|secret| handle(&secret.metadata) == *seen);
     decision::password(&secret.ok_or_else(changed)?).map_err(|_| changed())

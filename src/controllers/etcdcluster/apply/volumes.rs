@@ -11,11 +11,10 @@ use serde_json::json;
 
 use super::{Execution, Failure, membership};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::effect::MembershipGuard;
+use crate::controllers::etcdcluster::names::{self, MANAGER};
 use crate::controllers::etcdcluster::observation::{Handle, Ordinal};
 use crate::controllers::etcdcluster::observe::kubernetes::{RETAINED, backs, handle, is_retained};
-use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::etcdcluster::resources::record;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
@@ -65,7 +64,7 @@ pub async fn resize(
 ) -> Result<(), Failure> {
     let name = names::claim(&execution.name(), ordinal);
     // As the spec writes it, where that is what was decided on.
-    let asked = desired::volume_size(&execution.object.spec);
+    let asked = &execution.spec.storage.size;
     let size =
         if asked.bytes().is_ok_and(|asked| asked == size) { json!(asked) } else { json!(size.to_string()) };
     let request = json!({"spec": {"resources": {"requests": {"storage": size}}}});

@@ -18,12 +18,12 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{self, Authority, Usage};
 use crate::certs::rotate::{self, SKEW};
 use crate::certs::verify;
-use crate::controllers::etcdcluster::resources::certificates::{Leaf, Trust};
+use crate::controllers::etcdcluster::observation::Trust;
+use crate::controllers::etcdcluster::resources::certificates::{self as resources, Leaf};
 
 /// For how long what was trusted before stays so after the last leaf has left it: what a kubelet takes to refresh a
 /// mounted Secret, and, generously, what clients take that have copies.
@@ -203,7 +203,7 @@ pub fn has_signed(now: Timestamp, leaves: &[Certificate], authority: &Certificat
 pub fn trust(leaves: &[&Pair]) -> Option<Trust> {
     let [server, peer, ..] = leaves else { return None };
     let (clients, peers) = (server.authorities(), peer.authorities());
-    Trust::of(&clients, &peers).filter(|trust| Trust::of(&clients, &clients) == Some(*trust))
+    resources::trust(&clients, &peers).filter(|trust| resources::trust(&clients, &clients) == Some(*trust))
 }
 
 /// What is to say while more than one authority is trusted.
@@ -229,12 +229,6 @@ pub fn overlap(now: Timestamp, leaves: &[Certificate], by: Authorities<'_>) -> O
 pub fn is_fit(now: Timestamp, wanted: &Leaf, leaf: &Certificate, roots: &[Certificate]) -> bool {
     verify::is_taken(leaf, roots, wanted.usages, &wanted.dialled(), now)
         && leaf.common_name() == Some(wanted.common_name.as_str())
-}
-
-/// Whether nothing may be written: work rests, or the object goes.
-#[must_use]
-pub fn rests(cluster: &EtcdCluster) -> bool {
-    cluster.spec.paused == Some(true) || cluster.metadata.deletion_timestamp.is_some()
 }
 
 #[cfg(test)]

@@ -8,15 +8,12 @@ use jiff::Timestamp;
 use super::Problem;
 use super::decision::Pair;
 use super::store::Store;
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::certs::certificate::Certificate;
 use crate::certs::mint::Usage;
 use crate::certs::{rotate, verify};
-use crate::controllers::etcdcluster::desired;
-use crate::controllers::etcdcluster::observation::Ordinal;
-use crate::controllers::etcdcluster::resources::certificates::Trust;
-use crate::controllers::etcdcluster::resources::names;
-use crate::controllers::etcdcluster::resources::secrets::Secrets;
+use crate::controllers::etcdcluster::observation::{Ordinal, Trust};
+use crate::controllers::etcdcluster::resources::certificates as resources;
+use crate::controllers::etcdcluster::spec::{Secrets, Spec};
 
 /// The user of etcd that may do everything.
 const ROOT: &str = "root";
@@ -90,7 +87,7 @@ struct Named {
 /// Looks at them: whom members are to trust, and whether a certificate is about to expire.
 pub async fn look(
     store: &Store<'_>,
-    cluster: &EtcdCluster,
+    spec: &Spec,
     secrets: &Secrets,
     now: Timestamp,
 ) -> Result<(Option<Trust>, Option<Problem>), Problem> {
@@ -110,27 +107,22 @@ pub async fn look(
         client_authority: authority(secrets.client_authority.as_ref()).await?,
         peer_authority: authority(secrets.peer_authority.as_ref()).await?,
     };
-    named.judge(cluster, now)
+    named.judge(spec, now)
 }
 
 impl Named {
-    fn judge(
-        &self,
-        cluster: &EtcdCluster,
-        now: Timestamp,
-    ) -> Result<(Option<Trust>, Option<Problem>), Problem> {
+    fn judge(&self, spec: &Spec, now: Timestamp) -> Result<(Option<Trust>, Option<Problem>), Problem> {
         let clients = self.client_authority.as_ref().unwrap_or(&self.server).trusted()?;
         let peers = self.peer_authority.as_ref().unwrap_or(&self.peer).trusted()?;
         // The operator trusts what stands beside the certificate that it shows.
         let operator = self.client.trusted()?;
-        let members = desired::replicas(cluster);
-        let hosts: Vec<_> = (0..members).map(|ordinal| names::host(cluster, Ordinal(ordinal))).collect();
+        let members = spec.replicas;
+        let hosts: Vec<_> = (0..members).map(|ordinal| spec.host(Ordinal(ordinal))).collect();
         self.server.judged(now, &operator, Usage::Server, &hosts)?;
         self.peer.judged(now, &peers, Usage::Server, &hosts)?;
         self.peer.judged(now, &peers, Usage::Client, &[])?;
         self.client.judged(now, &clients, Usage::Client, &[])?;
-        let authenticates = cluster.spec.auth.as_ref().is_some_and(|auth| auth.enabled == Some(true));
-        if authenticates && self.client.leaf()?.common_name() != Some(ROOT) {
+        if spec.authenticates && self.client.leaf()?.common_name() != Some(ROOT) {
             return Err(self.client.unusable("has a certificate in tls.crt whose common name is not root"));
         }
         let mut overdue = None;
@@ -140,7 +132,7 @@ impl Named {
                 overdue = overdue.or_else(|| Some(Problem::Overdue(read.place.clone())));
             }
         }
-        Ok((Trust::of(&clients.certificates, &peers.certificates), overdue))
+        Ok((resources::trust(&clients.certificates, &peers.certificates), overdue))
     }
 }
 

@@ -8,20 +8,20 @@ use jiff::Timestamp;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::{Pod, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
-use kube::{Client, Resource as _, ResourceExt as _};
+use kube::{Client, ResourceExt as _};
 use serde_json::json;
 
 use super::Problem;
 use super::decision::Pair;
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::certs::authority;
 use crate::certs::certificate::Certificate;
+use crate::controllers::etcdcluster::names::{self, MANAGER};
 use crate::controllers::etcdcluster::observation::Ordinal;
 use crate::controllers::etcdcluster::resources::certificates::{
     AUTHORITY, AUTHORITY_TYPE, CERTIFICATE, KEY, LEAF_TYPE, MEMBERS, secret,
 };
-use crate::controllers::etcdcluster::resources::names::{self, MANAGER};
 use crate::controllers::etcdcluster::resources::stateful_set::template_of;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::runtime::call::call;
 
 /// The keys of a Secret: for the certificate, for its key, for what is to be trusted.
@@ -77,20 +77,19 @@ impl Ends {
 pub struct Store<'a> {
     secrets: Api<Secret>,
     pods: Api<Pod>,
-    cluster: &'a EtcdCluster,
+    spec: &'a Spec,
     ends: &'a Ends,
 }
 
 impl<'a> Store<'a> {
-    pub fn new(client: &Client, cluster: &'a EtcdCluster, ends: &'a Ends) -> Self {
-        let namespace = cluster.namespace().unwrap_or_default();
-        let secrets = Api::namespaced(client.clone(), &namespace);
-        Self { secrets, pods: Api::namespaced(client.clone(), &namespace), cluster, ends }
+    pub fn new(client: &Client, spec: &'a Spec, ends: &'a Ends) -> Self {
+        let secrets = Api::namespaced(client.clone(), spec.namespace());
+        Self { secrets, pods: Api::namespaced(client.clone(), spec.namespace()), spec, ends }
     }
 
     /// `namespace/name`.
     pub fn place(&self, name: &str) -> String {
-        format!("{}/{name}", self.cluster.namespace().unwrap_or_default())
+        format!("{}/{name}", self.spec.namespace())
     }
 
     fn object(&self, name: &str) -> String {
@@ -99,7 +98,7 @@ impl<'a> Store<'a> {
 
     /// What each pod of the cluster was made from. One that does not say is none of the cluster's.
     pub async fn revisions(&self) -> Result<Vec<u64>, Problem> {
-        let pods = (0..MEMBERS).map(|ordinal| names::member(&self.cluster.name_any(), Ordinal(ordinal)));
+        let pods = (0..MEMBERS).map(|ordinal| names::member(self.spec.name(), Ordinal(ordinal)));
         let read = pods.map(|name| async move {
             let found = call(self.pods.get_opt(&name)).await;
             found.map_err(|source| {
@@ -159,9 +158,7 @@ impl<'a> Store<'a> {
 
     fn is_ours(&self, secret: &Secret) -> bool {
         let mut owners = secret.owner_references().iter();
-        owners.any(|owner| {
-            owner.controller == Some(true) && Some(&owner.uid) == self.cluster.meta().uid.as_ref()
-        })
+        owners.any(|owner| owner.controller == Some(true) && owner.uid == self.spec.uid())
     }
 
     async fn write(
@@ -174,7 +171,7 @@ impl<'a> Store<'a> {
         let (verb, written) = match slot {
             Slot::Absent => {
                 let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-                let made = secret(self.cluster, name, kind, data);
+                let made = secret(self.spec, name, kind, data);
                 ("create", call(self.secrets.create(&params, &made)).await)
             }
             // A merge leaves what others added alone, and a resource version inside makes it conditional.

@@ -1,20 +1,19 @@
 use super::*;
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::board::Line as _;
-use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, Fact, Operation, OperationKind, Ordinal, Phase, Target,
 };
 use crate::controllers::etcdcluster::plan::plan;
 use crate::controllers::etcdcluster::resources::tests::plain;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::etcdcluster::status::tests::{answer, id, second, seen, status};
 
-fn wanted(cluster: &EtcdCluster) -> Desired {
-    desired(cluster, true, None)
+fn wanted(cluster: &Spec) -> Desired {
+    cluster.desired(None)
 }
 
 /// The lines of the page, without namespace and name; those of `metric` where one is given.
-fn lines(cluster: &EtcdCluster, seen: &Observation, tally: &Tally, metric: Option<&str>) -> Vec<String> {
+fn lines(cluster: &Spec, seen: &Observation, tally: &Tally, metric: Option<&str>) -> Vec<String> {
     let desired = wanted(cluster);
     let plan = plan(&desired, seen);
     let status = status(cluster, &EtcdClusterStatus::default(), seen);

@@ -12,9 +12,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use super::kubernetes::owner;
 use crate::api::etcdcluster::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::backup::manifest::Report;
+use crate::controllers::etcdcluster::names::MANAGER;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Owner};
 use crate::controllers::etcdcluster::resources::backup::BACKUP;
-use crate::controllers::etcdcluster::resources::names::MANAGER;
 use crate::controllers::manifest::Manifest;
 
 /// The label of a Job's pods with the Job's name.

@@ -11,14 +11,13 @@ use futures::future::join_all;
 use tracing::debug;
 
 use super::metrics::Metrics;
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::api::etcdcluster::versions;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, ClusterId, Fact, Keyspace, Member, MemberId, MemberStatus, Membership, Minor,
     Ordinal, Version,
 };
 use crate::controllers::etcdcluster::reach::Reach;
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::etcd;
 
 /// Members that are asked for the list, one after the other, before it counts as unknown.
@@ -45,7 +44,7 @@ pub struct Said {
 }
 
 /// Asks all members.
-pub async fn ask(reach: &Reach, cluster: &EtcdCluster, authenticates: bool) -> Said {
+pub async fn ask(reach: &Reach, spec: &Spec) -> Said {
     let (statuses, cluster_version) = statuses(reach).await;
     let order = order(&statuses);
     let mut said = Said {
@@ -60,9 +59,9 @@ pub async fn ask(reach: &Reach, cluster: &EtcdCluster, authenticates: bool) -> S
         let Some(client) = reach.client(*ordinal) else { continue };
         match client.members().await {
             Ok(members) => {
-                said.membership = Fact::Known(membership(cluster, &members));
+                said.membership = Fact::Known(membership(spec, &members));
                 said.alarms = alarms(client).await;
-                said.auth = auth(client, authenticates).await;
+                said.auth = auth(client, spec.authenticates).await;
                 return said;
             }
             Err(error) => debug!(%error, "failed to list the members"),
@@ -71,7 +70,7 @@ pub async fn ask(reach: &Reach, cluster: &EtcdCluster, authenticates: bool) -> S
     if let Some(client) = order.first().and_then(|ordinal| reach.client(*ordinal))
         && let Ok(members) = client.remembered_members().await
     {
-        said.last_membership = Fact::Known(membership(cluster, &members));
+        said.last_membership = Fact::Known(membership(spec, &members));
     }
     said
 }
@@ -143,11 +142,11 @@ pub fn order(statuses: &BTreeMap<Ordinal, Fact<MemberStatus>>) -> Vec<Ordinal> {
 }
 
 /// A list of members, sorted by identity.
-pub fn membership(cluster: &EtcdCluster, members: &etcd::Members) -> Membership {
+pub fn membership(spec: &Spec, members: &etcd::Members) -> Membership {
     let read = |member: &etcd::Member| Member {
         id: MemberId(member.id),
         ordinal: match member.peer_urls.as_slice() {
-            [url] => names::ordinal_of(cluster, url),
+            [url] => spec.ordinal_of(url),
             _ => None,
         },
         is_learner: member.is_learner,

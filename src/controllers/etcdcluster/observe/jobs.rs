@@ -18,9 +18,10 @@ use super::backups;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::Operator;
 use crate::controllers::etcdcluster::ages::Recall;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
 use crate::controllers::etcdcluster::resources::backup;
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::runtime::call::call;
 
 /// What was read of backups.
@@ -38,23 +39,23 @@ impl Reader {
     pub async fn backups(
         &self,
         operator: &Operator,
-        cluster: &EtcdCluster,
+        (cluster, spec): (&EtcdCluster, &Spec),
         desired: &Desired,
         state: &mut Recall,
     ) -> Read {
-        let is_asked = backup::destination(cluster).is_some();
+        let is_asked = spec.backup_destination().is_some();
         if !is_asked && state.has_no_backups {
             let (schedule, told) = (Fact::Known(Found::Current), Backups::default());
             return Read { schedule, awaited: Fact::Absent, told };
         }
-        let selector = backup::selector_text(cluster);
+        let selector = backup::selector_text(spec);
         let name = names::backup(&self.name);
         let (found, jobs, awaited) = join!(
             self.get::<CronJob>(&name),
             self.labelled::<Job>(&selector),
             self.awaited(cluster, desired)
         );
-        let wanted = backup::cron_job(cluster, &operator.guard_image);
+        let wanted = backup::cron_job(spec, cluster.status.as_ref(), &operator.guard_image);
         state.has_no_backups = !is_asked && found.is_absent();
         let schedule = backups::schedule(wanted.as_ref(), &found, &self.uid, state.scheduled.as_mut());
         let since = found.known().and_then(|found| backups::written(&found.metadata));

@@ -13,11 +13,12 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::phase;
 use crate::api::quantity::Quantity;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{
     Age, Budget, Config, Fact, Found, Handle, Owner, Pod, ResourceVersion, StatefulSet, Template, Uid,
     Version, Volume,
 };
-use crate::controllers::etcdcluster::resources::{config as entries, names};
+use crate::controllers::etcdcluster::resources::config as entries;
 use crate::controllers::manifest::Manifest;
 
 /// How long a pod may take to start before it counts as one that does not.

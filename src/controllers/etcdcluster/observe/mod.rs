@@ -33,13 +33,14 @@ use tracing::warn;
 use self::etcd::Said;
 use super::ages::Recall;
 use super::certificates::Standing;
+use super::names::{self, FINALIZER};
 use super::observation::{
     self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
     PodPhase, Purpose, Volume,
 };
 use super::reach::{Keys, Reach};
-use super::resources::names::{self, FINALIZER};
 use super::resources::{record, services};
+use super::spec::Spec;
 use super::{Operator, password};
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::manifest::{Manifest, Place};
@@ -89,13 +90,13 @@ pub async fn object(
 /// Reads everything but what is asked for, how the certificates are, and when they end.
 pub async fn look(
     operator: &Operator,
-    cluster: &EtcdCluster,
+    (cluster, spec): (&EtcdCluster, &Spec),
     (desired, certificates, ends): (Desired, Standing, BTreeMap<String, Timestamp>),
     state: &mut State<Operator>,
     now: Timestamp,
 ) -> Sight {
     let (refused, state) = (state.refused.clone(), &mut state.own);
-    let reader = Reader::new(operator.client.clone(), cluster);
+    let reader = Reader::new(operator.client.clone(), spec);
     let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
     let config = names::config(&reader.name);
     let (set, config, budget, services, backups, keys, offer) = futures::join!(
@@ -103,21 +104,21 @@ pub async fn look(
         reader.get::<ConfigMap>(&config),
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
-        reader.backups(operator, cluster, &desired, state),
-        Keys::read(&operator.client, cluster),
-        password::read(&operator.client, cluster, &desired),
+        reader.backups(operator, (cluster, spec), &desired, state),
+        Keys::read(&operator.client, spec),
+        password::read(&operator.client, spec),
     );
     let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
     let places = places(&desired, &set, &config);
 
     let pods = reader.pods(&places).await;
-    let reach = Reach::new(cluster, &keys, pods.elements());
+    let reach = Reach::new(spec, &keys, pods.elements());
     let told = pods.as_ref().map(|pods| {
         let told = pods.iter().map(|(ordinal, pod)| (*ordinal, kubernetes::pod(pod, &set, now)));
         told.collect::<BTreeMap<_, _>>()
     });
-    let asked = etcd::ask(&reach, cluster, desired.authenticates);
+    let asked = etcd::ask(&reach, spec);
     let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
     let keyspace = keyspace(&said, &reach, state).await;
     let told_by = (&said, &reach, record.cluster_id);
@@ -205,14 +206,14 @@ struct Reader {
 }
 
 impl Reader {
-    fn new(client: Client, cluster: &EtcdCluster) -> Self {
+    fn new(client: Client, spec: &Spec) -> Self {
         Self {
             client,
-            namespace: cluster.namespace().unwrap_or_default(),
-            name: cluster.name_any(),
-            uid: cluster.uid().unwrap_or_default(),
-            selector: names::selector_text(cluster),
-            services: services::manifests(cluster),
+            namespace: spec.namespace().to_owned(),
+            name: spec.name().to_owned(),
+            uid: spec.uid().to_owned(),
+            selector: names::selector_text(spec.name()),
+            services: services::manifests(spec),
         }
     }
 

@@ -8,8 +8,8 @@
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use serde_json::Value;
 
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{Cause, PodPhase};
-use crate::controllers::etcdcluster::resources::names;
 
 /// Waiting reasons that mean that an image cannot be had.
 const IMAGE: [&str; 6] = [

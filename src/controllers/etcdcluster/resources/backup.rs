@@ -13,14 +13,12 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::ResourceExt as _;
 
-use super::{metadata, names, pod, secrets};
-use crate::api::etcdcluster::default::TIME_ZONE;
-use crate::api::etcdcluster::v1::{
-    Backup, EtcdCluster, PersistentVolumeClaimDestination as Claim, PullPolicy,
-};
+use super::{metadata, pod};
+use crate::api::etcdcluster::v1::{EtcdClusterStatus, PullPolicy};
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::Version;
+use crate::controllers::etcdcluster::spec::{Backup, Destination, Spec};
 use crate::controllers::manifest::{Manifest, pairs, service_account};
 
 /// The container that takes a backup, and the volume that it goes to.
@@ -54,43 +52,37 @@ const HISTORY: i32 = 3;
 /// nothing is tried again.
 const RECENT: i32 = 1800;
 
-/// The volume that the backups of a cluster go to; none where none are asked for.
-#[must_use]
-pub fn destination(cluster: &EtcdCluster) -> Option<&Claim> {
-    cluster.spec.backup.as_ref()?.destination.as_ref()?.persistent_volume_claim.as_ref()
-}
-
 /// Labels of what takes backups: no Service and no PodDisruptionBudget counts it among the members.
 #[must_use]
-pub fn labels(cluster: &EtcdCluster) -> BTreeMap<String, String> {
-    let mut labels = names::labels(cluster);
+pub fn labels(spec: &Spec) -> BTreeMap<String, String> {
+    let mut labels = names::labels(spec.name());
     labels.extend(pairs([(names::COMPONENT, BACKUP)]));
     labels
 }
 
 /// The selector of it, as text.
 #[must_use]
-pub fn selector_text(cluster: &EtcdCluster) -> String {
-    labels(cluster).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+pub fn selector_text(spec: &Spec) -> String {
+    labels(spec).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
 /// The CronJob; none where there is to be none. Without a schedule, and of a stopped cluster, it rests.
 #[must_use]
-pub fn cron_job(cluster: &EtcdCluster, image: &str) -> Option<Manifest> {
-    let backup = cluster.spec.backup.as_ref()?;
-    let job = job_spec(cluster, backup, image)?;
-    let rests = backup.suspend == Some(true) || backup.schedule.is_none() || cluster.spec.replicas == Some(0);
+pub fn cron_job(spec: &Spec, status: Option<&EtcdClusterStatus>, image: &str) -> Option<Manifest> {
+    let backup = spec.backup.as_ref()?;
+    let job = job_spec(spec, status, backup, image)?;
+    let rests = backup.is_suspended || backup.schedule.is_none() || spec.replicas == 0;
     let cron_job = CronJob {
-        metadata: of_backups(cluster, names::backup(&cluster.name_any())),
+        metadata: of_backups(spec, names::backup(spec.name())),
         spec: Some(CronJobSpec {
             schedule: backup.schedule.clone().unwrap_or_else(|| NEVER.to_owned()),
-            time_zone: Some(backup.time_zone.clone().unwrap_or_else(|| TIME_ZONE.to_owned())),
+            time_zone: Some(backup.time_zone.clone()),
             suspend: Some(rests),
             concurrency_policy: Some("Forbid".to_owned()),
             starting_deadline_seconds: Some(STARTING_DEADLINE),
             successful_jobs_history_limit: Some(HISTORY),
             failed_jobs_history_limit: Some(HISTORY),
-            job_template: JobTemplateSpec { metadata: Some(labelled(cluster)), spec: Some(job) },
+            job_template: JobTemplateSpec { metadata: Some(labelled(spec)), spec: Some(job) },
         }),
         status: None,
     };
@@ -99,28 +91,28 @@ pub fn cron_job(cluster: &EtcdCluster, image: &str) -> Option<Manifest> {
 
 /// The Job before an upgrade to `version`; none where a backup cannot be taken.
 #[must_use]
-pub fn job(cluster: &EtcdCluster, version: Version, image: &str) -> Option<Job> {
-    let spec = job_spec(cluster, cluster.spec.backup.as_ref()?, image)?;
+pub fn job(spec: &Spec, status: Option<&EtcdClusterStatus>, version: Version, image: &str) -> Option<Job> {
+    let job = job_spec(spec, status, spec.backup.as_ref()?, image)?;
     Some(Job {
-        metadata: of_backups(cluster, names::backup_before(&cluster.name_any(), version)),
-        spec: Some(JobSpec { ttl_seconds_after_finished: Some(RECENT), ..spec }),
+        metadata: of_backups(spec, names::backup_before(spec.name(), version)),
+        spec: Some(JobSpec { ttl_seconds_after_finished: Some(RECENT), ..job }),
         status: None,
     })
 }
 
-fn of_backups(cluster: &EtcdCluster, name: String) -> ObjectMeta {
-    ObjectMeta { labels: Some(labels(cluster)), ..metadata(cluster, name) }
+fn of_backups(spec: &Spec, name: String) -> ObjectMeta {
+    ObjectMeta { labels: Some(labels(spec)), ..metadata(spec, name) }
 }
 
 /// Of the Jobs.
-fn labelled(cluster: &EtcdCluster) -> ObjectMeta {
-    ObjectMeta { labels: Some(labels(cluster)), ..ObjectMeta::default() }
+fn labelled(spec: &Spec) -> ObjectMeta {
+    ObjectMeta { labels: Some(labels(spec)), ..ObjectMeta::default() }
 }
 
 /// Of their pods, with what the spec has for those of members: a mesh or a policy may go by it.
-fn labelled_pod(cluster: &EtcdCluster) -> ObjectMeta {
-    let given = cluster.spec.pod.clone().unwrap_or_default();
-    let labels = given.labels.unwrap_or_default().into_iter().chain(self::labels(cluster)).collect();
+fn labelled_pod(spec: &Spec) -> ObjectMeta {
+    let given = spec.pod.clone();
+    let labels = given.labels.unwrap_or_default().into_iter().chain(self::labels(spec)).collect();
     ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
 }
 
@@ -137,29 +129,34 @@ fn resources() -> ResourceRequirements {
     }
 }
 
-fn job_spec(cluster: &EtcdCluster, backup: &Backup, image: &str) -> Option<JobSpec> {
-    let claim = destination(cluster)?;
-    let arguments = arguments(cluster, backup, claim)?;
+fn job_spec(
+    spec: &Spec,
+    status: Option<&EtcdClusterStatus>,
+    backup: &Backup,
+    image: &str,
+) -> Option<JobSpec> {
+    let destination = backup.destination.as_ref()?;
+    let arguments = arguments(spec, status?, backup, destination)?;
     Some(JobSpec {
         backoff_limit: Some(RETRIES),
         active_deadline_seconds: Some(DEADLINE),
         template: PodTemplateSpec {
-            metadata: Some(labelled_pod(cluster)),
-            spec: Some(pod_spec(cluster, claim, arguments, image)),
+            metadata: Some(labelled_pod(spec)),
+            spec: Some(pod_spec(spec, destination, arguments, image)),
         },
         ..JobSpec::default()
     })
 }
 
-fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image: &str) -> PodSpec {
-    let given = cluster.spec.pod.clone().unwrap_or_default();
+fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, image: &str) -> PodSpec {
+    let given = spec.pod.clone();
     let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
-    let source = PersistentVolumeClaimVolumeSource { claim_name: claim.claim_name.clone(), read_only: None };
+    let source = PersistentVolumeClaimVolumeSource { claim_name: destination.claim.clone(), read_only: None };
     let mut volumes = vec![Volume { persistent_volume_claim: Some(source), ..of(BACKUP) }];
     let mut mounts = vec![pod::mount(BACKUP, DESTINATION, false)];
-    if let Some(secrets) = secrets::of(cluster) {
+    if let Some(secrets) = spec.secrets() {
         let source =
-            SecretVolumeSource { secret_name: Some(secrets.client), ..SecretVolumeSource::default() };
+            SecretVolumeSource { secret_name: Some(secrets.client.clone()), ..SecretVolumeSource::default() };
         volumes.push(Volume { secret: Some(source), ..of(CLIENT_TLS) });
         mounts.push(pod::mount(CLIENT_TLS, CLIENT_TLS_PATH, true));
     }
@@ -178,7 +175,7 @@ fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image:
     PodSpec {
         containers: vec![container],
         volumes: Some(volumes),
-        image_pull_secrets: pod::pull_secrets(cluster),
+        image_pull_secrets: pod::pull_secrets(spec),
         // Each attempt leaves a pod of its own, with what it had to say.
         restart_policy: Some("Never".to_owned()),
         automount_service_account_token: Some(false),
@@ -193,23 +190,26 @@ fn pod_spec(cluster: &EtcdCluster, claim: &Claim, arguments: Vec<String>, image:
 }
 
 /// What `gatehouse etcd snapshot` is told; none while the cluster is not recorded, or its members are not known.
-fn arguments(cluster: &EtcdCluster, backup: &Backup, claim: &Claim) -> Option<Vec<String>> {
-    let status = cluster.status.as_ref()?;
+fn arguments(
+    spec: &Spec,
+    status: &EtcdClusterStatus,
+    backup: &Backup,
+    Destination { path, .. }: &Destination,
+) -> Option<Vec<String>> {
     let endpoints = status.endpoints.as_ref().filter(|endpoints| !endpoints.is_empty())?;
-    let (namespace, name) = (cluster.namespace().unwrap_or_default(), cluster.name_any());
-    let path = claim.path.clone().unwrap_or_else(|| format!("{namespace}/{name}"));
+    let (namespace, name) = (spec.namespace(), spec.name());
     let mut arguments = vec![
         format!("--namespace={namespace}"),
         format!("--name={name}"),
-        format!("--cluster={}", cluster.uid().unwrap_or_default()),
+        format!("--cluster={}", spec.uid()),
         format!("--cluster-id={}", status.cluster_id.as_ref()?),
         format!("--destination={DESTINATION}/{path}"),
     ];
     arguments.extend(endpoints.iter().map(|endpoint| format!("--endpoint={endpoint}")));
-    if names::has_tls(cluster) {
+    if spec.tls.is_some() {
         arguments.push(format!("--tls={CLIENT_TLS_PATH}"));
     }
-    let retention = backup.retention.clone().unwrap_or_default();
+    let retention = backup.retention.clone();
     arguments.extend(retention.keep_last.map(|count| format!("--keep-last={count}")));
     arguments.extend(retention.max_age.map(|age| format!("--max-age={age}")));
     Some(arguments)
@@ -221,16 +221,13 @@ mod tests {
 
     use super::super::tests::{GUARD, cluster};
     use super::*;
-    use crate::api::etcdcluster::v1::EtcdClusterStatus;
 
-    fn recorded(spec: &Value) -> EtcdCluster {
-        let mut cluster = cluster(spec);
-        cluster.status = Some(EtcdClusterStatus {
+    fn recorded() -> EtcdClusterStatus {
+        EtcdClusterStatus {
             cluster_id: Some("c1".to_owned()),
             endpoints: Some(vec!["https://c-0.c.shop.svc:2379".to_owned()]),
             ..EtcdClusterStatus::default()
-        });
-        cluster
+        }
     }
 
     fn claim() -> Value {
@@ -240,7 +237,7 @@ mod tests {
     fn made(backup: &Value, more: &Value) -> Value {
         let mut spec = json!({"backup": backup});
         spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        cron_job(&recorded(&spec), GUARD).unwrap().object
+        cron_job(&cluster(&spec), Some(&recorded()), GUARD).unwrap().object
     }
 
     #[test]
@@ -333,19 +330,20 @@ mod tests {
     fn there_is_none_where_none_is_asked_for_or_can_be_taken() {
         let s3 = json!({"s3": {"bucket": "abc"}});
         for spec in [json!({}), json!({"backup": {}}), json!({"backup": {"destination": s3}})] {
-            assert_eq!(cron_job(&recorded(&spec), GUARD), None, "{spec}");
+            assert_eq!(cron_job(&cluster(&spec), Some(&recorded()), GUARD), None, "{spec}");
         }
         let asked = cluster(&json!({"backup": {"destination": claim()}}));
-        assert_eq!(cron_job(&asked, GUARD), None);
+        assert_eq!(cron_job(&asked, Some(&EtcdClusterStatus::default()), GUARD), None);
+        assert_eq!(cron_job(&asked, None, GUARD), None);
     }
 
     #[test]
     fn a_job_before_an_upgrade_runs_the_same_under_a_name_of_its_own() {
-        let cluster = recorded(&json!({"backup": {"destination": claim()}}));
-        let job = job(&cluster, Version::new(7, 3), GUARD).unwrap();
+        let (cluster, status) = (cluster(&json!({"backup": {"destination": claim()}})), recorded());
+        let job = job(&cluster, Some(&status), Version::new(7, 3), GUARD).unwrap();
         assert_eq!(job.metadata.name.as_deref(), Some("c-backup-3-7-3"));
         assert_eq!(job.metadata.owner_references.as_ref().unwrap()[0].uid, "u-1");
-        let cron_job = cron_job(&cluster, GUARD).unwrap().object;
+        let cron_job = cron_job(&cluster, Some(&status), GUARD).unwrap().object;
         let template = serde_json::to_value(&job.spec.as_ref().unwrap().template).unwrap();
         assert_eq!(template, cron_job["spec"]["jobTemplate"]["spec"]["template"]);
         assert!(job.spec.unwrap().ttl_seconds_after_finished.is_some());

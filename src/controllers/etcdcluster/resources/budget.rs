@@ -3,22 +3,22 @@
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt as _;
 
-use super::{metadata, names};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::metadata;
+use crate::controllers::etcdcluster::names;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::Manifest;
 
 /// The budget that leaves `min_available` voters.
 #[must_use]
-pub fn manifest(cluster: &EtcdCluster, min_available: u32) -> Manifest {
+pub fn manifest(spec: &Spec, min_available: u32) -> Manifest {
     let least = i32::try_from(min_available).unwrap_or(i32::MAX);
     let budget = PodDisruptionBudget {
-        metadata: metadata(cluster, cluster.name_any()),
+        metadata: metadata(spec, spec.name().to_owned()),
         spec: Some(PodDisruptionBudgetSpec {
             min_available: Some(IntOrString::Int(least)),
             selector: Some(LabelSelector {
-                match_labels: Some(names::voters(cluster)),
+                match_labels: Some(names::voters(spec.name())),
                 match_expressions: None,
             }),
             ..PodDisruptionBudgetSpec::default()

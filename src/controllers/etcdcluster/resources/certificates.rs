@@ -9,19 +9,18 @@
 //! out.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::ResourceExt as _;
 
-use super::{metadata, names, secrets};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::metadata;
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{Profile, Usage};
-use crate::controllers::etcdcluster::observation::Ordinal;
+use crate::controllers::etcdcluster::names;
+use crate::controllers::etcdcluster::observation::{Ordinal, Trust};
+use crate::controllers::etcdcluster::spec::Spec;
 
 /// How long an authority holds. A member goes on trusting what it read when it started, so its successor has to come
 /// years before.
@@ -50,30 +49,18 @@ pub const MEMBERS: u32 = 7;
 /// The domain that most Kubernetes clusters have. In others, names that end in it are never asked for.
 const DOMAIN: &str = "cluster.local";
 
-/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one that
-/// started with others has to start again. The same for the same certificates, however they are written and ordered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Trust(u64);
-
-impl Trust {
-    /// Of the authorities of clients and those of peers; none where there are none of either.
-    #[must_use]
-    pub fn of(clients: &[Certificate], peers: &[Certificate]) -> Option<Self> {
-        let pem = |certificates: &[Certificate]| {
-            Bundle::of(certificates.iter().cloned()).map(|bundle| bundle.pem().to_vec())
-        };
-        // No text in PEM has a zero in it.
-        let both = [pem(clients)?, pem(peers)?].join(&0);
-        let digest = digest(&SHA256, &both);
-        let first = digest.as_ref().iter().take(size_of::<u64>());
-        Some(Self(first.fold(0, |number, byte| number << 8 | u64::from(*byte))))
-    }
-}
-
-impl fmt::Display for Trust {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:016x}", self.0)
-    }
+/// Whom members are to trust: the authorities by which they judge clients, and those by which they judge each other; none
+/// where there are none of either. The same for the same certificates, however they are written and ordered.
+#[must_use]
+pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {
+    let pem = |certificates: &[Certificate]| {
+        Bundle::of(certificates.iter().cloned()).map(|bundle| bundle.pem().to_vec())
+    };
+    // No text in PEM has a zero in it.
+    let both = [pem(clients)?, pem(peers)?].join(&0);
+    let digest = digest(&SHA256, &both);
+    let first = digest.as_ref().iter().take(size_of::<u64>());
+    Some(Trust(first.fold(0, |number, byte| number << 8 | u64::from(*byte))))
 }
 
 /// A leaf that the operator keeps.
@@ -111,25 +98,25 @@ impl Leaf {
 /// The leaves of a cluster: of a member to clients, of a member to others, and of the operator. None where it speaks
 /// plain HTTP.
 #[must_use]
-pub fn leaves(cluster: &EtcdCluster) -> Option<[Leaf; 3]> {
-    let secrets = secrets::of(cluster)?;
-    let name = cluster.name_any();
+pub fn leaves(spec: &Spec) -> Option<[Leaf; 3]> {
+    let secrets = spec.secrets()?;
+    let name = spec.name();
     let both: &'static [Usage] = &[Usage::Server, Usage::Client];
     let server = Leaf {
-        secret: secrets.server,
+        secret: secrets.server.clone(),
         common_name: format!("{name}-server"),
-        names: server_names(cluster),
+        names: server_names(spec),
         // Etcd's gateway for JSON is a client of its own member, by the member's certificate.
         usages: both,
     };
     let peer = Leaf {
-        secret: secrets.peer,
+        secret: secrets.peer.clone(),
         common_name: format!("{name}-peer"),
-        names: member_names(cluster),
+        names: member_names(spec),
         usages: both,
     };
     let client = Leaf {
-        secret: secrets.client,
+        secret: secrets.client.clone(),
         common_name: ROOT.to_owned(),
         names: Vec::new(),
         usages: &[Usage::Client],
@@ -139,15 +126,15 @@ pub fn leaves(cluster: &EtcdCluster) -> Option<[Leaf; 3]> {
 
 /// What the authority of a cluster is called.
 #[must_use]
-pub fn authority_name(cluster: &EtcdCluster) -> String {
-    format!("{} etcd authority", cluster.name_any())
+pub fn authority_name(spec: &Spec) -> String {
+    format!("{} etcd authority", spec.name())
 }
 
 /// A Secret of this cluster.
 #[must_use]
-pub fn secret(cluster: &EtcdCluster, name: &str, kind: &str, data: BTreeMap<&str, Vec<u8>>) -> Secret {
+pub fn secret(spec: &Spec, name: &str, kind: &str, data: BTreeMap<&str, Vec<u8>>) -> Secret {
     Secret {
-        metadata: metadata(cluster, name.to_owned()),
+        metadata: metadata(spec, name.to_owned()),
         type_: Some(kind.to_owned()),
         data: Some(data.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value))).collect()),
         ..Secret::default()
@@ -155,15 +142,15 @@ pub fn secret(cluster: &EtcdCluster, name: &str, kind: &str, data: BTreeMap<&str
 }
 
 /// The names of members: each for itself, since etcd resolves them, and all at once.
-fn member_names(cluster: &EtcdCluster) -> Vec<String> {
-    let domain = format!("{}.{}.svc", cluster.name_any(), cluster.namespace().unwrap_or_default());
-    let members = (0..MEMBERS).map(|ordinal| names::host(cluster, Ordinal(ordinal)));
+fn member_names(spec: &Spec) -> Vec<String> {
+    let domain = format!("{}.{}.svc", spec.name(), spec.namespace());
+    let members = (0..MEMBERS).map(|ordinal| spec.host(Ordinal(ordinal)));
     members.chain([format!("*.{domain}"), format!("*.{domain}.{DOMAIN}")]).collect()
 }
 
 /// The names of members, of the Services in front of them, and of one that is asked from within its pod.
-fn server_names(cluster: &EtcdCluster) -> Vec<String> {
-    let (name, namespace) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
+fn server_names(spec: &Spec) -> Vec<String> {
+    let (name, namespace) = (spec.name(), spec.namespace());
     let service = |name: &str| {
         [
             name.to_owned(),
@@ -173,18 +160,16 @@ fn server_names(cluster: &EtcdCluster) -> Vec<String> {
         ]
     };
     let local = ["localhost", "127.0.0.1", "::1"].map(ToOwned::to_owned);
-    let services = [service(&names::client(&name)), service(&name)];
-    member_names(cluster).into_iter().chain(services.into_iter().flatten()).chain(local).collect()
+    let services = [service(&names::client(name)), service(name)];
+    member_names(spec).into_iter().chain(services.into_iter().flatten()).chain(local).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cluster() -> EtcdCluster {
-        let mut cluster = EtcdCluster::new("c", crate::api::etcdcluster::v1::EtcdClusterSpec::default());
-        cluster.metadata.namespace = Some("shop".to_owned());
-        cluster
+    fn cluster() -> Spec {
+        super::super::tests::cluster(&serde_json::json!({}))
     }
 
     #[test]

@@ -6,21 +6,21 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::ResourceExt as _;
 use serde_json::json;
 
 use super::etcd::{self, Member};
-use super::{metadata, names};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::metadata;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Uid};
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::Manifest;
 use crate::member::entry::Entry;
 
 /// The ConfigMap with that `data` alone, to be made where there is none.
 #[must_use]
-pub fn manifest(cluster: &EtcdCluster, data: &BTreeMap<String, String>) -> Manifest {
+pub fn manifest(spec: &Spec, data: &BTreeMap<String, String>) -> Manifest {
     let config = ConfigMap {
-        metadata: metadata(cluster, names::config(&cluster.name_any())),
+        metadata: metadata(spec, names::config(spec.name())),
         data: Some(data.clone()),
         ..ConfigMap::default()
     };
@@ -30,27 +30,27 @@ pub fn manifest(cluster: &EtcdCluster, data: &BTreeMap<String, String>) -> Manif
 /// The keys of `entries` alone, for members of which `initial_cluster` are the ordinals.
 #[must_use]
 pub fn data(
-    cluster: &EtcdCluster,
+    spec: &Spec,
     entries: &BTreeMap<Ordinal, ConfigEntry>,
     initial_cluster: &[Ordinal],
 ) -> BTreeMap<String, String> {
-    data_over(cluster, entries, initial_cluster, &ConfigMap::default(), 0)
+    data_over(spec, entries, initial_cluster, &ConfigMap::default(), 0)
 }
 
 /// The same over a ConfigMap that is there: an entry that stays with another template than that of `revision`, which the
 /// spec has now, keeps the options that it has.
 #[must_use]
 pub fn data_over(
-    cluster: &EtcdCluster,
+    spec: &Spec,
     entries: &BTreeMap<Ordinal, ConfigEntry>,
     initial_cluster: &[Ordinal],
     live: &ConfigMap,
     revision: u64,
 ) -> BTreeMap<String, String> {
-    let name = cluster.name_any();
-    let before = self::entries(live, &name);
+    let name = spec.name();
+    let before = self::entries(live, name);
     let told = entries.iter().flat_map(|(ordinal, entry)| {
-        let flags_key = names::flags_key(&name, *ordinal);
+        let flags_key = names::flags_key(name, *ordinal);
         let member = Member { ordinal: *ordinal, entry, initial_cluster };
         let stays = before.get(ordinal).is_some_and(|before| before.template == entry.template);
         let kept = live
@@ -59,8 +59,8 @@ pub fn data_over(
             .and_then(|data| data.get(&flags_key))
             .filter(|_| stays && entry.template.revision != revision)
             .and_then(|text| etcd::read(text));
-        let flags = etcd::configuration(cluster, &member, kept);
-        [(names::entry_key(&name, *ordinal), entry_text(entry)), (flags_key, flags)]
+        let flags = etcd::configuration(spec, &member, kept);
+        [(names::entry_key(name, *ordinal), entry_text(entry)), (flags_key, flags)]
     });
     told.collect()
 }

@@ -7,14 +7,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt as _;
 use serde_json::{Map, Value, json};
 
-use super::{names, secrets};
+use super::secrets;
 use crate::api::duration::{self, Duration};
 use crate::api::etcdcluster::flags::{self, Form, Standing};
-use crate::api::etcdcluster::v1::{CompactionMode, EtcdCluster, Options};
+use crate::api::etcdcluster::v1::{CompactionMode, Options};
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Minor, Ordinal, Purpose};
+use crate::controllers::etcdcluster::spec::Spec;
 
 /// The folder with etcd's data, on the volume of the member.
 pub const DATA: &str = "/var/lib/etcd/data";
@@ -51,9 +52,9 @@ pub struct Member<'a> {
 
 /// The configuration file of a member, with the options of the spec or with those that it `kept`.
 #[must_use]
-pub fn configuration(cluster: &EtcdCluster, member: &Member, kept: Option<Map<String, Value>>) -> String {
-    let mut all = identity(cluster, member);
-    let options = kept.unwrap_or_else(|| options(cluster, member.entry.template.version.minor));
+pub fn configuration(spec: &Spec, member: &Member, kept: Option<Map<String, Value>>) -> String {
+    let mut all = identity(spec, member);
+    let options = kept.unwrap_or_else(|| options(spec, member.entry.template.version.minor));
     all.extend(options.into_iter().filter(|(key, _)| !IDENTITY.contains(&key.as_str())));
     written(&all)
 }
@@ -66,14 +67,14 @@ pub fn read(text: &str) -> Option<Map<String, Value>> {
 
 /// Flags of the spec that the command line alone can say.
 #[must_use]
-pub fn arguments(cluster: &EtcdCluster) -> Vec<String> {
-    let extra = cluster.spec.options.iter().filter_map(|options| options.extra.as_ref()).flatten();
+pub fn arguments(spec: &Spec) -> Vec<String> {
+    let extra = spec.options.extra.iter().flatten();
     let arguments = extra.filter(|(flag, _)| flags::form(flag) == Form::Argument);
     arguments.map(|(flag, value)| format!("--{flag}={value}")).collect()
 }
 
-fn identity(cluster: &EtcdCluster, member: &Member) -> Map<String, Value> {
-    let name = cluster.name_any();
+fn identity(spec: &Spec, member: &Member) -> Map<String, Value> {
+    let name = spec.name();
     let ordinal = member.ordinal;
     let seeds = member.entry.purpose == Purpose::Seed;
     let others = member.initial_cluster.iter().copied().filter(|other| *other != ordinal);
@@ -82,14 +83,14 @@ fn identity(cluster: &EtcdCluster, member: &Member) -> Map<String, Value> {
     known.sort_unstable();
     let listed = known
         .into_iter()
-        .map(|ordinal| format!("{}={}", names::member(&name, ordinal), names::peer_url(cluster, ordinal)));
-    let uid = cluster.uid().unwrap_or_default();
+        .map(|ordinal| format!("{}={}", names::member(name, ordinal), spec.peer_url(ordinal)));
+    let uid = spec.uid();
     let forces = member.entry.purpose == Purpose::Force;
     object(json!({
-        "name": names::member(&name, ordinal),
+        "name": names::member(name, ordinal),
         "data-dir": DATA,
-        "initial-advertise-peer-urls": names::peer_url(cluster, ordinal),
-        "advertise-client-urls": names::client_url(cluster, ordinal),
+        "initial-advertise-peer-urls": spec.peer_url(ordinal),
+        "advertise-client-urls": spec.client_url(ordinal),
         "initial-cluster": listed.collect::<Vec<_>>().join(","),
         "initial-cluster-state": if seeds { "new" } else { "existing" },
         // With the uid: a cluster that is made anew under the same names never meets members of the one before.
@@ -100,8 +101,8 @@ fn identity(cluster: &EtcdCluster, member: &Member) -> Map<String, Value> {
 }
 
 /// All that the spec says, and what the operator relies on.
-fn options(cluster: &EtcdCluster, minor: Minor) -> Map<String, Value> {
-    let scheme = if names::has_tls(cluster) { "https" } else { "http" };
+fn options(spec: &Spec, minor: Minor) -> Map<String, Value> {
+    let scheme = spec.scheme();
     // To Go, this address is that of IPv6 as well.
     let listen = |scheme, port| format!("{scheme}://0.0.0.0:{port}");
     let mut all = object(json!({
@@ -109,7 +110,7 @@ fn options(cluster: &EtcdCluster, minor: Minor) -> Map<String, Value> {
         "listen-client-urls": listen(scheme, names::CLIENT_PORT),
         "listen-metrics-urls": listen("http", names::METRICS_PORT),
     }));
-    if let Some(secrets) = secrets::of(cluster) {
+    if let Some(secrets) = spec.secrets() {
         let section = |shown: &str, authority: &str| {
             json!({
                 "cert-file": format!("{shown}/tls.crt"),
@@ -122,9 +123,8 @@ fn options(cluster: &EtcdCluster, minor: Minor) -> Map<String, Value> {
         all.insert("client-transport-security".to_owned(), section(secrets::SERVER, client));
         all.insert("peer-transport-security".to_owned(), section(secrets::PEER, peer));
     }
-    let given = cluster.spec.options.clone().unwrap_or_default();
-    all.extend(fields(&given));
-    all.extend(extra(given.extra.unwrap_or_default(), minor));
+    all.extend(fields(&spec.options));
+    all.extend(extra(spec.options.extra.clone().unwrap_or_default(), minor));
     check(&mut all, minor);
     all
 }

@@ -18,16 +18,13 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt as _;
 
-use super::{etcd, names, secrets};
-use crate::api::etcdcluster::v1::{EtcdCluster, Pod, PullPolicy};
-use crate::controllers::etcdcluster::desired;
+use super::etcd;
+use crate::api::etcdcluster::v1::{Pod, PullPolicy};
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::Template;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::{pairs, service_account};
-
-/// Where images of etcd are, unless the spec says so.
-const REPOSITORY: &str = "quay.io/coreos/etcd";
 
 /// Seconds that a member has to stop, unless the spec says so.
 const GRACE_SECONDS: i64 = 30;
@@ -58,10 +55,10 @@ const HEALTH: &str = "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT"
 
 /// What the pods of a cluster are made from.
 #[must_use]
-pub fn template(cluster: &EtcdCluster, template: &Template, guard_image: &str) -> PodTemplateSpec {
-    let mut overlay = cluster.spec.pod.clone().unwrap_or_default();
+pub fn template(spec: &Spec, template: &Template, guard_image: &str) -> PodTemplateSpec {
+    let mut overlay = spec.pod.clone();
     let mut labels = overlay.labels.take().unwrap_or_default();
-    labels.extend(names::labels(cluster));
+    labels.extend(names::labels(spec.name()));
     let mut annotations = overlay.annotations.take().unwrap_or_default();
     annotations.extend(pairs([(names::TEMPLATE, &names::template_text(template))]));
     PodTemplateSpec {
@@ -70,24 +67,24 @@ pub fn template(cluster: &EtcdCluster, template: &Template, guard_image: &str) -
             annotations: Some(annotations),
             ..ObjectMeta::default()
         }),
-        spec: Some(pod(cluster, template, guard_image, overlay)),
+        spec: Some(pod(spec, template, guard_image, overlay)),
     }
 }
 
-fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: Pod) -> PodSpec {
+fn pod(spec: &Spec, template: &Template, guard_image: &str, overlay: Pod) -> PodSpec {
     PodSpec {
-        init_containers: Some(vec![guard(cluster, template, guard_image, &overlay)]),
-        containers: vec![member(cluster, template, &overlay)],
-        volumes: Some(volumes(cluster)),
-        image_pull_secrets: pull_secrets(cluster),
+        init_containers: Some(vec![guard(spec, template, guard_image, &overlay)]),
+        containers: vec![member(spec, template, &overlay)],
+        volumes: Some(volumes(spec)),
+        image_pull_secrets: pull_secrets(spec),
         automount_service_account_token: Some(false),
         // Etcd takes the variables of a Service by the name of etcd for its own, and warns.
         enable_service_links: Some(false),
-        affinity: Some(overlay.affinity.unwrap_or_else(|| apart(names::labels(cluster)))),
+        affinity: Some(overlay.affinity.unwrap_or_else(|| apart(names::labels(spec.name())))),
         tolerations: overlay.tolerations,
         topology_spread_constraints: overlay
             .topology_spread_constraints
-            .map(|constraints| constraints.into_iter().map(|one| counted(cluster, one)).collect()),
+            .map(|constraints| constraints.into_iter().map(|one| counted(spec, one)).collect()),
         node_selector: overlay.node_selector,
         priority_class_name: overlay.priority_class_name,
         service_account_name: service_account(overlay.service_account_name),
@@ -104,23 +101,23 @@ fn pod(cluster: &EtcdCluster, template: &Template, guard_image: &str, overlay: P
 
 /// What images are pulled with, etcd's and our own.
 #[must_use]
-pub fn pull_secrets(cluster: &EtcdCluster) -> Option<Vec<LocalObjectReference>> {
-    let secrets = cluster.spec.image.as_ref()?.pull_secrets.as_ref()?;
-    Some(secrets.iter().map(|secret| LocalObjectReference { name: secret.name.clone() }).collect())
+pub fn pull_secrets(spec: &Spec) -> Option<Vec<LocalObjectReference>> {
+    let secrets = spec.image.pull_secrets.as_ref()?;
+    Some(secrets.iter().map(|name| LocalObjectReference { name: name.clone() }).collect())
 }
 
 /// Lets etcd start once the operator says so, on the volume that it says. It has the resources of etcd: it costs
 /// nothing, for the larger of the two counts, and the pod stays in the class that its author wanted.
-fn guard(cluster: &EtcdCluster, template: &Template, image: &str, overlay: &Pod) -> Container {
+fn guard(spec: &Spec, template: &Template, image: &str, overlay: &Pod) -> Container {
     let mut arguments = vec![
         "--member=$(POD_NAME)".to_owned(),
-        format!("--cluster={}", cluster.uid().unwrap_or_default()),
+        format!("--cluster={}", spec.uid()),
         format!("--template={}", names::template_text(template)),
         format!("--config={CONFIG}"),
         format!("--data={VOLUME}"),
         format!("--work={WORK}"),
     ];
-    if is_in_memory(cluster) {
+    if spec.storage.is_in_memory {
         arguments.push("--volume=pod".to_owned());
     }
     Container {
@@ -142,24 +139,21 @@ fn guard(cluster: &EtcdCluster, template: &Template, image: &str, overlay: &Pod)
     }
 }
 
-fn member(cluster: &EtcdCluster, template: &Template, overlay: &Pod) -> Container {
-    let image = cluster.spec.image.clone().unwrap_or_default();
-    let repository = image.repository.unwrap_or_else(|| REPOSITORY.to_owned());
-    let pull = image.pull_policy.unwrap_or(PullPolicy::IfNotPresent);
+fn member(spec: &Spec, template: &Template, overlay: &Pod) -> Container {
+    let repository = &spec.image.repository;
     let program = format!("{WORK}{PROGRAM}");
     let command = [&program, "etcd", "run", "--work", WORK, "--data", VOLUME, "--", "/usr/local/bin/etcd"];
     let command = command.into_iter().map(str::to_owned);
     let file = format!("--config-file={WORK}/etcd.yaml");
     let mut mounts = vec![mount(names::DATA, VOLUME, false), mount(WORK_VOLUME, WORK, true)];
-    let secrets = secrets::of(cluster).unwrap_or_default();
-    if names::has_tls(cluster) {
+    if let Some(secrets) = spec.secrets() {
         mounts.extend(secrets.mounts().into_iter().map(|(name, _, path)| mount(name, path, true)));
     }
     Container {
         name: names::ETCD.to_owned(),
         image: Some(format!("{repository}:v{}", template.version)),
-        image_pull_policy: Some(pull.as_str().to_owned()),
-        command: Some(command.chain([file]).chain(etcd::arguments(cluster)).collect()),
+        image_pull_policy: Some(spec.image.pull_policy.as_str().to_owned()),
+        command: Some(command.chain([file]).chain(etcd::arguments(spec)).collect()),
         env: overlay.env.clone(),
         ports: Some(vec![
             port("client", names::CLIENT_PORT),
@@ -179,12 +173,12 @@ fn member(cluster: &EtcdCluster, template: &Template, overlay: &Pod) -> Containe
     }
 }
 
-fn volumes(cluster: &EtcdCluster) -> Vec<Volume> {
+fn volumes(spec: &Spec) -> Vec<Volume> {
     let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
     let mut volumes = vec![
         Volume {
             config_map: Some(ConfigMapVolumeSource {
-                name: names::config(&cluster.name_any()),
+                name: names::config(spec.name()),
                 // The pod of a first member waits for it, and can say so once it runs.
                 optional: Some(true),
                 ..ConfigMapVolumeSource::default()
@@ -193,13 +187,12 @@ fn volumes(cluster: &EtcdCluster) -> Vec<Volume> {
         },
         Volume { empty_dir: Some(EmptyDirVolumeSource::default()), ..of(WORK_VOLUME) },
     ];
-    if is_in_memory(cluster) {
-        let size = Quantity(desired::volume_size(&cluster.spec).to_string());
+    if spec.storage.is_in_memory {
+        let size = Quantity(spec.storage.size.to_string());
         let memory = EmptyDirVolumeSource { medium: Some("Memory".to_owned()), size_limit: Some(size) };
         volumes.push(Volume { empty_dir: Some(memory), ..of(names::DATA) });
     }
-    let secrets = secrets::of(cluster).unwrap_or_default();
-    if names::has_tls(cluster) {
+    if let Some(secrets) = spec.secrets() {
         volumes.extend(secrets.mounts().into_iter().map(|(name, secret, _)| Volume {
             secret: Some(SecretVolumeSource {
                 secret_name: Some(secret.to_owned()),
@@ -209,11 +202,6 @@ fn volumes(cluster: &EtcdCluster) -> Vec<Volume> {
         }));
     }
     volumes
-}
-
-/// Whether data lie in memory.
-fn is_in_memory(cluster: &EtcdCluster) -> bool {
-    desired::is_in_memory(&cluster.spec)
 }
 
 /// Members keep apart by node where they can: a node that goes takes one of them.
@@ -236,8 +224,8 @@ fn apart(labels: BTreeMap<String, String>) -> Affinity {
 }
 
 /// A constraint that says not which pods it counts, and so counts none, counts those of this cluster.
-fn counted(cluster: &EtcdCluster, constraint: TopologySpreadConstraint) -> TopologySpreadConstraint {
-    let own = || LabelSelector { match_labels: Some(names::labels(cluster)), match_expressions: None };
+fn counted(spec: &Spec, constraint: TopologySpreadConstraint) -> TopologySpreadConstraint {
+    let own = || LabelSelector { match_labels: Some(names::labels(spec.name())), match_expressions: None };
     TopologySpreadConstraint {
         label_selector: constraint.label_selector.or_else(|| Some(own())),
         ..constraint

@@ -6,9 +6,9 @@
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::names;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::api::etcdcluster::v1::{EtcdClusterStatus, OperationStatus, RecoveryStatus};
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{
     ClusterId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target, Uid,
 };

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use kube::ResourceExt as _;
 
-use super::{metadata, names};
-use crate::api::etcdcluster::v1::EtcdCluster;
+use super::metadata;
+use crate::controllers::etcdcluster::names;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::Manifest;
 
 /// What the port for clients is called.
@@ -18,22 +18,22 @@ pub const PEER: &str = "peer";
 
 /// The headless Service, and the one for clients.
 #[must_use]
-pub fn manifests(cluster: &EtcdCluster) -> [Manifest; 2] {
-    let name = cluster.name_any();
+pub fn manifests(spec: &Spec) -> [Manifest; 2] {
+    let name = spec.name();
     let headless = ServiceSpec {
         cluster_ip: Some("None".to_owned()),
         // A member that starts has to be found before it is ready: it gets ready by being found.
         publish_not_ready_addresses: Some(true),
-        ..spec(names::labels(cluster), &[(PEER, names::PEER_PORT), (CLIENT, names::CLIENT_PORT)])
+        ..service(names::labels(name), &[(PEER, names::PEER_PORT), (CLIENT, names::CLIENT_PORT)])
     };
-    let client = spec(names::voters(cluster), &[(CLIENT, names::CLIENT_PORT)]);
-    [(name.clone(), headless), (names::client(&name), client)].map(|(name, spec)| {
-        let service = Service { metadata: metadata(cluster, name), spec: Some(spec), status: None };
+    let client = service(names::voters(name), &[(CLIENT, names::CLIENT_PORT)]);
+    [(name.to_owned(), headless), (names::client(name), client)].map(|(name, service)| {
+        let service = Service { metadata: metadata(spec, name), spec: Some(service), status: None };
         Manifest::of(&service).stamped()
     })
 }
 
-fn spec(selector: BTreeMap<String, String>, ports: &[(&str, u16)]) -> ServiceSpec {
+fn service(selector: BTreeMap<String, String>, ports: &[(&str, u16)]) -> ServiceSpec {
     let port = |(name, port): &(&str, u16)| ServicePort {
         name: Some((*name).to_owned()),
         port: i32::from(*port),

@@ -11,18 +11,17 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
-use kube::ResourceExt as _;
 
-use super::{metadata, names, pod};
-use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::desired;
+use super::{metadata, pod};
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::Template;
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::{Manifest, pairs};
 
 /// The StatefulSet that keeps `replicas` pods made from `template`, whose guard is of `guard_image`: to be made.
 #[must_use]
-pub fn manifest(cluster: &EtcdCluster, template: &Template, replicas: u32, guard_image: &str) -> Manifest {
-    Manifest::of(&built(cluster, template, replicas, guard_image)).stamped()
+pub fn manifest(spec: &Spec, template: &Template, replicas: u32, guard_image: &str) -> Manifest {
+    Manifest::of(&built(spec, template, replicas, guard_image)).stamped()
 }
 
 /// The same over one that is there. What the API server lets nobody change stays as it is; so does what pods are made
@@ -30,20 +29,20 @@ pub fn manifest(cluster: &EtcdCluster, template: &Template, replicas: u32, guard
 #[must_use]
 pub fn over(
     live: &StatefulSet,
-    cluster: &EtcdCluster,
+    spec: &Spec,
     template: &Template,
     replicas: u32,
     guard_image: &str,
     revision: u64,
 ) -> Manifest {
-    let mut set = built(cluster, template, replicas, guard_image);
-    if let (Some(spec), Some(live)) = (&mut set.spec, live.spec.clone()) {
-        spec.selector = live.selector;
-        spec.service_name = live.service_name;
-        spec.pod_management_policy = live.pod_management_policy;
-        spec.volume_claim_templates = live.volume_claim_templates;
+    let mut set = built(spec, template, replicas, guard_image);
+    if let (Some(wanted), Some(live)) = (&mut set.spec, live.spec.clone()) {
+        wanted.selector = live.selector;
+        wanted.service_name = live.service_name;
+        wanted.pod_management_policy = live.pod_management_policy;
+        wanted.volume_claim_templates = live.volume_claim_templates;
         if template.revision != revision {
-            spec.template = live.template;
+            wanted.template = live.template;
         }
     }
     Manifest::of(&set).stamped()
@@ -55,15 +54,18 @@ pub fn template_of(metadata: &ObjectMeta) -> Option<Template> {
     names::template_of(metadata.annotations.as_ref()?.get(names::TEMPLATE)?)
 }
 
-fn built(cluster: &EtcdCluster, template: &Template, replicas: u32, guard_image: &str) -> StatefulSet {
+fn built(spec: &Spec, template: &Template, replicas: u32, guard_image: &str) -> StatefulSet {
     let retain = || Some("Retain".to_owned());
-    let claims = (!desired::is_in_memory(&cluster.spec)).then(|| vec![claim(cluster)]);
+    let claims = (!spec.storage.is_in_memory).then(|| vec![claim(spec)]);
     StatefulSet {
-        metadata: metadata(cluster, cluster.name_any()),
+        metadata: metadata(spec, spec.name().to_owned()),
         spec: Some(StatefulSetSpec {
             replicas: Some(i32::try_from(replicas).unwrap_or(i32::MAX)),
-            selector: LabelSelector { match_labels: Some(names::labels(cluster)), match_expressions: None },
-            service_name: Some(cluster.name_any()),
+            selector: LabelSelector {
+                match_labels: Some(names::labels(spec.name())),
+                match_expressions: None,
+            },
+            service_name: Some(spec.name().to_owned()),
             pod_management_policy: Some("Parallel".to_owned()),
             update_strategy: Some(StatefulSetUpdateStrategy {
                 type_: Some("OnDelete".to_owned()),
@@ -73,7 +75,7 @@ fn built(cluster: &EtcdCluster, template: &Template, replicas: u32, guard_image:
                 when_deleted: retain(),
                 when_scaled: retain(),
             }),
-            template: pod::template(cluster, template, guard_image),
+            template: pod::template(spec, template, guard_image),
             volume_claim_templates: claims,
             ..StatefulSetSpec::default()
         }),
@@ -82,19 +84,18 @@ fn built(cluster: &EtcdCluster, template: &Template, replicas: u32, guard_image:
 }
 
 /// The claim of a member, with the uid of its cluster: one of a cluster that was there before is told by it.
-fn claim(cluster: &EtcdCluster) -> PersistentVolumeClaim {
-    let storage = cluster.spec.storage.clone().unwrap_or_default();
-    let size = Quantity(desired::volume_size(&cluster.spec).to_string());
+fn claim(spec: &Spec) -> PersistentVolumeClaim {
+    let size = Quantity(spec.storage.size.to_string());
     PersistentVolumeClaim {
         metadata: ObjectMeta {
             name: Some(names::DATA.to_owned()),
-            labels: Some(names::labels(cluster)),
-            annotations: Some(pairs([(names::CLUSTER, &cluster.uid().unwrap_or_default())])),
+            labels: Some(names::labels(spec.name())),
+            annotations: Some(pairs([(names::CLUSTER, spec.uid())])),
             ..ObjectMeta::default()
         },
         spec: Some(PersistentVolumeClaimSpec {
             access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
-            storage_class_name: storage.storage_class_name,
+            storage_class_name: spec.storage.class.clone(),
             volume_mode: Some("Filesystem".to_owned()),
             resources: Some(VolumeResourceRequirements {
                 requests: Some([("storage".to_owned(), size)].into()),

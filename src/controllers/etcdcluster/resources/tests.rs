@@ -2,20 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::{budget, config, names, services, stateful_set};
+use super::{budget, config, services, stateful_set};
 use crate::api::Version as Served;
 use crate::api::arbitrary::Source;
 use crate::api::etcdcluster::EtcdClusterKind;
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::etcdcluster::desired::desired;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid, Version};
+use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::Manifest;
 
 /// The image of the guard.
 pub const GUARD: &str = "gatehouse.dev/gatehouse:0.1.0";
 
-/// The cluster `shop/c` with that spec.
-pub fn cluster(spec: &Value) -> EtcdCluster {
+/// What the cluster `shop/c` with that spec asks for.
+pub fn cluster(spec: &Value) -> Spec {
+    Spec::resolve(&object(spec), &[])
+}
+
+/// That cluster.
+pub fn object(spec: &Value) -> EtcdCluster {
     let object = json!({
         "apiVersion": "gatehouse.dev/v1",
         "kind": "EtcdCluster",
@@ -26,7 +32,7 @@ pub fn cluster(spec: &Value) -> EtcdCluster {
 }
 
 /// The usual one, in plain HTTP.
-pub fn plain() -> EtcdCluster {
+pub fn plain() -> Spec {
     cluster(
         &json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi"}, "tls": {"mode": "Disabled"}}),
     )
@@ -118,7 +124,8 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
         source.nonsense = if seed % 2 == 0 { 0 } else { 8 };
         let object = source.object(&EtcdClusterKind, Served::V1);
         let Ok(cluster) = serde_json::from_value::<EtcdCluster>(object) else { continue };
-        let desired = desired(&cluster, true, None);
+        let spec = Spec::resolve(&cluster, &[]);
+        let desired = spec.desired(None);
         let template = desired.template;
         let entry = ConfigEntry {
             purpose: Purpose::Join,
@@ -128,9 +135,9 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
             pod: Some(Uid("p".to_owned())),
             raft_index: None,
         };
-        let data = config::data(&cluster, &[(Ordinal(1), entry)].into(), &[Ordinal(0), Ordinal(1)]);
+        let data = config::data(&spec, &[(Ordinal(1), entry)].into(), &[Ordinal(0), Ordinal(1)]);
         assert_eq!(data.len(), 2);
-        let manifest = stateful_set::manifest(&cluster, &template, desired.replicas, GUARD);
+        let manifest = stateful_set::manifest(&spec, &template, desired.replicas, GUARD);
         assert!(!manifest.missing_from(&manifest.object), "{seed}: {:#}", manifest.object);
         let annotation = &manifest.object["spec"]["template"]["metadata"]["annotations"][names::TEMPLATE];
         assert_eq!(annotation, &names::template_text(&template));

@@ -4,20 +4,16 @@
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-use kube::ResourceExt as _;
 
 use crate::api::condition::{State, Statement};
 use crate::api::cron::Schedule;
-use crate::api::etcdcluster::default::TIME_ZONE;
 use crate::api::etcdcluster::status::{condition, reason};
-use crate::api::etcdcluster::v1::{
-    Backup as Spec, BackupStatus, BackupSuccess, EtcdCluster, EtcdClusterStatus,
-};
+use crate::api::etcdcluster::v1::{BackupStatus, BackupSuccess, EtcdClusterStatus};
 use crate::api::time_zone;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::Backups;
 use crate::controllers::etcdcluster::observation::{Backup, Fact, Found, Observation, Version};
-use crate::controllers::etcdcluster::resources::backup::destination;
-use crate::controllers::etcdcluster::resources::names;
+use crate::controllers::etcdcluster::spec::{self, Spec};
 use crate::controllers::step::Note;
 
 /// How long a backup that is due may take until it counts as missed: as long as its Job.
@@ -40,34 +36,33 @@ fn later<T>(before: Option<T>, now: Option<T>, time: impl Fn(&T) -> Option<&Time
 
 /// Whether backups are taken as the spec asks.
 pub fn statement(
-    cluster: &EtcdCluster,
+    spec: &Spec,
     seen: &Observation,
     status: Option<&BackupStatus>,
     since: Option<Timestamp>,
     now: Timestamp,
 ) -> Statement {
-    let (state, reason, message) = said(cluster, seen, status, since, now);
+    let (state, reason, message) = said(spec, seen, status, since, now);
     Statement { about: condition::BACKUP_READY, state, reason, message }
 }
 
 fn said(
-    cluster: &EtcdCluster,
+    spec: &Spec,
     seen: &Observation,
     status: Option<&BackupStatus>,
     since: Option<Timestamp>,
     now: Timestamp,
 ) -> (State, &'static str, String) {
     let none = || (State::True, reason::NO_BACKUPS, "no scheduled backups are asked for".to_owned());
-    let Some(spec) = &cluster.spec.backup else { return none() };
-    if destination(cluster).is_none() {
+    let Some(backup) = spec.backup.as_ref().filter(|backup| backup.destination.is_some()) else {
         return none();
-    }
+    };
     if seen.backup_schedule == Fact::Known(Found::Foreign) {
-        let name = names::backup(&cluster.name_any());
+        let name = names::backup(spec.name());
         let message = format!("CronJob {name} exists and is not controlled by this object");
         return (State::False, reason::NAME_TAKEN, message);
     }
-    if let Some(why) = rests(cluster, spec) {
+    if let Some(why) = rests(spec, backup) {
         return (State::False, reason::BACKUP_SUSPENDED, why.to_owned());
     }
     let success = status.and_then(|status| status.last_success.as_ref());
@@ -78,32 +73,32 @@ fn said(
         let message = format!("the last backup failed: {why}; {}", last(succeeded));
         return (State::False, reason::BACKUP_FAILED, message);
     }
-    if is_overdue(spec, succeeded.max(since), now) {
+    if is_overdue(backup, succeeded.max(since), now) {
         let message =
             format!("the last two backups that were due have not been verified; {}", last(succeeded));
         return (State::False, reason::BACKUP_OVERDUE, message);
     }
     match success {
         Some(success) => (State::True, reason::BACKUP_VERIFIED, verified(success)),
-        None if spec.schedule.is_none() => none(),
+        None if backup.schedule.is_none() => none(),
         None => (State::Unknown, reason::NO_BACKUP_YET, "no backup has been verified yet".to_owned()),
     }
 }
 
 /// Why scheduled backups rest.
-fn rests(cluster: &EtcdCluster, spec: &Spec) -> Option<&'static str> {
-    spec.schedule.as_ref()?;
-    if spec.suspend == Some(true) {
+fn rests(spec: &Spec, backup: &spec::Backup) -> Option<&'static str> {
+    backup.schedule.as_ref()?;
+    if backup.is_suspended {
         return Some("scheduled backups rest because the spec says so");
     }
-    (cluster.spec.replicas == Some(0)).then_some("scheduled backups rest while the cluster is stopped")
+    (spec.replicas == 0).then_some("scheduled backups rest while the cluster is stopped")
 }
 
 /// Whether two backups in a row have been missed since the last one, and since they are asked for as they are now: what
 /// was suspended has missed none.
-fn is_overdue(spec: &Spec, since: Option<Timestamp>, now: Timestamp) -> bool {
-    let schedule = spec.schedule.as_deref().and_then(|text| Schedule::parse(text).ok());
-    let zone = time_zone::find(spec.time_zone.as_deref().unwrap_or(TIME_ZONE)).ok();
+fn is_overdue(backup: &spec::Backup, since: Option<Timestamp>, now: Timestamp) -> bool {
+    let schedule = backup.schedule.as_deref().and_then(|text| Schedule::parse(text).ok());
+    let zone = time_zone::find(&backup.time_zone).ok();
     let (Some(schedule), Some(zone), Some(since)) = (schedule, zone, since) else { return false };
     let Ok(until) = now.checked_sub(GRACE) else { return false };
     schedule.past(&zone, until, 2).get(1).is_some_and(|before_last| since < *before_last)

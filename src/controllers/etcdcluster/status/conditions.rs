@@ -3,35 +3,34 @@
 //! Never: shows what a Secret holds, or what a spec has in its environment.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::ResourceExt as _;
 
 use super::news::STAYS;
 use super::{Said, backups, words};
 use crate::api::condition::{self, State, Statement};
 use crate::api::etcdcluster::recovery::{self, Survivor};
 use crate::api::etcdcluster::status::{condition as about, reason};
-use crate::api::etcdcluster::v1::{BackupStatus, EtcdCluster};
+use crate::api::etcdcluster::v1::BackupStatus;
 use crate::api::field::Fault;
-use crate::controllers::etcdcluster::desired;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{
     AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, Target,
 };
 use crate::controllers::etcdcluster::plan::{Finding, Plan, Preparation, Problem, Step, may_run};
-use crate::controllers::etcdcluster::resources::{names, secrets};
+use crate::controllers::etcdcluster::spec::Spec;
 
 /// The conditions, those of others too, with what was found written into them.
 pub fn of(
-    cluster: &EtcdCluster,
+    spec: &Spec,
     said: Said<'_>,
     seen: &Observation,
     plan: &Plan,
     backup: Option<&BackupStatus>,
 ) -> Vec<Condition> {
-    let generation = cluster.metadata.generation;
+    let generation = spec.metadata.generation;
     let mut conditions = said.previous.conditions.clone().unwrap_or_default();
-    let facts = Facts { cluster, name: &cluster.name_any(), seen, plan, certificates: said.certificates };
+    let facts = Facts { spec, name: spec.name(), seen, plan, certificates: said.certificates };
     let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
-    let backups = backups::statement(cluster, seen, backup, said.backups.since, said.now);
+    let backups = backups::statement(spec, seen, backup, said.backups.since, said.now);
     for statement in found.chain([backups]) {
         condition::set(&mut conditions, statement, generation, said.now);
     }
@@ -54,7 +53,7 @@ pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
 
 /// What messages are made of.
 struct Facts<'a> {
-    cluster: &'a EtcdCluster,
+    spec: &'a Spec,
     name: &'a str,
     seen: &'a Observation,
     plan: &'a Plan,
@@ -250,7 +249,7 @@ impl Facts<'_> {
 
     /// What a lost quorum is brought back by.
     fn way_back(&self) -> String {
-        let asked = self.cluster.annotations().get(recovery::ANNOTATION);
+        let asked = self.spec.recovery.as_ref();
         let recorded = self.plan.record.recovery.as_ref();
         let request = asked.map(|text| (text, recovery::read(text, self.name)));
         let about = recovery::ANNOTATION;
@@ -353,11 +352,11 @@ impl Facts<'_> {
 
     fn certificates(&self, reason: &str) -> String {
         if let reason::ROOT_PASSWORD_OUTDATED | reason::ROOT_PASSWORD_UNSET | reason::UNREACHABLE = reason {
-            let secret = secrets::root(self.cluster).unwrap_or_default();
+            let secret = self.spec.root_secret.as_deref().unwrap_or_default();
             let is_on = self.seen.auth.is_known_and(|is_on| *is_on);
             return words::root_password(secret, &self.seen.root_password, is_on);
         }
-        let secrets = secrets::of(self.cluster).unwrap_or_default();
+        let secrets = self.spec.secrets().cloned().unwrap_or_default();
         let all: Vec<_> = secrets.mounts().into_iter().map(|(_, secret, _)| secret.to_owned()).collect();
         let all = words::listed(&[all, vec![secrets.client]].concat());
         if let Some(words) = self.certificates {
@@ -381,10 +380,10 @@ impl Facts<'_> {
             let fixed = self.fixed_volumes().map(|fixed| format!("; {fixed}")).unwrap_or_default();
             return format!("the rules of the gate hold{fixed}");
         }
-        let wanted = desired::version(self.cluster);
+        let wanted = self.spec.version;
         match self.plan.summary.step {
             Step::Refused(refusal) => words::refusal(wanted, self.plan.summary.version, refusal),
-            _ if self.cluster.spec.replicas == Some(0) && desired::is_in_memory(&self.cluster.spec) => {
+            _ if self.spec.replicas == 0 && self.spec.storage.is_in_memory => {
                 "replicas cannot be 0 where data lie in memory: they would be gone".to_owned()
             }
             _ if reason == reason::WOULD_LOSE_DATA => {
@@ -398,7 +397,7 @@ impl Facts<'_> {
 
     /// Claims that are smaller than the spec asks for, and cannot grow.
     fn fixed_volumes(&self) -> Option<String> {
-        let size = desired::volume_size(&self.cluster.spec).bytes().ok()?;
+        let size = self.spec.storage.size.bytes().ok()?;
         let volumes = self.seen.volumes.elements().filter(|(_, volume)| {
             volume.owner == Owner::Ours
                 && volume.size < size

@@ -9,8 +9,8 @@ use super::backups;
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::api::etcdcluster::v1::EtcdClusterStatus;
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{Alarm, Fact, Observation};
-use crate::controllers::etcdcluster::resources::names;
 use crate::controllers::step::Note;
 
 /// Conditions and their reasons that somebody should look at. A member that is down is not among them, for each restart

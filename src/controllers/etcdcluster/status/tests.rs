@@ -6,11 +6,8 @@ use serde_json::json;
 
 use super::*;
 use crate::api::condition::State;
-use crate::api::etcdcluster::recovery;
 use crate::api::etcdcluster::status::{condition, reason};
-use crate::api::etcdcluster::v1::{Auth, NamedReference};
 use crate::api::field::{Fault, Path, Reason};
-use crate::controllers::etcdcluster::desired::desired;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found,
     Handle, Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner,
@@ -19,6 +16,7 @@ use crate::controllers::etcdcluster::observation::{
 };
 use crate::controllers::etcdcluster::plan::{Finding, plan};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
+use crate::controllers::etcdcluster::spec::Spec;
 
 const NO_BACKUPS: &Backups = &Backups { success: None, failure: None, since: None };
 
@@ -69,8 +67,8 @@ fn pod(ordinal: u32, template: Template, phase: PodPhase) -> Pod {
 }
 
 /// A cluster of three that serves.
-pub fn seen(of: &EtcdCluster) -> Observation {
-    let template = desired(of, true, None).template;
+pub fn seen(of: &Spec) -> Observation {
+    let template = of.desired(None).template;
     let all = || (0..3).map(Ordinal);
     let told = |ordinal: Ordinal| ConfigEntry {
         purpose: Purpose::Run,
@@ -133,7 +131,7 @@ pub fn seen(of: &EtcdCluster) -> Observation {
 }
 
 /// The last of three does not answer.
-fn without_the_last(of: &EtcdCluster, phase: PodPhase) -> Observation {
+fn without_the_last(of: &Spec, phase: PodPhase) -> Observation {
     let mut seen = seen(of);
     seen.statuses.insert(Ordinal(2), Fact::Unknown);
     if let Fact::Known(pods) = &mut seen.pods
@@ -148,8 +146,8 @@ fn after(previous: &EtcdClusterStatus, now: i64) -> Said<'_> {
     Said { previous, certificates: None, backups: NO_BACKUPS, now: second(now) }
 }
 
-pub fn status(cluster: &EtcdCluster, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {
-    of(cluster, after(previous, 1), seen, &plan(&desired(cluster, true, None), seen))
+pub fn status(cluster: &Spec, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {
+    of(cluster, after(previous, 1), seen, &plan(&cluster.desired(None), seen))
 }
 
 fn said(status: &EtcdClusterStatus) -> BTreeMap<String, String> {
@@ -181,7 +179,7 @@ fn a_cluster_that_serves_says_so() {
             "leader": "c-1",
             "replicas": 3,
             "readyReplicas": 3,
-            "selector": names::selector_text(&cluster),
+            "selector": names::selector_text(cluster.name()),
             "members": [member(0, false), member(1, true), member(2, false)],
             "endpoints": [
                 "http://c-0.c.shop.svc:2379", "http://c-1.c.shop.svc:2379", "http://c-2.c.shop.svc:2379",
@@ -211,10 +209,7 @@ fn a_cluster_that_serves_says_so() {
 #[test]
 fn why_root_has_not_its_password_is_told_with_its_secret_and_without_the_password() {
     let mut cluster = plain();
-    cluster.spec.auth = Some(Auth {
-        enabled: Some(true),
-        root_secret_ref: Some(NamedReference { name: "c-root".to_owned() }),
-    });
+    (cluster.authenticates, cluster.root_secret) = (true, Some("c-root".to_owned()));
     let mut seen = seen(&cluster);
     seen.certificates = Certificates::Valid;
     let off = |why: &str| {
@@ -267,9 +262,8 @@ fn nothing_is_written_while_nothing_notable_happens() {
     let cluster = plain();
     let mut seen = seen(&cluster);
     let first = status(&cluster, &EtcdClusterStatus::default(), &seen);
-    let again = |seen: &Observation| {
-        of(&cluster, after(&first, 9), seen, &plan(&desired(&cluster, true, None), seen))
-    };
+    let again =
+        |seen: &Observation| of(&cluster, after(&first, 9), seen, &plan(&cluster.desired(None), seen));
     assert_eq!(again(&seen), first);
     let mut moved = answer(0);
     moved.raft_index += 9_000;
@@ -365,8 +359,7 @@ fn a_lost_quorum_is_named_and_how_it_comes_back() {
 fn what_becomes_of_a_request_to_recover_is_told() {
     let asked = |text: Option<&str>, change: fn(&mut Observation)| {
         let mut cluster = plain();
-        let annotation = text.map(|text| (recovery::ANNOTATION.to_owned(), text.to_owned()));
-        cluster.annotations_mut().extend(annotation);
+        cluster.recovery = text.map(str::to_owned);
         let mut seen = without_the_last(&cluster, PodPhase::Up);
         seen.statuses.insert(Ordinal(1), Fact::Unknown);
         seen.membership = Fact::Unknown;
@@ -515,7 +508,7 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
     let of = |version: &str| {
         let cluster = cluster(&json!({"replicas": 3, "version": version, "tls": {"mode": "Disabled"}}));
         let mut seen = seen(&plain());
-        let template = Template { version: Version::new(5, 9), ..desired(&cluster, true, None).template };
+        let template = Template { version: Version::new(5, 9), ..cluster.desired(None).template };
         if let (Fact::Known(set), Fact::Known(pods)) = (&mut seen.stateful_set, &mut seen.pods) {
             set.template = template;
             for pod in pods.values_mut() {
@@ -549,7 +542,7 @@ fn an_operation_says_what_it_does_and_what_it_waits_for() {
     let cluster = plain();
     let say = |kind, target, reason, phase| {
         let seen = without_the_last(&cluster, phase);
-        let mut plan = plan(&desired(&cluster, true, None), &seen);
+        let mut plan = plan(&cluster.desired(None), &seen);
         plan.record.operation = Some(Operation { kind, target, phase: Phase::Adding });
         plan.summary.findings =
             vec![Finding { about: condition::PROGRESSING, state: State::True, reason, ordinal: None }];

@@ -1,11 +1,11 @@
 //! The words in which conditions speak to people. Pure.
 
 use crate::api::etcdcluster::versions::{self, ALLOW_DOWNGRADE};
+use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{
     Cause, Fact, Ordinal, PodPhase, Purpose, Recovery, RecoveryPhase, RootPassword, Unreadable, Version,
 };
 use crate::controllers::etcdcluster::plan::{Closed, Preparation, Refusal};
-use crate::controllers::etcdcluster::resources::names;
 
 /// Names in a row: `c-0`, `c-0 and c-1`, `c-0, c-1 and c-2`.
 pub fn listed<Name: AsRef<str>>(names: &[Name]) -> String {

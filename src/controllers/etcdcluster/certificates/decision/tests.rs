@@ -1,9 +1,11 @@
 //! What certificates need, with real ones; and that a TLS library takes them for what they are for.
 
+use serde_json::json;
+
 use super::*;
-use crate::api::etcdcluster::v1::EtcdClusterSpec;
 use crate::certs::mint::Name;
 use crate::controllers::etcdcluster::resources::certificates::{AUTHORITY_LIFETIME, LEAF_LIFETIME, leaves};
+use crate::controllers::etcdcluster::resources::tests::cluster;
 
 const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);
 const NAME: Name<'static> = Name { common_name: "c etcd authority", lifetime: AUTHORITY_LIFETIME };
@@ -14,9 +16,7 @@ fn days(days: i64) -> Timestamp {
 }
 
 fn wanted() -> [Leaf; 3] {
-    let mut cluster = EtcdCluster::new("c", EtcdClusterSpec::default());
-    cluster.metadata.namespace = Some("shop".to_owned());
-    leaves(&cluster).unwrap()
+    leaves(&cluster(&json!({}))).unwrap()
 }
 
 fn create(now: Timestamp) -> Authority {

@@ -28,7 +28,7 @@ fn read(name: &str, authority: &Authority, profile: &Profile) -> Read {
     Read { place: format!("shop/{name}"), pair }
 }
 
-fn three() -> EtcdCluster {
+fn three() -> Spec {
     cluster(&json!({"replicas": 3, "auth": {"enabled": true}}))
 }
 
@@ -62,7 +62,7 @@ fn what_all_would_take_is_fit_and_tells_whom_members_trust() {
     assert_eq!(judged(&named, NOW), Ok(None));
     let certificates = [authority.certificate().clone()];
     let (trust, _) = named.judge(&three(), NOW).unwrap();
-    assert_eq!(trust, Trust::of(&certificates, &certificates));
+    assert_eq!(trust, resources::trust(&certificates, &certificates));
     assert!(trust.is_some());
 }
 
@@ -109,7 +109,7 @@ fn a_use_and_a_name_that_are_not_granted_are_told() {
     let only_client = Profile { usages: &[Usage::Client], ..server.profile() };
     let named = Named { server: read("server", &authority, &only_client), ..sound(&authority) };
     is_refused(&named, &["shop/server", "may not be shown by a server"]);
-    let two = [names::host(&three(), Ordinal(0)), names::host(&three(), Ordinal(1))];
+    let two = [three().host(Ordinal(0)), three().host(Ordinal(1))];
     let two = Profile { names: &two, ..server.profile() };
     let named = Named { server: read("server", &authority, &two), ..sound(&authority) };
     is_refused(&named, &["shop/server", "not for the name c-2.c.shop.svc"]);
@@ -144,7 +144,7 @@ fn an_authority_between_is_sent_behind_the_leaf_and_a_key_may_have_its_parameter
     let between_certificate = between.signed_by(&between_key, &root).unwrap();
     let between = Issuer::new(between, &between_key);
     let key = KeyPair::generate().unwrap();
-    let hosts: Vec<_> = (0..3).map(|ordinal| names::host(&three(), Ordinal(ordinal))).collect();
+    let hosts: Vec<_> = (0..3).map(|ordinal| three().host(Ordinal(ordinal))).collect();
     let mut leaf = CertificateParams::new(hosts).unwrap();
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
     let leaf = leaf.signed_by(&key, &between).unwrap();
@@ -167,7 +167,7 @@ fn an_authority_between_is_sent_behind_the_leaf_and_a_key_may_have_its_parameter
 
 #[test]
 fn a_certificate_that_signed_itself_as_an_authority_is_told_so() {
-    let hosts: Vec<_> = (0..3).map(|ordinal| names::host(&three(), Ordinal(ordinal))).collect();
+    let hosts: Vec<_> = (0..3).map(|ordinal| three().host(Ordinal(ordinal))).collect();
     let mut params = CertificateParams::new(hosts).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();

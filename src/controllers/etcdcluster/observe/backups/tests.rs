@@ -1,7 +1,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::backup::manifest::{Manifest as Told, Owner as Whose, Success};
 use crate::controllers::etcdcluster::resources::backup;
 use crate::controllers::etcdcluster::resources::tests::{GUARD, cluster};
@@ -139,12 +138,11 @@ fn a_job_that_ended_later_than_what_is_said_is_news() {
     assert!(!is_news(&job("three", CRON_JOB, &json!({})), None));
 }
 
-fn asked() -> EtcdCluster {
-    let mut asked =
-        cluster(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": "b"}}}}));
-    asked.status =
-        serde_json::from_value(json!({"clusterID": "c1", "endpoints": ["http://c-0:2379"]})).unwrap();
-    asked
+fn wanted(image: &str) -> Manifest {
+    let spec = cluster(&json!({"backup": {"destination": {"persistentVolumeClaim": {"claimName": "b"}}}}));
+    let status = json!({"clusterID": "c1", "endpoints": ["http://c-0:2379"]});
+    let status = serde_json::from_value(status).unwrap();
+    backup::cron_job(&spec, Some(&status), image).unwrap()
 }
 
 fn made(manifest: &Manifest) -> CronJob {
@@ -153,12 +151,12 @@ fn made(manifest: &Manifest) -> CronJob {
 
 #[test]
 fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
-    let asked = asked();
-    let wanted = backup::cron_job(&asked, GUARD).unwrap();
+    let another = wanted("another:1");
+    let wanted = wanted(GUARD);
     let ours = made(&wanted);
     let mut foreign = ours.clone();
     foreign.metadata.owner_references = None;
-    let outdated = made(&backup::cron_job(&asked, "another:1").unwrap());
+    let outdated = made(&another);
     let of = |wanted, found: &CronJob| schedule(wanted, &Fact::Known(found.clone()), UID, None);
     assert_eq!(schedule(Some(&wanted), &Fact::Absent, UID, None), Fact::Known(Found::Outdated));
     assert_eq!(of(Some(&wanted), &ours), Fact::Known(Found::Current));
@@ -172,8 +170,8 @@ fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
 
 #[test]
 fn what_a_webhook_makes_of_it_is_left_until_somebody_writes_again() {
-    let wanted = backup::cron_job(&asked(), GUARD).unwrap();
-    let another = backup::cron_job(&asked(), "another:1").unwrap();
+    let (third, another) = (wanted("third:1"), wanted("another:1"));
+    let wanted = wanted(GUARD);
     let mut changed = made(&another);
     changed.metadata.generation = Some(4);
     let mut applied = Scheduled { stamp: wanted.stamp().unwrap().to_owned(), generation: None };
@@ -182,7 +180,6 @@ fn what_a_webhook_makes_of_it_is_left_until_somebody_writes_again() {
     };
     assert_eq!(of(&wanted, &changed), Fact::Known(Found::Current));
     assert_eq!(of(&wanted, &changed), Fact::Known(Found::Current));
-    let third = backup::cron_job(&asked(), "third:1").unwrap();
     assert_eq!(of(&third, &changed), Fact::Known(Found::Outdated), "something else is wanted");
     changed.metadata.generation = Some(5);
     assert_eq!(of(&wanted, &changed), Fact::Known(Found::Outdated), "somebody has written to it");

@@ -3,9 +3,9 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::api::etcdcluster::flags::{self, Standing};
-use crate::controllers::etcdcluster::desired;
 use crate::controllers::etcdcluster::observation::{Purpose, Template, Version};
 use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
+use crate::controllers::etcdcluster::spec::Spec;
 
 fn entry(purpose: Purpose, version: Version, revision: u64) -> ConfigEntry {
     ConfigEntry {
@@ -18,7 +18,7 @@ fn entry(purpose: Purpose, version: Version, revision: u64) -> ConfigEntry {
     }
 }
 
-fn flags_of(cluster: &EtcdCluster, entry: &ConfigEntry, known: &[u32]) -> String {
+fn flags_of(cluster: &Spec, entry: &ConfigEntry, known: &[u32]) -> String {
     let known: Vec<_> = known.iter().copied().map(Ordinal).collect();
     let data = data(cluster, &[(Ordinal(1), entry.clone())].into(), &known);
     assert_eq!(data.keys().collect::<Vec<_>>(), ["c-1.json", "c-1.yaml"]);
@@ -185,7 +185,7 @@ peer-transport-security:
 fn a_template_that_the_spec_has_left_behind_keeps_its_options() {
     let before = cluster(&json!({"options": {"extra": {"max-txn-ops": "7"}}, "tls": {"mode": "Disabled"}}));
     let after = cluster(&json!({"options": {"extra": {"max-txn-ops": "8"}}, "tls": {"mode": "Disabled"}}));
-    let (old, new) = (desired::revision(&before.spec, None), desired::revision(&after.spec, None));
+    let (old, new) = (before.revision(None), after.revision(None));
     let version = Version::new(6, 16);
     let joins = entry(Purpose::Join, version, old);
     let live = ConfigMap {

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::controllers::etcdcluster::resources::tests::{GUARD, TEMPLATE, cluster, plain};
 
-fn built(of: &EtcdCluster) -> Value {
+fn built(of: &Spec) -> Value {
     serde_json::to_value(template(of, &TEMPLATE, GUARD)).unwrap()
 }
 

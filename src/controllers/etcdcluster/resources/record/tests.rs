@@ -2,7 +2,6 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::controllers::etcdcluster::observation::Version;
-use crate::controllers::etcdcluster::resources::tests::plain;
 use crate::controllers::etcdcluster::status::remember;
 
 fn second(second: i64) -> Timestamp {
@@ -44,15 +43,15 @@ proptest! {
 
     #[test]
     fn what_is_remembered_reads_back(first in any_record(), then in any_record()) {
-        let status = remember(&plain(), &EtcdClusterStatus::default(), &first, second(1));
+        let status = remember("c", &EtcdClusterStatus::default(), &first, second(1));
         prop_assert_eq!(record(&status), first);
-        let status = remember(&plain(), &status, &then, second(2));
+        let status = remember("c", &status, &then, second(2));
         prop_assert_eq!(record(&status), then);
     }
 
     #[test]
     fn it_survives_the_wire(first in any_record()) {
-        let status = remember(&plain(), &EtcdClusterStatus::default(), &first, second(1));
+        let status = remember("c", &EtcdClusterStatus::default(), &first, second(1));
         let wire = serde_json::to_string(&status).unwrap();
         prop_assert_eq!(record(&serde_json::from_str(&wire).unwrap()), first);
     }
@@ -62,7 +61,7 @@ proptest! {
 fn an_operation_began_when_it_did_for_as_long_as_it_leads_to_the_same() {
     let at = |previous: &EtcdClusterStatus, target, phase, now| {
         let operation = Some(Operation { kind: OperationKind::ScaleOut, target, phase });
-        remember(&plain(), previous, &Record { operation, ..Record::default() }, second(now))
+        remember("c", previous, &Record { operation, ..Record::default() }, second(now))
     };
     let began = |status: &EtcdClusterStatus| status.operation.as_ref().unwrap().started_at.clone();
     let third = Target::Member(Ordinal(3));
@@ -95,5 +94,5 @@ fn a_cluster_stays_recorded_and_a_request_consumed_whatever_a_newer_release_wrot
     assert_eq!(read.operation, None);
     let recovery = read.recovery.clone().unwrap();
     assert_eq!((recovery.token.as_str(), recovery.phase.is_active()), ("auto", true));
-    assert_eq!(remember(&plain(), &newer, &read, second(1)), newer);
+    assert_eq!(remember("c", &newer, &read, second(1)), newer);
 }

@@ -66,7 +66,7 @@ fn what_nobody_may_change_stays_as_it_is() {
     let larger = cluster(&json!({
         "version": "3.6.16", "storage": {"size": "20Gi", "storageClassName": "other"}, "tls": {"mode": "Disabled"},
     }));
-    let template = Template { revision: desired::revision(&larger.spec, None), ..TEMPLATE };
+    let template = Template { revision: larger.revision(None), ..TEMPLATE };
     let after = over(&live(&before), &larger, &template, 5, GUARD, template.revision).object;
     for field in ["selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates"] {
         assert_eq!(after["spec"][field]["spec"], before.object["spec"][field]["spec"], "{field}");
@@ -78,12 +78,12 @@ fn what_nobody_may_change_stays_as_it_is() {
 #[test]
 fn pods_of_a_template_that_the_spec_has_left_behind_are_made_as_before() {
     let plain = plain();
-    let old = Template { version: Version::new(6, 16), revision: desired::revision(&plain.spec, None) };
+    let old = Template { version: Version::new(6, 16), revision: plain.revision(None) };
     let before = live(&manifest(&plain, &old, 3, GUARD));
     let changed = cluster(&json!({
         "version": "3.6.16", "tls": {"mode": "Disabled"}, "pod": {"nodeSelector": {"disk": "fast"}},
     }));
-    let revision = desired::revision(&changed.spec, None);
+    let revision = changed.revision(None);
     let selector = |template: &Template| {
         let set = over(&before, &changed, template, 2, "other:1", revision).object;
         assert_eq!(set["spec"]["replicas"], 2);

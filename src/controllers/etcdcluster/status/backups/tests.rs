@@ -20,7 +20,7 @@ fn failure(at: i64) -> BackupFailure {
     BackupFailure { time: Some(Time(second(at))), message: Some("Job j: no member answers".to_owned()) }
 }
 
-fn asked(backup: &Value) -> EtcdCluster {
+fn asked(backup: &Value) -> Spec {
     let mut backup = backup.clone();
     if backup.get("destination").is_none() {
         backup["destination"] = json!({"persistentVolumeClaim": {"claimName": "b"}});
@@ -29,7 +29,7 @@ fn asked(backup: &Value) -> EtcdCluster {
 }
 
 /// State and reason of what is said on the tenth day at noon.
-fn said(cluster: &EtcdCluster, status: &BackupStatus, since: i64) -> (State, &'static str) {
+fn said(cluster: &Spec, status: &BackupStatus, since: i64) -> (State, &'static str) {
     let seen = seen(cluster);
     let said = statement(cluster, &seen, Some(status), Some(second(since)), second(10 * DAY + DAY / 2));
     (said.state, said.reason)
@@ -90,7 +90,9 @@ fn what_keeps_backups_from_being_taken_is_said() {
     };
     let suspended = daily(json!({"suspend": true}));
     assert_eq!(said(&suspended, &none, 0), (State::False, reason::BACKUP_SUSPENDED));
-    let stopped = cluster(&json!({"replicas": 0, "backup": daily(json!({})).spec.backup}));
+    let destination = json!({"persistentVolumeClaim": {"claimName": "b"}});
+    let backup = json!({"schedule": "@daily", "destination": destination});
+    let stopped = cluster(&json!({"replicas": 0, "backup": backup}));
     assert_eq!(said(&stopped, &none, 0), (State::False, reason::BACKUP_SUSPENDED));
     let daily = daily(json!({}));
     let mut seen = seen(&daily);

@@ -1,16 +1,17 @@
 //! What Ready and Degraded say.
 
 use super::*;
+use crate::controllers::etcdcluster::observation::Desired;
 use crate::controllers::etcdcluster::plan::Plan;
 
 /// Ready and Degraded, as the status has them.
-fn told(cluster: &EtcdCluster, is_valid: bool, seen: &Observation) -> (String, String) {
-    let plan: Plan = plan(&desired(cluster, is_valid, None), seen);
+fn told(cluster: &Spec, is_valid: bool, seen: &Observation) -> (String, String) {
+    let plan: Plan = plan(&Desired { is_valid, ..cluster.desired(None) }, seen);
     let said = said(&of(cluster, after(&EtcdClusterStatus::default(), 1), seen, &plan));
     (said["Ready"].clone(), said["Degraded"].clone())
 }
 
-fn of_three(spec: &serde_json::Value) -> EtcdCluster {
+fn of_three(spec: &serde_json::Value) -> Spec {
     let mut all = json!({"replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}});
     json_patch::merge(&mut all, spec);
     cluster(&all)
@@ -72,7 +73,7 @@ fn a_cluster_that_is_being_made_is_not_degraded_until_its_time_is_over() {
     let (ready, degraded) = told(&cluster, true, &unmade());
     assert!(ready.starts_with("False Bootstrapping: c-0 is being made"), "{ready}");
     assert_eq!(degraded, HEALTHY);
-    let template = desired(&cluster, true, None).template;
+    let template = cluster.desired(None).template;
     let mut begun = unmade();
     let seed = Operation {
         kind: OperationKind::Bootstrap,

@@ -4,17 +4,29 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::api::field::{Path, Reason};
 use crate::certs::certificate::Certificate;
 use crate::certs::mint::{Authority, Name};
-use crate::controllers::etcdcluster::resources::tests::cluster;
+use crate::controllers::etcdcluster::resources::certificates::trust;
+use crate::controllers::etcdcluster::resources::tests::object as cluster;
 
-fn revision_of(spec: &Value) -> u64 {
-    revision(&cluster(spec).spec, None)
+fn spec(given: &Value) -> Spec {
+    Spec::resolve(&cluster(given), &[])
+}
+
+fn desired(cluster: &EtcdCluster, is_valid: bool) -> Desired {
+    let fault = || Fault::new(Path::spec(), Reason::Invalid, "is odd");
+    let faults: Vec<_> = (!is_valid).then(fault).into_iter().collect();
+    Spec::resolve(cluster, &faults).desired(None)
+}
+
+fn revision_of(given: &Value) -> u64 {
+    spec(given).revision(None)
 }
 
 #[test]
 fn absent_fields_mean_what_is_written_at_creation() {
-    let asked = desired(&cluster(&json!({})), true, None);
+    let asked = desired(&cluster(&json!({})), true);
     assert_eq!(asked.template.version, Version::new(7, 3));
     assert_eq!(
         asked,
@@ -41,7 +53,7 @@ fn absent_fields_mean_what_is_written_at_creation() {
 fn absent_fields_of_a_cluster_that_runs_mean_what_it_has() {
     let mut cluster = cluster(&json!({}));
     cluster.status = Some(serde_json::from_value(json!({"replicas": 5, "version": "3.5.33"})).unwrap());
-    let asked = desired(&cluster, true, None);
+    let asked = desired(&cluster, true);
     assert_eq!((asked.replicas, asked.template.version), (5, Version::new(5, 33)));
     assert_eq!(asked.volume_size, 0, "no volume grows");
 }
@@ -64,7 +76,7 @@ fn every_field_is_heeded() {
     cluster.metadata.deletion_timestamp =
         Some(serde_json::from_value(json!("2026-01-01T00:00:00Z")).unwrap());
     cluster.annotations_mut().insert(ALLOW_DOWNGRADE.to_owned(), "true".to_owned());
-    let asked = desired(&cluster, false, None);
+    let asked = desired(&cluster, false);
     assert_eq!(
         asked,
         Desired {
@@ -92,7 +104,7 @@ fn a_request_to_recover_that_does_not_read_asks_for_nothing() {
     {
         let mut cluster = cluster(&json!({}));
         cluster.annotations_mut().insert(ANNOTATION.to_owned(), text.to_owned());
-        let request = desired(&cluster, true, None).recovery;
+        let request = desired(&cluster, true).recovery;
         let expected = survivor.map(|survivor| RecoveryRequest { token: text.to_owned(), survivor });
         assert_eq!(request, expected, "{text}");
     }
@@ -107,11 +119,11 @@ fn a_backup_before_an_upgrade_needs_a_place_and_can_be_declined() {
         (json!({"destination": claim, "beforeUpgrade": false}), false),
         (json!({"beforeUpgrade": true}), false),
     ] {
-        let asked = desired(&cluster(&json!({"backup": backup})), true, None);
+        let asked = desired(&cluster(&json!({"backup": backup})), true);
         assert_eq!(asked.backs_up_before_upgrade, expected, "{backup}");
     }
     let defragments = json!({"maintenance": {"defragment": {}}});
-    assert_eq!(desired(&cluster(&defragments), true, None).defragments_at, Some(45));
+    assert_eq!(desired(&cluster(&defragments), true).defragments_at, Some(45));
 }
 
 #[test]
@@ -154,9 +166,9 @@ fn the_revision_heeds_nothing_else() {
 fn the_digest_of_whom_members_trust_is_the_same_in_every_release() {
     let pem = include_bytes!("../resources/certificates/authority.pem");
     let authorities = Certificate::read_all(pem);
-    let trust = Trust::of(&authorities, &authorities).unwrap();
+    let trust = trust(&authorities, &authorities).unwrap();
     assert_eq!(trust.to_string(), "5dcbf459064c0f12");
-    assert_eq!(format!("{:016x}", revision(&cluster(&json!({})).spec, Some(trust))), "810fcc4974520548");
+    assert_eq!(format!("{:016x}", spec(&json!({})).revision(Some(trust))), "810fcc4974520548");
 }
 
 /// As above.
@@ -187,14 +199,14 @@ fn whom_members_trust_is_part_of_what_pods_are_made_from() {
     let name = |common_name| Name { common_name, lifetime: SignedDuration::from_hours(1) };
     let authority = |common_name| Authority::create_as(name(common_name), Timestamp::UNIX_EPOCH).unwrap();
     let (one, other) = (authority("a").certificate().clone(), authority("b").certificate().clone());
-    let spec = cluster(&json!({})).spec;
-    let of = |clients: &[Certificate], peers: &[Certificate]| revision(&spec, Trust::of(clients, peers));
+    let spec = spec(&json!({}));
+    let of = |clients: &[Certificate], peers: &[Certificate]| spec.revision(trust(clients, peers));
     let both = [one.clone(), other.clone()];
     let turned = [other.clone(), one.clone(), one.clone()];
     let (one, other) = (&[one][..], &[other][..]);
     let revisions = [of(one, one), of(other, one), of(one, other), of(other, other), of(&both, &both)];
     assert_eq!(revisions.iter().collect::<BTreeSet<_>>().len(), revisions.len());
     assert_eq!(of(&both, one), of(&turned, one), "in any order");
-    assert_eq!((Trust::of(&[], one), Trust::of(one, &[])), (None, None));
-    assert_eq!(of(&[], &[]), revision(&spec, None), "in plain HTTP there is nobody to trust");
+    assert_eq!((trust(&[], one), trust(one, &[])), (None, None));
+    assert_eq!(of(&[], &[]), spec.revision(None), "in plain HTTP there is nobody to trust");
 }

@@ -6,9 +6,6 @@
 
 use std::collections::BTreeMap;
 
-use kube::ResourceExt as _;
-
-use crate::api::etcdcluster::v1::{EtcdCluster, TlsMode};
 use crate::api::etcdcluster::versions;
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::etcdcluster::observation::{ClusterId, MemberId, Ordinal, Role, Template, Version};
@@ -100,6 +97,12 @@ pub fn client(cluster: &str) -> String {
     format!("{cluster}-client")
 }
 
+/// The Secret with the certificate authority that the operator keeps.
+#[must_use]
+pub fn authority(cluster: &str) -> String {
+    format!("{cluster}-ca")
+}
+
 /// The CronJob that takes backups.
 #[must_use]
 pub fn backup(cluster: &str) -> String {
@@ -124,55 +127,15 @@ pub fn flags_key(cluster: &str, ordinal: Ordinal) -> String {
     format!("{}.yaml", member(cluster, ordinal))
 }
 
-/// The name under which a member is found by others.
-#[must_use]
-pub fn host(cluster: &EtcdCluster, ordinal: Ordinal) -> String {
-    let (name, namespace) = (cluster.name_any(), cluster.namespace().unwrap_or_default());
-    format!("{}.{name}.{namespace}.svc", member(&name, ordinal))
-}
-
-/// Where the other members find one.
-#[must_use]
-pub fn peer_url(cluster: &EtcdCluster, ordinal: Ordinal) -> String {
-    url(cluster, &host(cluster, ordinal), PEER_PORT)
-}
-
-/// The ordinal whose peer URL that is; none: it is not one of ours.
-#[must_use]
-pub fn ordinal_of(cluster: &EtcdCluster, peer_url: &str) -> Option<Ordinal> {
-    let (_, rest) = peer_url.split_once("://")?;
-    let (pod, _) = rest.split_once('.')?;
-    let ordinal = ordinal(&cluster.name_any(), pod)?;
-    (self::peer_url(cluster, ordinal) == peer_url).then_some(ordinal)
-}
-
-/// Where clients find a member.
-#[must_use]
-pub fn client_url(cluster: &EtcdCluster, ordinal: Ordinal) -> String {
-    url(cluster, &host(cluster, ordinal), CLIENT_PORT)
-}
-
-fn url(cluster: &EtcdCluster, host: &str, port: u16) -> String {
-    let scheme = if has_tls(cluster) { "https" } else { "http" };
-    format!("{scheme}://{host}:{port}")
-}
-
-/// Whether members and clients speak TLS.
-#[must_use]
-pub fn has_tls(cluster: &EtcdCluster) -> bool {
-    let mode = cluster.spec.tls.as_ref().and_then(|tls| tls.mode);
-    mode != Some(TlsMode::Disabled)
-}
-
 /// Labels of everything that is made for a cluster, and what its pods are selected by.
 #[must_use]
-pub fn labels(cluster: &EtcdCluster) -> BTreeMap<String, String> {
-    pairs([(NAME, "etcd"), (INSTANCE, &cluster.name_any()), (COMPONENT, "member"), MANAGED_BY])
+pub fn labels(cluster: &str) -> BTreeMap<String, String> {
+    pairs([(NAME, "etcd"), (INSTANCE, cluster), (COMPONENT, "member"), MANAGED_BY])
 }
 
 /// What the pods are selected by that serve clients.
 #[must_use]
-pub fn voters(cluster: &EtcdCluster) -> BTreeMap<String, String> {
+pub fn voters(cluster: &str) -> BTreeMap<String, String> {
     let mut labels = labels(cluster);
     labels.extend(pairs([(ROLE, role_text(Role::Voter))]));
     labels
@@ -180,7 +143,7 @@ pub fn voters(cluster: &EtcdCluster) -> BTreeMap<String, String> {
 
 /// The selector of all pods, as text.
 #[must_use]
-pub fn selector_text(cluster: &EtcdCluster) -> String {
+pub fn selector_text(cluster: &str) -> String {
     labels(cluster).iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 

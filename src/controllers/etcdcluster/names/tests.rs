@@ -7,9 +7,9 @@ use crate::controllers::etcdcluster::resources::tests::{cluster, plain};
 #[test]
 fn members_are_found_by_the_names_that_they_advertise() {
     let tls = cluster(&json!({}));
-    assert_eq!(peer_url(&plain(), Ordinal(0)), "http://c-0.c.shop.svc:2380");
-    assert_eq!(peer_url(&tls, Ordinal(12)), "https://c-12.c.shop.svc:2380");
-    assert_eq!(client_url(&tls, Ordinal(2)), "https://c-2.c.shop.svc:2379");
+    assert_eq!(plain().peer_url(Ordinal(0)), "http://c-0.c.shop.svc:2380");
+    assert_eq!(tls.peer_url(Ordinal(12)), "https://c-12.c.shop.svc:2380");
+    assert_eq!(tls.client_url(Ordinal(2)), "https://c-2.c.shop.svc:2379");
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn a_peer_url_that_we_would_not_write_is_nobodys() {
         "c-0.c.shop.svc:2380",
         "",
     ] {
-        assert_eq!(ordinal_of(&cluster, text), None, "{text}");
+        assert_eq!(cluster.ordinal_of(text), None, "{text}");
     }
 }
 
@@ -63,7 +63,7 @@ fn a_template_text_of_another_form_is_none() {
 #[test]
 fn the_selector_is_that_of_the_pods() {
     assert_eq!(
-        selector_text(&plain()),
+        selector_text(plain().name()),
         "app.kubernetes.io/component=member,app.kubernetes.io/instance=c,\
          app.kubernetes.io/managed-by=gatehouse,app.kubernetes.io/name=etcd"
     );
@@ -83,7 +83,7 @@ proptest! {
         let at = Ordinal(number);
         prop_assert_eq!(ordinal("c", &member("c", at)), Some(at));
         prop_assert_eq!(ordinal_of_claim("c", &claim("c", at)), Some(at));
-        prop_assert_eq!(ordinal_of(&plain(), &peer_url(&plain(), at)), Some(at));
+        prop_assert_eq!(plain().ordinal_of(&plain().peer_url(at)), Some(at));
         prop_assert_eq!(hexadecimal(&member_id_text(MemberId(id))), Some(id));
         prop_assert_eq!(hexadecimal(&cluster_id_text(ClusterId(id))), Some(id));
     }
