@@ -257,7 +257,7 @@ impl Reconciler for Operator {
     }
 
     async fn execute(&self, execution: &Execution<'_, Self>, effect: &Effect) -> Result<Executed, Failure> {
-        apply::carry_out(*execution, effect).await?;
+        execution.carry_out(effect).await?;
         Ok(Executed { changed: true })
     }
 
@@ -337,10 +337,6 @@ fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut Recall) 
 /// When to look again after so many passes in a row with nothing to do.
 fn patiently(idle: u32) -> Duration {
     SOON.saturating_mul(idle.saturating_sub(PATIENCE).saturating_add(1)).min(PATIENTLY)
-}
-
-fn uid(cluster: &EtcdCluster) -> &str {
-    cluster.metadata.uid.as_deref().unwrap_or_default()
 }
 
 /// The clusters whose objects of a type come, go or change. Only which: what they are is read when it is needed.

@@ -1,12 +1,12 @@
-//! What is told of a reconciliation beside its status: events, each when it begins, a trace, and metrics.
+//! What a reconciliation reports beside the status: events, a trace, and metrics.
 
 use jiff::Timestamp;
 
 use super::ages::Recall;
 use super::apply::Execution;
 use super::metrics::{self, Line};
+use super::status;
 use super::trace::{self, Pass, Trace};
-use super::{status, uid};
 use crate::controllers::named;
 use crate::controllers::step::Note;
 
@@ -22,7 +22,7 @@ pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut Recall) -> Op
         return None;
     }
     let (object, plan) = (named(execution.object), execution.plan);
-    trace.pass(&Pass { object: &object, uid: uid(execution.object), desired, seen, plan })
+    trace.pass(&Pass { object: &object, uid: execution.spec.uid(), desired, seen, plan })
 }
 
 /// The metrics.

@@ -73,8 +73,8 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
 /// What to do for an object that has a timetable.
 fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     let schedule = match &observed.dates {
-        Ok(dates) => &timetable.schedule.clone().with_dates(dates),
-        Err(_) => &timetable.schedule,
+        Ok(dates) if !spec.dates.is_empty() => &timetable.schedule.clone().with_dates(dates),
+        Ok(_) | Err(_) => &timetable.schedule,
     };
     let mut view = ScheduleState::new(spec, timetable, schedule, observed);
     view.replica_target = replica_target::compute(&view);

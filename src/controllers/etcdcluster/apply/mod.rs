@@ -47,14 +47,6 @@ fn unless_refused<Answer>(answer: Result<Answer, etcd::Error>, fine: Refusal) ->
     }
 }
 
-/// Carries one effect out.
-///
-/// # Errors
-/// Why it was not carried out, or not surely.
-pub async fn carry_out(execution: Execution<'_>, effect: &Effect) -> Result<(), Failure> {
-    execution.carry_out(effect).await
-}
-
 /// Writes what is remembered, with all else that the status says.
 async fn write_record(execution: Execution<'_>, before: &Record) -> Result<(), Failure> {
     if *before != execution.observation().record {
@@ -65,7 +57,11 @@ async fn write_record(execution: Execution<'_>, before: &Record) -> Result<(), F
 }
 
 impl<'a> Execution<'a> {
-    async fn carry_out(self, effect: &Effect) -> Result<(), Failure> {
+    /// Carries one effect out.
+    ///
+    /// # Errors
+    /// Why it was not carried out, or not surely.
+    pub async fn carry_out(self, effect: &Effect) -> Result<(), Failure> {
         match effect {
             Effect::WriteRecord { before, .. } => write_record(self, before).await,
             Effect::ApplyServices => objects::services(self).await,
