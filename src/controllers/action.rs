@@ -35,7 +35,7 @@ pub struct Executed {
     pub changed: bool,
 }
 
-/// A write that the API server refuses until somebody changes something: a quota, a policy, a right that is missing.
+/// A write that the API server refuses until a user changes something: a quota, a policy, a missing right.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RefusedWrite {
     /// The action that it was a part of.
@@ -72,7 +72,7 @@ impl Failure {
         Self::Moved(why.into())
     }
 
-    /// Whether trying again is of no use until somebody changes something.
+    /// Whether it fails again until a user changes something.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {

@@ -30,7 +30,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 pub(super) struct Cluster {
     config: Config,
     client: Client,
-    /// Absent where somebody else installs.
+    /// None with `--install false`.
     installation: Option<Installation>,
     names: Vec<String>,
 }
@@ -48,7 +48,7 @@ struct Installation {
 #[derive(Clone)]
 pub(super) struct Installed {
     once: watch::Receiver<bool>,
-    /// Absent where somebody else installs.
+    /// None with `--install false`.
     installation: Option<Installation>,
 }
 

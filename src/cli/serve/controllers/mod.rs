@@ -86,7 +86,7 @@ impl Controllers {
                     () = installed.once() => controllers.live(&life, installed).await?,
                     () = life.draining() => {}
                 }
-                // Whoever keeps us running would have us start again.
+                // The supervisor restarts a task that returns.
                 life.stopping().await;
                 Ok(())
             }
