@@ -4,6 +4,8 @@
 //! `PROPTEST_RNG_SEED=7` draws others and `PROPTEST_CASES=10000` draws more: proptest reads both by itself.
 //! What fails is kept below `proptest-regressions/`, to be committed, and is tried first from then on.
 
+pub mod arbitrary;
+
 use proptest::test_runner::{Config, RngSeed};
 
 /// What is drawn from where the environment says nothing.

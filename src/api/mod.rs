@@ -13,8 +13,6 @@
 //! `default`, `validate`, `status`.
 
 pub mod ancestors;
-#[cfg(test)]
-pub mod arbitrary;
 pub mod bounded;
 pub mod condition;
 pub mod cron;

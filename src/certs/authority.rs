@@ -22,7 +22,8 @@ use serde_json::json;
 
 use super::certificate::{Bundle, Certificate};
 use super::mint::{self, Authority, Leaf};
-use super::rotate::{self, AuthorityStep, InForce, LeafInUse, LeafStep};
+use super::rotate::steps::{AuthorityStep, LeafStep};
+use super::rotate::{self, InForce, LeafInUse};
 use super::{BoxError, Clock, Facts, Sink};
 use crate::runtime::call::{self, call};
 
@@ -167,7 +168,7 @@ impl SharedAuthority {
     }
 
     /// Says what is about to be written, and why.
-    fn announce(&self, step: &AuthorityStep, stored: &Stored) {
+    fn announce(&self, step: &AuthorityStep<Bundle>, stored: &Stored) {
         let secret = self.place();
         match (step, &stored.authority) {
             (AuthorityStep::Keep, _) => {}
@@ -195,7 +196,7 @@ impl SharedAuthority {
         let now = (self.clock)();
         let in_use = self.leaf.as_ref().map(Leaf::in_use);
         let authority = known.authority.certificate();
-        let LeafStep::Mint(why) = rotate::leaf(now, authority, in_use, in_force(authority)) else {
+        let LeafStep::Sign(why) = rotate::leaf(now, authority, in_use, in_force(authority)) else {
             return Ok(());
         };
         let leaf = known.authority.mint(&self.names, now)?;
@@ -294,7 +295,7 @@ impl Stored {
     }
 
     /// What has to be done about it, for a replica that goes by these names.
-    fn step(&self, now: Timestamp, leaf: Option<LeafInUse<'_>>, names: &[String]) -> AuthorityStep {
+    fn step(&self, now: Timestamp, leaf: Option<LeafInUse<'_>>, names: &[String]) -> AuthorityStep<Bundle> {
         let certificate = self.authority.as_ref().ok().map(Authority::certificate);
         if certificate.is_some_and(|certificate| !certificate.permits(names)) {
             return AuthorityStep::Reissue;
@@ -306,7 +307,7 @@ impl Stored {
     /// the Secret was lost.
     fn after(
         self,
-        step: AuthorityStep,
+        step: AuthorityStep<Bundle>,
         now: Timestamp,
         known: Option<&Certificate>,
         leaf: Option<LeafInUse<'_>>,

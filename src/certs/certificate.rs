@@ -34,6 +34,14 @@ pub struct Identity {
     public_key: Vec<u8>,
 }
 
+impl Identity {
+    /// Both, one after the other. Each says its own length, as all that is encoded in DER does.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        [self.subject.as_slice(), &self.public_key].concat()
+    }
+}
+
 /// These bytes are not a certificate.
 #[derive(Debug, thiserror::Error)]
 #[error("failed to read a certificate: {0}")]

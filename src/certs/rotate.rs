@@ -1,4 +1,5 @@
-//! When certificates are renewed, and what is trusted meanwhile.
+//! When the gate's certificates are renewed, and what is trusted meanwhile. What follows from that is in [`steps`], which
+//! the certificates of etcd clusters share.
 //!
 //! Pure: the time and everything that was read are arguments, so that replicas which see the same decide the same.
 //!
@@ -18,9 +19,12 @@
 //!
 //! Assumes: clocks of replicas and API servers differ by less than [`SKEW`].
 
+pub mod steps;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::certificate::{Bundle, Certificate, Validity};
+use steps::{AuthorityStep, LeafFacts, LeafStep};
 
 /// How long a leaf holds.
 pub const LEAF_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -34,51 +38,6 @@ pub const PROPAGATION: SignedDuration = SignedDuration::from_mins(10);
 /// How long an authority that was replaced by one with another key stays in the bundle: until every leaf that it
 /// signed is gone, and a day.
 pub const OVERLAP: SignedDuration = SignedDuration::from_hours(8 * 24);
-
-/// What to do about the authority, which all replicas share.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuthorityStep {
-    /// Make one with a new key: there is none, or none that can be used.
-    Create,
-    /// Issue it again, same key and name.
-    Reissue,
-    /// Write this bundle: the stored one lacks what is still in use or holds what is past.
-    WriteBundle(Bundle),
-    /// Nothing.
-    Keep,
-}
-
-/// What to do about the leaf, which each replica has for itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LeafStep {
-    /// Sign a new one.
-    Mint(Why),
-    /// Nothing.
-    Keep,
-}
-
-/// Why a leaf is signed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
-    /// There is none yet.
-    Missing,
-    /// Two thirds of its life are over.
-    Aged,
-    /// The authority has another key, and everybody has had time to trust it.
-    OtherAuthority,
-}
-
-impl Why {
-    /// For logs.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Missing => "there was none",
-            Self::Aged => "two thirds of its life are over",
-            Self::OtherAuthority => "the authority has another key",
-        }
-    }
-}
 
 /// Whether API servers are told to trust the authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,27 +59,20 @@ pub struct LeafInUse<'a> {
     pub issuer: &'a Certificate,
 }
 
-/// What the shared state needs. First match wins.
+/// What the shared state needs.
 #[must_use]
 pub fn authority(
     now: Timestamp,
     authority: Option<&Certificate>,
     stored_bundle: &[u8],
     leaf: Option<LeafInUse<'_>>,
-) -> AuthorityStep {
-    let Some(authority) = authority else {
-        return AuthorityStep::Create;
-    };
-    if now >= authority_renewal(authority) {
-        return AuthorityStep::Reissue;
-    }
-    match bundle(now, authority, &Certificate::read_all(stored_bundle), leaf) {
-        Some(wanted) if wanted.pem() != stored_bundle => AuthorityStep::WriteBundle(wanted),
-        _ => AuthorityStep::Keep,
-    }
+) -> AuthorityStep<Bundle> {
+    let is_due = authority.map(|authority| now >= authority_renewal(authority));
+    let wanted = authority.and_then(|one| bundle(now, one, &Certificate::read_all(stored_bundle), leaf));
+    steps::authority(is_due, wanted.filter(|wanted| wanted.pem() != stored_bundle))
 }
 
-/// What this replica's leaf needs. First match wins.
+/// What this replica's leaf needs.
 #[must_use]
 pub fn leaf(
     now: Timestamp,
@@ -131,22 +83,18 @@ pub fn leaf(
     if now >= authority.validity().not_after {
         return LeafStep::Keep; // what it signed now would not hold
     }
-    let Some(leaf) = leaf else {
-        return LeafStep::Mint(Why::Missing);
-    };
-    if leaf.issuer.identity() != authority.identity() {
-        // Served too early, the new leaf would be refused by whoever has the old bundle; too late, it is the old
-        // leaf that is refused.
-        let is_seen = in_force != InForce::Distrusted;
-        let is_trusted = is_seen && now >= after(issued(authority), PROPAGATION);
-        let margin = if is_seen { PROPAGATION } else { SignedDuration::ZERO };
-        let is_last_call = after(now, margin) >= leaf.validity.not_after;
-        return if is_trusted || is_last_call { LeafStep::Mint(Why::OtherAuthority) } else { LeafStep::Keep };
-    }
-    if now >= leaf_renewal(leaf.validity) {
-        return LeafStep::Mint(Why::Aged);
-    }
-    LeafStep::Keep
+    // Served too early, a leaf of a new key would be refused by whoever has the old bundle; too late, it is the old leaf
+    // that is refused.
+    let is_seen = in_force != InForce::Distrusted;
+    let has_spread = is_seen && now >= after(issued(authority), PROPAGATION);
+    let margin = if is_seen { PROPAGATION } else { SignedDuration::ZERO };
+    let facts = leaf.map(|leaf| LeafFacts {
+        is_due: now >= leaf_renewal(leaf.validity),
+        is_last_call: after(now, margin) >= leaf.validity.not_after,
+        is_fit: true,
+        is_of_authority: leaf.issuer.identity() == authority.identity(),
+    });
+    steps::leaf(facts, has_spread || facts.is_some_and(|facts| facts.is_of_authority))
 }
 
 /// All that is to be trusted at `now`: the authority, and of what was trusted before what is still needed.

@@ -13,8 +13,8 @@ use super::action::Failure;
 use super::manifest::{Manifest, Place};
 use super::outcome::Error;
 use super::reconciler::{Execution, Reconciler};
-use super::status;
 use super::step::{Effect, Merge, Note, Step};
+use super::{finalizer, status};
 use crate::runtime::call::{self, call};
 
 impl<Kind: Reconciler> Execution<'_, Kind> {
@@ -37,6 +37,33 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     #[must_use]
     pub fn namespace(&self) -> String {
         self.object.namespace().unwrap_or_default()
+    }
+
+    /// The object as it is stored now: the status may have been written since it was observed.
+    ///
+    /// # Errors
+    /// When it is gone, or the API server does not say.
+    pub async fn live(&self) -> Result<Kind::Object, Failure> {
+        let live: Option<Kind::Object> = self.read(&self.name()).await?;
+        let live = live.filter(|live| live.meta().uid == self.object.meta().uid);
+        live.ok_or_else(|| Failure::moved("the object is gone"))
+    }
+
+    /// Has the deletion of the object wait for us, which cannot begin once it is being deleted; or lets the object go,
+    /// once it is.
+    ///
+    /// # Errors
+    /// When it is refused, or there is no answer.
+    pub async fn set_finalizer(&self, on: bool) -> Result<(), Failure> {
+        let live = self.live().await?;
+        match (live.meta().deletion_timestamp.is_some(), on) {
+            (true, true) => Err(Failure::moved("the object is being deleted")),
+            (false, false) => Err(Failure::moved("the object is not being deleted")),
+            _ => {
+                let write = finalizer::write::<Kind::Object>(live.meta(), Kind::FINALIZER, on, Kind::MANAGER);
+                self.write(&write).await
+            }
+        }
     }
 
     /// An object of that name in the same namespace.

@@ -16,16 +16,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kube::Resource as _;
+use kube::{Api, Resource as _};
 use tracing::{info, warn};
 
 use super::action::{Action as _, Failure, RefusedWrite};
+use super::manifest::Place;
 use super::outcome::{Class, Error, Outcome};
 use super::reconciler::{Execution, Progress, Reconciler, Report, State};
 use super::{Watched, finalizer, named, undecodable};
 use crate::api::Version;
 use crate::api::field::Fault;
 use crate::api::judge::{self, Written};
+use crate::runtime::call::call;
 use crate::runtime::clock;
 
 /// When to look again where something is seen otherwise than the status says.
@@ -46,7 +48,7 @@ pub async fn reconcile<Kind: Reconciler>(
     watched: Arc<Watched<Kind::Object>>,
     state: &mut State<Kind>,
 ) -> Result<Outcome, Error> {
-    let Some(object) = kind.read(watched).await? else { return Ok(Outcome::Leaving) }; // effect
+    let Some(object) = read(kind, watched).await? else { return Ok(Outcome::Leaving) }; // effect
     let (metadata, now) = (object.meta(), clock::now());
     let is_deleting = metadata.deletion_timestamp.is_some();
     if is_deleting && !finalizer::is_on(metadata, Kind::FINALIZER) {
@@ -95,6 +97,21 @@ pub async fn reconcile<Kind: Reconciler>(
         _ if had_refused && order != Report::Last => Outcome::Waiting(AT_ONCE),
         outcome => outcome,
     })
+}
+
+/// The object as it is reconciled; none: it is gone, or another one has its name.
+async fn read<Kind: Reconciler>(
+    kind: &Kind,
+    watched: Arc<Watched<Kind::Object>>,
+) -> Result<Option<Arc<Watched<Kind::Object>>>, Error> {
+    if !Kind::IS_READ_LIVE {
+        return Ok(Some(watched));
+    }
+    let place = Place::of_metadata::<Kind::Object>(watched.meta());
+    let api: Api<Watched<Kind::Object>> = Api::namespaced(kind.client().clone(), &place.namespace);
+    let found = call(api.get_opt(&place.name)).await; // effect
+    let found = found.map_err(|source| Error { verb: "read", object: place.to_string(), source })?;
+    Ok(found.filter(|found| found.meta().uid == watched.meta().uid).map(Arc::new))
 }
 
 /// Does one thing after the other. One that cannot be done ends it, unless those after it do not need it.

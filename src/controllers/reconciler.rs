@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
@@ -88,6 +87,9 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// Whether an object that cannot be decoded keeps the finalizer: what its deletion has to do is not known.
     const KEEPS_UNDECODABLE: bool;
 
+    /// Whether an object is read from the API server for each reconciliation, and not only as it was watched.
+    const IS_READ_LIVE: bool;
+
     /// What the write of a status is conditional on.
     const PRECONDITION: Precondition;
 
@@ -129,15 +131,6 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 
     /// Nothing is done for the object, and nothing is shown of it.
     fn hide(&self, metadata: &ObjectMeta);
-
-    /// The object as it is reconciled: as it was watched, or as it is stored now. None: it is gone, or another one has
-    /// its name.
-    fn read(
-        &self,
-        watched: Arc<Watched<Self::Object>>,
-    ) -> impl Future<Output = Result<Option<Arc<Watched<Self::Object>>>, Error>> + Send {
-        async { Ok(Some(watched)) }
-    }
 
     /// Whether other objects go first.
     fn gives_way(&self, _metadata: &ObjectMeta, _now: Timestamp) -> bool {

@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use super::{Conversions, Endpoint, Failure, Report, Surroundings};
 use crate::api::Version;
-use crate::api::arbitrary::Source;
 use crate::api::lens::memory::PREFIX;
 use crate::kinds::KINDS;
+use crate::properties::arbitrary::Source;
 
 fn now() -> Timestamp {
     "2026-11-21T12:00:00Z".parse().unwrap()

@@ -1,30 +1,33 @@
-//! The certificates of an etcd cluster, in Secrets of a real API server. The clusters rest, so that nobody but the test
-//! works them; what the test hands over is the same object at work.
+//! The certificates of an etcd cluster, in Secrets of a real API server, kept by an operator whose clock jumps. No etcd
+//! runs here: what members make of them is in tests/certificates.rs and on a real node.
 
-use futures::future::join_all;
-use gatehouse::api::etcdcluster::v1::{EtcdCluster, NamedReference, TlsMode, TlsSecrets};
+use gatehouse::api::etcdcluster::v1::EtcdCluster;
 use gatehouse::certs::certificate::Certificate;
-use gatehouse::certs::mint::Usage;
+use gatehouse::certs::mint::{Authority, Name, Usage};
 use gatehouse::certs::verify::is_taken;
-use gatehouse::controllers::etcdcluster::certificates::{Ends, Standing, ensure};
-use gatehouse::controllers::etcdcluster::names;
-use gatehouse::controllers::etcdcluster::observation::Certificates;
+use gatehouse::controllers::etcdcluster::resources::certificates::{
+    AUTHORITY_LIFETIME, authority_name, leaves,
+};
 use gatehouse::controllers::etcdcluster::spec::Spec;
 use gatehouse::runtime::clock;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kit::bed::{Bed, Namespace};
-use kit::objects::{Ask, Objects};
+use kit::objects::{Ask, condition};
+use kit::operator::Fate;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::site::Site;
 
 pub const TESTS: &[Test] = &[
     ("what_is_missing_is_made_and_then_left_alone", what_is_missing_is_made_and_then_left_alone),
     ("leaves_are_renewed_and_their_authority_is_not", leaves_are_renewed_and_their_authority_is_not),
     (
-        "an_authority_that_is_taken_away_is_followed_member_by_member",
-        an_authority_that_is_taken_away_is_followed_member_by_member,
+        "an_authority_that_is_taken_away_is_followed_by_another",
+        an_authority_that_is_taken_away_is_followed_by_another,
     ),
     ("two_operators_end_up_with_one_authority", two_operators_end_up_with_one_authority),
     ("secrets_of_others_are_never_touched", secrets_of_others_are_never_touched),
@@ -32,102 +35,96 @@ pub const TESTS: &[Test] = &[
     ("secrets_that_the_spec_names_are_looked_at", secrets_that_the_spec_names_are_looked_at),
 ];
 
-const SECRETS: [&str; 4] = ["c-ca", "c-server-tls", "c-peer-tls", "c-client-tls"];
+const PARTS: [&str; 4] = ["ca", "server-tls", "peer-tls", "client-tls"];
 
-/// A cluster that rests, and the administrator.
+/// The minutes of a day.
+const DAY: i64 = 24 * 60;
+
+/// Clusters that an operator works, and its clock.
 struct Place<'a> {
-    namespace: Namespace<'a>,
-    objects: &'a Objects,
-    cluster: EtcdCluster,
+    namespace: &'a Namespace<'a>,
+    site: Site<'a>,
+    /// What the clock shows, in minutes after the test began.
+    minutes: i64,
 }
 
 impl<'a> Place<'a> {
-    fn new(bed: &'a Bed) -> Self {
-        let namespace = bed.namespace();
-        let made = namespace.create(&json!({
-            "apiVersion": "gatehouse.dev/v1",
-            "kind": "EtcdCluster",
-            "metadata": {"name": "c", "namespace": namespace.name},
-            "spec": {"paused": true},
-        }));
-        let mut cluster: EtcdCluster = serde_json::from_value(made).unwrap();
-        cluster.spec.paused = None;
-        Self { namespace, objects: &bed.objects, cluster }
+    fn new(namespace: &'a Namespace<'a>) -> Self {
+        Self { namespace, site: Site::new(namespace), minutes: 0 }
     }
 
-    fn standing(&self, now: Timestamp) -> Standing {
-        let spec = Spec::resolve(&self.cluster, &[]);
-        self.objects.with(async |client| ensure(&client, &spec, &Ends::default(), now).await)
+    /// Makes a cluster of one member.
+    fn create(&self, name: &str, more: &Value) -> Value {
+        let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name},
+            "spec": {"replicas": 1}});
+        for (key, value) in more.as_object().into_iter().flatten() {
+            object["spec"][key] = value.clone();
+        }
+        self.namespace.create(&object)
     }
 
-    fn ensure(&self, now: Timestamp) -> (Certificates, Option<String>) {
-        let Standing { state, words, .. } = self.standing(now);
-        (state, words)
+    fn pause(&self, name: &str, is_paused: bool) {
+        self.namespace.change(&format!("etcdcluster/{name}"), &json!({"spec": {"paused": is_paused}}));
     }
 
+    /// Has so many days have passed since the test began.
+    fn until_day(&mut self, day: i64) {
+        self.minutes = day * DAY;
+        self.site.jump(self.minutes);
+    }
+
+    fn now(&self) -> Timestamp {
+        self.site.at(self.minutes)
+    }
+
+    /// Waits until the operator has looked at the cluster from the beginning to the end.
+    fn look(&mut self, name: &str) {
+        let looked = format!("/etcdclusters/{name}");
+        let count = |site: &Site| {
+            let asked = site.asked();
+            asked.iter().filter(|asked| asked.starts_with("get ") && asked.ends_with(&looked)).count()
+        };
+        // The second begins after the first has ended.
+        for _ in 0..2 {
+            let before = count(&self.site);
+            self.minutes += 1;
+            self.site.jump(self.minutes);
+            eventually(|| if count(&self.site) > before { Ok(()) } else { Err("it has not looked") });
+        }
+    }
+
+    /// Waits until the condition of the certificates is that, with these words in it.
     #[track_caller]
-    fn is_valid(&self, now: Timestamp) {
-        assert_eq!(self.ensure(now), (Certificates::Valid, None));
-    }
-
-    /// Makes the pod of a member as it is made while the certificates are as they were found; one that is there goes.
-    fn restart(&self, member: &str, standing: &Standing) {
-        let gone = self.objects.one(Ask {
-            method: "DELETE",
-            path: self.namespace.path(&format!("pod/{member}")),
-            body: json!({"gracePeriodSeconds": 0}),
+    fn until(&self, name: &str, reason: &str, words: &str) {
+        let object = format!("etcdcluster/{name}");
+        self.namespace.bed.objects.until(&object, &self.namespace.name, |found| {
+            let said = condition(found, "CertificatesReady");
+            let has_words = said["message"].as_str().is_some_and(|message| message.contains(words));
+            if said["reason"] == reason && has_words { Ok(()) } else { Err(said.to_string()) }
         });
-        assert!(gone.is_ok() || gone.is_err_and(|refusal| refusal.code == 404));
-        let template =
-            names::template_text(&Spec::resolve(&self.cluster, &[]).desired(standing.trust).template);
-        self.namespace.create(&json!({
-            "apiVersion": "v1", "kind": "Pod",
-            "metadata": {"name": member, "annotations": {names::TEMPLATE: template}},
-            "spec": {"containers": [{"name": "etcd", "image": "etcd"}]},
-        }));
     }
 
-    /// Whom each Secret of a leaf has trusted, and whether the authority of now has signed all.
-    fn overlap(&self, now: Timestamp) -> (Vec<usize>, bool) {
-        let secrets = self.secrets();
-        let (authority, leaves) = secrets.split_first().unwrap();
-        let signs = certificates(authority, "ca.crt");
-        let counts = leaves.iter().map(|leaf| certificates(leaf, "ca.crt").len()).collect();
-        let all_signed = leaves
-            .iter()
-            .all(|leaf| is_taken(&certificates(leaf, "tls.crt")[0], &signs, &[Usage::Client], &[], now));
-        (counts, all_signed)
+    /// Waits until the Secrets are like that, and the status says that all is well.
+    #[track_caller]
+    fn settle(&self, name: &str, is_so: impl Fn(&[Secret]) -> bool) -> Vec<Secret> {
+        let secrets = eventually(|| {
+            let secrets = self.secrets(name)?;
+            if is_so(&secrets) { Ok(secrets) } else { Err("they are otherwise".to_owned()) }
+        });
+        self.until(name, "CertificatesValid", "");
+        secrets
     }
 
-    fn secret(&self, name: &str) -> Secret {
-        serde_json::from_value(self.namespace.get("secret", name)).unwrap()
+    fn secrets(&self, name: &str) -> Result<Vec<Secret>, String> {
+        let names = PARTS.map(|part| format!("secret/{name}-{part}"));
+        let found = names.iter().map(|name| self.namespace.bed.objects.get(name, &self.namespace.name));
+        found.map(|found| serde_json::from_value(found?).map_err(|error| error.to_string())).collect()
     }
 
-    fn secrets(&self) -> Vec<Secret> {
-        SECRETS.iter().map(|name| self.secret(name)).collect()
-    }
-
-    fn delete(&self, name: &str) {
-        self.namespace.delete(&format!("secret/{name}"));
-    }
-
-    fn is_missing(&self, name: &str) -> bool {
-        let found = self.objects.one(Ask::get(self.namespace.path(&format!("secret/{name}"))));
-        found.is_err_and(|refusal| refusal.code == 404)
-    }
-
-    fn create(&self, secret: &Value) {
-        self.namespace.create(secret);
-    }
-
-    /// Whether all leaves are taken by whoever trusts what stands beside each other one.
-    fn is_of_one_piece(&self, now: Timestamp) -> bool {
-        let leaves = &self.secrets()[1..];
-        leaves.iter().all(|leaf| {
-            leaves.iter().all(|other| {
-                let leaf = &certificates(leaf, "tls.crt")[0];
-                is_taken(leaf, &certificates(other, "ca.crt"), &[Usage::Client], &[], now)
-            })
+    fn has_no_secret(&self, name: &str) -> bool {
+        PARTS.iter().all(|part| {
+            let path = self.namespace.path(&format!("secret/{name}-{part}"));
+            self.namespace.bed.objects.one(Ask::get(path)).is_err_and(|refusal| refusal.code == 404)
         })
     }
 }
@@ -136,165 +133,198 @@ fn certificates(secret: &Secret, key: &str) -> Vec<Certificate> {
     Certificate::read_all(&secret.data.as_ref().unwrap()[key].0)
 }
 
-fn days(days: i64) -> Timestamp {
-    clock::now() + SignedDuration::from_hours(24 * days)
+/// The leaves that Secrets hold.
+fn shown(secrets: &[Secret]) -> Vec<Certificate> {
+    secrets[1..].iter().map(|leaf| certificates(leaf, "tls.crt").remove(0)).collect()
+}
+
+/// How many each Secret with a leaf has trusted.
+fn trusted(secrets: &[Secret]) -> Vec<usize> {
+    secrets[1..].iter().map(|leaf| certificates(leaf, "ca.crt").len()).collect()
+}
+
+/// Whether whoever trusts what stands beside each leaf takes all of them.
+fn are_of_one_piece(secrets: &[Secret], now: Timestamp) -> bool {
+    secrets[1..].iter().all(|beside| {
+        let roots = certificates(beside, "ca.crt");
+        shown(secrets).iter().all(|leaf| is_taken(leaf, &roots, &[Usage::Client], &[], now))
+    })
+}
+
+/// Whether the authority has signed every leaf.
+fn are_signed(secrets: &[Secret], now: Timestamp) -> bool {
+    let signs = certificates(&secrets[0], "ca.crt");
+    shown(secrets).iter().all(|leaf| is_taken(leaf, &signs, &[Usage::Client], &[], now))
 }
 
 fn what_is_missing_is_made_and_then_left_alone(bed: &Bed) {
-    let place = Place::new(bed);
-    let now = clock::now();
-    place.is_valid(now);
-    let made = place.secrets();
-    let uid = place.cluster.metadata.uid.as_ref().unwrap();
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    let cluster = place.create("c", &json!({}));
+    let made = place.settle("c", |secrets| are_of_one_piece(secrets, clock::now()));
+    let uid = cluster["metadata"]["uid"].as_str();
     for secret in &made {
         let owner = &secret.metadata.owner_references.as_ref().unwrap()[0];
-        assert_eq!((&owner.uid, owner.controller), (uid, Some(true)));
+        assert_eq!((Some(owner.uid.as_str()), owner.controller), (uid, Some(true)));
     }
     assert!(made[1..].iter().all(|leaf| leaf.type_.as_deref() == Some("kubernetes.io/tls")));
-    assert!(place.is_of_one_piece(now));
+    place.look("c");
+    assert_eq!(place.secrets("c").unwrap(), made, "what is settled is not written again");
 
-    place.is_valid(now);
-    assert_eq!(place.secrets(), made, "what is settled is not written again");
-
-    place.delete("c-server-tls");
-    place.is_valid(now);
-    let again = place.secrets();
+    namespace.delete("secret/c-server-tls");
+    place.site.jump(place.minutes + 1);
+    let again = place.settle("c", |secrets| shown(secrets) != shown(&made));
     assert_eq!((&again[0], &again[2..]), (&made[0], &made[2..]));
-    assert_ne!(again[1].data, made[1].data);
-    assert!(place.is_of_one_piece(now));
+    assert!(are_of_one_piece(&again, clock::now()));
 }
 
 fn leaves_are_renewed_and_their_authority_is_not(bed: &Bed) {
-    let place = Place::new(bed);
-    place.is_valid(days(0));
-    let made = place.secrets();
-    place.is_valid(days(240));
-    assert_eq!(place.secrets(), made);
-    place.is_valid(days(250));
-    let renewed = place.secrets();
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    place.create("c", &json!({}));
+    let made = place.settle("c", |_| true);
+    place.until_day(240);
+    place.look("c");
+    assert_eq!(place.secrets("c").unwrap(), made);
+    place.until_day(250);
+    let is_other = |secrets: &[Secret]| shown(secrets).iter().zip(shown(&made)).all(|(new, old)| *new != old);
+    let renewed = place.settle("c", is_other);
     assert_eq!(renewed[0], made[0]);
     for (renewed, made) in renewed[1..].iter().zip(&made[1..]) {
-        assert_ne!(certificates(renewed, "tls.crt"), certificates(made, "tls.crt"));
         assert_eq!(certificates(renewed, "ca.crt"), certificates(made, "ca.crt"));
     }
-    assert!(place.is_of_one_piece(days(250)));
+    assert!(are_of_one_piece(&renewed, place.now()));
 }
 
-fn an_authority_that_is_taken_away_is_followed_member_by_member(bed: &Bed) {
-    let place = Place::new(bed);
-    let before = place.standing(days(0));
-    let made = place.secrets();
-    for member in ["c-0", "c-1", "c-2"] {
-        place.restart(member, &before);
-    }
-    assert_eq!(place.standing(days(0)), before);
+/// No member of three meets what it does not trust: tests/model looks at every order in which that can happen.
+fn an_authority_that_is_taken_away_is_followed_by_another(bed: &Bed) {
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    place.create("c", &json!({}));
+    let made = place.settle("c", |_| true);
+    let pod = || bed.objects.until("pod/c-0", &namespace.name, |pod| Ok(pod["metadata"]["uid"].clone()));
+    let before = pod();
 
-    place.delete("c-ca");
-    let both = place.standing(days(1));
-    assert_eq!(both.state, Certificates::Valid);
-    assert!(both.words.as_ref().unwrap().contains("each member is restarted"));
-    assert_ne!(both.trust, before.trust, "pods are made of something else");
-    assert_eq!(place.overlap(days(1)), (vec![2; 3], false));
-    for member in ["c-2", "c-1"] {
-        place.restart(member, &both);
-        assert_eq!(place.standing(days(2)), both, "one member does not know it yet");
-    }
-    for (leaf, made) in place.secrets()[1..].iter().zip(&made[1..]) {
-        assert_eq!(certificates(leaf, "tls.crt"), certificates(made, "tls.crt"), "what members take");
-    }
+    namespace.delete("secret/c-ca");
+    place.until_day(1);
+    let both = place.settle("c", |secrets| trusted(secrets) == [2; 3]);
+    assert_eq!(shown(&both), shown(&made), "what members take");
+    place.until("c", "CertificatesValid", "each member is restarted");
+    eventually(|| if pod() == before { Err("the pod of before") } else { Ok(()) });
 
-    place.restart("c-0", &both);
-    assert_eq!(place.standing(days(1)), both, "clients have had no time to read it");
-    let signed = place.standing(days(2));
-    assert_eq!((signed.state, signed.trust), (Certificates::Valid, both.trust), "nobody has to start again");
-    assert!(signed.words.unwrap().contains("for a day"));
-    assert_eq!(place.overlap(days(2)), (vec![2; 3], true));
-    assert!(place.is_of_one_piece(days(2)));
+    place.minutes += 10;
+    place.site.jump(place.minutes);
+    let signed = place.settle("c", |secrets| are_signed(secrets, place.now()));
+    assert_eq!((trusted(&signed), are_of_one_piece(&signed, place.now())), (vec![2; 3], true));
+    place.until("c", "CertificatesValid", "for a day");
 
-    let after = place.standing(days(3));
-    assert_eq!((after.state, after.words), (Certificates::Valid, None));
-    assert!(![before.trust, both.trust].contains(&after.trust), "members forget it at their next start");
-    assert_eq!(place.overlap(days(3)), (vec![1; 3], true));
+    place.until_day(3);
+    let after = place.settle("c", |secrets| trusted(secrets) == [1; 3]);
+    assert_eq!((shown(&after), are_of_one_piece(&after, place.now())), (shown(&signed), true));
+    place.until("c", "CertificatesValid", "every certificate is there and valid");
 }
 
 fn two_operators_end_up_with_one_authority(bed: &Bed) {
-    let place = Place::new(bed);
-    let (now, ends) = (clock::now(), Ends::default());
-    let spec = Spec::resolve(&place.cluster, &[]);
-    let said =
-        place.objects.with(async |client| join_all((0..2).map(|_| ensure(&client, &spec, &ends, now))).await);
-    assert!(said.iter().all(|said| (said.state, &said.words) == (Certificates::Valid, &None)), "{said:?}");
-    assert_eq!(said[0], said[1]);
-    assert!(place.is_of_one_piece(now));
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operators = [place.site.start(Fate::Lives), place.site.start(Fate::Lives)];
+    for name in ["a", "b", "c"] {
+        place.create(name, &json!({}));
+    }
+    for name in ["a", "b", "c"] {
+        let made = place.settle(name, |secrets| are_of_one_piece(secrets, clock::now()));
+        place.look(name);
+        assert_eq!(place.secrets(name).unwrap(), made);
+        assert_eq!(trusted(&made), [1; 3], "nobody has trusted another one");
+    }
 }
 
 fn secrets_of_others_are_never_touched(bed: &Bed) {
-    for name in SECRETS {
-        let place = Place::new(bed);
-        let others = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": {"a": "b"}});
-        place.create(&others);
-        let before = place.secret(name);
-        let (state, words) = place.ensure(clock::now());
-        assert_eq!(state, Certificates::Missing);
-        let words = words.unwrap();
-        assert!(
-            words.contains(&format!("{}/{name} belongs to somebody else", place.namespace.name)),
-            "{words}"
-        );
-        assert_eq!(place.secret(name), before);
-        place.delete(name);
-        place.is_valid(clock::now());
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    let clusters = ["a", "b", "c", "d"];
+    let theirs = clusters.iter().zip(PARTS).map(|(name, part)| {
+        let object = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": format!("{name}-{part}")},
+            "stringData": {"a": "b"}});
+        (*name, part, namespace.create(&object))
+    });
+    for (name, part, theirs) in theirs.collect::<Vec<_>>() {
+        place.create(name, &json!({}));
+        let secret = format!("{name}-{part}");
+        let words = format!("{}/{secret} belongs to somebody else", namespace.name);
+        place.until(name, "SecretUnreadable", &words);
+        place.look(name);
+        assert_eq!(namespace.get("secret", &secret), theirs);
+        let others = PARTS.iter().filter(|other| **other != part);
+        for other in others {
+            let path = namespace.path(&format!("secret/{name}-{other}"));
+            assert!(bed.objects.one(Ask::get(path)).is_err_and(|refusal| refusal.code == 404));
+        }
+        namespace.delete(&format!("secret/{secret}"));
+        place.minutes += 1;
+        place.site.jump(place.minutes);
+        place.settle(name, |_| true);
     }
 }
 
 fn where_work_rests_nothing_is_made(bed: &Bed) {
-    let mut place = Place::new(bed);
-    place.cluster.spec.paused = Some(true);
-    let (state, words) = place.ensure(days(0));
-    assert_eq!(state, Certificates::Missing);
-    assert!(words.unwrap().contains("is missing"));
-    assert!(SECRETS.iter().all(|name| place.is_missing(name)));
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    place.create("c", &json!({"paused": true}));
+    place.until("c", "SecretUnreadable", "c-server-tls is missing");
+    place.look("c");
+    assert!(place.has_no_secret("c"));
 
-    place.cluster.spec.paused = None;
-    place.is_valid(days(0));
-    place.cluster.spec.paused = Some(true);
-    place.is_valid(days(240));
-    let made = place.secrets();
-    assert_eq!(place.ensure(days(250)).0, Certificates::Expiring);
-    assert_eq!(place.secrets(), made);
+    place.pause("c", false);
+    let made = place.settle("c", |_| true);
+    place.pause("c", true);
+    place.until_day(240);
+    place.look("c");
+    place.until("c", "CertificatesValid", "");
+    place.until_day(310);
+    place.until("c", "CertificateExpiring", "has expired or soon will");
+    place.look("c");
+    assert_eq!(place.secrets("c").unwrap(), made);
 }
 
 fn secrets_that_the_spec_names_are_looked_at(bed: &Bed) {
-    let mut place = Place::new(bed);
-    place.is_valid(days(0));
-    let made = place.secrets();
-    let named = |name: &str| Some(NamedReference { name: name.to_owned() });
-    let mut tls = place.cluster.spec.tls.clone().unwrap();
-    tls.mode = Some(TlsMode::Secrets);
-    tls.secrets = Some(TlsSecrets {
-        server: named("c-server-tls"),
-        peer: named("c-peer-tls"),
-        client: named("theirs"),
-        client_ca: None,
-        peer_ca: named("c-client-tls"),
-    });
-    place.cluster.spec.tls = Some(tls);
-    let said = |state, what: &str| {
-        let (found, words) = place.ensure(days(0));
-        assert!(words.as_ref().is_some_and(|words| words.contains(what)), "{words:?}");
-        assert_eq!(found, state);
+    let namespace = bed.namespace();
+    let mut place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    let secrets = json!({"serverRef": {"name": "c-server-tls"}, "peerRef": {"name": "c-peer-tls"},
+        "clientRef": {"name": "theirs"}, "peerCARef": {"name": "c-client-tls"}});
+    let made = place.create("c", &json!({"tls": {"mode": "Secrets", "secrets": secrets}}));
+    let cluster: EtcdCluster = serde_json::from_value(made).unwrap();
+    let spec = Spec::resolve(&cluster, &[]);
+    let common_name = authority_name(&spec);
+    let name = Name { common_name: &common_name, lifetime: AUTHORITY_LIFETIME };
+    let authority = Authority::create_as(name, clock::now()).unwrap();
+    let put = |name: &str, data: Value| {
+        namespace
+            .create(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}))
     };
-    said(Certificates::Missing, "theirs is missing");
-    let theirs = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "theirs"}, "data": {}});
-    place.create(&theirs);
-    said(Certificates::Unfit, "theirs has no certificate in ca.crt");
-    place.delete("theirs");
-    place.create(&json!({
-        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "theirs"}, "data": made[3].data,
-    }));
-    place.is_valid(days(0));
-    let (state, words) = place.ensure(days(310));
-    assert_eq!(state, Certificates::Expiring);
-    assert!(words.unwrap().contains("c-server-tls"));
-    assert_eq!(place.secrets(), made, "they are only read");
+    let [server, peer, client] = leaves(&spec).unwrap().map(|leaf| {
+        let signed = authority.sign(&leaf.profile(), clock::now()).unwrap();
+        let (certificate, key) = (ByteString(signed.certificate_pem()), ByteString(signed.key_pem()));
+        json!({"tls.crt": certificate, "tls.key": key, "ca.crt": ByteString(authority.certificate_pem())})
+    });
+    let made = [put("c-server-tls", server), put("c-peer-tls", peer), put("c-client-tls", client.clone())];
+    place.site.jump(1);
+    place.until("c", "SecretUnreadable", "theirs is missing");
+    put("theirs", json!({}));
+    place.site.jump(2);
+    place.until("c", "CertificateInvalid", "theirs has no certificate in ca.crt");
+    namespace.delete("secret/theirs");
+    put("theirs", client);
+    place.site.jump(3);
+    place.until("c", "CertificatesValid", "");
+    place.until_day(310);
+    place.until("c", "CertificateExpiring", "c-server-tls");
+    let now = ["c-server-tls", "c-peer-tls", "c-client-tls"].map(|name| namespace.get("secret", name));
+    assert_eq!(now, made, "they are only read");
 }

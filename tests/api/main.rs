@@ -27,6 +27,7 @@ mod installed;
 mod leader;
 mod lifecycle;
 mod policies;
+mod site;
 mod tdset;
 mod verbs;
 
@@ -80,7 +81,7 @@ const MODULES: &[Module] = &[
     beside("tdset::mortal", tdset::mortal::TESTS, CLOCKS),
     beside("admission", admission::TESTS, EVERY),
     beside("ancestors", ancestors::TESTS, NEWEST),
-    beside("certificates", certificates::TESTS, NEWEST),
+    beside("certificates", certificates::TESTS, CLOCKS),
     beside("conversion", conversion::TESTS, EVERY),
     in_turns("corpus", corpus::TESTS, EVERY),
     in_turns("conversion", conversion::ON_BARE, EVERY),

@@ -13,7 +13,7 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use site::Looks;
+use crate::site::Looks;
 use watched::Counts;
 
 pub mod alone;
@@ -23,7 +23,6 @@ pub mod counts;
 pub mod crowd;
 pub mod dates;
 pub mod mortal;
-mod site;
 pub mod targets;
 mod watched;
 
@@ -60,7 +59,7 @@ fn for_workload(name: &str, api_version: &str, kind: &str, workload: &str, field
 }
 
 /// An absolute span between two times, with that count.
-fn span(name: &str, from: Timestamp, until: Timestamp, replicas: u32) -> Value {
+pub fn span(name: &str, from: Timestamp, until: Timestamp, replicas: u32) -> Value {
     let between = json!({"start": from.to_string(), "end": until.to_string()});
     json!({"name": name, "between": between, "replicas": replicas})
 }

@@ -13,6 +13,7 @@
 
 mod imports;
 mod names;
+mod resolved;
 mod rooms;
 mod sources;
 

@@ -89,6 +89,7 @@ impl World {
             && objects.volumes.len() == replicas
             && entries.len() == replicas
             && entries.iter().all(|entry| entry.purpose == Purpose::Run)
+            && self.has_one_authority()
             && self.etcd.version == self.desired.template.version.minor;
         let is_said = plan.summary.is_reached
             && says(plan, condition::READY, State::True)

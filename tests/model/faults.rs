@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use gatehouse::api::condition::State;
 use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::effect::{Effect, MembershipGuard};
+use gatehouse::certs::rotate::steps::Why;
+use gatehouse::controllers::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite, MembershipGuard};
 use gatehouse::controllers::etcdcluster::observation::{
     ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, Pod, PodPhase,
     Purpose, RecoveryPhase, StatefulSet, Version,
@@ -74,6 +75,12 @@ pub enum Fault {
     NeverLetsGo,
     /// It deletes volumes with the object that are to stay.
     TakesVolumesAlong,
+    /// It signs by another authority before every member trusts it.
+    SignsTooEarly,
+    /// It forgets an authority whose certificates members still show.
+    ForgetsTheAuthority,
+    /// It never forgets one.
+    TrustsForEver,
     /// It calls a cluster available whose members it could not ask.
     CallsUnknownAvailable,
 }
@@ -159,6 +166,23 @@ impl Hand {
                 plan.effects
                     .retain(|one| !matches!(one, Effect::WriteRecord { before, record } if before == record));
             }
+            Fault::SignsTooEarly => {
+                for effect in &mut plan.effects {
+                    if let Effect::WriteCertificate { write, .. } = effect {
+                        *write = LeafWrite::Sign(Why::OtherAuthority);
+                    }
+                }
+            }
+            Fault::ForgetsTheAuthority => {
+                for effect in &mut plan.effects {
+                    if let Effect::WriteAuthority { write: AuthorityWrite::Create, bundle, .. } = effect {
+                        bundle.clear();
+                    }
+                }
+            }
+            Fault::TrustsForEver => plan
+                .effects
+                .retain(|one| !matches!(one, Effect::WriteAuthority { write: AuthorityWrite::Bundle, .. })),
             Fault::LeavesLeftovers => plan.effects.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
             Fault::NeverReplaces if operation == Some(OperationKind::Replace) => {
                 plan.effects.retain(|one| !matches!(one, Effect::MemberRemove { .. }));

@@ -32,7 +32,8 @@ kit::slices!(
     drain,
     stopping,
     deletion,
-    deletion_that_keeps
+    deletion_that_keeps,
+    certificates
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -72,6 +73,9 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::OverlooksTheUnstarted, slices::growth, Rule::NeverSettles),
     (Fault::NeverLetsGo, slices::deletion, Rule::SettlesWrongly),
     (Fault::TakesVolumesAlong, slices::deletion_that_keeps, Rule::MembersVolume),
+    (Fault::SignsTooEarly, slices::certificates, Rule::LeafNotTrusted),
+    (Fault::ForgetsTheAuthority, slices::certificates, Rule::LeafNotTrusted),
+    (Fault::TrustsForEver, slices::certificates, Rule::SettlesWrongly),
     (Fault::CallsUnknownAvailable, slices::loss, Rule::StatusLies),
 ];
 

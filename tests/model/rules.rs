@@ -51,6 +51,8 @@ pub enum Rule {
     ForcedTwice,
     /// A pass does two things that cannot be taken back.
     TwoAtOnce,
+    /// A member shows another one a certificate of an authority that it does not trust.
+    LeafNotTrusted,
     /// What is under way never ends.
     NeverSettles,
     /// Nothing is done any more, and the spec is neither reached nor is it said why.
@@ -66,6 +68,7 @@ impl World {
             (Rule::TooManyMembers, learners > 1 || unstarted > 1),
             (Rule::WriteLost, self.lacks_a_write()),
             (Rule::MinorsApart, self.minors_are_apart()),
+            (Rule::LeafNotTrusted, self.distrusts()),
         ];
         rules.into_iter().find(|(_, is_broken)| *is_broken).map(|(rule, _)| rule)
     }

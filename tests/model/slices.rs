@@ -40,6 +40,10 @@ const STOPPED: Reach =
     ("no pod is left", |start, world| world.objects.pods.is_empty() && !start.objects.pods.is_empty());
 const LET_GO: Reach = ("it is let go", |_, world| world.desired.is_deleting && !world.objects.has_finalizer);
 
+const FOLLOWED: Reach = ("another authority has signed all, and is trusted alone", |start, world| {
+    world.faults.authorities < start.faults.authorities && world.has_one_authority()
+});
+
 /// What each change of the members does.
 const ADDS: &[&str] = &[
     "write-record",
@@ -221,6 +225,16 @@ pub fn drain() -> Slice {
     Slice::new(start, &[ALL_ROLLED], &["delete-pod"])
 }
 
+/// The authority of a cluster's certificates is taken away, and another one follows it, while members are killed.
+pub fn certificates() -> Slice {
+    let mut start = World::certified(2, NEWEST);
+    start.is_prompt = true;
+    start.faults =
+        Faults { authorities: 1, crashes: 1, lost_answers: 1, kills: 1, blind: 1, ..Faults::default() };
+    let does = &["write-authority", "write-certificate", "delete-pod"];
+    Slice::new(start, &[FOLLOWED, CRASHED, UNHEARD], does)
+}
+
 /// Three become five: to find faults in, for growth is looked at from one member on.
 pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
@@ -242,6 +256,7 @@ pub mod large {
         losses: 0,
         elections: 3,
         writes: 2,
+        authorities: 0,
     };
 
     pub fn growth() -> Slice {

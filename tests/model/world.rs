@@ -4,10 +4,11 @@
 //! Guarantees: what the operator sees and does goes through the production types and the production `plan`; only what
 //! lies around it is modelled.
 //! Assumes of etcd: what tests/kit/src/membership says, which is held against real etcd.
-//! Does not say: anything of DNS, TLS, probes, full disks, how long things take, or what an entry holds.
+//! Does not say: anything of DNS, probes, full disks, how long things take, or what an entry holds.
 
 mod actions;
 mod apply;
+mod certificates;
 mod etcd;
 mod kubernetes;
 mod look;
@@ -25,6 +26,7 @@ use kit::explore::World as _;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
+use certificates::{Keyring, Trusted};
 use version::{identity, seen, seen_pod};
 
 /// All there is.
@@ -85,6 +87,8 @@ pub struct Faults {
     pub elections: u8,
     /// A client's write is acknowledged.
     pub writes: u8,
+    /// The Secret of the authority is deleted.
+    pub authorities: u8,
 }
 
 /// What the API server has.
@@ -97,6 +101,8 @@ pub struct Objects {
     pub config: Option<BTreeMap<Ordinal, ConfigEntry>>,
     pub budget: Option<u32>,
     pub pods: BTreeMap<Ordinal, Place>,
+    /// The certificates that the operator keeps; none: that is left out.
+    pub keyring: Option<Keyring>,
     pub volumes: BTreeMap<Ordinal, Disk>,
 }
 
@@ -108,6 +114,8 @@ pub struct Place {
     pub told: Option<ConfigEntry>,
     /// The entry by which the guard let etcd start. It stays for the life of the pod.
     pub pass: Option<ConfigEntry>,
+    /// Whom etcd trusts, as it read it when it started last.
+    pub trusts: Trusted,
     /// Whether etcd was let make a cluster of the data in this pod.
     pub has_forced: bool,
 }
@@ -184,6 +192,8 @@ pub enum Action {
     Kill(Ordinal),
     Evict(Ordinal),
     Lose(Ordinal),
+    /// The Secret of the authority is deleted.
+    LoseAuthority,
     /// A client's write, acknowledged by one of the smallest majorities, by number.
     Write(usize),
     Edit,
@@ -240,6 +250,13 @@ impl World {
         Self::new(replicas, version).settle()
     }
 
+    /// The same with certificates that the operator keeps.
+    pub fn certified(replicas: u32, version: Version) -> Self {
+        let mut world = Self::new(replicas, version);
+        world.objects.keyring = Some(Keyring::default());
+        world.settle()
+    }
+
     /// Goes on until all is as asked for.
     pub fn settle(self) -> Self {
         let settled = kit::explore::rest(self);
@@ -263,6 +280,7 @@ impl World {
             Action::CatchUp(member) => self.is_behind(*member),
             Action::Kill(ordinal) => is_up(ordinal),
             Action::Tick => self.has_deadlines(),
+            Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
             Action::Elect(_) | Action::Evict(_) | Action::Lose(_) | Action::Write(_) | Action::Edit => true,
         };
         is_there && !self.is_spent(action)
@@ -296,6 +314,7 @@ impl World {
             Action::Kill(ordinal) => self.kill(*ordinal),
             Action::Evict(ordinal) => self.evict(*ordinal),
             Action::Lose(ordinal) => self.lose(*ordinal),
+            Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
             Action::Write(majority) => {
                 let majority = self.majorities().into_iter().nth(*majority)?;
                 self.commit(&majority);
@@ -331,6 +350,13 @@ impl World {
         }
     }
 
+    /// What pods are to be made from follows from whom they are to trust.
+    fn follow_trust(&mut self) {
+        if let Some(keyring) = &self.objects.keyring {
+            self.desired.template.revision = keyring.revision();
+        }
+    }
+
     /// The clocks that a change starts.
     fn watch(&mut self, before: &Self) {
         let operation = |world: &Self| -> Option<Operation> { world.objects.record.operation };
@@ -344,7 +370,9 @@ impl World {
     }
 
     fn has_deadlines(&self) -> bool {
-        self.fresh != Fresh::default() || self.objects.pods.values().any(Place::is_slow)
+        self.fresh != Fresh::default()
+            || self.objects.keyring.as_ref().is_some_and(Keyring::has_deadlines)
+            || self.objects.pods.values().any(Place::is_slow)
     }
 
     fn tick(&mut self) {
@@ -352,6 +380,9 @@ impl World {
         let is_over = operation.is_some_and(|operation| operation.phase == Phase::MovingLeader);
         self.hand_over_failed |= is_over && self.fresh.operation;
         self.fresh = Fresh::default();
+        if let Some(keyring) = &mut self.objects.keyring {
+            keyring.tick();
+        }
         for place in self.objects.pods.values_mut().filter(|place| place.is_slow()) {
             place.pod.startup_age = Age::PastDeadline;
         }
@@ -377,6 +408,7 @@ impl Faults {
             Action::Kill(_) => Some(&mut self.kills),
             Action::Evict(_) => Some(&mut self.evictions),
             Action::Lose(_) => Some(&mut self.losses),
+            Action::LoseAuthority => Some(&mut self.authorities),
             Action::Write(_) => Some(&mut self.writes),
             Action::Pass(_)
             | Action::Step(_)

@@ -111,6 +111,8 @@ pub mod reason {
 
     /// CertificatesReady: all are there and valid.
     pub const CERTIFICATES_VALID: &str = "CertificatesValid";
+    /// CertificatesReady: they are being made or renewed.
+    pub const CERTIFICATES_PENDING: &str = "CertificatesPending";
     /// CertificatesReady: plain HTTP.
     pub const TLS_DISABLED: &str = "TLSDisabled";
     /// CertificatesReady: a Secret is missing or cannot be read.

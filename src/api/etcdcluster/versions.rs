@@ -2,10 +2,35 @@
 //!
 //! Sources: etcd's CHANGELOG and its upgrade guides (etcd.io/docs, op-guide and upgrades).
 
-use semver::Version;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 /// The annotation by which members may be brought one minor down. Only `true` does.
 pub const ALLOW_DOWNGRADE: &str = "gatehouse.dev/allow-downgrade";
+
+/// A version of etcd 3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Version {
+    /// The minor.
+    pub minor: u64,
+    /// The patch.
+    pub patch: u64,
+}
+
+impl Version {
+    /// 3.`minor`.`patch`.
+    #[must_use]
+    pub const fn new(minor: u64, patch: u64) -> Self {
+        Self { minor, patch }
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "3.{}.{}", self.minor, self.patch)
+    }
+}
 
 /// One minor of etcd 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,8 +71,9 @@ pub const FIRST_DOWNGRADE: u64 = 6;
 /// Reads a version of etcd: `3.minor.patch`, nothing before or behind it.
 #[must_use]
 pub fn parse(text: &str) -> Option<Version> {
-    let version = Version::parse(text).ok()?;
-    (version.major == 3 && version.pre.is_empty() && version.build.is_empty()).then_some(version)
+    let version = semver::Version::parse(text).ok()?;
+    let is_plain = version.major == 3 && version.pre.is_empty() && version.build.is_empty();
+    is_plain.then_some(Version::new(version.minor, version.patch))
 }
 
 /// Reads a version that etcd reports, which may lack its patch, as a cluster version such as `3.6` does.
@@ -56,10 +82,60 @@ pub fn parse_reported(text: &str) -> Option<Version> {
     parse(text).or_else(|| parse(&format!("{text}.0")))
 }
 
-/// What is known of a version's minor; nothing where it is not supported.
+/// What is known of a minor; nothing where it is not supported.
 #[must_use]
-pub fn minor_of(version: &Version) -> Option<&'static Minor> {
-    MINORS.iter().find(|one| one.minor == version.minor)
+pub fn find(minor: u64) -> Option<&'static Minor> {
+    MINORS.iter().find(|one| one.minor == minor)
+}
+
+/// The least patch of the minor below from which members come up to a minor, and to which they are brought down from it.
+fn least_below(minor: u64) -> Version {
+    Version::new(minor.saturating_sub(1), find(minor).and_then(|known| known.from_patch).unwrap_or(0))
+}
+
+/// Why etcd cannot go from one version to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub enum Refusal {
+    /// A minor lies between.
+    SkipsMinor,
+    /// A member runs a patch below this one, from which the step loses data.
+    SourcePatch(Version),
+    /// Etcd cannot go back that far.
+    Backwards,
+    /// Nobody has allowed to go back.
+    DowngradeNotAllowed,
+    /// There would be no way up again from a patch below this one.
+    TargetPatch(Version),
+}
+
+/// Why members that have agreed on a minor cannot be brought up to `wanted`. `lowest`: the lowest version that one of them
+/// runs; none: that is not asked.
+#[must_use]
+pub fn refused_upgrade(wanted: Version, agreed: u64, lowest: Option<Version>) -> Option<Refusal> {
+    if wanted.minor <= agreed {
+        return None;
+    }
+    if wanted.minor > agreed.saturating_add(1) {
+        return Some(Refusal::SkipsMinor);
+    }
+    let least = least_below(wanted.minor);
+    lowest.filter(|lowest| *lowest < least).map(|_| Refusal::SourcePatch(least))
+}
+
+/// Why members that have agreed on a minor cannot be brought down to `wanted`.
+#[must_use]
+pub fn refused_downgrade(wanted: Version, agreed: u64, is_allowed: bool) -> Option<Refusal> {
+    if wanted.minor >= agreed {
+        return None;
+    }
+    if wanted.minor.saturating_add(1) < agreed || agreed < FIRST_DOWNGRADE {
+        return Some(Refusal::Backwards);
+    }
+    let least = least_below(agreed);
+    if wanted < least {
+        return Some(Refusal::TargetPatch(least));
+    }
+    (!is_allowed).then_some(Refusal::DowngradeNotAllowed)
 }
 
 #[cfg(test)]
@@ -77,6 +153,25 @@ mod tests {
     fn the_table_and_what_messages_list_agree() {
         let listed: Vec<String> = MINORS.iter().map(|one| format!("3.{}.*", one.minor)).collect();
         assert_eq!(listed, SUPPORTED);
+    }
+
+    #[test]
+    fn members_go_one_minor_at_a_time_and_by_patches_that_lose_nothing() {
+        let version = |text: &str| parse(text).unwrap();
+        let up =
+            |from: &str, to: &str| refused_upgrade(version(to), version(from).minor, Some(version(from)));
+        let down = |from: &str, to: &str| refused_downgrade(version(to), version(from).minor, true);
+        assert_eq!(up("3.5.33", "3.6.16"), None);
+        assert_eq!(up("3.6.16", "3.6.1"), None, "the same minor");
+        assert_eq!(up("3.5.31", "3.6.16"), Some(Refusal::SourcePatch(Version::new(5, 32))));
+        assert_eq!(up("3.6.10", "3.7.3"), Some(Refusal::SourcePatch(Version::new(6, 11))));
+        assert_eq!(up("3.5.33", "3.7.3"), Some(Refusal::SkipsMinor));
+        assert_eq!(refused_upgrade(version("3.6.16"), 5, None), None);
+        assert_eq!(down("3.7.3", "3.6.16"), None);
+        assert_eq!(down("3.7.3", "3.6.10"), Some(Refusal::TargetPatch(Version::new(6, 11))));
+        assert_eq!(down("3.7.3", "3.5.33"), Some(Refusal::Backwards));
+        assert_eq!(down("3.5.33", "3.4.0"), Some(Refusal::Backwards));
+        assert_eq!(refused_downgrade(version("3.6.16"), 7, false), Some(Refusal::DowngradeNotAllowed));
     }
 
     #[test]

@@ -4,12 +4,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::arbitrary::Source;
 use super::super::field::Path;
 use super::super::{Kind, Version, schema, tdset::TDSetKind};
 use super::memory::{self, PREFIX};
 use super::{Lens, Row, tree};
 use crate::kinds::KINDS;
+use crate::properties::arbitrary::Source;
 
 mod tables;
 

@@ -1,3 +1,4 @@
+use super::steps::Why;
 use super::*;
 use crate::certs::mint::{Authority, Leaf};
 use crate::certs::tests::{START, verify};
@@ -116,11 +117,11 @@ fn an_expired_authority_is_reissued_and_signs_nothing_meanwhile() {
 fn a_leaf_is_minted_at_the_start_and_at_two_thirds_of_its_life() {
     let made = authority_at(START);
     let minted = leaf_of(&made, START);
-    assert_eq!(leaf(START, made.certificate(), None, InForce::Distrusted), LeafStep::Mint(Why::Missing));
+    assert_eq!(leaf(START, made.certificate(), None, InForce::Distrusted), LeafStep::Sign(Why::Missing));
     let at = |now| leaf(now, made.certificate(), Some(minted.in_use()), InForce::Distrusted);
     assert_eq!(at(START + days(4)), LeafStep::Keep);
-    assert_eq!(at(START + days(5)), LeafStep::Mint(Why::Aged));
-    assert_eq!(at(START + days(50)), LeafStep::Mint(Why::Aged), "after a long suspension");
+    assert_eq!(at(START + days(5)), LeafStep::Sign(Why::Aged));
+    assert_eq!(at(START + days(50)), LeafStep::Sign(Why::Aged), "after a long suspension");
 }
 
 #[test]
@@ -132,7 +133,7 @@ fn the_leaf_follows_a_new_key_only_when_everybody_had_time_to_trust_it() {
         let at = |now| leaf(now, new.certificate(), Some(minted.in_use()), in_force);
         assert_eq!(at(lost), LeafStep::Keep);
         assert_eq!(at(lost + PROPAGATION - SignedDuration::from_secs(1)), LeafStep::Keep);
-        assert_eq!(at(lost + PROPAGATION), LeafStep::Mint(Why::OtherAuthority));
+        assert_eq!(at(lost + PROPAGATION), LeafStep::Sign(Why::OtherAuthority));
     }
 }
 
@@ -144,7 +145,7 @@ fn the_leaf_waits_for_a_new_key_to_be_in_force_however_long_that_takes() {
     assert_eq!(at(START + days(2)), LeafStep::Keep);
     let end = minted.validity().not_after;
     assert_eq!(at(end - SignedDuration::from_secs(1)), LeafStep::Keep);
-    assert_eq!(at(end), LeafStep::Mint(Why::OtherAuthority), "the old one is refused by everybody");
+    assert_eq!(at(end), LeafStep::Sign(Why::OtherAuthority), "the old one is refused by everybody");
 }
 
 #[test]
@@ -154,7 +155,7 @@ fn an_aged_leaf_waits_for_a_new_key_to_be_trusted_but_not_beyond_its_own_end() {
     let at = |now| leaf(now, authority_at(now).certificate(), Some(minted.in_use()), InForce::Unseen);
     assert_eq!(at(aged), LeafStep::Keep);
     let last = minted.validity().not_after - SignedDuration::from_mins(1);
-    assert_eq!(at(last), LeafStep::Mint(Why::OtherAuthority));
+    assert_eq!(at(last), LeafStep::Sign(Why::OtherAuthority));
 }
 
 #[test]

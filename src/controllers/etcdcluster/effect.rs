@@ -5,14 +5,15 @@
 //! where faults are planted and traces hang. A new effect that does not does not compile.
 //! Never: decides anything. What to do about a refusal is for the next pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::observation::{
-    Alarm, ClusterId, ConfigEntry, Handle, MemberId, Membership, Minor, Ordinal, Record, Role, Template, Uid,
-    Version,
+    Alarm, CertificateId, ClusterId, ConfigEntry, Handle, Holder, MemberId, Membership, Minor, Ordinal,
+    Record, Role, Template, Uid, Version,
 };
+use crate::certs::rotate::steps::Why;
 use crate::controllers::action::Action;
 use crate::controllers::fail_points::{FailPoints, fail_points};
 
@@ -47,6 +48,26 @@ pub enum OnlyIf {
     QuorumLost,
 }
 
+/// How the Secret of an authority is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AuthorityWrite {
+    /// With a new key. Only where none can be read.
+    Create,
+    /// The same key and name, with a new end.
+    Reissue,
+    /// What is to be trusted alone.
+    Bundle,
+}
+
+/// How the Secret of a leaf is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum LeafWrite {
+    /// With a new leaf, and what is to be trusted.
+    Sign(Why),
+    /// What is to be trusted alone.
+    Trust,
+}
+
 /// One thing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Effect {
@@ -56,6 +77,26 @@ pub enum Effect {
         before: Record,
         /// What is to be remembered.
         record: Record,
+    },
+    /// Write the Secret with the authority of the cluster's certificates.
+    WriteAuthority {
+        /// The one that was found; none: there must be none.
+        found: Option<Handle>,
+        /// What of it.
+        write: AuthorityWrite,
+        /// The authorities that stay trusted beside the one that signs.
+        bundle: BTreeSet<CertificateId>,
+    },
+    /// Write a Secret with a certificate of the cluster.
+    WriteCertificate {
+        /// The one that was found; none: there must be none.
+        found: Option<Handle>,
+        /// Who shows it.
+        holder: Holder,
+        /// What of it.
+        write: LeafWrite,
+        /// The Secret of the authority that signs, and that says who is to be trusted.
+        authority: Handle,
     },
     /// Make, or put right, the Services and what else hinges on no member.
     ApplyServices,
@@ -265,6 +306,8 @@ impl Effect {
             | Self::SetRootPassword { .. }
             | Self::RemoveFinalizer => true,
             Self::WriteRecord { .. }
+            | Self::WriteAuthority { .. }
+            | Self::WriteCertificate { .. }
             | Self::ApplyServices
             | Self::WriteConfig { .. }
             | Self::WithdrawConfig { .. }
@@ -287,6 +330,11 @@ impl Effect {
         matches!(self, Self::ApplyBackupSchedule | Self::StartBackup { .. })
     }
 
+    /// Whether it is about certificates alone.
+    const fn is_of_certificates(&self) -> bool {
+        matches!(self, Self::WriteAuthority { .. } | Self::WriteCertificate { .. })
+    }
+
     /// What it is called: in logs, in metrics, and in the names of its points.
     #[must_use]
     pub fn name(&self) -> &'static str {
@@ -298,6 +346,8 @@ impl Effect {
     pub const fn points(&self) -> FailPoints {
         match self {
             Self::WriteRecord { .. } => fail_points!("write-record"),
+            Self::WriteAuthority { .. } => fail_points!("write-authority"),
+            Self::WriteCertificate { .. } => fail_points!("write-certificate"),
             Self::ApplyServices => fail_points!("apply-services"),
             Self::ApplyStatefulSet { .. } => fail_points!("apply-stateful-set"),
             Self::WriteConfig { .. } => fail_points!("write-config"),
@@ -333,9 +383,9 @@ impl Action for Effect {
         self.points()
     }
 
-    /// What takes backups holds nothing up that members need.
+    /// What takes backups holds nothing up that members need; and a cluster goes on with the certificates that it has.
     fn holds_up_others(&self) -> bool {
-        !self.is_of_backups()
+        !self.is_of_backups() && !self.is_of_certificates()
     }
 
     /// What takes backups has a condition of its own.

@@ -19,7 +19,6 @@
 mod ages;
 mod apply;
 pub mod audit;
-pub mod certificates;
 pub mod effect;
 mod metrics;
 pub mod names;
@@ -70,7 +69,6 @@ use crate::api::etcdcluster::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::api::field::Fault;
 use crate::runtime::clock;
 use ages::Recall;
-use certificates::Ends;
 use effect::Effect;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -129,6 +127,7 @@ impl Reconciler for Operator {
     const MANAGER: &'static str = MANAGER;
     const FINALIZER: &'static str = FINALIZER;
     const KEEPS_UNDECODABLE: bool = true;
+    const IS_READ_LIVE: bool = true;
     const PRECONDITION: Precondition = Precondition::Unchanged;
     const STATUS_POINTS: FailPoints = fail_points!("status");
     const EVENT_POINTS: FailPoints = fail_points!("publish-event");
@@ -181,13 +180,6 @@ impl Reconciler for Operator {
         self.board.hide(metadata);
     }
 
-    async fn read(
-        &self,
-        watched: Arc<Watched<EtcdCluster>>,
-    ) -> Result<Option<Arc<Watched<EtcdCluster>>>, Error> {
-        Ok(observe::object(self, &watched).await?.map(Arc::new))
-    }
-
     fn resolve(cluster: &EtcdCluster, faults: Vec<Fault>) -> Spec {
         if let Some(fault) = faults.first() {
             debug!(object = named(cluster), path = %fault.path, "not valid");
@@ -202,10 +194,7 @@ impl Reconciler for Operator {
         state: &mut State<Self>,
         now: Timestamp,
     ) -> Result<Sight, Error> {
-        let ends = Ends::default();
-        let certificates = certificates::ensure(&self.client, spec, &ends, now).await; // effect
-        let asked = (spec.desired(certificates.trust), certificates, ends.take());
-        Ok(Box::pin(observe::look(self, (cluster, spec), asked, state, now)).await)
+        Ok(Box::pin(observe::look(self, (cluster, spec), state, now)).await)
     }
 
     fn plan(_spec: &Spec, sight: &Sight) -> Plan {

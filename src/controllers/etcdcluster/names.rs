@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use aws_lc_rs::digest;
+
 use crate::api::etcdcluster::versions;
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::etcdcluster::observation::{ClusterId, MemberId, Ordinal, Role, Template, Version};
@@ -60,6 +62,13 @@ pub const PEER_PORT: u16 = 2380;
 
 /// Where health and metrics are told, in plain HTTP.
 pub const METRICS_PORT: u16 = 2381;
+
+/// The first 64 bits of the SHA-256 of these bytes: the same in every release of gatehouse.
+#[must_use]
+pub fn digest(bytes: &[u8]) -> u64 {
+    let digest = digest::digest(&digest::SHA256, bytes);
+    digest.as_ref().iter().take(size_of::<u64>()).fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
 
 /// A member, and its pod.
 #[must_use]
@@ -180,7 +189,7 @@ pub fn template_of(text: &str) -> Option<Template> {
 /// A version as it is written in specs.
 #[must_use]
 pub fn version_of(text: &str) -> Option<Version> {
-    versions::parse(text).map(|version| Version::new(version.minor, version.patch))
+    versions::parse(text)
 }
 
 /// The identity of a member as etcd prints it.

@@ -7,6 +7,7 @@
 //! Never: takes an error, a time-out or a stale cache for "there is none".
 
 mod backups;
+mod certificates;
 mod etcd;
 mod fact;
 mod kubernetes;
@@ -15,6 +16,10 @@ mod password;
 mod record;
 
 pub use backups::Backups;
+pub use certificates::{
+    Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Holder, Leaf, LeafSecret,
+    Signer, Trust,
+};
 pub use etcd::{
     Alarm, AlarmKind, ClusterId, Keyspace, Member, MemberId, MemberStatus, Membership, Minor, Version,
 };
@@ -28,22 +33,10 @@ pub use password::{RootPassword, Unreadable};
 pub use record::{Operation, OperationKind, Phase, Record, Recovery, RecoveryPhase, Target};
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::controllers::action::RefusedWrite;
-
-/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one that
-/// started with others has to start again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Trust(pub u64);
-
-impl fmt::Display for Trust {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{:016x}", self.0)
-    }
-}
 
 /// What the spec asks for, as far as the plan has to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -105,6 +98,9 @@ pub struct Observation {
     pub services: Fact<Found>,
     /// Certificates that pods mount.
     pub certificates: Certificates,
+    /// The Secrets with the certificates that the operator keeps; none where others keep them, or there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub certificate_secrets: Option<CertificateSecrets>,
     /// The StatefulSet.
     pub stateful_set: Fact<StatefulSet>,
     /// The ConfigMap with one entry an ordinal.
@@ -142,29 +138,6 @@ pub struct Observation {
     /// The write that was refused last, if nothing has been carried out since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedWrite>,
-}
-
-/// Certificates that pods mount.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Certificates {
-    /// Plain HTTP.
-    Disabled,
-    /// All are there and valid.
-    Valid,
-    /// One has expired or soon will.
-    Expiring,
-    /// A Secret is missing or cannot be read.
-    Missing,
-    /// A Secret holds what members, or the operator, would not take.
-    Unfit,
-}
-
-impl Certificates {
-    /// Whether a pod that starts now gets what it needs.
-    #[must_use]
-    pub const fn is_usable(self) -> bool {
-        matches!(self, Self::Disabled | Self::Valid | Self::Expiring)
-    }
 }
 
 /// What comparing HashKV of all voters told.

@@ -35,7 +35,7 @@ pub fn metrics(execution: &Execution<'_>, state: &mut Recall, now: Timestamp) ->
         seen,
         plan: execution.plan,
         status: &execution.status.after,
-        certificates: &execution.seen.ends,
+        certificates: &execution.seen.certificates.ends,
         tally: &state.tally,
         audited: state.audit.found_at(),
     })

@@ -6,7 +6,6 @@
 
 mod urls;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use serde_json::{Value, json};
@@ -16,9 +15,10 @@ use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Trust, Ver
 use crate::api::etcdcluster::default::{REPLICAS, STORAGE_SIZE, TIME_ZONE};
 use crate::api::etcdcluster::recovery::{self, ANNOTATION, Survivor};
 use crate::api::etcdcluster::v1::{
-    self, EtcdCluster, EtcdClusterSpec, Image as GivenImage, Medium, NamedReference, Options,
-    PersistentVolumeClaimDestination, Pod, PullPolicy, ReclaimPolicy, Retention, TlsMode, TlsSecrets,
+    self, EtcdCluster, EtcdClusterSpec, Image as GivenImage, Medium, NamedReference,
+    PersistentVolumeClaimDestination, ReclaimPolicy, TlsMode, TlsSecrets,
 };
+pub use crate::api::etcdcluster::v1::{CompactionMode, Options, Pod, PullPolicy, Retention};
 use crate::api::etcdcluster::versions::{ALLOW_DOWNGRADE, NEWEST};
 use crate::api::field::Fault;
 use crate::api::quantity::Quantity;
@@ -236,8 +236,7 @@ impl Spec {
             said["trust"] = trust.to_string().into();
         }
         said.sort_all_objects();
-        let digest = digest(&SHA256, said.to_string().as_bytes());
-        digest.as_ref().iter().take(size_of::<u64>()).fold(0, |number, byte| number << 8 | u64::from(*byte))
+        names::digest(said.to_string().as_bytes())
     }
 
     /// What the plan has to know; `trust`: whom members are to trust, none where they speak plain HTTP, or nobody could

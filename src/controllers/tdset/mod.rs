@@ -96,6 +96,7 @@ impl Reconciler for Operator {
     const MANAGER: &'static str = MANAGER;
     const FINALIZER: &'static str = FINALIZER;
     const KEEPS_UNDECODABLE: bool = false;
+    const IS_READ_LIVE: bool = false;
     const PRECONDITION: Precondition = Precondition::SameObject;
     const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;

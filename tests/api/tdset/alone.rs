@@ -7,10 +7,10 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::autoscalers::autoscaler;
-use super::site::{Site, until_transitions};
 use super::watched::Counts;
 use super::{TDSETS, for_workload, foreign, label, notes, patch, tdset, until_condition};
 use crate::Test;
+use crate::site::{Site, until_transitions};
 
 pub const TESTS: &[Test] = &[
     ("what_is_settled_is_left_alone_for_good", what_is_settled_is_left_alone_for_good),

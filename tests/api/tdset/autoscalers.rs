@@ -4,10 +4,10 @@ use kit::bed::{Bed, Namespace};
 use kit::operator::Fate;
 use serde_json::{Value, json};
 
-use super::site::Site;
 use super::watched::Counts;
 use super::{for_workload, foreign, label, message, owners_of_count, patch, scale, tdset, until_condition};
 use crate::Test;
+use crate::site::Site;
 
 pub const TESTS: &[Test] = &[
     ("an_autoscaler_of_a_workload_that_is_there", an_autoscaler_of_a_workload_that_is_there),

@@ -5,10 +5,10 @@ use kit::bed::Bed;
 use kit::operator::Fate;
 use serde_json::{Value, json};
 
-use super::site::Site;
 use super::watched::Counts;
 use super::{TDSETS, for_workload, foreign, message, patch, scale, tdset, until_condition, until_status};
 use crate::Test;
+use crate::site::Site;
 
 pub const TESTS: &[Test] = &[
     ("a_count_by_kubectl_scale_is_undone", a_count_by_kubectl_scale_is_undone),

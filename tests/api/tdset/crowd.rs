@@ -11,10 +11,10 @@ use kit::wait::{PATIENCE, eventually, patient};
 use serde_json::{Value, json};
 use testbed::Options;
 
-use super::site::{Site, until_transitions};
 use super::tdset;
 use crate::Alone;
 use crate::beds::{WORKS_NONE, ours};
+use crate::site::{Site, until_transitions};
 
 pub const TESTS: &[Alone] = &[("hundreds_share_a_boundary", hundreds_share_a_boundary)];
 

@@ -12,9 +12,9 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::autoscalers::autoscaler;
-use super::site::Site;
 use super::{TDSETS, delete, for_workload, foreign, notes, owners_of_count, patch, scale, tdset};
 use crate::Test;
+use crate::site::Site;
 
 pub const TESTS: &[Test] = &[
     ("an_operator_that_dies_at_each_point_ends_where_another_does", |bed| {

@@ -30,6 +30,9 @@ impl kit::explore::World for World {
         for action in [Action::Kill, Action::Evict, Action::Lose] {
             actions.extend(ordinals.iter().copied().map(action));
         }
+        if faults.authorities > 0 {
+            actions.push(Action::LoseAuthority);
+        }
         if self.leads() {
             actions.extend(self.voters().map(|voter| Action::Elect(voter.id)));
         }
@@ -54,6 +57,7 @@ impl kit::explore::World for World {
         }
         let mut next = self.clone();
         next.act(self, action, hand)?;
+        next.follow_trust();
         if self.is_prompt {
             next.hurry();
         }

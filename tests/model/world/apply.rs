@@ -34,6 +34,9 @@ impl World {
                 }
                 is_same
             }
+            Effect::WriteAuthority { .. } | Effect::WriteCertificate { .. } => {
+                self.objects.keyring.as_mut().is_some_and(|keyring| keyring.apply(effect))
+            }
             Effect::ApplyServices => {
                 self.objects.has_services = true;
                 true

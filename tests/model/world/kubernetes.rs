@@ -80,7 +80,9 @@ impl World {
             role: None,
         };
         let told = self.entry(ordinal).cloned();
-        self.objects.pods.insert(ordinal, Place { pod, told, pass: None, has_forced: false });
+        self.objects
+            .pods
+            .insert(ordinal, Place { pod, told, pass: None, trusts: Trusted::new(), has_forced: false });
         Some(())
     }
 
@@ -115,9 +117,11 @@ impl World {
             return None;
         }
         let phase = self.judge(ordinal, &told)?;
+        let trusts = self.objects.keyring.as_ref().map(Keyring::of_peers).unwrap_or_default();
         let place = self.objects.pods.get_mut(&ordinal)?;
         place.pod.phase = phase;
         place.pass = Some(told);
+        place.trusts = trusts;
         if phase == PodPhase::Up {
             place.pod.startup_age = Age::Fresh;
             self.agree_on_version();

@@ -33,7 +33,8 @@ impl World {
             quorum_loss_age: age(self.fresh.quorum_loss || self.has_quorum()),
             replacement_age: age(self.fresh.replacement),
             services: Fact::Known(if self.objects.has_services { Found::Current } else { Found::Outdated }),
-            certificates: Certificates::Valid,
+            certificates: self.objects.keyring.as_ref().map_or(Certificates::Valid, Keyring::state),
+            certificate_secrets: self.objects.keyring.as_ref().map(Keyring::facts),
             stateful_set: match self.objects.set.clone() {
                 _ if unread == Some(Unread::StatefulSet) => Fact::Unknown,
                 Some(set) => Fact::Known(StatefulSet { handle: seen(&set.handle, &set), ..set }),

@@ -1,11 +1,9 @@
 //! What may become of a cluster that is there: judged against the stored object and what was seen of it.
 
-use semver::Version;
-
 use super::super::rules;
 use super::super::status::{Operation, condition};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
-use super::super::versions::{self, ALLOW_DOWNGRADE, parse, parse_reported};
+use super::super::versions::{self, ALLOW_DOWNGRADE, Refusal, Version, parse, parse_reported};
 use super::{Cluster, replicas, tls, version};
 use crate::api::field::{Fault, Path, Verdict};
 
@@ -89,8 +87,8 @@ impl Runs {
         let agreed = reported(&seen.cluster_version).map_or(0, |agreed| agreed.minor);
         let members = seen.members.iter().flatten().filter_map(|member| reported(&member.version));
         Self {
-            minor: lowest.as_ref().map_or(0, |lowest| lowest.minor).max(agreed),
-            all: members.chain(lowest.clone()).collect(),
+            minor: lowest.map_or(0, |lowest| lowest.minor).max(agreed),
+            all: members.chain(lowest).collect(),
             lowest,
             is_upgrading: operation(seen) == Some(Operation::Upgrade),
             allows_downgrade,
@@ -100,62 +98,53 @@ impl Runs {
 
 fn judge_version(new: &EtcdClusterSpec, old: &EtcdClusterSpec, runs: &Runs, verdict: &mut Verdict) {
     let of = |spec: &EtcdClusterSpec| spec.version.as_deref().and_then(parse);
-    let (Some(after), Some(before), Some(lowest)) = (of(new), of(old), &runs.lowest) else { return };
+    let (Some(after), Some(before), Some(lowest)) = (of(new), of(old), runs.lowest) else { return };
     if after == before {
         return;
     }
-    if let Some(detail) = refused_step(&after, lowest, runs) {
+    if let Some(detail) = refused_step(after, lowest, runs) {
         verdict.deny(Fault::invalid(version::path(), after.to_string(), detail));
-    } else if after < *lowest {
+    } else if after < lowest {
         verdict.warn(format!("spec.version: {after} is older than {lowest}, which runs"));
     }
 }
 
 /// Why etcd cannot go from what runs to `after`.
-fn refused_step(after: &Version, lowest: &Version, runs: &Runs) -> Option<String> {
-    if let Some(detail) = refused_downgrade(after, runs) {
-        return Some(detail);
+fn refused_step(after: Version, lowest: Version, runs: &Runs) -> Option<String> {
+    if let Some(refusal) = versions::refused_downgrade(after, runs.minor, runs.allows_downgrade) {
+        return Some(words(refusal, after, lowest, runs));
     }
-    if runs.is_upgrading && !runs.all.contains(after) {
+    if runs.is_upgrading && !runs.all.contains(&after) {
         return Some(format!(
             "members are on their way to another version: wait until status.version says that they are there, or \
              set {lowest} to roll back"
         ));
     }
-    if after.minor > lowest.minor + 1 {
-        return Some(format!(
-            "must be at most one minor above {lowest}, which runs: first 3.{}",
-            lowest.minor + 1
-        ));
-    }
-    let least = versions::minor_of(after).and_then(|minor| minor.from_patch)?;
-    (after.minor == lowest.minor + 1 && lowest.patch < least)
-        .then(|| format!("needs every member at 3.{}.{least} or later before, {lowest} runs", lowest.minor))
+    let refusal = versions::refused_upgrade(after, lowest.minor, Some(lowest))?;
+    Some(words(refusal, after, lowest, runs))
 }
 
-/// Why members cannot be brought down to `after`, where it is a lower minor.
-fn refused_downgrade(after: &Version, runs: &Runs) -> Option<String> {
+fn words(refusal: Refusal, after: Version, lowest: Version, runs: &Runs) -> String {
     let minor = runs.minor;
-    if after.minor >= minor {
-        return None;
-    }
-    if after.minor + 1 < minor || minor < versions::FIRST_DOWNGRADE {
-        return Some(format!(
+    match refusal {
+        Refusal::SkipsMinor => {
+            format!("must be at most one minor above {lowest}, which runs: first 3.{}", lowest.minor + 1)
+        }
+        Refusal::SourcePatch(least) => {
+            format!("needs every member at {least} or later before, {lowest} runs")
+        }
+        Refusal::Backwards => format!(
             "must not be lower than 3.{}: members are at 3.{minor}, and etcd goes one minor down at most",
             minor.saturating_sub(1).max(versions::FIRST_DOWNGRADE - 1)
-        ));
-    }
-    let known = versions::MINORS.iter().find(|one| one.minor == minor);
-    let least = known.and_then(|known| known.from_patch).unwrap_or(0);
-    if after.patch < least {
-        return Some(format!("must be 3.{}.{least} or later, from which members can come back", after.minor));
-    }
-    (!runs.allows_downgrade).then(|| {
-        format!(
+        ),
+        Refusal::TargetPatch(least) => {
+            format!("must be 3.{}.{} or later, from which members can come back", after.minor, least.patch)
+        }
+        Refusal::DowngradeNotAllowed => format!(
             "is a lower minor than 3.{minor}, at which members are: take a backup, and allow it by the annotation \
              {ALLOW_DOWNGRADE}: \"true\""
-        )
-    })
+        ),
+    }
 }
 
 fn judge_replicas(

@@ -19,7 +19,7 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
         verdict.deny(Fault::invalid(path(), text, hint));
         return;
     };
-    let Some(minor) = versions::minor_of(&version) else {
+    let Some(minor) = versions::find(version.minor) else {
         verdict.deny(Fault::not_supported(path(), text, SUPPORTED));
         return;
     };

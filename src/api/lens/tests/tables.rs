@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 
 use super::super::{Parts, Room, Row, Table, Translation, between};
 use super::{HUB, SPOKE, lens};
-use crate::api::arbitrary::Source;
 use crate::api::tdset::TDSetKind;
+use crate::properties::arbitrary::Source;
 
 /// Between `v1alpha1` and `v1`: windows with names and days, and times as minutes of the day.
 const V1BETA1: &str = r#"[

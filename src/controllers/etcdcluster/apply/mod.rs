@@ -6,8 +6,8 @@
 //! Never: decides anything.
 
 mod backups;
+mod certificates;
 mod config;
-mod finalizer;
 mod maintenance;
 mod membership;
 mod notes;
@@ -64,6 +64,12 @@ impl<'a> Execution<'a> {
     pub async fn carry_out(self, effect: &Effect) -> Result<(), Failure> {
         match effect {
             Effect::WriteRecord { before, .. } => write_record(self, before).await,
+            Effect::WriteAuthority { found, write, bundle } => {
+                certificates::write_authority(self, found.as_ref(), *write, bundle).await
+            }
+            Effect::WriteCertificate { found, holder, write, authority } => {
+                certificates::write_leaf(self, found.as_ref(), *holder, *write, authority).await
+            }
             Effect::ApplyServices => objects::services(self).await,
             Effect::ApplyStatefulSet { found, replicas, template, .. } => {
                 objects::stateful_set(self, found.as_ref(), *replicas, template).await
@@ -86,8 +92,8 @@ impl<'a> Execution<'a> {
             }
             Effect::ApplyBackupSchedule => backups::schedule(self).await,
             Effect::StartBackup { cluster_id, version } => backups::start(self, *cluster_id, *version).await,
-            Effect::AddFinalizer => finalizer::add(self).await,
-            Effect::RemoveFinalizer => finalizer::remove(self).await,
+            Effect::AddFinalizer => self.set_finalizer(true).await,
+            Effect::RemoveFinalizer => self.set_finalizer(false).await,
             etcd => self.ask_etcd(etcd).await,
         }
     }

@@ -10,7 +10,6 @@ use kube::{Api, ResourceExt as _};
 use serde_json::json;
 
 use super::{Execution, Failure, membership};
-use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::effect::MembershipGuard;
 use crate::controllers::etcdcluster::names::{self, MANAGER};
 use crate::controllers::etcdcluster::observation::{Handle, Ordinal};
@@ -45,9 +44,7 @@ pub async fn delete(
 
 /// The object, read once more, goes, or has never had a cluster.
 async fn without_cluster(execution: Execution<'_>) -> Result<(), Failure> {
-    let live: Option<EtcdCluster> = execution.read(&execution.name()).await?;
-    let live = live.filter(|live| live.metadata.uid == execution.object.metadata.uid);
-    let Some(live) = live else { return Err(Failure::moved("the object is gone")) };
+    let live = execution.live().await?;
     let recorded = live.status.as_ref().map(record::record).and_then(|record| record.cluster_id);
     if live.metadata.deletion_timestamp.is_none() && recorded.is_some() {
         return Err(Failure::moved("a cluster is recorded, and is not being deleted"));

@@ -1,10 +1,11 @@
 //! What etcd says of itself.
 
 use std::collections::hash_map::DefaultHasher;
-use std::fmt;
 use std::hash::{Hash as _, Hasher as _};
 
 use serde::{Deserialize, Serialize};
+
+pub use crate::api::etcdcluster::versions::Version;
 
 use super::{Age, Fact, Ordinal};
 
@@ -18,29 +19,6 @@ pub struct MemberId(pub u64);
 
 /// A minor of etcd 3: 6 stands for 3.6.
 pub type Minor = u64;
-
-/// A version of etcd 3.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Version {
-    /// The minor.
-    pub minor: Minor,
-    /// The patch.
-    pub patch: u64,
-}
-
-impl Version {
-    /// 3.`minor`.`patch`.
-    #[must_use]
-    pub const fn new(minor: Minor, patch: u64) -> Self {
-        Self { minor, patch }
-    }
-}
-
-impl fmt::Display for Version {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "3.{}.{}", self.minor, self.patch)
-    }
-}
 
 /// Etcd's list of its members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -14,7 +14,7 @@ use super::metrics::Metrics;
 use crate::api::etcdcluster::versions;
 use crate::controllers::etcdcluster::observation::{
     Age, Alarm, AlarmKind, ClusterId, Fact, Keyspace, Member, MemberId, MemberStatus, Membership, Minor,
-    Ordinal, Version,
+    Ordinal,
 };
 use crate::controllers::etcdcluster::reach::Reach;
 use crate::controllers::etcdcluster::spec::Spec;
@@ -102,7 +102,7 @@ fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
     Some(MemberStatus {
         cluster_id: ClusterId(status.header.cluster_id),
         member_id: MemberId(status.header.member_id),
-        version: Version::new(version.minor, version.patch),
+        version,
         leader: Some(status.leader).filter(|leader| *leader != 0).map(MemberId),
         is_learner: status.is_learner,
         // Alarms are among them, as etcd prints their messages.

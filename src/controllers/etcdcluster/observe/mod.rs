@@ -6,6 +6,7 @@
 //! [`Fact::Unknown`], never absent.
 
 pub mod backups;
+pub mod certificates;
 pub mod etcd;
 mod jobs;
 pub mod kubernetes;
@@ -24,15 +25,14 @@ use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeCl
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::storage::v1::StorageClass;
 use kube::api::ListParams;
-use kube::core::ApiResource;
 use kube::{Api, Client, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::warn;
 
+use self::certificates::Standing;
 use self::etcd::Said;
 use super::ages::Recall;
-use super::certificates::Standing;
 use super::names::{self, FINALIZER};
 use super::observation::{
     self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
@@ -43,10 +43,9 @@ use super::resources::{record, services};
 use super::spec::Spec;
 use super::{Operator, password};
 use crate::api::etcdcluster::v1::EtcdCluster;
-use crate::controllers::manifest::{Manifest, Place};
-use crate::controllers::outcome::Error;
+use crate::controllers::finalizer;
+use crate::controllers::manifest::Manifest;
 use crate::controllers::reconciler::State;
-use crate::controllers::{Watched, finalizer};
 use crate::runtime::call::call;
 use crate::runtime::clock;
 
@@ -62,41 +61,23 @@ pub struct Sight {
     pub observation: Observation,
     /// How the certificates are.
     pub certificates: Standing,
-    /// When they end, by Secret.
-    pub ends: BTreeMap<String, Timestamp>,
     /// What became of backups.
     pub backups: Backups,
     /// The members.
     pub reach: Reach,
 }
 
-/// The object as it is stored now; none: it is gone, or another one has its name.
-///
-/// # Errors
-/// When the API server does not say.
-pub async fn object(
-    operator: &Operator,
-    object: &Watched<EtcdCluster>,
-) -> Result<Option<Watched<EtcdCluster>>, Error> {
-    let (namespace, name) = (object.meta().namespace.clone().unwrap_or_default(), object.name_any());
-    let api: Api<Watched<EtcdCluster>> = Api::namespaced(operator.client.clone(), &namespace);
-    let found = call(api.get_opt(&name)).await.map_err(|source| {
-        let resource = ApiResource::erase::<EtcdCluster>(&());
-        Error { verb: "read", object: Place { resource, namespace, name }.to_string(), source }
-    })?;
-    Ok(found.filter(|found| found.meta().uid == object.meta().uid))
-}
-
-/// Reads everything but what is asked for, how the certificates are, and when they end.
+/// Reads everything.
 pub async fn look(
     operator: &Operator,
     (cluster, spec): (&EtcdCluster, &Spec),
-    (desired, certificates, ends): (Desired, Standing, BTreeMap<String, Timestamp>),
     state: &mut State<Operator>,
     now: Timestamp,
 ) -> Sight {
     let (refused, state) = (state.refused.clone(), &mut state.own);
     let reader = Reader::new(operator.client.clone(), spec);
+    let certificates = certificates::look(&operator.client, spec, now).await;
+    let desired = spec.desired(certificates.trust);
     let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
     let config = names::config(&reader.name);
     let (set, config, budget, services, backups, keys, offer) = futures::join!(
@@ -130,6 +111,7 @@ pub async fn look(
         replacement_age: Age::Fresh,
         services,
         certificates: if matches!(keys, Keys::Missing) { Certificates::Missing } else { certificates.state },
+        certificate_secrets: certificates.secrets.clone(),
         stateful_set: set,
         config,
         budget: budget.map(|budget| kubernetes::budget(&budget, &reader.uid)),
@@ -153,7 +135,7 @@ pub async fn look(
     let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
     state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
     state.look(&mut observation, clock::instant());
-    Sight { desired, observation, certificates, ends, backups: backups.told, reach }
+    Sight { desired, observation, certificates, backups: backups.told, reach }
 }
 
 /// Pods whose etcd answered run it, whatever the kubelet has told of them yet.

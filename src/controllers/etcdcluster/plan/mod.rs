@@ -8,6 +8,7 @@
 
 mod alarms;
 mod bootstrap;
+mod certificates;
 mod decision;
 mod deletion;
 mod finish;
@@ -76,6 +77,7 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
         let write = Effect::WriteRecord { before: seen.record.clone(), record: record.clone() };
         return Plan { effects: vec![write], record, summary, wake: Wake::Soon };
     }
+    let effects = [certificates::keep(&view), effects].concat();
     let wake = if effects.is_empty() { wake } else { Wake::Soon };
     Plan { effects: one_irreversible(effects), record, summary, wake }
 }

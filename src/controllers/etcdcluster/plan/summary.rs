@@ -12,7 +12,7 @@ use super::decision::{Decision, Wake};
 use super::gate::Closed;
 use super::upgrade::{Preparation, Refusal, Step};
 use super::view::View;
-use super::{gate, housekeeping, recovery, rest, upgrade};
+use super::{certificates, gate, housekeeping, recovery, rest, upgrade};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
 use crate::controllers::etcdcluster::observation::{
@@ -97,7 +97,7 @@ pub fn of(view: &View, decision: &Decision) -> Summary {
         progressing(view, decision),
         degraded(&problems),
         quorum_lost(view),
-        certificates(view),
+        certificates_ready(view),
         spec_valid(view),
         paused(view),
     ];
@@ -288,10 +288,11 @@ fn quorum_lost(view: &View) -> Finding {
     }
 }
 
-fn certificates(view: &View) -> Finding {
+fn certificates_ready(view: &View) -> Finding {
     let (state, reason) = match view.seen.certificates {
         Certificates::Disabled => (State::True, reason::TLS_DISABLED),
         Certificates::Valid => root_password(view),
+        _ if !certificates::keep(view).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
         Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
         Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),

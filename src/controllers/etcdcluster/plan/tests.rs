@@ -1,6 +1,7 @@
 //! The plan, rule by rule and run to its end.
 
 mod alarms;
+mod certificates;
 mod crashes;
 mod downgrades;
 mod learners;

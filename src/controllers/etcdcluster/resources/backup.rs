@@ -15,10 +15,10 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::{metadata, pod};
-use crate::api::etcdcluster::v1::{EtcdClusterStatus, PullPolicy};
+use crate::api::etcdcluster::v1::EtcdClusterStatus;
 use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::Version;
-use crate::controllers::etcdcluster::spec::{Backup, Destination, Spec};
+use crate::controllers::etcdcluster::spec::{Backup, Destination, PullPolicy, Spec};
 use crate::controllers::manifest::{Manifest, pairs, service_account};
 
 /// The container that takes a backup, and the volume that it goes to.

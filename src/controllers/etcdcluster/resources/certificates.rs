@@ -10,7 +10,6 @@
 
 use std::collections::BTreeMap;
 
-use aws_lc_rs::digest::{SHA256, digest};
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
@@ -19,7 +18,7 @@ use super::metadata;
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::certs::mint::{Profile, Usage};
 use crate::controllers::etcdcluster::names;
-use crate::controllers::etcdcluster::observation::{Ordinal, Trust};
+use crate::controllers::etcdcluster::observation::{CertificateId, Ordinal, Trust};
 use crate::controllers::etcdcluster::spec::Spec;
 
 /// How long an authority holds. A member goes on trusting what it read when it started, so its successor has to come
@@ -58,9 +57,19 @@ pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {
     };
     // No text in PEM has a zero in it.
     let both = [pem(clients)?, pem(peers)?].join(&0);
-    let digest = digest(&SHA256, &both);
-    let first = digest.as_ref().iter().take(size_of::<u64>());
-    Some(Trust(first.fold(0, |number, byte| number << 8 | u64::from(*byte))))
+    Some(Trust(names::digest(&both)))
+}
+
+/// What tells a certificate from another.
+#[must_use]
+pub fn id(certificate: &Certificate) -> CertificateId {
+    CertificateId(names::digest(certificate.der()))
+}
+
+/// What tells one who signs from another: the name and the key.
+#[must_use]
+pub fn identity(certificate: &Certificate) -> u64 {
+    names::digest(&certificate.identity().bytes())
 }
 
 /// A leaf that the operator keeps.
@@ -132,11 +141,11 @@ pub fn authority_name(spec: &Spec) -> String {
 
 /// A Secret of this cluster.
 #[must_use]
-pub fn secret(spec: &Spec, name: &str, kind: &str, data: BTreeMap<&str, Vec<u8>>) -> Secret {
+pub fn secret(spec: &Spec, name: &str, kind: &str, data: BTreeMap<&str, ByteString>) -> Secret {
     Secret {
         metadata: metadata(spec, name.to_owned()),
         type_: Some(kind.to_owned()),
-        data: Some(data.into_iter().map(|(key, value)| (key.to_owned(), ByteString(value))).collect()),
+        data: Some(data.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()),
         ..Secret::default()
     }
 }

@@ -12,10 +12,9 @@ use serde_json::{Map, Value, json};
 use super::secrets;
 use crate::api::duration::{self, Duration};
 use crate::api::etcdcluster::flags::{self, Form, Standing};
-use crate::api::etcdcluster::v1::{CompactionMode, Options};
 use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Minor, Ordinal, Purpose};
-use crate::controllers::etcdcluster::spec::Spec;
+use crate::controllers::etcdcluster::spec::{CompactionMode, Options, Spec};
 
 /// The folder with etcd's data, on the volume of the member.
 pub const DATA: &str = "/var/lib/etcd/data";

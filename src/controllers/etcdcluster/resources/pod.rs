@@ -20,10 +20,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::etcd;
-use crate::api::etcdcluster::v1::{Pod, PullPolicy};
 use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::Template;
-use crate::controllers::etcdcluster::spec::Spec;
+use crate::controllers::etcdcluster::spec::{Pod, PullPolicy, Spec};
 use crate::controllers::manifest::{pairs, service_account};
 
 /// Seconds that a member has to stop, unless the spec says so.

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 
 use super::{budget, config, services, stateful_set};
 use crate::api::Version as Served;
-use crate::api::arbitrary::Source;
 use crate::api::etcdcluster::EtcdClusterKind;
 use crate::api::etcdcluster::v1::EtcdCluster;
 use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid, Version};
 use crate::controllers::etcdcluster::spec::Spec;
 use crate::controllers::manifest::Manifest;
+use crate::properties::arbitrary::Source;
 
 /// The image of the guard.
 pub const GUARD: &str = "gatehouse.dev/gatehouse:0.1.0";

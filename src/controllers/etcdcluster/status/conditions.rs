@@ -365,6 +365,7 @@ impl Facts<'_> {
         match reason {
             reason::TLS_DISABLED => "members and clients speak plain HTTP".to_owned(),
             reason::CERTIFICATES_VALID => "every certificate is there and valid".to_owned(),
+            reason::CERTIFICATES_PENDING => format!("certificates are being signed, for the Secrets {all}"),
             reason::CERTIFICATE_EXPIRING => {
                 format!("a certificate has expired or soon will, in one of the Secrets {all}")
             }

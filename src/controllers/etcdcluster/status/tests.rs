@@ -103,6 +103,7 @@ pub fn seen(of: &Spec) -> Observation {
         replacement_age: Age::PastDeadline,
         services: Fact::Known(Found::Current),
         certificates: Certificates::Disabled,
+        certificate_secrets: None,
         stateful_set: Fact::Known(StatefulSet {
             handle: handle("set", 0),
             owner: Owner::Ours,

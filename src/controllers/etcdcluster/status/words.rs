@@ -131,19 +131,21 @@ pub fn refusal(wanted: Version, runs: Option<Version>, refusal: Refusal) -> Stri
         Refusal::Unsupported => {
             format!("version {wanted} is not among {}", listed(versions::SUPPORTED))
         }
-        Refusal::SkipsMinor => format!("version {wanted} cannot be reached{from}: a minor lies between"),
-        Refusal::SourcePatch(least) => {
+        Refusal::Version(versions::Refusal::SkipsMinor) => {
+            format!("version {wanted} cannot be reached{from}: a minor lies between")
+        }
+        Refusal::Version(versions::Refusal::SourcePatch(least)) => {
             format!("version {wanted} cannot be reached{from} without losing data: {least} comes first")
         }
-        Refusal::Backwards => {
+        Refusal::Version(versions::Refusal::Backwards) => {
             format!("version {wanted} cannot be reached{from}: etcd does not go back that far")
         }
-        Refusal::DowngradeNotAllowed => {
+        Refusal::Version(versions::Refusal::DowngradeNotAllowed) => {
             format!(
                 "version {wanted} is a lower minor: allow it by the annotation {ALLOW_DOWNGRADE}: \"true\""
             )
         }
-        Refusal::TargetPatch(least) => {
+        Refusal::Version(versions::Refusal::TargetPatch(least)) => {
             format!("version {wanted} has no way up again: {least} or later has")
         }
         Refusal::DropsData => {

@@ -88,6 +88,16 @@ fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
     let votes = |id| list(seen).and_then(|list| list.find(id)).is_some_and(|one| !one.is_learner);
     match effect {
         Effect::WriteRecord { before, .. } => *before == seen.record,
+        Effect::WriteAuthority { found, .. } => seen.certificate_secrets.as_ref().is_some_and(|secrets| {
+            is_found(secrets.authority.as_ref().map(|secret| &secret.handle), found.as_ref())
+        }),
+        Effect::WriteCertificate { found, holder, authority, .. } => {
+            seen.certificate_secrets.as_ref().is_some_and(|secrets| {
+                let leaf = secrets.leaves.get(holder).map_or(Fact::Unknown, Fact::as_ref);
+                is_found(leaf.map(|secret| &secret.handle), found.as_ref())
+                    && secrets.authority.is_known_and(|secret| secret.handle == *authority)
+            })
+        }
         Effect::ApplyServices => !seen.services.is_unknown(),
         Effect::ApplyStatefulSet { found, from, .. } => {
             let kept = seen.stateful_set.known().map_or(0, |set| set.replicas);

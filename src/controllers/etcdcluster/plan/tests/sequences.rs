@@ -3,6 +3,7 @@
 use super::world::{World, desired};
 use crate::api::condition::State;
 use crate::api::etcdcluster::status::{condition, reason};
+use crate::api::etcdcluster::versions;
 use crate::controllers::etcdcluster::effect::Effect;
 use crate::controllers::etcdcluster::observation::{Age, Desired, MemberStatus, Record, Version};
 use crate::controllers::etcdcluster::plan::{Plan, Refusal, Step, plan};
@@ -112,7 +113,7 @@ fn a_downgrade_of_one_minor_goes_through_etcd() {
     let mut world = World::settled(3, V3_6);
     world.desired.template.version = Version::new(5, 33);
     let plan = world.run();
-    assert_eq!(plan.summary.step, Step::Refused(Refusal::DowngradeNotAllowed));
+    assert_eq!(plan.summary.step, Step::Refused(Refusal::Version(versions::Refusal::DowngradeNotAllowed)));
     assert_eq!((plan.summary.version, world.etcd.downgrade), (Some(V3_6), None));
     world.desired.allows_downgrade = true;
     let plan = world.run();

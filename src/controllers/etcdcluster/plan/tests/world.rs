@@ -170,6 +170,7 @@ impl World {
             replacement_age: Age::PastDeadline,
             services: Fact::Known(self.services),
             certificates: Certificates::Valid,
+            certificate_secrets: None,
             stateful_set: self.set.clone().map_or(Fact::Absent, Fact::Known),
             config: self.config.clone().map_or(Fact::Absent, Fact::Known),
             budget: self.budget.clone().map_or(Fact::Absent, Fact::Known),

@@ -1,7 +1,7 @@
 //! Which version members may be brought to, from what they run. The gate asks the same of the spec; here it is asked
 //! of the members, so that it holds without the gate. Pure.
 //!
-//! Sources: etcd's upgrade and downgrade guides; `versions::MINORS` for the least patches.
+//! Which versions lead to which is in [`versions`], for both.
 
 use serde::Serialize;
 
@@ -57,16 +57,8 @@ pub enum Preparation {
 pub enum Refusal {
     /// This release does not know its minor.
     Unsupported,
-    /// A minor lies between.
-    SkipsMinor,
-    /// A member runs a patch from which the step loses data.
-    SourcePatch(Version),
-    /// Etcd cannot go back that far.
-    Backwards,
-    /// Nobody has allowed to go back.
-    DowngradeNotAllowed,
-    /// There would be no way up again from a patch below this one.
-    TargetPatch(Version),
+    /// Etcd cannot go there from what members run.
+    Version(versions::Refusal),
     /// Data in memory end with their pod, and so few members are asked for that no majority would be left.
     DropsData,
 }
@@ -79,9 +71,9 @@ pub fn step(view: &View) -> Step {
         return Step::Unclear;
     }
     let wanted = view.desired.template.version;
-    let Some(known) = versions::MINORS.iter().find(|one| one.minor == wanted.minor) else {
+    if versions::find(wanted.minor).is_none() {
         return Step::Refused(Refusal::Unsupported);
-    };
+    }
     let current = view.template().version;
     let allowed = |status: &MemberStatus| status.downgrade_target.is_known_and(|to| *to < wanted.minor);
     if view.seen.answers().any(|(_, status)| allowed(status)) {
@@ -94,11 +86,11 @@ pub fn step(view: &View) -> Step {
         return Step::Go(wanted);
     }
     let Fact::Known(agreed) = view.seen.cluster_version else { return Step::Unclear };
-    if wanted.minor > agreed.saturating_add(1) {
-        return Step::Refused(Refusal::SkipsMinor);
-    }
-    if let Some(refusal) = downwards(view, wanted, agreed) {
-        return Step::Refused(refusal);
+    // Once members have agreed on the lower minor nothing is in the way of those that are not there yet.
+    let refused = versions::refused_upgrade(wanted, agreed, None)
+        .or_else(|| versions::refused_downgrade(wanted, agreed, view.desired.allows_downgrade));
+    if let Some(refusal) = refused {
+        return Step::Refused(Refusal::Version(refusal));
     }
     let answers: Vec<_> = view.seen.answers().map(|(_, status)| status).collect();
     let goes_down = |status: &&MemberStatus| status.downgrade_target.is_known_and(|to| *to == wanted.minor);
@@ -108,30 +100,13 @@ pub fn step(view: &View) -> Step {
         return Step::Prepare(Preparation::Downgrade(wanted.minor));
     }
     if wanted.minor > agreed {
-        return upwards(view, wanted, agreed, known.from_patch, &answers);
+        return upwards(view, wanted, agreed, &answers);
     }
     let above: Vec<_> = answers.into_iter().filter(|status| status.version.minor > wanted.minor).collect();
     if wanted.minor < agreed || above.iter().any(|status| !is_readable_by(status, wanted.minor)) {
         return Step::Prepare(Preparation::Downgrade(wanted.minor));
     }
     if wanted > current { backed_up(view, wanted) } else { Step::Go(wanted) }
-}
-
-/// Why members may not be brought down from what they have agreed on. Once they have agreed on the lower minor nothing is
-/// in the way of those that are not there yet.
-fn downwards(view: &View, wanted: Version, agreed: Minor) -> Option<Refusal> {
-    if wanted.minor >= agreed {
-        return None;
-    }
-    if wanted.minor.saturating_add(1) < agreed || agreed < versions::FIRST_DOWNGRADE {
-        return Some(Refusal::Backwards);
-    }
-    let known = versions::MINORS.iter().find(|one| one.minor == agreed);
-    let least = Version::new(wanted.minor, known.and_then(|known| known.from_patch).unwrap_or(0));
-    if wanted < least {
-        return Some(Refusal::TargetPatch(least));
-    }
-    (!view.desired.allows_downgrade).then_some(Refusal::DowngradeNotAllowed)
 }
 
 /// What keeps pods with data in memory from being made anew, where one is due: each takes its data with it, which the
@@ -156,13 +131,7 @@ fn is_due(view: &View) -> bool {
     comes || !outdated(view, wanted).is_empty()
 }
 
-fn upwards(
-    view: &View,
-    wanted: Version,
-    agreed: Minor,
-    from_patch: Option<u64>,
-    answers: &[&MemberStatus],
-) -> Step {
+fn upwards(view: &View, wanted: Version, agreed: Minor, answers: &[&MemberStatus]) -> Step {
     // Of one that does not come up as it is nothing is to be learned, and it is what has to be made anew.
     let is_accounted_for = |ordinal: Ordinal| {
         view.status(ordinal).is_some() || view.pod(ordinal).is_some_and(|pod| is_stuck(view, ordinal, pod))
@@ -170,9 +139,9 @@ fn upwards(
     if !all_members(view, is_accounted_for) {
         return Step::Unclear;
     }
-    let least = Version::new(agreed, from_patch.unwrap_or(0));
-    if answers.iter().any(|status| status.version < least) {
-        return Step::Refused(Refusal::SourcePatch(least));
+    let lowest = answers.iter().map(|status| status.version).min();
+    if let Some(refusal) = versions::refused_upgrade(wanted, agreed, lowest) {
+        return Step::Refused(Refusal::Version(refusal));
     }
     if wanted.minor >= FIRST_WITHOUT_V2 {
         let older: Vec<_> = answers.iter().filter(|status| status.version.minor < wanted.minor).collect();

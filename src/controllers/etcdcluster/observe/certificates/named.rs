@@ -5,9 +5,8 @@
 
 use jiff::Timestamp;
 
-use super::Problem;
-use super::decision::Pair;
-use super::store::Store;
+use super::pair::{OF_LEAF, Pair};
+use super::{Found, Problem, Standing};
 use crate::certs::certificate::Certificate;
 use crate::certs::mint::Usage;
 use crate::certs::{rotate, verify};
@@ -84,30 +83,34 @@ struct Named {
     peer_authority: Option<Read>,
 }
 
-/// Looks at them: whom members are to trust, and whether a certificate is about to expire.
-pub async fn look(
-    store: &Store<'_>,
-    spec: &Spec,
-    secrets: &Secrets,
-    now: Timestamp,
-) -> Result<(Option<Trust>, Option<Problem>), Problem> {
-    let read = async |name: &str| {
-        let place = store.place(name);
-        let pair = store.pair(name).await?.ok_or_else(|| Problem::Missing(place.clone()))?;
-        Ok::<_, Problem>(Read { place, pair })
+/// The Secrets to read.
+pub fn names(secrets: &Secrets) -> Vec<String> {
+    let Secrets { server, peer, client, client_authority, peer_authority } = secrets.clone();
+    [server, peer, client].into_iter().chain(client_authority).chain(peer_authority).collect()
+}
+
+/// How they are.
+pub fn judge(found: &Found<'_>, secrets: &Secrets, now: Timestamp) -> Standing {
+    match look(found, secrets).and_then(|named| named.judge(found.spec, now)) {
+        Ok((trust, overdue)) => Standing::fit(trust, overdue.as_ref()),
+        Err(problem) => Standing::bad(&problem),
+    }
+}
+
+fn look(found: &Found<'_>, secrets: &Secrets) -> Result<Named, Problem> {
+    let read = |name: &String| {
+        let place = found.place(name);
+        let secret = found.secret(name)?.ok_or_else(|| Problem::Missing(place.clone()))?;
+        Ok(Read { pair: Pair::of(secret, OF_LEAF), place })
     };
-    let authority = async |name: Option<&String>| match name {
-        Some(name) => read(name).await.map(Some),
-        None => Ok(None),
-    };
-    let named = Named {
-        server: read(&secrets.server).await?,
-        peer: read(&secrets.peer).await?,
-        client: read(&secrets.client).await?,
-        client_authority: authority(secrets.client_authority.as_ref()).await?,
-        peer_authority: authority(secrets.peer_authority.as_ref()).await?,
-    };
-    named.judge(spec, now)
+    let authority = |name: &Option<String>| name.as_ref().map(read).transpose();
+    Ok(Named {
+        server: read(&secrets.server)?,
+        peer: read(&secrets.peer)?,
+        client: read(&secrets.client)?,
+        client_authority: authority(&secrets.client_authority)?,
+        peer_authority: authority(&secrets.peer_authority)?,
+    })
 }
 
 impl Named {

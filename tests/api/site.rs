@@ -16,7 +16,7 @@ use kit::program::Log;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::span;
+use crate::tdset::span;
 
 /// A namespace with operators and a clock of its own.
 pub struct Site<'a> {

@@ -8,7 +8,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Kind, Version, schema};
+use crate::api::{Kind, Version, schema};
 use crate::kinds::KINDS;
 
 static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> =

@@ -1,0 +1,52 @@
+//! What an object asks for is read as it was written in one file of each kind: below it nobody gives an absent field
+//! another meaning.
+
+use super::names;
+use super::sources::{Source, below};
+
+/// The folder of a kind, and the type of its spec as it is written.
+const KINDS: &[(&str, &str)] =
+    &[("src/controllers/etcdcluster", "EtcdClusterSpec"), ("src/controllers/tdset", "TDSetSpec")];
+
+/// What an object as it is written is called where it is read.
+const OBJECTS: [&str; 4] = ["cluster.spec", "object.spec", "tdset.spec", "watched.spec"];
+
+/// Where a spec is read as it was written, outside of the file that resolves it.
+fn raw(folder: &str, spec: &str, files: &[Source]) -> Vec<String> {
+    let resolver = format!("{folder}/spec.rs");
+    let code = files.iter().filter(|file| !file.is_unit_test() && !file.path.ends_with(&resolver));
+    let reads = code.flat_map(|file| {
+        let path = file.path.display();
+        let code = file.text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let names = names::of(&file.text).into_iter();
+        let named = names.filter(|name| name.parts().iter().any(|part| part == spec));
+        let named = named.map(|name| name.to_string());
+        let read = OBJECTS.into_iter().filter(|object| {
+            code.match_indices(object)
+                .any(|(at, _)| !code[..at].ends_with(|before: char| before.is_alphanumeric()))
+        });
+        let read = read.map(str::to_owned);
+        named.chain(read).map(|what| format!("{path}: {what}")).collect::<Vec<_>>()
+    });
+    reads.collect()
+}
+
+#[test]
+fn a_spec_is_read_as_it_was_written_in_one_file_alone() {
+    for (folder, spec) in KINDS {
+        let files = below(&[folder]);
+        assert!(files.iter().any(|file| file.path.ends_with(format!("{folder}/spec.rs"))), "{folder}");
+        assert_eq!(raw(folder, spec, &files), [""; 0]);
+    }
+}
+
+#[test]
+fn a_raw_read_is_told() {
+    let told = |path: &str, text: &str| raw("src/controllers/x", "XSpec", &[Source::planted(path, text)]);
+    let read = "fn f(cluster: &X) -> i32 { cluster.spec.replicas.unwrap_or(1) }";
+    assert_eq!(told("src/controllers/x/plan.rs", read), ["src/controllers/x/plan.rs: cluster.spec"]);
+    assert_eq!(told("src/controllers/x/spec.rs", read), [""; 0]);
+    assert_eq!(told("src/controllers/x/plan/tests.rs", read), [""; 0]);
+    let named = "use crate::api::x::v1::XSpec; fn f(spec: &XSpec) {}";
+    assert!(!told("src/controllers/x/plan.rs", named).is_empty());
+}
