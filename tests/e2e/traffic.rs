@@ -52,9 +52,7 @@ impl Tally {
     /// Whatever failed did so since a gate was gone: it broke off, or could not be reached.
     #[track_caller]
     pub fn assert_only_broken_off(&self) {
-        let of_a_gone_gate =
-            ["broken pipe", "connection refused", "connection reset", "EOF", "no route to host"];
-        let is_other = |failure: &&String| !of_a_gone_gate.iter().any(|word| failure.contains(word));
+        let is_other = |failure: &&String| !is_of_a_gone_gate(failure);
         let others: Vec<_> = self.failures.iter().filter(is_other).collect();
         assert!(others.is_empty(), "{} of {} failed otherwise: {others:#?}", others.len(), self.total());
     }
@@ -71,6 +69,12 @@ impl Tally {
         );
         assert_eq!(self.calls.len(), 6, "calls of every kind were made: {:?}", self.calls);
     }
+}
+
+/// Whether a call failed because a gate was gone: it broke off, or could not be reached.
+pub fn is_of_a_gone_gate(failure: &str) -> bool {
+    let words = ["broken pipe", "connection refused", "connection reset", "EOF", "no route to host"];
+    words.iter().any(|word| failure.contains(word))
 }
 
 impl fmt::Display for Tally {
