@@ -326,6 +326,11 @@ impl Namespace<'_> {
         self.kubectl(&["apply"]).input(object.to_string()).ok();
     }
 
+    /// The same; why it was refused, where it was.
+    pub fn try_apply(&self, object: &Value) -> Result<String, String> {
+        self.kubectl(&["apply"]).input(object.to_string()).run()
+    }
+
     /// An object, where it is there.
     pub fn get(&self, object: &str) -> Result<Value, String> {
         self.bed.get(object, &self.name)

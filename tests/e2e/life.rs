@@ -174,14 +174,13 @@ fn a_killed_leader_is_replaced_and_nothing_is_done_twice(bed: &Bed, way: Way) {
     // Until the Service has forgotten the gate that was killed with it, a call may be sent there and is refused.
     for name in late {
         eventually(|| {
-            let applied = namespace.kubectl(&["apply"]).input(idle(name).to_string()).run();
+            let applied = namespace.try_apply(&idle(name));
             assert!(applied.as_ref().err().is_none_or(|why| is_of_a_gone_gate(why)), "{applied:?}");
             applied
         });
     }
-    let after = within(3 * LEASE, || {
-        bed.leader().and_then(|now| if now == before { Err(format!("{now:?}")) } else { Ok(now) })
-    });
+    let another = |now| if now == before { Err(format!("{now:?}")) } else { Ok(now) };
+    let after = within(3 * LEASE, || bed.leader().and_then(another));
     let taken = begun.elapsed();
     waited_for_the_end_of_the_term(&killed, &bed.lease(), &before.identity);
     for name in &names {

@@ -126,6 +126,12 @@ impl Hand {
             {
                 seen.record.cluster_id = None;
             }
+            Some(Fault::ForgetsTheAuthority) => {
+                if let Some(secrets) = &mut seen.certificate_secrets {
+                    let signer = secrets.authority.known().and_then(|secret| secret.signer);
+                    secrets.authorities.retain(|id, _| signer.is_some_and(|signs| signs.certificate == *id));
+                }
+            }
             Some(Fault::ForgetsTheRecovery) => seen.record.recovery = None,
             Some(Fault::ForcesWithoutFence) => {
                 let Some(survivor) = seen.record.recovery.as_ref().and_then(|one| one.survivor) else {
@@ -170,13 +176,6 @@ impl Hand {
                 for effect in &mut plan.effects {
                     if let Effect::WriteCertificate { write, .. } = effect {
                         *write = LeafWrite::Sign(Why::OtherAuthority);
-                    }
-                }
-            }
-            Fault::ForgetsTheAuthority => {
-                for effect in &mut plan.effects {
-                    if let Effect::WriteAuthority { write: AuthorityWrite::Create, bundle, .. } = effect {
-                        bundle.clear();
                     }
                 }
             }

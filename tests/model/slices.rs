@@ -229,10 +229,9 @@ pub fn drain() -> Slice {
 pub fn certificates() -> Slice {
     let mut start = World::certified(2, NEWEST);
     start.is_prompt = true;
-    start.faults =
-        Faults { authorities: 1, crashes: 1, lost_answers: 1, kills: 1, blind: 1, ..Faults::default() };
+    start.faults = Faults { authorities: 1, crashes: 1, kills: 1, ..Faults::default() };
     let does = &["write-authority", "write-certificate", "delete-pod"];
-    Slice::new(start, &[FOLLOWED, CRASHED, UNHEARD], does)
+    Slice::new(start, &[FOLLOWED, CRASHED], does)
 }
 
 /// Three become five: to find faults in, for growth is looked at from one member on.
