@@ -15,20 +15,22 @@ const OBJECTS: [&str; 4] = ["cluster.spec", "object.spec", "tdset.spec", "watche
 fn raw(folder: &str, spec: &str, files: &[Source]) -> Vec<String> {
     let resolver = format!("{folder}/spec.rs");
     let code = files.iter().filter(|file| !file.is_unit_test() && !file.path.ends_with(&resolver));
-    let reads = code.flat_map(|file| {
+    let found = code.flat_map(|file| {
         let path = file.path.display();
-        let code = file.text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
         let names = names::of(&file.text).into_iter();
-        let named = names.filter(|name| name.parts().iter().any(|part| part == spec));
-        let named = named.map(|name| name.to_string());
-        let read = OBJECTS.into_iter().filter(|object| {
-            code.match_indices(object)
-                .any(|(at, _)| !code[..at].ends_with(|before: char| before.is_alphanumeric()))
-        });
-        let read = read.map(str::to_owned);
-        named.chain(read).map(|what| format!("{path}: {what}")).collect::<Vec<_>>()
+        let types = names.filter(|name| name.parts().iter().any(|part| part == spec));
+        let types = types.map(|name| name.to_string());
+        let fields = OBJECTS.into_iter().filter(|object| is_read(&file.text, object)).map(str::to_owned);
+        types.chain(fields).map(|what| format!("{path}: {what}")).collect::<Vec<_>>()
     });
-    reads.collect()
+    found.collect()
+}
+
+/// Whether code, and not a test at its end, reads a field of what is called that.
+fn is_read(text: &str, object: &str) -> bool {
+    let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let mut places = code.match_indices(object);
+    places.any(|(at, _)| !code[..at].ends_with(|before: char| before.is_alphanumeric()))
 }
 
 #[test]

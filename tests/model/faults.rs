@@ -172,16 +172,7 @@ impl Hand {
                 plan.effects
                     .retain(|one| !matches!(one, Effect::WriteRecord { before, record } if before == record));
             }
-            Fault::SignsTooEarly => {
-                for effect in &mut plan.effects {
-                    if let Effect::WriteCertificate { write, .. } = effect {
-                        *write = LeafWrite::Sign(Why::OtherAuthority);
-                    }
-                }
-            }
-            Fault::TrustsForEver => plan
-                .effects
-                .retain(|one| !matches!(one, Effect::WriteAuthority { write: AuthorityWrite::Bundle, .. })),
+            Fault::SignsTooEarly | Fault::TrustsForEver => rotates(fault, plan),
             Fault::LeavesLeftovers => plan.effects.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
             Fault::NeverReplaces if operation == Some(OperationKind::Replace) => {
                 plan.effects.retain(|one| !matches!(one, Effect::MemberRemove { .. }));
@@ -280,6 +271,18 @@ impl Hand {
 
     pub fn looks_once(self) -> bool {
         self.has(Fault::LooksOnce)
+    }
+}
+
+/// Has certificates follow another authority too early, or never to the end.
+fn rotates(fault: Fault, plan: &mut Plan) {
+    let forgets =
+        |effect: &Effect| matches!(effect, Effect::WriteAuthority { write: AuthorityWrite::Bundle, .. });
+    plan.effects.retain(|effect| fault != Fault::TrustsForEver || !forgets(effect));
+    for effect in &mut plan.effects {
+        if let (Fault::SignsTooEarly, Effect::WriteCertificate { write, .. }) = (fault, effect) {
+            *write = LeafWrite::Sign(Why::OtherAuthority);
+        }
     }
 }
 

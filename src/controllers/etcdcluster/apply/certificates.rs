@@ -81,8 +81,8 @@ pub async fn write_leaf(
     let pair = match write {
         LeafWrite::Trust => Pair { trusted, ..live.map(|live| Pair::of(&live, OF_LEAF)).unwrap_or_default() },
         LeafWrite::Sign(why) => {
-            let signer = Authority::load(&by.key, &by.certificate).map_err(unmade)?;
-            let signed = signer.sign(&wanted.profile(), clock::now()).map_err(unmade)?;
+            let authority = Authority::load(&by.key, &by.certificate).map_err(unmade)?;
+            let signed = authority.sign(&wanted.profile(), clock::now()).map_err(unmade)?;
             let (secret, namespace, why) = (&wanted.secret, execution.namespace(), why.as_str());
             tracing::info!(secret, namespace, why, not_after = %signed.validity().not_after, "signing");
             Pair { certificate: signed.certificate_pem(), key: signed.key_pem(), trusted }
@@ -121,16 +121,12 @@ async fn store(
     kind: &str,
 ) -> Result<(), Failure> {
     let data = pair.data(keys);
-    match found {
-        Some(found) => {
-            let version = Some(found.resource_version.0.as_str());
-            execution.merge::<Secret>(name, &found.uid.0, version, json!({ "data": data })).await
-        }
-        None => {
-            let manifest = Manifest::of(&resources::secret(execution.spec, name, kind, data));
-            execution.write(&Step::Create { manifest, manager: MANAGER }).await
-        }
+    if let Some(found) = found {
+        let version = Some(found.resource_version.0.as_str());
+        return execution.merge::<Secret>(name, &found.uid.0, version, json!({ "data": data })).await;
     }
+    let manifest = Manifest::of(&resources::secret(execution.spec, name, kind, data));
+    execution.write(&Step::Create { manifest, manager: MANAGER }).await
 }
 
 fn unmade(error: mint::Error) -> Failure {

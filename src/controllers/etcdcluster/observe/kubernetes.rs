@@ -3,6 +3,8 @@
 //! Guarantees: an object is taken for ours only by the uid that it names; what cannot be told of a pod is told as
 //! [`PodPhase::Starting`], see [`super::phase`].
 
+use std::collections::BTreeMap;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::core::v1 as core;
@@ -15,8 +17,8 @@ use super::phase;
 use crate::api::quantity::Quantity;
 use crate::controllers::etcdcluster::names;
 use crate::controllers::etcdcluster::observation::{
-    Age, Budget, Config, Fact, Found, Handle, Owner, Pod, ResourceVersion, StatefulSet, Template, Uid,
-    Version, Volume,
+    Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, StatefulSet, Template,
+    Uid, Version, Volume,
 };
 use crate::controllers::etcdcluster::resources::config as entries;
 use crate::controllers::manifest::Manifest;
@@ -63,6 +65,15 @@ pub fn stateful_set(set: &v1::StatefulSet, cluster: &str, guard_image: &str) -> 
         has_our_guard: guards
             .any(|one| one.name == names::GUARD && one.image.as_deref() == Some(guard_image)),
     }
+}
+
+/// Pods, of which `set` should be the StatefulSet.
+pub fn pods(
+    pods: &BTreeMap<Ordinal, core::Pod>,
+    set: &Fact<StatefulSet>,
+    now: Timestamp,
+) -> BTreeMap<Ordinal, Pod> {
+    pods.iter().map(|(ordinal, one)| (*ordinal, pod(one, set, now))).collect()
 }
 
 /// A pod, of which `set` should be the StatefulSet.

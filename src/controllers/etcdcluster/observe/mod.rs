@@ -92,13 +92,9 @@ pub async fn look(
     let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
     let places = places(&desired, &set, &config);
-
     let pods = reader.pods(&places).await;
     let reach = Reach::new(spec, &keys, pods.elements());
-    let told = pods.as_ref().map(|pods| {
-        let told = pods.iter().map(|(ordinal, pod)| (*ordinal, kubernetes::pod(pod, &set, now)));
-        told.collect::<BTreeMap<_, _>>()
-    });
+    let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set, now));
     let asked = etcd::ask(&reach, spec);
     let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
     let keyspace = keyspace(&said, &reach, state).await;
@@ -110,7 +106,7 @@ pub async fn look(
         quorum_loss_age: Age::Fresh,
         replacement_age: Age::Fresh,
         services,
-        certificates: if matches!(keys, Keys::Missing) { Certificates::Missing } else { certificates.state },
+        certificates: state_of(&certificates, &keys),
         certificate_secrets: certificates.secrets.clone(),
         stateful_set: set,
         config,
@@ -136,6 +132,12 @@ pub async fn look(
     state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
     state.look(&mut observation, clock::instant());
     Sight { desired, observation, certificates, backups: backups.told, reach }
+}
+
+/// How the certificates are, with which members are asked. What is wrong with the client's may be known already.
+fn state_of(certificates: &Standing, keys: &Keys) -> Certificates {
+    let is_unknown = matches!(keys, Keys::Missing) && certificates.state.is_usable();
+    if is_unknown { Certificates::Missing } else { certificates.state }
 }
 
 /// Pods whose etcd answered run it, whatever the kubelet has told of them yet.

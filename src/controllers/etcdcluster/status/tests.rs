@@ -66,6 +66,17 @@ fn pod(ordinal: u32, template: Template, phase: PodPhase) -> Pod {
     }
 }
 
+fn volume(ordinal: u32) -> Volume {
+    Volume {
+        handle: handle("volume", ordinal),
+        owner: Owner::Ours,
+        size: 10 << 30,
+        is_expandable: Fact::Known(true),
+        is_deleting: false,
+        is_retained: Fact::Unknown,
+    }
+}
+
 /// A cluster of three that serves.
 pub fn seen(of: &Spec) -> Observation {
     let template = of.desired(None).template;
@@ -78,14 +89,7 @@ pub fn seen(of: &Spec) -> Observation {
         pod: None,
         raft_index: None,
     };
-    let volume = |ordinal: Ordinal| Volume {
-        handle: handle("volume", ordinal.0),
-        owner: Owner::Ours,
-        size: 10 << 30,
-        is_expandable: Fact::Known(true),
-        is_deleting: false,
-        is_retained: Fact::Unknown,
-    };
+    let volume = |ordinal: Ordinal| volume(ordinal.0);
     let member = |ordinal: Ordinal| Member {
         id: id(ordinal.0),
         ordinal: Some(ordinal),
@@ -95,6 +99,13 @@ pub fn seen(of: &Spec) -> Observation {
     let membership = Membership { cluster_id: CLUSTER, members: all().map(member).collect() };
     let entries = all().map(|ordinal| (ordinal, told(ordinal))).collect();
     let pods = all().map(|ordinal| (ordinal, pod(ordinal.0, template, PodPhase::Up)));
+    let set = StatefulSet {
+        handle: handle("set", 0),
+        owner: Owner::Ours,
+        replicas: 3,
+        template,
+        has_our_guard: true,
+    };
     Observation {
         record: Record { cluster_id: Some(CLUSTER), operation: None, recovery: None },
         operation_age: Age::Fresh,
@@ -104,13 +115,7 @@ pub fn seen(of: &Spec) -> Observation {
         services: Fact::Known(Found::Current),
         certificates: Certificates::Disabled,
         certificate_secrets: None,
-        stateful_set: Fact::Known(StatefulSet {
-            handle: handle("set", 0),
-            owner: Owner::Ours,
-            replicas: 3,
-            template,
-            has_our_guard: true,
-        }),
+        stateful_set: Fact::Known(set),
         config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
         budget: Fact::Known(Budget { handle: handle("budget", 0), owner: Owner::Ours, min_available: 2 }),
         pods: Fact::Known(pods.collect()),

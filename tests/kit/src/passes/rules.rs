@@ -88,16 +88,7 @@ fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
     let votes = |id| list(seen).and_then(|list| list.find(id)).is_some_and(|one| !one.is_learner);
     match effect {
         Effect::WriteRecord { before, .. } => *before == seen.record,
-        Effect::WriteAuthority { found, .. } => seen.certificate_secrets.as_ref().is_some_and(|secrets| {
-            is_found(secrets.authority.as_ref().map(|secret| &secret.handle), found.as_ref())
-        }),
-        Effect::WriteCertificate { found, holder, authority, .. } => {
-            seen.certificate_secrets.as_ref().is_some_and(|secrets| {
-                let leaf = secrets.leaves.get(holder).map_or(Fact::Unknown, Fact::as_ref);
-                is_found(leaf.map(|secret| &secret.handle), found.as_ref())
-                    && secrets.authority.is_known_and(|secret| secret.handle == *authority)
-            })
-        }
+        Effect::WriteAuthority { .. } | Effect::WriteCertificate { .. } => are_as_seen(seen, effect),
         Effect::ApplyServices => !seen.services.is_unknown(),
         Effect::ApplyStatefulSet { found, from, .. } => {
             let kept = seen.stateful_set.known().map_or(0, |set| set.replicas);
@@ -144,6 +135,20 @@ fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
         Effect::ApplyBackupSchedule => !seen.backup_schedule.is_unknown(),
         Effect::AddFinalizer => !seen.has_finalizer,
         Effect::RemoveFinalizer => seen.has_finalizer,
+    }
+}
+
+/// Whether the Secrets with certificates that an effect hinges on are as they were seen.
+fn are_as_seen(seen: &Observation, effect: &Effect) -> bool {
+    let Some(secrets) = &seen.certificate_secrets else { return false };
+    let stored = secrets.authority.as_ref().map(|secret| &secret.handle);
+    match effect {
+        Effect::WriteAuthority { found, .. } => is_found(stored, found.as_ref()),
+        Effect::WriteCertificate { found, holder, authority, .. } => {
+            let leaf = secrets.leaves.get(holder).map_or(Fact::Unknown, Fact::as_ref);
+            is_found(leaf.map(|secret| &secret.handle), found.as_ref()) && stored.found() == Some(authority)
+        }
+        _ => true,
     }
 }
 
