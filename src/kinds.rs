@@ -1,9 +1,12 @@
-//! The table of kinds: routes, definitions, webhook rules and controllers are derived from it.
+//! The kinds, each in a folder of its own, and their table: routes, definitions and webhook rules are derived from it.
 
-use crate::api::{Kind, etcdcluster, tdset};
+pub mod etcdcluster;
+pub mod tdset;
+
+use crate::api::Kind;
 
 /// Every kind there is.
-pub static KINDS: &[&dyn Kind] = &[&etcdcluster::EtcdClusterKind, &tdset::TDSetKind];
+pub static KINDS: &[&dyn Kind] = &[&etcdcluster::api::EtcdClusterKind, &tdset::api::TDSetKind];
 
 /// The kind of that name.
 #[must_use]

@@ -3,26 +3,23 @@
 //! At the gate, an HTTPS server defaults, validates and converts custom resources; inside, an operator makes them
 //! real. The parts, pure ones first:
 //!
-//! - [`api`]: the kinds, their versions, conversion, defaults and rules. Pure.
+//! - [`api`]: what all kinds share at the gate: versions, conversion, defaults and rules. Pure.
+//! - [`kinds`]: one folder a kind, with its API, what is decided for it and what carries that out; and their table.
 //! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
-//! - [`kinds`]: the one table of kinds, from which everything else is derived.
+//! - [`server`]: the HTTPS server at the gate.
 //! - [`certs`]: the certificate that is served, and what others have to trust.
 //! - [`install`]: what the cluster is told about this gate, and that it stays so.
-//! - [`controllers`]: the operator: what works on the objects that were let in.
-//! - [`etcd`]: a client of etcd, for one member.
-//! - [`backup`]: what takes a backup of etcd into a folder.
-//! - [`member`]: what runs in the pod of a member of etcd.
-//! - [`rights`]: what it may do in a cluster, from which the manifests are printed. Pure.
+//! - [`controllers`]: the one reconciliation of all kinds.
+//! - [`rbac`]: what it may do in a cluster, from which the manifests are printed. Pure.
+//! - [`runtime`]: tasks, leader election, clock, logs and metrics.
+//! - [`cli`]: the commands.
 
 pub mod api;
-pub mod backup;
 pub mod certs;
 pub mod cli;
 pub mod controllers;
-pub mod etcd;
 pub mod install;
 pub mod kinds;
-pub mod member;
 pub mod rbac;
 pub mod review;
 pub mod runtime;

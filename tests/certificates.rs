@@ -6,13 +6,13 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use gatehouse::api::etcdcluster::v1::{EtcdCluster, EtcdClusterSpec};
 use gatehouse::certs::mint::{Authority, Name};
-use gatehouse::controllers::etcdcluster::resources::certificates::{
+use gatehouse::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterSpec};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Tls};
+use gatehouse::kinds::etcdcluster::resources::certificates::{
     AUTHORITY_LIFETIME, Leaf, authority_name, leaves,
 };
-use gatehouse::controllers::etcdcluster::spec::Spec;
-use gatehouse::etcd::{Client, Error, Limits, Tls};
+use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::runtime::clock;
 use kit::wait::{PATIENCE, eventually_async};
 use tempfile::TempDir;

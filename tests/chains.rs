@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatehouse::api::etcdcluster::validate::validate;
+use gatehouse::kinds::etcdcluster::api::validate::validate;
 use kit::chains::chain::{Chain, Pace, chain, patch};
 use kit::chains::compare::{KINDS, differences, snapshot};
 use proptest::prelude::*;

@@ -10,8 +10,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use gatehouse::etcd::{Client, Limits, Status};
-use gatehouse::member::entry::{Entry, Purpose};
+use gatehouse::kinds::etcdcluster::agent::entry::{Entry, Purpose};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Status};
 use kit::wait::{PATIENCE, eventually, eventually_async};
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdVersion};

@@ -16,12 +16,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gatehouse::controllers::etcdcluster::effect::Effect;
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::effect::Effect;
+use gatehouse::kinds::etcdcluster::observation::{
     ClusterId, Desired, Fact, Observation, Phase, Record, Recovery, RecoveryPhase,
 };
-use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
-use gatehouse::controllers::etcdcluster::trace::TARGET;
+use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
+use gatehouse::kinds::etcdcluster::trace::TARGET;
 use kit::passes::again::{check, written};
 use kit::passes::log::{Event, Line, Log, Pass};
 use kit::passes::rules::{self, Rule};

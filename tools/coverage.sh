@@ -3,7 +3,7 @@
 #
 #   tools/coverage.sh [FOLDER]
 #
-# FOLDER is src/controllers/etcdcluster/plan unless it is given. Builds gatehouse and the exploration anew, in
+# FOLDER is src/kinds/etcdcluster/plan unless it is given. Builds gatehouse and the exploration anew, in
 # target/coverage. Wants llvm-profdata and llvm-cov of the compiler's version of LLVM: those of the toolchain
 # (`rustup component add llvm-tools`), or in LLVM_TOOLS.
 set -euo pipefail
@@ -12,7 +12,7 @@ set -euo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 cd -- "$tools/.."
 
-readonly folder=${1:-src/controllers/etcdcluster/plan} coverage=$PWD/target/coverage
+readonly folder=${1:-src/kinds/etcdcluster/plan} coverage=$PWD/target/coverage
 host=$(rustc -vV | sed -n 's/^host: //p')
 llvm=${LLVM_TOOLS:-$(rustc --print sysroot)/lib/rustlib/$host/bin}
 [[ -d $folder ]] || fail "there is no folder $folder"

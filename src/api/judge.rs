@@ -237,7 +237,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::api::etcdcluster::EtcdClusterKind;
+    use crate::kinds::etcdcluster::api::EtcdClusterKind;
 
     fn cluster(spec: &Value) -> Value {
         json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "a"}, "spec": spec})
@@ -286,7 +286,7 @@ mod tests {
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
-        let verdict = judge(&crate::api::tdset::TDSetKind, &change);
+        let verdict = judge(&crate::kinds::tdset::api::TDSetKind, &change);
         assert_eq!(fields(&verdict), ["spec.exceptions[1].skipWindows[0]"]);
         assert!(verdict.warnings.iter().any(|one| one.as_str().contains("still invalid")), "{verdict:?}");
     }

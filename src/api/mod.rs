@@ -20,7 +20,6 @@ pub mod default;
 pub mod definition;
 pub mod dns;
 pub mod duration;
-pub mod etcdcluster;
 pub mod field;
 pub mod judge;
 pub mod lens;
@@ -28,7 +27,6 @@ pub mod name;
 pub mod policy;
 pub mod quantity;
 pub mod schema;
-pub mod tdset;
 pub mod time_zone;
 
 use std::fmt;

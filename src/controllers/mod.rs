@@ -20,7 +20,6 @@
 pub mod action;
 pub mod board;
 pub mod cache;
-pub mod etcdcluster;
 pub mod execution;
 pub mod fail_points;
 pub mod finalizer;
@@ -35,7 +34,6 @@ pub mod scope;
 pub mod shelf;
 pub mod status;
 pub mod step;
-pub mod tdset;
 pub mod undecodable;
 
 use std::collections::HashSet;

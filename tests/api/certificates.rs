@@ -1,14 +1,12 @@
 //! The certificates of an etcd cluster, in Secrets of a real API server, kept by an operator whose clock jumps. No etcd
 //! runs here: what members make of them is in tests/certificates.rs and on a real node.
 
-use gatehouse::api::etcdcluster::v1::EtcdCluster;
 use gatehouse::certs::certificate::Certificate;
 use gatehouse::certs::mint::{Authority, Name, Usage};
 use gatehouse::certs::verify::is_taken;
-use gatehouse::controllers::etcdcluster::resources::certificates::{
-    AUTHORITY_LIFETIME, authority_name, leaves,
-};
-use gatehouse::controllers::etcdcluster::spec::Spec;
+use gatehouse::kinds::etcdcluster::api::v1::EtcdCluster;
+use gatehouse::kinds::etcdcluster::resources::certificates::{AUTHORITY_LIFETIME, authority_name, leaves};
+use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::runtime::clock;
 use jiff::Timestamp;
 use k8s_openapi::ByteString;

@@ -6,7 +6,7 @@ use super::sources::{Source, below};
 
 /// The folder of a kind, and the type of its spec as it is written.
 const KINDS: &[(&str, &str)] =
-    &[("src/controllers/etcdcluster", "EtcdClusterSpec"), ("src/controllers/tdset", "TDSetSpec")];
+    &[("src/kinds/etcdcluster", "EtcdClusterSpec"), ("src/kinds/tdset", "TDSetSpec")];
 
 /// What an object as it is written is called where it is read.
 const OBJECTS: [&str; 4] = ["cluster.spec", "object.spec", "tdset.spec", "watched.spec"];
@@ -44,11 +44,11 @@ fn a_spec_is_read_as_it_was_written_in_one_file_alone() {
 
 #[test]
 fn a_raw_read_is_told() {
-    let told = |path: &str, text: &str| raw("src/controllers/x", "XSpec", &[Source::planted(path, text)]);
+    let told = |path: &str, text: &str| raw("src/kinds/x", "XSpec", &[Source::planted(path, text)]);
     let read = "fn f(cluster: &X) -> i32 { cluster.spec.replicas.unwrap_or(1) }";
-    assert_eq!(told("src/controllers/x/plan.rs", read), ["src/controllers/x/plan.rs: cluster.spec"]);
-    assert_eq!(told("src/controllers/x/spec.rs", read), [""; 0]);
-    assert_eq!(told("src/controllers/x/plan/tests.rs", read), [""; 0]);
+    assert_eq!(told("src/kinds/x/plan.rs", read), ["src/kinds/x/plan.rs: cluster.spec"]);
+    assert_eq!(told("src/kinds/x/spec.rs", read), [""; 0]);
+    assert_eq!(told("src/kinds/x/plan/tests.rs", read), [""; 0]);
     let named = "use crate::api::x::v1::XSpec; fn f(spec: &XSpec) {}";
-    assert!(!told("src/controllers/x/plan.rs", named).is_empty());
+    assert!(!told("src/kinds/x/plan.rs", named).is_empty());
 }

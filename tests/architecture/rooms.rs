@@ -11,59 +11,69 @@ use super::sources::{Source, below};
 const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
     ("rbac", &[]),
-    ("etcd", &[]),
-    ("member", &[]),
     ("properties", &["api", "kinds"]),
-    ("kinds", &["api"]),
     ("runtime", &["rbac"]),
     ("certs", &["rbac", "runtime"]),
     ("certs/certificate", &[]),
     ("certs/mint", &["certs/certificate", "certs/rotate"]),
     ("certs/rotate", &["certs/certificate"]),
     ("certs/rotate/steps", &[]),
-    ("backup", &["etcd", "runtime"]),
-    ("review", &["api", "kinds"]),
-    ("server", &["api", "kinds", "review", "runtime"]),
-    ("install", &["api", "certs", "kinds", "rbac", "review", "runtime"]),
     ("controllers", &["api", "rbac", "runtime"]),
     ("controllers/manifest", &["api"]),
     ("controllers/action", &["controllers"]),
-    ("controllers/KIND", &["api", "backup", "certs", "controllers", "etcd", "member", "rbac", "runtime"]),
-    ("controllers/KIND/names", &["api", "controllers", "controllers/KIND/observation"]),
+    ("kinds", &["api", "kinds/KIND/api"]),
+    ("kinds/KIND", &["api", "certs", "controllers", "rbac", "runtime"]),
+    ("kinds/KIND/api", &["api"]),
+    ("kinds/KIND/etcd", &[]),
+    ("kinds/KIND/agent", &[]),
+    ("kinds/KIND/backup", &["kinds/KIND/etcd", "runtime"]),
+    ("kinds/KIND/names", &["controllers", "kinds/KIND/api", "kinds/KIND/observation"]),
     (
-        "controllers/KIND/observation",
-        &["api", "controllers/action", "controllers/manifest", "controllers/KIND/names", "member"],
+        "kinds/KIND/observation",
+        &[
+            "controllers/action",
+            "controllers/manifest",
+            "kinds/KIND/agent",
+            "kinds/KIND/api",
+            "kinds/KIND/names",
+        ],
     ),
-    ("controllers/KIND/spec", &["api", "controllers/KIND/names", "controllers/KIND/observation"]),
+    ("kinds/KIND/spec", &["api", "kinds/KIND/api", "kinds/KIND/names", "kinds/KIND/observation"]),
     (
-        "controllers/KIND/resources",
+        "kinds/KIND/resources",
         &[
             "api",
             "certs/certificate",
             "certs/mint",
             "controllers",
-            "controllers/KIND/names",
-            "controllers/KIND/observation",
-            "controllers/KIND/spec",
-            "member",
+            "kinds/KIND/agent",
+            "kinds/KIND/api",
+            "kinds/KIND/names",
+            "kinds/KIND/observation",
+            "kinds/KIND/spec",
         ],
     ),
-    ("controllers/KIND/actions", &["controllers", "controllers/KIND/names"]),
-    ("controllers/KIND/effect", &["certs/rotate/steps", "controllers", "controllers/KIND/observation"]),
     (
-        "controllers/KIND/plan",
+        "kinds/KIND/actions",
+        &["certs/rotate/steps", "controllers", "kinds/KIND/names", "kinds/KIND/observation"],
+    ),
+    (
+        "kinds/KIND/plan",
         &[
             "api",
             "certs/rotate/steps",
             "controllers",
-            "controllers/KIND/actions",
-            "controllers/KIND/effect",
-            "controllers/KIND/names",
-            "controllers/KIND/observation",
-            "controllers/KIND/resources",
-            "controllers/KIND/spec",
+            "kinds/KIND/actions",
+            "kinds/KIND/api",
+            "kinds/KIND/names",
+            "kinds/KIND/observation",
+            "kinds/KIND/resources",
+            "kinds/KIND/spec",
         ],
     ),
+    ("review", &["api", "kinds"]),
+    ("server", &["api", "kinds", "review", "runtime"]),
+    ("install", &["api", "certs", "kinds", "rbac", "review", "runtime"]),
     ("cli", &["*"]),
     ("main", &["*"]),
 ];
@@ -144,15 +154,15 @@ fn an_import_in_the_wrong_direction_is_told() {
     };
     let lib = ("src/lib.rs", "pub mod api;");
     let one = (
-        "src/controllers/tdset/observation/mod.rs",
-        "use super::super::board::Board; fn f() { Board::new() }",
+        "src/kinds/tdset/observation/mod.rs",
+        "use crate::controllers::board::Board; fn f() { Board::new() }",
     );
     let board = ("src/controllers/board.rs", "");
-    let broken = "src/controllers/tdset/observation/mod.rs: imports src/controllers/board.rs (controllers)";
+    let broken = "src/kinds/tdset/observation/mod.rs: imports src/controllers/board.rs (controllers)";
     assert_eq!(told(&[one, board], &[]), [broken]);
     assert_eq!(told(&[one, board], &[(one.0, "controllers", "planted")]), [""; 0]);
-    let other = ("src/controllers/tdset/plan/mod.rs", "use crate::controllers::etcdcluster::plan::Plan;");
-    let plan = ("src/controllers/etcdcluster/plan/mod.rs", "pub struct Plan;");
+    let other = ("src/kinds/tdset/plan/mod.rs", "use crate::kinds::etcdcluster::plan::Plan;");
+    let plan = ("src/kinds/etcdcluster/plan/mod.rs", "pub struct Plan;");
     assert_eq!(told(&[other, plan], &[]).len(), 1, "another kind");
     let through = ("src/api/mod.rs", "pub use crate::kinds::KINDS;");
     let kinds = ("src/kinds.rs", "use crate::api::KINDS;");

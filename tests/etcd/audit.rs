@@ -2,9 +2,9 @@
 
 use std::fs;
 
-use gatehouse::controllers::etcdcluster::audit::{Voter, compare};
-use gatehouse::controllers::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
-use gatehouse::etcd::Client;
+use gatehouse::kinds::etcdcluster::audit::{Voter, compare};
+use gatehouse::kinds::etcdcluster::etcd::Client;
+use gatehouse::kinds::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
 use testbed::EtcdVersion;
 
 use crate::support::Cluster;

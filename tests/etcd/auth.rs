@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use gatehouse::etcd::{
+use gatehouse::kinds::etcdcluster::etcd::{
     Client, Doubt, Outcome, Password, Permission, PermissionKind, Range, Reason, Refusal, Tls,
 };
 use testbed::{EtcdBed, EtcdState, EtcdVersion};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use gatehouse::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
-use gatehouse::etcd::{Client, Header};
+use gatehouse::kinds::etcdcluster::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Header};
 use kit::wait::eventually;
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
@@ -153,7 +153,10 @@ pub async fn backups_that_nothing_asks_to_keep_go_and_those_of_others_stay(versi
     // Not its own: a backup of another uid, a file of a person, a leftover of another EtcdCluster.
     let other = Manifest { name: "2020-01-01T00-00-00.000Z-r1.db".to_owned(), ..first.clone() };
     let other = Manifest {
-        cluster: gatehouse::backup::manifest::Owner { uid: "another".into(), ..other.cluster.clone() },
+        cluster: gatehouse::kinds::etcdcluster::backup::manifest::Owner {
+            uid: "another".into(),
+            ..other.cluster.clone()
+        },
         ..other
     };
     fs::copy(place.backups().join(&first.name), place.backups().join(&other.name)).unwrap();

@@ -3,11 +3,11 @@
 use std::fs;
 use std::process::{Child, Command, Stdio};
 
-use gatehouse::api::etcdcluster::flags::{self, Standing};
-use gatehouse::api::etcdcluster::v1::EtcdCluster;
-use gatehouse::controllers::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid};
-use gatehouse::controllers::etcdcluster::resources::{config, etcd, stateful_set};
-use gatehouse::controllers::etcdcluster::spec::Spec;
+use gatehouse::kinds::etcdcluster::api::flags::{self, Standing};
+use gatehouse::kinds::etcdcluster::api::v1::EtcdCluster;
+use gatehouse::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid};
+use gatehouse::kinds::etcdcluster::resources::{config, etcd, stateful_set};
+use gatehouse::kinds::etcdcluster::spec::Spec;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use testbed::EtcdVersion;

@@ -1,6 +1,8 @@
 //! Keys and values.
 
-use gatehouse::etcd::{Compare, DeleteRange, Range, Refusal, RequestKind, ResponseKind, Txn};
+use gatehouse::kinds::etcdcluster::etcd::{
+    Compare, DeleteRange, Range, Refusal, RequestKind, ResponseKind, Txn,
+};
 use testbed::EtcdVersion;
 
 use crate::support::{Cluster, refused};
@@ -9,8 +11,9 @@ fn one(key: &[u8]) -> Range {
     Range { key: key.to_vec(), ..Range::default() }
 }
 
-fn put(key: &[u8], value: &[u8]) -> gatehouse::etcd::Request {
-    RequestKind::Put(gatehouse::etcd::Put { key: key.to_vec(), value: value.to_vec() }).into()
+fn put(key: &[u8], value: &[u8]) -> gatehouse::kinds::etcdcluster::etcd::Request {
+    RequestKind::Put(gatehouse::kinds::etcdcluster::etcd::Put { key: key.to_vec(), value: value.to_vec() })
+        .into()
 }
 
 pub async fn keys_are_written_read_and_deleted(version: EtcdVersion) {

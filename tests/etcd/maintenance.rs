@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use gatehouse::etcd::{AlarmKind, Client, Doubt, Downgrade, Reason, Refusal};
+use gatehouse::kinds::etcdcluster::etcd::{AlarmKind, Client, Doubt, Downgrade, Reason, Refusal};
 use testbed::EtcdVersion;
 
 use crate::support::{Cluster, refused};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gatehouse::etcd::{Outcome, Refusal};
+use gatehouse::kinds::etcdcluster::etcd::{Outcome, Refusal};
 use testbed::EtcdVersion;
 
 use crate::support::{Cluster, is_unreachable, refused};
@@ -114,7 +114,10 @@ pub async fn a_member_that_is_cut_off_answers_of_what_it_remembers_alone(version
     assert_eq!(error.outcome(), Outcome::Unknown, "{error}");
     assert_eq!(ids(&client.remembered_members().await.unwrap().members), known);
     // Nothing is agreed on, and etcd says so before our patience is over, or we give up: either way it is in doubt.
-    let limits = gatehouse::etcd::Limits { change: Duration::from_secs(2), ..crate::support::limits() };
+    let limits = gatehouse::kinds::etcdcluster::etcd::Limits {
+        change: Duration::from_secs(2),
+        ..crate::support::limits()
+    };
     let error = cluster.client_with(0, limits).put(b"key", b"value").await.unwrap_err();
     assert_eq!(error.outcome(), Outcome::Unknown, "{error}");
     let error = client.add_learner(&cluster.bed.peer_url(3)).await.unwrap_err();
@@ -156,6 +159,6 @@ pub async fn a_learner_names_the_leader_that_it_last_heard_of(version: EtcdVersi
     assert_eq!(learner.status().await.unwrap().leader, id);
 }
 
-fn ids(members: &[gatehouse::etcd::Member]) -> BTreeSet<u64> {
+fn ids(members: &[gatehouse::kinds::etcdcluster::etcd::Member]) -> BTreeSet<u64> {
     members.iter().map(|member| member.id).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse::etcd::{Client, Error, Limits, Reason, Refusal, Status, Tls};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Reason, Refusal, Status, Tls};
 use kit::wait::{PATIENCE, reached};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 

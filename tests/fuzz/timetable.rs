@@ -4,10 +4,10 @@
 //! instant that decides which the words of the spec say; the days to come have no hole.
 //! Assumes: the rule of [`crate::zones`] for when a local time is reached, which is held here too.
 
-use gatehouse::api::tdset::ramp::Ramp;
-use gatehouse::api::tdset::schedule::{Effective, HolidayDates, Schedule, Transition, timeline};
-use gatehouse::api::tdset::v1::{self, Day, Overlap, TDSetSpec};
 use gatehouse::api::time_zone;
+use gatehouse::kinds::tdset::api::ramp::Ramp;
+use gatehouse::kinds::tdset::api::schedule::{Effective, HolidayDates, Schedule, Transition, timeline};
+use gatehouse::kinds::tdset::api::v1::{self, Day, Overlap, TDSetSpec};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp};
 use kit::random::Random;

@@ -13,20 +13,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gatehouse::api::Version as Served;
-use gatehouse::api::etcdcluster::v1::EtcdCluster;
-use gatehouse::api::tdset::v1::TDSet;
 use gatehouse::certs::certificate::Certificate;
-use gatehouse::controllers::etcdcluster::names;
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::controllers::manifest::Manifest;
+use gatehouse::kinds;
+use gatehouse::kinds::etcdcluster::api::v1::EtcdCluster;
+use gatehouse::kinds::etcdcluster::names;
+use gatehouse::kinds::etcdcluster::observation::{
     ConfigEntry, MemberId, Ordinal, Purpose, Template, Uid, Version,
 };
-use gatehouse::controllers::etcdcluster::resources as etcd;
-use gatehouse::controllers::etcdcluster::resources::certificates::trust;
-use gatehouse::controllers::etcdcluster::spec::Spec;
-use gatehouse::controllers::manifest::Manifest;
-use gatehouse::controllers::tdset::resources as tdset;
-use gatehouse::controllers::tdset::spec::Spec as TDSetSpec;
-use gatehouse::kinds;
+use gatehouse::kinds::etcdcluster::resources as etcd;
+use gatehouse::kinds::etcdcluster::resources::certificates::trust;
+use gatehouse::kinds::etcdcluster::spec::Spec;
+use gatehouse::kinds::tdset::api::v1::TDSet;
+use gatehouse::kinds::tdset::resources as tdset;
+use gatehouse::kinds::tdset::spec::Spec as TDSetSpec;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::{Value, json};
@@ -35,8 +35,7 @@ use serde_json::{Value, json};
 const IMAGE: &str = "gatehouse.dev/gatehouse:0.1.0";
 
 /// Whom members trust, where they speak TLS.
-const AUTHORITY: &[u8] =
-    include_bytes!("../../src/controllers/etcdcluster/resources/certificates/authority.pem");
+const AUTHORITY: &[u8] = include_bytes!("../../src/kinds/etcdcluster/resources/certificates/authority.pem");
 
 fn folder(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(kind)

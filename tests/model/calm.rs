@@ -1,9 +1,9 @@
 //! What all has to come to, once nothing goes wrong any more and nobody asks for anything else.
 
 use gatehouse::api::condition::State;
-use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::observation::{PodPhase, Purpose};
-use gatehouse::controllers::etcdcluster::plan::Plan;
+use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::observation::{PodPhase, Purpose};
+use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::faults::Hand;
 use crate::world::World;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use gatehouse::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::etcd::Refusal;
 
 use crate::mistakes::{Kind, Mistake};
 use kit::membership::Cluster;

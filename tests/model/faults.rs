@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use gatehouse::api::condition::State;
-use gatehouse::api::etcdcluster::status::condition;
 use gatehouse::certs::rotate::steps::Why;
-use gatehouse::controllers::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite, MembershipGuard};
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite, MembershipGuard};
+use gatehouse::kinds::etcdcluster::observation::{
     ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, Pod, PodPhase,
     Purpose, RecoveryPhase, StatefulSet, Version,
 };
-use gatehouse::controllers::etcdcluster::plan::{self, Plan};
+use gatehouse::kinds::etcdcluster::plan::{self, Plan};
 
 use crate::world::World;
 

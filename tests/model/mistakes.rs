@@ -1,7 +1,7 @@
 //! Wrong models of etcd, each with one mistake, to see that what real etcd did speaks against it.
 
-use gatehouse::controllers::etcdcluster::observation::MemberId;
-use gatehouse::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::observation::MemberId;
 
 use kit::membership::{Answer, Call, Cluster, Outcomes, Window, quorum};
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use gatehouse::api::condition::State;
-use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::effect::Effect;
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::effect::Effect;
+use gatehouse::kinds::etcdcluster::observation::{
     Fact, Member, Observation, Ordinal, Purpose, RecoveryPhase,
 };
-use gatehouse::controllers::etcdcluster::plan::Plan;
+use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::calm::says;
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::observation::{
     MemberId, Ordinal, RecoveryPhase, RecoveryRequest, Version,
 };
 use kit::explore::{self, World as _};

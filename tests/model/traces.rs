@@ -1,6 +1,6 @@
 //! What once went wrong in the plan, and no longer does: ways that the exploration found, shortened.
 
-use gatehouse::controllers::etcdcluster::observation::{MemberId, Ordinal};
+use gatehouse::kinds::etcdcluster::observation::{MemberId, Ordinal};
 
 use kit::explore::Impassable;
 

@@ -17,8 +17,8 @@ mod version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
-use gatehouse::controllers::etcdcluster::effect::Effect;
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::effect::Effect;
+use gatehouse::kinds::etcdcluster::observation::{
     Age, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
     Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
 };

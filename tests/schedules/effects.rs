@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gatehouse::controllers::step::{Apply, Merge, Step};
-use gatehouse::controllers::tdset::names::COUNT_MANAGER;
+use gatehouse::kinds::tdset::names::COUNT_MANAGER;
 use serde_json::{Value, json};
 
 use crate::rules::Rule;

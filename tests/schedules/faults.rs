@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use gatehouse::api::tdset::v1::TDSet;
 use gatehouse::controllers::step::Step;
-use gatehouse::controllers::tdset::names::COUNT_MANAGER;
-use gatehouse::controllers::tdset::observation::{Observed, Scaled, Writer};
+use gatehouse::kinds::tdset::api::v1::TDSet;
+use gatehouse::kinds::tdset::names::COUNT_MANAGER;
+use gatehouse::kinds::tdset::observation::{Observed, Scaled, Writer};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use kube::Resource as _;

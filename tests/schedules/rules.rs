@@ -1,6 +1,6 @@
 //! What must never be, and what all has to come to.
 
-use gatehouse::api::tdset::v1::TDSetStatus;
+use gatehouse::kinds::tdset::api::v1::TDSetStatus;
 
 use crate::faults::Hand;
 use crate::text::Text;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gatehouse::api::tdset::v1::TDSetStatus;
+use gatehouse::kinds::tdset::api::v1::TDSetStatus;
 use serde_json::Value;
 
 use crate::effects::merge;

@@ -9,8 +9,8 @@ mod actions;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use gatehouse::controllers::tdset::observation::Unreported;
-use gatehouse::controllers::tdset::state::ReconcileState;
+use gatehouse::kinds::tdset::observation::Unreported;
+use gatehouse::kinds::tdset::state::ReconcileState;
 
 use crate::faults::Hand;
 use crate::rules::Rule;

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::super::ending::{Failure, OK};
 use super::pod::{Places, refuse};
-use crate::member::guard::Guard;
+use crate::kinds::etcdcluster::agent::guard::Guard;
 use crate::runtime::signals::Signals;
 
 /// 128 and the number of SIGTERM.

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::super::ending::FAILED;
 use super::super::output;
-use crate::member::Refusal;
+use crate::kinds::etcdcluster::agent::Refusal;
 
 /// Where things are in the pod of a member.
 #[derive(Args, Clone, Debug)]

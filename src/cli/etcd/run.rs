@@ -10,8 +10,8 @@ use clap::Args;
 
 use super::super::ending::Failure;
 use super::pod::{Places, refuse};
-use crate::member;
-use crate::member::run::{FLAGS, FLAGS_AGAIN, Start};
+use crate::kinds::etcdcluster::agent;
+use crate::kinds::etcdcluster::agent::run::{FLAGS, FLAGS_AGAIN, Start};
 
 /// What `gatehouse etcd run` can be told.
 #[derive(Args, Debug)]

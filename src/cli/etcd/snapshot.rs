@@ -13,10 +13,10 @@ use super::super::duration;
 use super::super::ending::{FAILED, Failure, OK, USAGE};
 use super::super::output;
 use super::pod::leave_message;
-use crate::backup::decision::Retention;
-use crate::backup::manifest::{Owner, Report};
-use crate::backup::{self, Request, take};
-use crate::etcd::Tls;
+use crate::kinds::etcdcluster::backup::decision::Retention;
+use crate::kinds::etcdcluster::backup::manifest::{Owner, Report};
+use crate::kinds::etcdcluster::backup::{self, Request, take};
+use crate::kinds::etcdcluster::etcd::Tls;
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::chain;
 

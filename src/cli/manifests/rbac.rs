@@ -6,8 +6,9 @@
 use std::fmt::Write as _;
 
 use super::generated::{Generated, HEADER};
-use crate::controllers::{self, etcdcluster, tdset};
+use crate::controllers;
 use crate::kinds::KINDS;
+use crate::kinds::{etcdcluster, tdset};
 use crate::rbac::{RoleScope, Rule, RuleGroup, union};
 use crate::runtime::leader;
 use crate::{certs, install};

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::preview::{Moment, Preview};
-use crate::api::tdset::schedule::timeline::{Day, Span};
-use crate::api::tdset::schedule::{Effective, Transition};
 use crate::api::time_zone::{self, Shift};
 use crate::cli::ending::Failure;
+use crate::kinds::tdset::api::schedule::timeline::{Day, Span};
+use crate::kinds::tdset::api::schedule::{Effective, Transition};
 
 #[derive(Serialize)]
 struct Report<'a> {

@@ -12,15 +12,15 @@ use serde_json::Value;
 
 use super::Asked;
 use crate::api::field::Path;
-use crate::api::tdset::ramp::Ramp;
-use crate::api::tdset::schedule::timeline::{Day, Piece, Span, Timeline};
-use crate::api::tdset::schedule::{Effective, HolidayDates, Schedule, Source, Transition};
-use crate::api::tdset::v1::{RampStep, TDSetSpec};
 use crate::api::time_zone::Shift;
 use crate::cli::convert::below;
 use crate::cli::input::{self, Document, Input};
 use crate::cli::output;
 use crate::cli::validate::{self, Opinion};
+use crate::kinds::tdset::api::ramp::Ramp;
+use crate::kinds::tdset::api::schedule::timeline::{Day, Piece, Span, Timeline};
+use crate::kinds::tdset::api::schedule::{Effective, HolidayDates, Schedule, Source, Transition};
+use crate::kinds::tdset::api::v1::{RampStep, TDSetSpec};
 
 /// What came of the manifests.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ mod words;
 use std::fmt::Write as _;
 
 use super::preview::Preview;
-use crate::api::tdset::schedule::Source;
+use crate::kinds::tdset::api::schedule::Source;
 use style::{DEFINITIONS, GAP, HEAD, LEFT, LEGEND, NOTE, WIDTH, tenths, tenths_at};
 use words::{Entry, description, entry_width, escaped, legend, named, notes};
 

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 use jiff::civil::Date;
 
 use super::preview::{Preview, length, name_of, said};
-use crate::api::tdset::schedule::Source;
-use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece};
+use crate::kinds::tdset::api::schedule::Source;
+use crate::kinds::tdset::api::schedule::timeline::{DAY_SECONDS, Day, Piece};
 
 /// Columns of a day.
 const COLUMNS: usize = 48;

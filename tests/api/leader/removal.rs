@@ -1,7 +1,8 @@
 //! What is left when gatehouse is taken away, and what it does where it has rights in one namespace alone.
 
 use gatehouse::cli::manifests::rbac::{Names, rule_groups};
-use gatehouse::controllers::{self, etcdcluster, tdset};
+use gatehouse::controllers;
+use gatehouse::kinds::{etcdcluster, tdset};
 use gatehouse::rbac::{RoleScope, Rule};
 use kit::bed::{Bed, NAMESPACE};
 use kit::deploy::deploy;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use gatehouse::etcd::{Client, Limits, Range};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Range};
 use kit::call::Call;
 use kit::wait::eventually;
 use serde_json::{Value, json};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::future::join_all;
-use gatehouse::etcd::{Client, Limits, Members, Password, Refusal, Tls};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Password, Refusal, Tls};
 use kit::history::writer::{Report, Writer};
 pub use kit::objects::condition;
 use kit::wait::patient;
@@ -361,7 +361,8 @@ impl<'a> Etcd<'a> {
 
     /// What a key holds.
     pub fn read(&self, key: &str) -> Option<String> {
-        let range = gatehouse::etcd::Range { key: key.as_bytes().to_vec(), ..Default::default() };
+        let range =
+            gatehouse::kinds::etcdcluster::etcd::Range { key: key.as_bytes().to_vec(), ..Default::default() };
         let found = self.runtime.block_on(self.voters()[0].range(range)).expect("it is read");
         found.key_values.first().map(|found| String::from_utf8_lossy(&found.value).into_owned())
     }

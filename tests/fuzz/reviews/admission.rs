@@ -7,8 +7,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use gatehouse::api::bounded::{self, Twice};
-use gatehouse::api::{GROUP, Kind, Version, etcdcluster, tdset};
+use gatehouse::api::{GROUP, Kind, Version};
 use gatehouse::kinds;
+use gatehouse::kinds::etcdcluster::api as etcdcluster;
+use gatehouse::kinds::tdset::api as tdset;
 use gatehouse::review::Endpoint;
 use kit::random::Random;
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! Carrying effects out, under the guards that they carry: what `apply` asks again right before, and what the API
 //! server and etcd refuse.
 
-use gatehouse::controllers::etcdcluster::effect::{MembershipGuard, OnlyIf};
-use gatehouse::controllers::etcdcluster::observation::{Fact, Membership, OperationKind};
+use gatehouse::kinds::etcdcluster::effect::{MembershipGuard, OnlyIf};
+use gatehouse::kinds::etcdcluster::observation::{Fact, Membership, OperationKind};
 
 use super::*;
 use crate::faults::Hand;

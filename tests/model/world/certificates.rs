@@ -3,8 +3,8 @@
 //! A certificate is the number of the key that signs by it. Leaves do not age here, and no authority is issued again:
 //! neither changes whom anybody trusts. Members read a leaf again at once, which the time that is waited for stands for.
 
-use gatehouse::controllers::etcdcluster::effect::{AuthorityWrite, LeafWrite};
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::effect::{AuthorityWrite, LeafWrite};
+use gatehouse::kinds::etcdcluster::observation::{
     Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Fact, Holder, Leaf,
     LeafSecret, Signer,
 };

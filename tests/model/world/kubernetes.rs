@@ -1,6 +1,6 @@
 //! The StatefulSet's controller, kubelets, and the guard in each pod.
 
-use gatehouse::controllers::etcdcluster::observation::Fact;
+use gatehouse::kinds::etcdcluster::observation::Fact;
 
 use super::*;
 

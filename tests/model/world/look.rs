@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::observation::{
     Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
 };
-use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
+use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use kit::explore::fingerprint;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::hash::Hash;
 
-use gatehouse::controllers::etcdcluster::observation::{Handle, Pod, ResourceVersion, Uid};
+use gatehouse::kinds::etcdcluster::observation::{Handle, Pod, ResourceVersion, Uid};
 use kit::explore::fingerprint;
 
 /// An object's version: what it holds tells it from what it held.

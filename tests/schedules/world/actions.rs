@@ -1,6 +1,6 @@
 //! What may happen in a world, and what does in its calm.
 
-use gatehouse::controllers::tdset::actions;
+use gatehouse::kinds::tdset::actions;
 
 use super::*;
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::super::{Parts, Room, Row, Table, Translation, between};
 use super::{HUB, SPOKE, lens};
-use crate::api::tdset::TDSetKind;
+use crate::kinds::tdset::api::TDSetKind;
 use crate::properties::arbitrary::Source;
 
 /// Between `v1alpha1` and `v1`: windows with names and days, and times as minutes of the day.

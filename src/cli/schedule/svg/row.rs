@@ -8,11 +8,11 @@ use super::style::{
     AGAIN, BAR, BAR_AGAIN, FILLS, LEFT, PLOT, ROW, WIDTH, tenths, tenths_across, tenths_at, wide,
 };
 use super::words::{escaped, is_seen_moving};
-use crate::api::tdset::schedule::Source;
-use crate::api::tdset::schedule::timeline::{DAY_SECONDS, Day, Piece, Timeline};
 use crate::api::time_zone::Shift;
 use crate::cli::schedule::preview::{length, said};
 use crate::cli::schedule::text::clock;
+use crate::kinds::tdset::api::schedule::Source;
+use crate::kinds::tdset::api::schedule::timeline::{DAY_SECONDS, Day, Piece, Timeline};
 
 /// What a label leaves free beside the line of the instant, in tenths of a pixel.
 const BESIDE: i32 = 200;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::api::tdset::schedule::timeline::DAY_SECONDS;
+use crate::kinds::tdset::api::schedule::timeline::DAY_SECONDS;
 
 /// All lengths are in pixels.
 pub const WIDTH: i32 = 960;

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use jiff::{SignedDuration, Timestamp};
 
 use super::style::{LEFT, WIDTH, wide};
-use crate::api::tdset::schedule::timeline::Span;
 use crate::cli::schedule::preview::{Preview, said};
 use crate::cli::schedule::text::clock;
+use crate::kinds::tdset::api::schedule::timeline::Span;
 
 /// What a colour stands for.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
 use crate::controllers::metrics::{Metrics as _, Reconciliations};
-use crate::controllers::{etcdcluster, tdset};
+use crate::kinds::{etcdcluster, tdset};
 
 /// What is shown of all controllers. Clones share it.
 #[derive(Clone, Debug, Default)]

@@ -26,9 +26,10 @@ use tracing::warn;
 
 use super::cluster::Installed;
 use crate::cli::connect::connect;
+use crate::controllers;
 use crate::controllers::reconciler::Reconciler as _;
-use crate::controllers::{self, etcdcluster, tdset};
 use crate::install::served::until_served;
+use crate::kinds::{etcdcluster, tdset};
 use crate::runtime::leader::{self, Stop};
 use crate::runtime::readiness::{Ready, Weight};
 use crate::runtime::supervisor::Ending;

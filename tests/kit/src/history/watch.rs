@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatehouse::etcd::{Client, Error, KeyValue, Rpc};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, KeyValue, Rpc};
 
 use super::record::Event;
 

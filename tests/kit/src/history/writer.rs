@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gatehouse::etcd::{Client, Compare, DeleteRange, Error, Header, Outcome, Put, Range, RequestKind, Txn};
+use gatehouse::kinds::etcdcluster::etcd::{
+    Client, Compare, DeleteRange, Error, Header, Outcome, Put, Range, RequestKind, Txn,
+};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 

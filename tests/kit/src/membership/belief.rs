@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse::controllers::etcdcluster::observation::{Member, MemberId};
+use gatehouse::kinds::etcdcluster::observation::{Member, MemberId};
 
 use super::{Answer, Call, Cluster, Outcomes, Replica, Window};
 

@@ -22,8 +22,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatehouse::controllers::etcdcluster::observation::{Member, MemberId, Ordinal};
-use gatehouse::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::observation::{Member, MemberId, Ordinal};
 
 pub mod belief;
 pub mod trace;

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use gatehouse::controllers::etcdcluster::observation::{Member, MemberId, Ordinal};
-use gatehouse::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::etcd::Refusal;
+use gatehouse::kinds::etcdcluster::observation::{Member, MemberId, Ordinal};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::belief::{Belief, Rules, Seen, Surprise};

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use gatehouse::controllers::etcdcluster::effect;
-use gatehouse::controllers::etcdcluster::plan::{Plan, plan};
+use gatehouse::kinds::etcdcluster::effect;
+use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use serde_json::Value;
 
 use super::course::Courses;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatehouse::controllers::etcdcluster::observation::{ClusterId, Record};
+use gatehouse::kinds::etcdcluster::observation::{ClusterId, Record};
 
 use super::log::Pass;
 use super::rules::Rule;

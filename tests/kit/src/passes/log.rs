@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use gatehouse::controllers::etcdcluster::observation::{Desired, Observation};
-use gatehouse::controllers::etcdcluster::trace::TARGET;
+use gatehouse::kinds::etcdcluster::observation::{Desired, Observation};
+use gatehouse::kinds::etcdcluster::trace::TARGET;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

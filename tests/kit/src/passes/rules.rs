@@ -1,12 +1,12 @@
 //! What must hold of each pass, seen from its facts and its plan alone.
 
 use gatehouse::api::condition::State;
-use gatehouse::api::etcdcluster::status::condition;
-use gatehouse::controllers::etcdcluster::effect::{Effect, MembershipGuard, OnlyIf};
-use gatehouse::controllers::etcdcluster::observation::{
+use gatehouse::kinds::etcdcluster::api::status::condition;
+use gatehouse::kinds::etcdcluster::effect::{Effect, MembershipGuard, OnlyIf};
+use gatehouse::kinds::etcdcluster::observation::{
     ClusterId, Desired, Fact, Handle, MemberId, Membership, Observation, Ordinal, Owner, Phase, PodPhase,
 };
-use gatehouse::controllers::etcdcluster::plan::Plan;
+use gatehouse::kinds::etcdcluster::plan::Plan;
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

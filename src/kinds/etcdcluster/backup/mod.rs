@@ -1,0 +1,90 @@
+//! A backup of an etcd cluster in a folder: what runs in the Jobs of an EtcdCluster.
+//!
+//! ```text
+//!   <time>-r<revision>.db      the snapshot, as `etcdutl snapshot restore` takes it
+//!   <time>-r<revision>.json    its manifest, the last thing that is written: without it there is no backup
+//!   ….<uid>.part               what an attempt has not finished; the next one deletes it
+//!   gatehouse.lock             held while a backup is taken
+//! ```
+//!
+//! Guarantees: a backup that has a manifest is whole, was read back from the folder and is on the disk; of what is there
+//! nothing is written over, and nothing is deleted but backups and leftovers of the same EtcdCluster. The last backup is
+//! never deleted, and none before another one has been verified.
+//! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without.
+//! Never: takes a backup of another etcd cluster than the one that is meant, or of a member whose data differ from the
+//! others'; asks Kubernetes for anything.
+
+pub mod decision;
+mod folder;
+pub mod manifest;
+mod take;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use take::{Request, take};
+
+use crate::kinds::etcdcluster::etcd::{self, InvalidEndpoint, SnapshotError};
+
+/// There is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// What is to be asked is no URL of a member.
+    #[error(transparent)]
+    Endpoint(#[from] InvalidEndpoint),
+    /// No member answers.
+    #[error("no member answers: {0}")]
+    Silent(String),
+    /// Members answer, and none that could give a snapshot.
+    #[error("no member that votes and follows a leader answers: {0}")]
+    NoVoter(String),
+    /// A member of another etcd cluster answers.
+    #[error("{endpoint} is of etcd cluster {found:x}, and not of {expected:x}")]
+    Stranger {
+        /// The member's URL.
+        endpoint: String,
+        /// Its cluster.
+        found: u64,
+        /// The one that is meant.
+        expected: u64,
+    },
+    /// Which members have data that differ could not be found out.
+    #[error("which alarms are armed could not be found out")]
+    Alarms(#[source] etcd::Error),
+    /// The data of members differ, and nobody knows whose are right, or none of those is left.
+    #[error("the data of members differ, and no member is left whose data are known to be right")]
+    Corrupt,
+    /// No member gave a whole snapshot.
+    #[error("no whole snapshot came")]
+    Snapshot(#[source] SnapshotError),
+    /// A file could not be read or written.
+    #[error("failed to {verb} {}", path.display())]
+    File {
+        /// What was tried.
+        verb: &'static str,
+        /// Which one.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A manifest could not be written as text.
+    #[error("failed to write a manifest")]
+    Manifest(#[source] serde_json::Error),
+    /// What lies in the folder is not what was written there.
+    #[error("what was read back from {} is not what was written: {}", path.display(), why)]
+    Altered {
+        /// Which file.
+        path: PathBuf,
+        /// How it differs.
+        why: &'static str,
+    },
+    /// There is a backup of that name.
+    #[error("{} is there already", .0.display())]
+    Exists(PathBuf),
+}
+
+impl Error {
+    fn file(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::File { verb, path: path.to_owned(), source }
+    }
+}

@@ -1,0 +1,151 @@
+//! Taking a backup: which member is asked, and what is done with what it sends.
+
+use std::path::PathBuf;
+
+use futures::future::join_all;
+
+use super::Error;
+use super::decision::{Retention, may_be_wrong, order, superseded};
+use super::folder::{Folder, Writer, Written};
+use super::manifest::{Manifest, Owner, SNAPSHOT, Success, stem};
+use crate::kinds::etcdcluster::etcd::{Client, Limits, SnapshotError, Status, Tls};
+use crate::runtime::clock;
+use crate::runtime::supervisor::chain;
+
+/// A backup that is wanted.
+#[derive(Debug)]
+pub struct Request {
+    /// URLs of the members, for clients.
+    pub endpoints: Vec<String>,
+    /// What members are trusted by, and what they are shown; none: plain HTTP.
+    pub tls: Option<Tls>,
+    /// Where it goes.
+    pub folder: PathBuf,
+    /// Whose it is.
+    pub owner: Owner,
+    /// The etcd cluster that is meant.
+    pub cluster_id: u64,
+    /// Which older ones stay.
+    pub retention: Retention,
+}
+
+/// A member that answered.
+struct Asked {
+    client: Client,
+    status: Status,
+}
+
+/// Takes a backup, verifies it, and deletes those that nothing asks to keep. To stop is to drop this.
+///
+/// # Errors
+/// There is no new backup. All older ones are as they were.
+pub async fn take(request: &Request) -> Result<Success, Error> {
+    let members = candidates(request).await?;
+    let folder = Folder::open(&request.folder, &request.owner.uid).await?;
+    folder.tidy()?;
+    let mut last = Error::Corrupt;
+    for member in members {
+        match of(member, request, &folder).await {
+            Ok(manifest) => return Ok(retained(&folder, manifest, request.retention)),
+            // The next one may do better. What is wrong with the folder is so for all of them.
+            Err(error @ (Error::Snapshot(_) | Error::Alarms(_) | Error::Corrupt)) => {
+                tracing::warn!(error = chain(&error), "no backup of this member");
+                last = error;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// The members that can be asked, the best first.
+async fn candidates(request: &Request) -> Result<Vec<Asked>, Error> {
+    let clients = request.endpoints.iter();
+    let clients = clients.map(|endpoint| Client::new(endpoint, request.tls.as_ref(), Limits::default()));
+    let clients = clients.collect::<Result<Vec<_>, _>>()?;
+    let asked = join_all(clients.iter().map(Client::status)).await;
+    let (mut members, mut silent) = (Vec::new(), Vec::new());
+    for (client, answer) in clients.into_iter().zip(asked) {
+        match answer {
+            Ok(status) => members.push(Asked { client, status }),
+            Err(error) => silent.push(chain(&error)),
+        }
+    }
+    for Asked { client, status } in &members {
+        let found = status.header.cluster_id;
+        if found != request.cluster_id {
+            let endpoint = client.endpoint().to_owned();
+            return Err(Error::Stranger { endpoint, found, expected: request.cluster_id });
+        }
+    }
+    if members.is_empty() {
+        return Err(Error::Silent(silent.join("; ")));
+    }
+    let order = order(&members.iter().map(|member| member.status.clone()).collect::<Vec<_>>());
+    if order.is_empty() {
+        let errors = members.iter().flat_map(|member| member.status.errors.clone()).chain(silent);
+        return Err(Error::NoVoter(errors.collect::<Vec<_>>().join("; ")));
+    }
+    let mut members: Vec<_> = members.into_iter().map(Some).collect();
+    Ok(order.into_iter().filter_map(|place| members.get_mut(place)?.take()).collect())
+}
+
+/// A verified backup of a member.
+async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifest, Error> {
+    let Asked { client, status } = member;
+    let alarms = client.alarms().await.map_err(Error::Alarms)?;
+    if may_be_wrong(status.header.member_id, &alarms) {
+        return Err(Error::Corrupt);
+    }
+    let time = clock::now();
+    let (stem, revision) = (stem(time, status.header.revision), status.header.revision);
+    let mut writer = folder.begin(&stem)?;
+    let written = match fetched(&client, &mut writer).await {
+        Ok(()) => writer.verified()?,
+        Err(error) => {
+            writer.discard();
+            return Err(error);
+        }
+    };
+    let manifest = Manifest {
+        name: format!("{stem}{SNAPSHOT}"),
+        time,
+        cluster: request.owner.clone(),
+        cluster_id: format!("{:x}", request.cluster_id),
+        endpoint: client.endpoint().to_owned(),
+        version: status.version,
+        revision,
+        sha256: hexadecimal(&written),
+        size: written.size,
+    };
+    folder.finish(&written, &stem, &manifest)?;
+    Ok(manifest)
+}
+
+/// Writes what the member sends, up to its end: the whole, and with the hash that the member has put behind it.
+async fn fetched(client: &Client, writer: &mut Writer) -> Result<(), Error> {
+    let snapshot = client.snapshot().await;
+    let mut snapshot = snapshot.map_err(|error| Error::Snapshot(SnapshotError::Call(error)))?;
+    while let Some(piece) = snapshot.piece().await.map_err(Error::Snapshot)? {
+        writer.write(&piece)?;
+    }
+    Ok(())
+}
+
+/// Deletes what nothing asks to keep. The new backup stands whether or not that can be done.
+fn retained(folder: &Folder, manifest: Manifest, retention: Retention) -> Success {
+    let mut removed = 0;
+    let done = folder.backups().and_then(|backups| {
+        for backup in superseded(&backups, &manifest, retention, clock::now()) {
+            folder.remove(backup)?;
+            removed += 1;
+        }
+        Ok(())
+    });
+    let not_removed = done.err().map(|error| chain(&error));
+    Success { manifest, removed, not_removed }
+}
+
+fn hexadecimal(written: &Written) -> String {
+    written.sha256.as_ref().iter().fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
+}

@@ -1,0 +1,365 @@
+//! EtcdCluster: a real etcd, grown, shrunk, healed and upgraded.
+//!
+//! ```text
+//!   the object, live ─▶ desired ─┐
+//!                                ├─▶ plan ─▶ status ─▶ effects, each under its guards
+//!   objects, members ─▶ observe ─┘
+//! ```
+//!
+//! Guarantees: who the members are is etcd's word, asked linearizably in the pass that acts on it; what is intended is
+//! written into the status before it is done, so that whoever works next goes on from there; a pass has at most one
+//! effect that cannot be taken back. Nothing is decided on a cache: watches only say when to look.
+//! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
+//!
+//! Pure: what is asked for ([`spec`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
+//! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`metrics`]). Effects: what is read
+//! ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by ([`audit`]),
+//! what is written ([`apply`]) and told ([`report`], [`trace`]).
+
+pub mod agent;
+mod ages;
+pub mod api;
+mod apply;
+pub mod audit;
+pub mod backup;
+pub mod effect;
+pub mod etcd;
+mod metrics;
+pub mod names;
+pub mod observation;
+mod observe;
+mod password;
+pub mod plan;
+pub mod rbac;
+mod reach;
+mod report;
+pub mod resources;
+pub mod spec;
+pub mod status;
+pub mod trace;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt as _};
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::core::PartialObjectMeta;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::reflector::ObjectRef;
+use kube::runtime::watcher::{self, watcher};
+use kube::{Client, Resource, ResourceExt as _};
+use tokio::sync::Mutex;
+use tracing::{debug, warn};
+
+use crate::api::Kind;
+use crate::api::condition::Statement;
+use crate::api::field::Fault;
+use crate::controllers::action::{Executed, Failure};
+use crate::controllers::board::Board;
+use crate::controllers::cache::MANAGED_BY;
+use crate::controllers::fail_points::{FailPoints, fail_points};
+use crate::controllers::outcome::{Error, Outcome};
+use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
+use crate::controllers::scope::Realm;
+use crate::controllers::status::{Change, Precondition};
+use crate::controllers::step::{Interpreter, Note};
+use crate::controllers::{Triggers, Watched, named};
+use crate::kinds::etcdcluster::api::EtcdClusterKind;
+use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::runtime::clock;
+use ages::Recall;
+use effect::Effect;
+use metrics::Line;
+pub use metrics::Metrics;
+use names::{FINALIZER, MANAGER};
+use observe::Sight;
+use plan::{Plan, Wake};
+use spec::Spec;
+use trace::Trace;
+
+/// When to look again after something was done: what it made is read anew, so there is nothing to wait for.
+const AT_ONCE: Duration = Duration::from_millis(200);
+
+/// When to look again while something moves.
+const SOON: Duration = Duration::from_secs(2);
+
+/// The same where pass after pass found nothing to do: what is waited for shows in pods mostly, and they are watched.
+const PATIENTLY: Duration = Duration::from_secs(15);
+
+/// Passes in a row with nothing to do after which each wait is longer than the one before.
+const PATIENCE: u32 = 10;
+
+/// When to look again while nothing does.
+const LATER: Duration = Duration::from_secs(30);
+
+/// What has to be known to work EtcdClusters.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The image with gatehouse's own program, which pods of members take their guard from.
+    pub guard_image: String,
+}
+
+/// Works on EtcdClusters.
+pub struct Operator {
+    client: Client,
+    interpreter: Interpreter,
+    guard_image: String,
+    board: Arc<Board<Line>>,
+    /// Held while the members of a cluster compare their data.
+    comparing: Mutex<()>,
+    trace: Trace,
+}
+
+impl Reconciler for Operator {
+    type Object = EtcdCluster;
+    type Settings = Settings;
+    type State = Recall;
+    type Metrics = Metrics;
+    type Spec = Spec;
+    type Observation = Sight;
+    type Plan = Plan;
+    type Action = Effect;
+    type Status = EtcdClusterStatus;
+
+    const KIND: &'static dyn Kind = &EtcdClusterKind;
+    const NAME: &'static str = "etcdcluster";
+    const MANAGER: &'static str = MANAGER;
+    const FINALIZER: &'static str = FINALIZER;
+    const KEEPS_UNDECODABLE: bool = true;
+    const IS_READ_LIVE: bool = true;
+    const PRECONDITION: Precondition = Precondition::Unchanged;
+    const STATUS_POINTS: FailPoints = fail_points!("status");
+    const EVENT_POINTS: FailPoints = fail_points!("publish-event");
+    const LOGS_ACTIONS: bool = true;
+
+    fn start(
+        client: Client,
+        realm: &Realm,
+        metrics: &Metrics,
+        settings: &Settings,
+    ) -> (Self, Triggers<EtcdCluster>) {
+        let triggers = [changes::<StatefulSet>(&client, realm), changes::<Pod>(&client, realm)];
+        let operator = Self {
+            interpreter: Interpreter::new(client.clone(), MANAGER),
+            client,
+            guard_image: settings.guard_image.clone(),
+            board: metrics.objects.add(),
+            comparing: Mutex::new(()),
+            trace: Trace::default(),
+        };
+        (operator, stream::select_all(triggers).boxed())
+    }
+
+    /// There is no cache to fill.
+    async fn ready(&self) -> bool {
+        true
+    }
+
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    fn seen(&self, object: &Watched<EtcdCluster>) {
+        self.board.admit(object.meta());
+    }
+
+    fn forget(&self, uid: &str) {
+        self.board.forget(uid);
+    }
+
+    fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.board.forget_all_but(uids);
+    }
+
+    fn hide(&self, metadata: &ObjectMeta) {
+        self.board.hide(metadata);
+    }
+
+    fn resolve(cluster: &EtcdCluster, faults: Vec<Fault>) -> Spec {
+        if let Some(fault) = faults.first() {
+            debug!(object = named(cluster), path = %fault.path, "not valid");
+        }
+        Spec::resolve(cluster, &faults)
+    }
+
+    async fn observe(
+        &self,
+        cluster: &EtcdCluster,
+        spec: &Spec,
+        state: &mut State<Self>,
+        now: Timestamp,
+    ) -> Result<Sight, Error> {
+        Ok(Box::pin(observe::look(self, (cluster, spec), state, now)).await)
+    }
+
+    fn plan(_spec: &Spec, sight: &Sight) -> Plan {
+        plan::plan(&sight.desired, &sight.observation)
+    }
+
+    fn actions(plan: &Plan) -> &[Effect] {
+        &plan.effects
+    }
+
+    fn report(plan: &Plan) -> Report {
+        let records = plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. }));
+        if records { Report::InActions } else { Report::First }
+    }
+
+    fn status(
+        cluster: &EtcdCluster,
+        spec: &Spec,
+        sight: &Sight,
+        plan: &Plan,
+        now: Timestamp,
+    ) -> Change<EtcdClusterStatus> {
+        let before = cluster.status.clone().unwrap_or_default();
+        let certificates = sight.certificates.words.as_deref();
+        let said = status::Said { previous: &before, certificates, backups: &sight.backups, now };
+        let after = status::of(spec, said, &sight.observation, plan);
+        Change { before, after }
+    }
+
+    fn events(execution: &Execution<'_, Self>, state: &mut Recall) -> Vec<Note> {
+        report::events(execution, state)
+    }
+
+    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
+        let status = |conditions: &[Condition]| EtcdClusterStatus {
+            conditions: Some(conditions.to_vec()),
+            ..EtcdClusterStatus::default()
+        };
+        status::news(&status(before), &status(after), &mut None)
+    }
+
+    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+        status::undecodable(faults)
+    }
+
+    fn planned(&self, execution: &Execution<'_, Self>, state: &mut Recall, now: Timestamp) {
+        state.line = report::trace(&self.trace, execution, state);
+        self.board.show(&execution.object.metadata, report::metrics(execution, state, now));
+    }
+
+    async fn execute(&self, execution: &Execution<'_, Self>, effect: &Effect) -> Result<Executed, Failure> {
+        execution.carry_out(effect).await?;
+        Ok(Executed { changed: true })
+    }
+
+    fn executed(
+        execution: &Execution<'_, Self>,
+        state: &mut Recall,
+        effect: &Effect,
+        done: Result<(), &Failure>,
+    ) -> Option<Note> {
+        let result = result(done);
+        state.tally.count(effect.name(), result);
+        state.carried_out(effect, execution.plan.record.operation, done.is_ok(), clock::instant());
+        if let Some(line) = state.line {
+            execution.kind.trace.effect(line, effect.name(), result);
+        }
+        if let Err(failure) = done {
+            return apply::note_of_failure(effect, &execution.name(), &failure.to_string());
+        }
+        if matches!(effect, Effect::ApplyBackupSchedule) {
+            state.scheduled = apply::scheduled(*execution);
+        }
+        apply::note(effect, execution)
+    }
+
+    async fn finish(
+        &self,
+        execution: &Execution<'_, Self>,
+        state: &mut Recall,
+        progress: &Progress,
+        now: Timestamp,
+    ) -> Outcome {
+        let (sight, plan) = (execution.seen, execution.plan);
+        let may_compare = plan.is_at_rest() && !sight.desired.is_paused;
+        let is_news = may_compare && self.compare(sight, state, now).await; // effect
+        outcome(plan, progress, is_news, state)
+    }
+}
+
+impl Operator {
+    /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what follows
+    /// from it is for the next pass, which looks at all else anew.
+    async fn compare(&self, sight: &Sight, state: &mut Recall, now: Timestamp) -> bool {
+        let is_due = state.audit.is_due(now);
+        let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
+        let told = audit::look(sight).await; // effect
+        state.audit.heard(told, now);
+        let found = state.audit.recall(None);
+        found.known().is_some() && found != sight.observation.audit
+    }
+}
+
+/// What came of an effect, in a word.
+const fn result(done: Result<(), &Failure>) -> &'static str {
+    match done {
+        Ok(()) => "done",
+        Err(Failure::Moved(_)) => "refused",
+        Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_)) => "failed",
+    }
+}
+
+/// When to look again.
+fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut Recall) -> Outcome {
+    state.idle = if plan.effects.is_empty() { state.idle.saturating_add(1) } else { 0 };
+    let is_done = !progress.is_incomplete && !plan.effects.is_empty();
+    match plan.wake {
+        // It is tried sooner at first: see [`crate::controllers::outcome::Class::Permanent`].
+        _ if progress.refused.is_some() => Outcome::Waiting(LATER),
+        _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
+        _ if progress.is_incomplete && plan.effects.iter().all(Effect::is_of_backups) => {
+            Outcome::Waiting(LATER)
+        }
+        Wake::Soon => Outcome::Waiting(patiently(state.idle)),
+        Wake::Later => Outcome::Done(LATER),
+    }
+}
+
+/// When to look again after so many passes in a row with nothing to do.
+fn patiently(idle: u32) -> Duration {
+    SOON.saturating_mul(idle.saturating_sub(PATIENCE).saturating_add(1)).min(PATIENTLY)
+}
+
+/// The clusters whose objects of a type come, go or change. Only which: what they are is read when it is needed.
+fn changes<Child>(client: &Client, realm: &Realm) -> Triggers<EtcdCluster>
+where
+    Child: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + 'static,
+{
+    let (managed, gatehouse) = MANAGED_BY;
+    let ours = format!("{managed}={gatehouse},{}=etcd", names::NAME);
+    let metadata = realm.api::<PartialObjectMeta<Child>>(client.clone());
+    watcher(metadata, watcher::Config::default().labels(&ours))
+        .default_backoff()
+        .touched_objects()
+        .filter_map(async |touched| match touched {
+            Ok(child) => cluster_of(&child),
+            Err(error) => {
+                warn!(resource = %Child::plural(&()), %error, "failed to watch");
+                None
+            }
+        })
+        .boxed()
+}
+
+/// The cluster that the label of an object names.
+fn cluster_of<Child: Resource>(child: &PartialObjectMeta<Child>) -> Option<ObjectRef<Watched<EtcdCluster>>> {
+    let name = child.labels().get(names::INSTANCE)?;
+    Some(ObjectRef::new(name).within(&child.namespace()?))
+}

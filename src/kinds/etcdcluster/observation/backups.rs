@@ -1,0 +1,16 @@
+//! What became of the backups of a cluster.
+
+use jiff::Timestamp;
+
+use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupSuccess};
+
+/// What is known of the backups of a cluster, beside what a plan has to know.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Backups {
+    /// The last one that was verified, of the Jobs that are still there.
+    pub success: Option<BackupSuccess>,
+    /// The last one that failed, of those.
+    pub failure: Option<BackupFailure>,
+    /// Since when what takes them is as it is.
+    pub since: Option<Timestamp>,
+}

@@ -1,0 +1,101 @@
+//! Reading what takes backups, and what became of them.
+//!
+//! Never: looks for a CronJob again in the same process that none is asked for and that was seen not to be there.
+
+use std::fmt::Debug;
+
+use futures::join;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::batch::v1::{CronJob, Job};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Resource;
+use kube::api::ListParams;
+use serde::de::DeserializeOwned;
+use tracing::warn;
+
+use super::Reader;
+use super::backups;
+use crate::kinds::etcdcluster::Operator;
+use crate::kinds::etcdcluster::ages::Recall;
+use crate::kinds::etcdcluster::api::v1::EtcdCluster;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
+use crate::kinds::etcdcluster::resources::backup;
+use crate::kinds::etcdcluster::spec::Spec;
+use crate::runtime::call::call;
+
+/// What was read of backups.
+pub struct Read {
+    /// How what takes them was found.
+    pub schedule: Fact<Found>,
+    /// The one that an upgrade waits for.
+    pub awaited: Fact<Backup>,
+    /// What became of them.
+    pub told: Backups,
+}
+
+impl Reader {
+    /// What takes backups, and what became of them.
+    pub async fn backups(
+        &self,
+        operator: &Operator,
+        (cluster, spec): (&EtcdCluster, &Spec),
+        desired: &Desired,
+        state: &mut Recall,
+    ) -> Read {
+        let is_asked = spec.backup_destination().is_some();
+        if !is_asked && state.has_no_backups {
+            let (schedule, told) = (Fact::Known(Found::Current), Backups::default());
+            return Read { schedule, awaited: Fact::Absent, told };
+        }
+        let selector = backup::selector_text(spec);
+        let name = names::backup(&self.name);
+        let (found, jobs, awaited) = join!(
+            self.get::<CronJob>(&name),
+            self.labelled::<Job>(&selector),
+            self.awaited(cluster, desired)
+        );
+        let wanted = backup::cron_job(spec, cluster.status.as_ref(), &operator.guard_image);
+        state.has_no_backups = !is_asked && found.is_absent();
+        let schedule = backups::schedule(wanted.as_ref(), &found, &self.uid, state.scheduled.as_mut());
+        let since = found.known().and_then(|found| backups::written(&found.metadata));
+        let mut told = Backups { since, ..Backups::default() };
+        let cron_job = found.known().and_then(|found| found.metadata.uid.as_deref());
+        let owners: Vec<_> = cron_job.into_iter().chain([self.uid.as_str()]).collect();
+        let said = cluster.status.as_ref().and_then(|status| status.backup.as_ref());
+        if let Fact::Known(jobs) = &jobs
+            && jobs.iter().any(|job| backups::is_news(job, said))
+            && let Fact::Known(pods) = self.labelled::<Pod>(&selector).await
+        {
+            (told.success, told.failure) = backups::told(jobs, &pods, &owners);
+        }
+        Read { schedule, awaited: backups::awaited(&awaited, &self.uid), told }
+    }
+
+    /// The Job that takes the backup before the upgrade that is asked for, by its name, whosever it is; none where no
+    /// upgrade may wait for one.
+    async fn awaited(&self, cluster: &EtcdCluster, desired: &Desired) -> Fact<Job> {
+        let wanted = desired.template.version;
+        let runs = cluster.status.as_ref().and_then(|status| status.version.as_deref());
+        let may_wait = desired.backs_up_before_upgrade && runs != Some(wanted.to_string().as_str());
+        if !may_wait {
+            return Fact::Absent;
+        }
+        self.get(&names::backup_before(&self.name, wanted)).await
+    }
+
+    /// The objects of those labels.
+    async fn labelled<K>(&self, selector: &str) -> Fact<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        match call(self.api::<K>().list(&ListParams::default().labels(selector))).await {
+            Ok(listed) => Fact::Known(listed.items),
+            Err(error) => {
+                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
+                Fact::Unknown
+            }
+        }
+    }
+}

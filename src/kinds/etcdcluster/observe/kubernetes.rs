@@ -1,0 +1,260 @@
+//! What the API server has, in the words of an observation. Pure.
+//!
+//! Guarantees: an object is taken for ours only by the uid that it names; what cannot be told of a pod is told as
+//! [`PodPhase::Starting`], see [`super::phase`].
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1;
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::phase;
+use crate::api::quantity::Quantity;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{
+    Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, StatefulSet, Template,
+    Uid, Version, Volume,
+};
+use crate::kinds::etcdcluster::resources::config as entries;
+use crate::controllers::manifest::Manifest;
+
+/// How long a pod may take to start before it counts as one that does not.
+const STARTUP: SignedDuration = SignedDuration::from_mins(2);
+
+/// The label of a PersistentVolume that is kept for the claim that it had.
+pub const RETAINED: &str = "gatehouse.dev/retained";
+
+/// What no pod is made from: of an object that does not say.
+const NOTHING: Template = Template { version: Version::new(0, 0), revision: 0 };
+
+/// An object as it was seen.
+pub fn handle(metadata: &ObjectMeta) -> Handle {
+    Handle {
+        uid: Uid(metadata.uid.clone().unwrap_or_default()),
+        resource_version: ResourceVersion(metadata.resource_version.clone().unwrap_or_default()),
+    }
+}
+
+/// Whose an object is whose controller should be `uid`.
+pub fn owner(metadata: &ObjectMeta, uid: &str) -> Owner {
+    let mut owners = metadata.owner_references.iter().flatten();
+    let is_ours = owners.any(|owner| owner.controller == Some(true) && owner.uid == uid);
+    if is_ours { Owner::Ours } else { Owner::Foreign }
+}
+
+fn template(metadata: Option<&ObjectMeta>) -> Option<Template> {
+    names::template_of(metadata?.annotations.as_ref()?.get(names::TEMPLATE)?)
+}
+
+/// The StatefulSet of the cluster of that uid, as against the image of the guard that it should have.
+pub fn stateful_set(set: &v1::StatefulSet, cluster: &str, guard_image: &str) -> StatefulSet {
+    let spec = set.spec.as_ref();
+    let pod = spec.and_then(|spec| spec.template.spec.as_ref());
+    let mut guards = pod.into_iter().flat_map(|pod| pod.init_containers.iter().flatten());
+    let replicas = spec.and_then(|spec| spec.replicas).unwrap_or(1);
+    StatefulSet {
+        handle: handle(&set.metadata),
+        owner: owner(&set.metadata, cluster),
+        replicas: u32::try_from(replicas).unwrap_or(0),
+        template: template(spec.and_then(|spec| spec.template.metadata.as_ref())).unwrap_or(NOTHING),
+        has_our_guard: guards
+            .any(|one| one.name == names::GUARD && one.image.as_deref() == Some(guard_image)),
+    }
+}
+
+/// Pods, of which `set` should be the StatefulSet.
+pub fn pods(
+    pods: &BTreeMap<Ordinal, core::Pod>,
+    set: &Fact<StatefulSet>,
+    now: Timestamp,
+) -> BTreeMap<Ordinal, Pod> {
+    pods.iter().map(|(ordinal, one)| (*ordinal, pod(one, set, now))).collect()
+}
+
+/// A pod, of which `set` should be the StatefulSet.
+pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>, now: Timestamp) -> Pod {
+    let metadata = &pod.metadata;
+    let label = metadata.labels.as_ref().and_then(|labels| labels.get(names::ROLE));
+    let made_from = template(Some(metadata));
+    Pod {
+        handle: handle(metadata),
+        owner: made_from.map_or(Owner::Foreign, |_| owner_of_pod(metadata, set)),
+        template: made_from.unwrap_or(NOTHING),
+        phase: phase::of(pod),
+        is_deleting: metadata.deletion_timestamp.is_some(),
+        startup_age: startup_age(pod, now),
+        role: label.and_then(|label| names::role_of(label)),
+    }
+}
+
+/// Without its StatefulSet a pod of our labels and template can only have been that one's; the StatefulSet that is made
+/// next adopts it.
+fn owner_of_pod(metadata: &ObjectMeta, set: &Fact<StatefulSet>) -> Owner {
+    let mut owners = metadata.owner_references.iter().flatten();
+    let Some(controller) = owners.find(|owner| owner.controller == Some(true)) else {
+        return Owner::Ours;
+    };
+    let is_ours = match set {
+        Fact::Known(set) => set.handle.uid.0 == controller.uid,
+        Fact::Absent | Fact::Unknown => controller.kind == "StatefulSet",
+    };
+    if is_ours { Owner::Ours } else { Owner::Foreign }
+}
+
+/// Whether a pod has not been ready for longer than a start takes.
+fn startup_age(pod: &core::Pod, now: Timestamp) -> Age {
+    let status = pod.status.as_ref();
+    let conditions = status.and_then(|status| status.conditions.as_ref());
+    let ready = conditions.and_then(|all| all.iter().find(|one| one.type_ == "Ready"));
+    let begun = status
+        .and_then(|status| status.start_time.as_ref())
+        .or(pod.metadata.creation_timestamp.as_ref())
+        .map(|time| time.0);
+    let since = match ready {
+        Some(ready) if ready.status == "True" => return Age::Fresh,
+        Some(ready) => ready.last_transition_time.as_ref().map(|time| time.0).max(begun),
+        None => begun,
+    };
+    age(since.is_some_and(|since| now.duration_since(since) > STARTUP))
+}
+
+/// Past its deadline or not.
+pub const fn age(is_past: bool) -> Age {
+    if is_past { Age::PastDeadline } else { Age::Fresh }
+}
+
+/// A member's volume on a claim. `expandable` and `backing` were asked for only where they matter.
+pub fn volume(
+    claim: &PersistentVolumeClaim,
+    cluster: &str,
+    expandable: Fact<bool>,
+    backing: Fact<&PersistentVolume>,
+) -> Volume {
+    let annotations = claim.metadata.annotations.as_ref();
+    let made_for = annotations.and_then(|annotations| annotations.get(names::CLUSTER));
+    let is_ours = made_for.is_some_and(|uid| uid == cluster);
+    Volume {
+        handle: handle(&claim.metadata),
+        owner: if is_ours { Owner::Ours } else { Owner::Foreign },
+        size: size(claim),
+        is_expandable: expandable,
+        is_deleting: claim.metadata.deletion_timestamp.is_some(),
+        is_retained: backing.map(|backing| is_retained(backing, claim)),
+    }
+}
+
+/// Bytes that a claim asks for.
+pub fn size(claim: &PersistentVolumeClaim) -> u64 {
+    let resources = claim.spec.as_ref().and_then(|spec| spec.resources.as_ref());
+    let storage = resources.and_then(|resources| resources.requests.as_ref()?.get("storage"));
+    storage.and_then(|storage| Quantity::from(storage.0.as_str()).bytes().ok()).unwrap_or(0)
+}
+
+/// Whether what is on the PersistentVolume of a claim outlives the claim.
+pub fn is_retained(backing: &PersistentVolume, claim: &PersistentVolumeClaim) -> bool {
+    let policy = backing.spec.as_ref().and_then(|spec| spec.persistent_volume_reclaim_policy.as_deref());
+    let is_labelled = backing.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(RETAINED));
+    is_labelled && policy == Some("Retain") && backs(backing, &claim.metadata)
+}
+
+/// Whether a PersistentVolume is bound to the claim of that metadata.
+pub fn backs(backing: &PersistentVolume, claim: &ObjectMeta) -> bool {
+    let bound = backing.spec.as_ref().and_then(|spec| spec.claim_ref.as_ref());
+    claim.uid.is_some() && bound.is_some_and(|bound| bound.uid == claim.uid)
+}
+
+/// The volume in memory that a pod has.
+pub fn volume_in_memory(pod: &Pod) -> Volume {
+    Volume {
+        handle: pod.handle.clone(),
+        owner: pod.owner,
+        size: 0,
+        is_expandable: Fact::Absent,
+        is_deleting: pod.is_deleting,
+        is_retained: Fact::Absent,
+    }
+}
+
+/// The ConfigMap of the cluster of that name and uid.
+pub fn config(config: &ConfigMap, name: &str, cluster: &str) -> Config {
+    Config {
+        handle: handle(&config.metadata),
+        owner: owner(&config.metadata, cluster),
+        entries: entries::entries(config, name),
+    }
+}
+
+/// The PodDisruptionBudget of the cluster of that uid.
+pub fn budget(budget: &PodDisruptionBudget, cluster: &str) -> Budget {
+    let least = budget.spec.as_ref().and_then(|spec| spec.min_available.as_ref());
+    let least = match least {
+        Some(IntOrString::Int(least)) => u32::try_from(*least).unwrap_or(0),
+        // A share is somebody else's doing.
+        Some(IntOrString::String(_)) | None => 0,
+    };
+    Budget { handle: handle(&budget.metadata), owner: owner(&budget.metadata, cluster), min_available: least }
+}
+
+/// How the Services were found, as against how they should be.
+pub fn found(services: &[(Manifest, Option<Service>)], cluster: &str) -> Found {
+    let there = || services.iter().filter_map(|(manifest, service)| Some((manifest, service.as_ref()?)));
+    if there().any(|(_, service)| owner(&service.metadata, cluster) == Owner::Foreign) {
+        return Found::Foreign;
+    }
+    let is_current = there().filter(|(manifest, service)| !manifest.missing_from(service)).count();
+    if is_current == services.len() { Found::Current } else { Found::Outdated }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn an_object_is_ours_by_the_uid_of_its_controller_alone() {
+        let metadata =
+            |owners| -> ObjectMeta { serde_json::from_value(json!({"ownerReferences": owners})).unwrap() };
+        let reference = |uid: &str, controller: bool| json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "name": "c", "uid": uid, "controller": controller});
+        assert_eq!(owner(&metadata(json!([reference("a", true)])), "a"), Owner::Ours);
+        for owners in [json!([]), json!([reference("b", true)]), json!([reference("a", false)])] {
+            assert_eq!(owner(&metadata(owners), "a"), Owner::Foreign);
+        }
+    }
+
+    #[test]
+    fn a_pod_that_turned_unready_is_given_the_time_of_a_start_again() {
+        let ready = |status: &str, since: i64| -> core::Pod {
+            serde_json::from_value(json!({"status": {
+                "startTime": Time(at(0)),
+                "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": Time(at(since))}],
+            }}))
+            .unwrap()
+        };
+        assert_eq!(startup_age(&ready("True", 0), at(1000)), Age::Fresh);
+        assert_eq!(startup_age(&ready("False", 900), at(1000)), Age::Fresh);
+        assert_eq!(startup_age(&ready("False", 0), at(1000)), Age::PastDeadline);
+        assert_eq!(startup_age(&ready("False", 879), at(1000)), Age::PastDeadline);
+    }
+
+    #[test]
+    fn a_claim_of_a_cluster_that_was_there_before_is_not_ours() {
+        let claim = |annotations| -> PersistentVolumeClaim {
+            serde_json::from_value(json!({"metadata": {"uid": "v", "annotations": annotations}})).unwrap()
+        };
+        let of = |annotations| volume(&claim(annotations), "now", Fact::Unknown, Fact::Unknown).owner;
+        assert_eq!(of(json!({names::CLUSTER: "now"})), Owner::Ours);
+        assert_eq!(of(json!({names::CLUSTER: "before"})), Owner::Foreign);
+        assert_eq!(of(json!({})), Owner::Foreign);
+    }
+}

@@ -1,0 +1,330 @@
+//! Everything that is read for a pass. Effects, and nothing decided.
+//!
+//! Guarantees: all of it is read live and in this pass, nothing from a cache, for what is decided on it cannot be taken
+//! back; pods are read before volumes, so that the volume of a pod that is still there is the one that was read; an
+//! object of one of our names is found by its name, whatever its labels are; a read that fails is
+//! [`Fact::Unknown`], never absent.
+
+pub mod backups;
+pub mod certificates;
+pub mod etcd;
+mod jobs;
+pub mod kubernetes;
+mod metrics;
+pub mod phase;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::storage::v1::StorageClass;
+use kube::api::ListParams;
+use kube::{Api, Client, Resource, ResourceExt as _};
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+use tracing::warn;
+
+use self::certificates::Standing;
+use self::etcd::Said;
+use super::ages::Recall;
+use super::names::{self, FINALIZER};
+use super::observation::{
+    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
+    PodPhase, Purpose, Volume,
+};
+use super::reach::{Keys, Reach};
+use super::resources::{record, services};
+use super::spec::Spec;
+use super::{Operator, password};
+use crate::controllers::finalizer;
+use crate::controllers::manifest::Manifest;
+use crate::controllers::reconciler::State;
+use crate::kinds::etcdcluster::api::v1::EtcdCluster;
+use crate::runtime::call::call;
+use crate::runtime::clock;
+
+/// How long the revisions of a key space that is full are taken for what they are.
+const KEYSPACE_AGE: Duration = Duration::from_mins(1);
+
+/// What a reconciliation has read, and the members that it can ask.
+#[derive(Debug)]
+pub struct Sight {
+    /// What is asked for.
+    pub desired: Desired,
+    /// What was read.
+    pub observation: Observation,
+    /// How the certificates are.
+    pub certificates: Standing,
+    /// What became of backups.
+    pub backups: Backups,
+    /// The members.
+    pub reach: Reach,
+}
+
+/// Reads everything.
+pub async fn look(
+    operator: &Operator,
+    (cluster, spec): (&EtcdCluster, &Spec),
+    state: &mut State<Operator>,
+    now: Timestamp,
+) -> Sight {
+    let (refused, state) = (state.refused.clone(), &mut state.own);
+    let reader = Reader::new(operator.client.clone(), spec);
+    let certificates = certificates::look(&operator.client, spec, now).await;
+    let desired = spec.desired(certificates.trust);
+    let record = cluster.status.as_ref().map(record::record).unwrap_or_default();
+    let config = names::config(&reader.name);
+    let (set, config, budget, services, backups, keys, offer) = futures::join!(
+        reader.get::<StatefulSet>(&reader.name),
+        reader.get::<ConfigMap>(&config),
+        reader.get::<PodDisruptionBudget>(&reader.name),
+        reader.services(),
+        reader.backups(operator, (cluster, spec), &desired, state),
+        Keys::read(&operator.client, spec),
+        password::read(&operator.client, spec),
+    );
+    let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
+    let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
+    let places = places(&desired, &set, &config);
+    let pods = reader.pods(&places).await;
+    let reach = Reach::new(spec, &keys, pods.elements());
+    let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set, now));
+    let asked = etcd::ask(&reach, spec);
+    let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
+    let keyspace = keyspace(&said, &reach, state).await;
+    let told_by = (&said, &reach, record.cluster_id);
+    let root_password = password::look(offer, told_by, &mut state.password).await;
+    let mut observation = Observation {
+        operation_age: Age::Fresh,
+        health_age: Age::Fresh,
+        quorum_loss_age: Age::Fresh,
+        replacement_age: Age::Fresh,
+        services,
+        certificates: state_of(&certificates, &keys),
+        certificate_secrets: certificates.secrets.clone(),
+        stateful_set: set,
+        config,
+        budget: budget.map(|budget| kubernetes::budget(&budget, &reader.uid)),
+        pods: told.map(|pods| lifted(pods, &said)),
+        volumes,
+        statuses: said.statuses,
+        membership: said.membership,
+        last_membership: said.last_membership,
+        alarms: said.alarms,
+        keyspace,
+        cluster_version: said.cluster_version,
+        auth: said.auth.map(|status| status.enabled),
+        root_password,
+        audit: Fact::Unknown,
+        backup_schedule: backups.schedule,
+        backup: backups.awaited,
+        has_finalizer: finalizer::is_on(&cluster.metadata, FINALIZER),
+        refused,
+        record,
+    };
+    let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
+    state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
+    state.look(&mut observation, clock::instant());
+    Sight { desired, observation, certificates, backups: backups.told, reach }
+}
+
+/// How the certificates are, with which members are asked. What is wrong with the client's may be known already.
+fn state_of(certificates: &Standing, keys: &Keys) -> Certificates {
+    let is_unknown = matches!(keys, Keys::Missing) && certificates.state.is_usable();
+    if is_unknown { Certificates::Missing } else { certificates.state }
+}
+
+/// Pods whose etcd answered run it, whatever the kubelet has told of them yet.
+fn lifted(mut pods: BTreeMap<Ordinal, seen::Pod>, said: &Said) -> BTreeMap<Ordinal, seen::Pod> {
+    for (ordinal, pod) in &mut pods {
+        let answered = said.statuses.get(ordinal).is_some_and(|status| status.known().is_some());
+        if answered && !matches!(pod.phase, PodPhase::Terminal(_)) {
+            pod.phase = PodPhase::Up;
+        }
+    }
+    pods
+}
+
+/// The revisions of the key space, where it is full. To tell them a member reads all keys, so it is asked once a minute,
+/// and after each compaction.
+async fn keyspace(said: &Said, reach: &Reach, state: &mut Recall) -> Fact<seen::Keyspace> {
+    let is_full =
+        said.alarms.is_known_and(|alarms| alarms.iter().any(|alarm| alarm.kind == AlarmKind::NoSpace));
+    if !is_full {
+        state.keyspace = None;
+        return Fact::Unknown;
+    }
+    let recent = |(asked, _): &(Instant, _)| asked.elapsed() < KEYSPACE_AGE;
+    if let Some((_, known)) = state.keyspace.filter(recent) {
+        return Fact::Known(known);
+    }
+    let asked = etcd::order(&said.statuses).first().and_then(|ordinal| reach.client(*ordinal));
+    let Some(client) = asked else { return Fact::Unknown };
+    let found = etcd::keyspace(client).await;
+    let asked = clock::instant();
+    state.keyspace = found.known().map(|found| (asked, *found));
+    found
+}
+
+/// The ordinals at which something of ours may be.
+fn places(desired: &Desired, set: &Fact<seen::StatefulSet>, config: &Fact<Config>) -> BTreeSet<Ordinal> {
+    let kept = set.known().map_or(0, |set| set.replicas);
+    let told = config.known().into_iter().flat_map(|config| config.entries.keys().copied());
+    (0..kept.max(desired.replicas)).map(Ordinal).chain(told).collect()
+}
+
+/// Reads the objects of one cluster.
+struct Reader {
+    client: Client,
+    namespace: String,
+    name: String,
+    uid: String,
+    selector: String,
+    services: [Manifest; 2],
+}
+
+impl Reader {
+    fn new(client: Client, spec: &Spec) -> Self {
+        Self {
+            client,
+            namespace: spec.namespace().to_owned(),
+            name: spec.name().to_owned(),
+            uid: spec.uid().to_owned(),
+            selector: names::selector_text(spec.name()),
+            services: services::manifests(spec),
+        }
+    }
+
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
+        Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    async fn get<K>(&self, name: &str) -> Fact<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        fact(name, call(self.api::<K>().get_opt(name)).await)
+    }
+
+    /// The objects of our labels, and those of the names of `places` that are not among them.
+    async fn all<K>(
+        &self,
+        places: &BTreeSet<Ordinal>,
+        ordinal: impl Fn(&str, &str) -> Option<Ordinal>,
+        name: impl Fn(&str, Ordinal) -> String,
+    ) -> Fact<BTreeMap<Ordinal, K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        let listed = call(self.api::<K>().list(&ListParams::default().labels(&self.selector))).await;
+        let listed = match listed {
+            Ok(listed) => listed.items,
+            Err(error) => {
+                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
+                return Fact::Unknown;
+            }
+        };
+        let labelled =
+            listed.into_iter().filter_map(|one| Some((ordinal(&self.name, &one.name_any())?, one)));
+        let mut all: BTreeMap<_, _> = labelled.collect();
+        let missing = places.iter().filter(|place| !all.contains_key(place)).copied().collect::<Vec<_>>();
+        let asked = missing.into_iter().map(|place| {
+            let name = name(&self.name, place);
+            async move { (place, self.get::<K>(&name).await) }
+        });
+        for (place, found) in join_all(asked).await {
+            match found {
+                Fact::Known(one) => {
+                    all.insert(place, one);
+                }
+                Fact::Absent => {}
+                Fact::Unknown => return Fact::Unknown,
+            }
+        }
+        Fact::Known(all)
+    }
+
+    async fn pods(&self, places: &BTreeSet<Ordinal>) -> Fact<BTreeMap<Ordinal, Pod>> {
+        self.all(places, names::ordinal, names::member).await
+    }
+
+    /// The volumes: claims, or what pods have in memory.
+    async fn volumes(
+        &self,
+        places: &BTreeSet<Ordinal>,
+        desired: &Desired,
+        config: &Fact<Config>,
+        pods: &Fact<BTreeMap<Ordinal, seen::Pod>>,
+    ) -> Fact<BTreeMap<Ordinal, Volume>> {
+        if desired.is_in_memory {
+            return pods.as_ref().map(|pods| {
+                pods.iter().map(|(ordinal, pod)| (*ordinal, kubernetes::volume_in_memory(pod))).collect()
+            });
+        }
+        let places = pods.elements().map(|(ordinal, _)| ordinal).chain(places.iter().copied()).collect();
+        let claims = self.all::<PersistentVolumeClaim>(&places, names::ordinal_of_claim, names::claim).await;
+        let Fact::Known(claims) = claims else { return Fact::Unknown };
+        let asked = claims.into_iter().map(|(ordinal, claim)| async move {
+            let is_set_aside = config.known().and_then(|config| config.entries.get(&ordinal));
+            let is_set_aside = is_set_aside.is_some_and(|entry| entry.purpose == Purpose::SetAside);
+            let is_small = kubernetes::size(&claim) < desired.volume_size;
+            let expandable = if is_small { self.is_expandable(&claim).await } else { Fact::Unknown };
+            let backing = if is_set_aside { self.backing(&claim).await } else { Fact::Unknown };
+            (ordinal, kubernetes::volume(&claim, &self.uid, expandable, backing.as_ref()))
+        });
+        Fact::Known(join_all(asked).await.into_iter().collect())
+    }
+
+    /// Whether the class of a claim lets it grow.
+    async fn is_expandable(&self, claim: &PersistentVolumeClaim) -> Fact<bool> {
+        let Some(class) = claim.spec.as_ref().and_then(|spec| spec.storage_class_name.as_deref()) else {
+            return Fact::Unknown;
+        };
+        let classes: Api<StorageClass> = Api::all(self.client.clone());
+        let found = fact(class, call(classes.get_opt(class)).await);
+        found.map(|class| class.allow_volume_expansion == Some(true))
+    }
+
+    /// The PersistentVolume of a claim.
+    async fn backing(&self, claim: &PersistentVolumeClaim) -> Fact<PersistentVolume> {
+        let name = claim.spec.as_ref().and_then(|spec| spec.volume_name.as_deref());
+        let Some(name) = name.filter(|name| !name.is_empty()) else { return Fact::Absent };
+        let volumes: Api<PersistentVolume> = Api::all(self.client.clone());
+        fact(name, call(volumes.get_opt(name)).await)
+    }
+
+    async fn services(&self) -> Fact<Found> {
+        let asked = self.services.iter().map(|manifest| async move {
+            (manifest.clone(), self.get::<Service>(&manifest.place.name).await)
+        });
+        let found = join_all(asked).await.into_iter().map(|(manifest, found)| match found {
+            Fact::Known(service) => Some((manifest, Some(service))),
+            Fact::Absent => Some((manifest, None)),
+            Fact::Unknown => None,
+        });
+        let found: Option<Vec<_>> = found.collect();
+        found.map_or(Fact::Unknown, |found| Fact::Known(kubernetes::found(&found, &self.uid)))
+    }
+}
+
+fn fact<K>(name: &str, found: Result<Option<K>, crate::runtime::call::Error>) -> Fact<K> {
+    match found {
+        Ok(Some(found)) => Fact::Known(found),
+        Ok(None) => Fact::Absent,
+        Err(error) => {
+            warn!(resource = std::any::type_name::<K>(), name, %error, "failed to read");
+            Fact::Unknown
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! How far a pod has come, and why it comes no further. Pure.
+//!
+//! Guarantees: a pod is called waiting only while its guard runs, and pending only before that: in both etcd does not
+//! run, and has not been let start. What is unclear is starting.
+//! Never: takes a word for a loss of data that somebody else could have put there. Of a log only what etcd says when it
+//! gives up is read, since other lines quote what clients send.
+
+use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
+use serde_json::Value;
+
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{Cause, PodPhase};
+
+/// Waiting reasons that mean that an image cannot be had.
+const IMAGE: [&str; 6] = [
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+];
+
+/// Waiting reasons that mean that a container cannot be made of what the pod says.
+const CONTAINER: [&str; 4] =
+    ["CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError"];
+
+/// Why the kubelet waits before it starts a container once more.
+const BACK_OFF: &str = "CrashLoopBackOff";
+
+/// Exit codes of a process that was killed, or told to end.
+const KILLED: [i32; 2] = [137, 143];
+
+/// What the guard begins its last words with.
+const OF_GUARD: [(&str, Cause); 3] =
+    [("DataLost: ", Cause::DataLost), ("DataForeign: ", Cause::DataForeign), ("NoRoom: ", Cause::NoRoom)];
+
+/// What etcd says when it gives up over its data.
+const OF_DATA: [&str; 5] = [
+    "crc mismatch",
+    "cannot be repaired",
+    "snap: snapshot file doesn't exist",
+    "failed to find database snapshot file",
+    "invalid database",
+];
+
+/// What etcd says when it gives up over its flags.
+const OF_FLAGS: [&str; 4] =
+    ["error verifying flags", "unknown flag", "flag provided but not defined", "failed to verify flags"];
+
+/// How far a pod has come.
+pub fn of(pod: &Pod) -> PodPhase {
+    let Some(status) = &pod.status else { return PodPhase::Pending(None) };
+    if matches!(status.phase.as_deref(), Some("Failed" | "Succeeded")) {
+        return PodPhase::Terminal(end(status));
+    }
+    let Some(guard) = find(status.init_container_statuses.as_deref(), names::GUARD) else {
+        return PodPhase::Pending(unscheduled(status));
+    };
+    match stage(guard) {
+        Stage::Running => PodPhase::Waiting,
+        Stage::Unborn(cause) => PodPhase::Pending(cause.or_else(|| unscheduled(status))),
+        Stage::Failing(cause) => PodPhase::Failing(cause),
+        Stage::Ended => etcd(find(status.container_statuses.as_deref(), names::ETCD)),
+    }
+}
+
+/// How far a pod has come whose guard has let etcd start.
+fn etcd(container: Option<&ContainerStatus>) -> PodPhase {
+    let Some(container) = container else { return PodPhase::Starting };
+    match stage(container) {
+        Stage::Running if container.started == Some(true) => PodPhase::Up,
+        // Its guard is through: it starts as soon as it can, so it is not pending.
+        Stage::Unborn(Some(cause)) | Stage::Failing(cause) => PodPhase::Failing(cause),
+        Stage::Running | Stage::Ended | Stage::Unborn(None) => PodPhase::Starting,
+    }
+}
+
+/// Where a container is.
+enum Stage {
+    /// It has not run, and why it does not.
+    Unborn(Option<Cause>),
+    Running,
+    Failing(Cause),
+    /// It has ended well.
+    Ended,
+}
+
+fn stage(container: &ContainerStatus) -> Stage {
+    let last = || terminated(container.last_state.as_ref());
+    match &container.state {
+        Some(ContainerState { running: Some(_), .. }) => Stage::Running,
+        Some(ContainerState { terminated: Some(ended), .. }) if ended.exit_code == 0 => Stage::Ended,
+        Some(ContainerState { terminated: Some(ended), .. }) => Stage::Failing(cause(ended)),
+        Some(ContainerState { waiting: Some(waiting), .. }) => {
+            let reason = waiting.reason.as_deref().unwrap_or_default();
+            if reason == BACK_OFF {
+                return Stage::Failing(last().map_or(Cause::Other, cause));
+            }
+            let hindered = if IMAGE.contains(&reason) {
+                Some(Cause::Image)
+            } else {
+                CONTAINER.contains(&reason).then_some(Cause::Other)
+            };
+            Stage::Unborn(hindered)
+        }
+        Some(_) | None => Stage::Unborn(None),
+    }
+}
+
+fn find<'a>(containers: Option<&'a [ContainerStatus]>, name: &str) -> Option<&'a ContainerStatus> {
+    containers?.iter().find(|container| container.name == name)
+}
+
+fn terminated(state: Option<&ContainerState>) -> Option<&ContainerStateTerminated> {
+    state?.terminated.as_ref()
+}
+
+/// Whether no node takes the pod.
+fn unscheduled(status: &PodStatus) -> Option<Cause> {
+    let mut conditions = status.conditions.iter().flatten();
+    let is_refused = conditions.any(|condition| {
+        condition.type_ == "PodScheduled"
+            && condition.status == "False"
+            && condition.reason.as_deref() == Some("Unschedulable")
+    });
+    is_refused.then_some(Cause::Unschedulable)
+}
+
+/// Why a pod has ended for good.
+fn end(status: &PodStatus) -> Cause {
+    let by_node =
+        ["Evicted", "NodeShutdown", "Terminated", "NodeLost", "NodeAffinity", "Preempting", "Shutdown"];
+    if status.reason.as_deref().is_some_and(|reason| by_node.contains(&reason)) {
+        return Cause::Killed;
+    }
+    let containers = status.init_container_statuses.iter().chain(&status.container_statuses).flatten();
+    let mut causes = containers
+        .filter_map(|container| terminated(container.state.as_ref()))
+        .filter(|ended| ended.exit_code != 0)
+        .map(cause);
+    causes.next().unwrap_or(Cause::Other)
+}
+
+/// Why a container ended.
+fn cause(ended: &ContainerStateTerminated) -> Cause {
+    if ended.reason.as_deref() == Some("OOMKilled") || KILLED.contains(&ended.exit_code) {
+        return Cause::Killed;
+    }
+    let message = ended.message.as_deref().unwrap_or_default();
+    if let Some((_, cause)) = OF_GUARD.iter().find(|(words, _)| message.starts_with(words)) {
+        return *cause;
+    }
+    let last_words: Vec<_> = message.lines().filter_map(last_words).collect();
+    let says = |words: &[&str]| last_words.iter().any(|line| words.iter().any(|word| line.contains(word)));
+    if says(&OF_DATA) {
+        Cause::DataCorrupt
+    } else if says(&OF_FLAGS) {
+        Cause::Flags
+    } else {
+        Cause::Other
+    }
+}
+
+/// What a line of etcd's log says, where it is one by which etcd gives up.
+fn last_words(line: &str) -> Option<String> {
+    if line.starts_with("panic: ") {
+        return Some(line.to_owned());
+    }
+    let entry: Value = serde_json::from_str(line).ok()?;
+    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let gives_up = matches!(text("level").as_str(), "fatal" | "panic");
+    gives_up.then(|| format!("{}: {}", text("msg"), text("error")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn phase(status: &Value) -> PodPhase {
+        of(&serde_json::from_value(json!({ "status": status })).unwrap())
+    }
+
+    fn container(name: &str, state: &Value) -> Value {
+        json!({"name": name, "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": state})
+    }
+
+    fn guarded(state: &Value) -> PodPhase {
+        phase(&json!({"phase": "Pending", "initContainerStatuses": [container("guard", state)]}))
+    }
+
+    fn served(mut etcd: Value, last: &Value) -> PodPhase {
+        etcd["lastState"] = last.clone();
+        let guard = container("guard", &json!({"terminated": {"exitCode": 0}}));
+        phase(&json!({"phase": "Running", "initContainerStatuses": [guard], "containerStatuses": [etcd]}))
+    }
+
+    #[test]
+    fn a_pod_waits_only_while_its_guard_runs() {
+        assert_eq!(phase(&json!({"phase": "Pending"})), PodPhase::Pending(None));
+        assert_eq!(guarded(&json!({"waiting": {"reason": "PodInitializing"}})), PodPhase::Pending(None));
+        assert_eq!(guarded(&json!({"running": {}})), PodPhase::Waiting);
+        assert_eq!(guarded(&json!({"terminated": {"exitCode": 0}})), PodPhase::Starting);
+    }
+
+    #[test]
+    fn once_its_guard_is_through_a_pod_is_never_pending() {
+        let waiting = |reason: &str| container("etcd", &json!({"waiting": {"reason": reason}}));
+        assert_eq!(served(waiting("PodInitializing"), &json!({})), PodPhase::Starting);
+        assert_eq!(served(waiting("ImagePullBackOff"), &json!({})), PodPhase::Failing(Cause::Image));
+        let ended = json!({"terminated": {"exitCode": 0}});
+        assert_eq!(served(container("etcd", &ended), &json!({})), PodPhase::Starting);
+    }
+
+    #[test]
+    fn etcd_is_up_once_its_startup_probe_says_so() {
+        let mut running = container("etcd", &json!({"running": {}}));
+        assert_eq!(served(running.clone(), &json!({})), PodPhase::Starting);
+        running["started"] = true.into();
+        assert_eq!(served(running, &json!({})), PodPhase::Up);
+    }
+
+    #[test]
+    fn what_hinders_a_pod_is_told() {
+        let unschedulable =
+            json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
+        assert_eq!(phase(&unschedulable), PodPhase::Pending(Some(Cause::Unschedulable)));
+        let no_image = guarded(&json!({"waiting": {"reason": "ErrImagePull"}}));
+        assert_eq!(no_image, PodPhase::Pending(Some(Cause::Image)));
+        let evicted = phase(&json!({"phase": "Failed", "reason": "Evicted"}));
+        assert_eq!(evicted, PodPhase::Terminal(Cause::Killed));
+    }
+
+    #[test]
+    fn the_cause_of_a_failure_is_in_its_last_words() {
+        let failing = |message: &str, code: i32| {
+            let last = json!({"terminated": {"exitCode": code, "message": message}});
+            served(container("etcd", &json!({"waiting": {"reason": "CrashLoopBackOff"}})), &last)
+        };
+        for (message, code, cause) in [
+            ("DataLost: the volume is empty", 1, Cause::DataLost),
+            ("DataForeign: the data are of member 1", 1, Cause::DataForeign),
+            ("NoRoom: there is no room", 1, Cause::NoRoom),
+            (
+                r#"{"level":"fatal","msg":"failed to read WAL","error":"walpb: crc mismatch"}"#,
+                1,
+                Cause::DataCorrupt,
+            ),
+            ("panic: invalid database", 2, Cause::DataCorrupt),
+            (r#"{"level":"fatal","msg":"error verifying flags"}"#, 1, Cause::Flags),
+            ("", 137, Cause::Killed),
+            ("", 1, Cause::Other),
+        ] {
+            assert_eq!(failing(message, code), PodPhase::Failing(cause), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_sends_is_never_taken_for_a_loss_of_data() {
+        let line = r#"{"level":"warn","msg":"apply request took too long","request":"key:\"crc mismatch\""}"#;
+        let last = json!({"terminated": {"exitCode": 1, "message": line}});
+        let failed = container("etcd", &json!({"waiting": {"reason": "CrashLoopBackOff"}}));
+        assert_eq!(served(failed, &last), PodPhase::Failing(Cause::Other));
+    }
+}

@@ -1,0 +1,201 @@
+//! What certificates need, by what is known of them. Every order of events is explored in tests/model.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::world::World;
+use crate::certs::rotate::steps::Why;
+use crate::controllers::action::Action as _;
+use crate::kinds::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite};
+use crate::kinds::etcdcluster::observation::{
+    Age, Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Desired, Fact, Handle,
+    Holder, Leaf, LeafSecret, Observation, Owner, ResourceVersion, Signer, Uid, Version,
+};
+use crate::kinds::etcdcluster::plan::certificates::keep;
+use crate::kinds::etcdcluster::plan::plan;
+use crate::kinds::etcdcluster::plan::view::View;
+
+fn ids(of: &[u64]) -> BTreeSet<CertificateId> {
+    of.iter().copied().map(CertificateId).collect()
+}
+
+fn handle(uid: &str) -> Handle {
+    Handle { uid: Uid(uid.to_owned()), resource_version: ResourceVersion("1".to_owned()) }
+}
+
+/// The Secret of an authority that has had time to spread.
+fn authority(signs: u64, bundle: &[u64]) -> AuthoritySecret {
+    let certificate = CertificateId(signs);
+    let signer = Signer { certificate, renewal_age: Age::Fresh, spread_age: Age::PastDeadline };
+    AuthoritySecret { handle: handle("ca"), owner: Owner::Ours, signer: Some(signer), bundle: ids(bundle) }
+}
+
+/// The Secret of a leaf in the middle of its life.
+fn leaf(signed_by: u64, trusted: &[u64]) -> LeafSecret {
+    let leaf = Leaf {
+        signed_by: ids(&[signed_by]),
+        fit_for: ids(&[signed_by]),
+        renewal_age: Age::Fresh,
+        last_call_age: Age::Fresh,
+        overlap_age: Age::PastDeadline,
+    };
+    LeafSecret { handle: handle("leaf"), owner: Owner::Ours, leaf: Some(leaf), trusted: ids(trusted) }
+}
+
+/// Three that run, and their certificates.
+struct Cluster {
+    desired: Desired,
+    seen: Observation,
+}
+
+impl Cluster {
+    fn new(authority: Option<AuthoritySecret>, leaf: Option<&LeafSecret>) -> Self {
+        let world = World::settled(3, Version::new(6, 16));
+        let leaf = || leaf.cloned().map_or(Fact::Absent, Fact::Known);
+        let identity = |id: u64| Authority { identity: id, has_expired: false };
+        let secrets = CertificateSecrets {
+            authority: authority.map_or(Fact::Absent, Fact::Known),
+            leaves: Holder::ALL.into_iter().map(|holder| (holder, leaf())).collect(),
+            authorities: (1..=2).map(|id| (CertificateId(id), identity(id))).collect(),
+        };
+        let seen = Observation { certificate_secrets: Some(secrets), ..world.observe() };
+        Self { desired: world.desired, seen }
+    }
+
+    fn secrets(&mut self) -> &mut CertificateSecrets {
+        self.seen.certificate_secrets.as_mut().unwrap()
+    }
+
+    fn effects(&self) -> Vec<Effect> {
+        plan(&self.desired, &self.seen).effects
+    }
+
+    /// What is written of the authority, and who stays trusted beside it.
+    fn authority(&self) -> (AuthorityWrite, BTreeSet<CertificateId>) {
+        match self.effects().as_slice() {
+            [Effect::WriteAuthority { write, bundle, .. }] => (*write, bundle.clone()),
+            other => panic!("{other:#?}"),
+        }
+    }
+
+    /// What is written of each leaf.
+    fn leaves(&self) -> BTreeMap<Holder, LeafWrite> {
+        let of = |effect: &Effect| match effect {
+            Effect::WriteCertificate { holder, write, authority, .. } => {
+                assert_eq!(*authority, handle("ca"));
+                (*holder, *write)
+            }
+            other => panic!("{other:?}"),
+        };
+        self.effects().iter().map(of).collect()
+    }
+
+    fn all(write: LeafWrite) -> BTreeMap<Holder, LeafWrite> {
+        Holder::ALL.into_iter().map(|holder| (holder, write)).collect()
+    }
+}
+
+#[test]
+fn the_authority_is_made_before_what_it_signs() {
+    let nothing = Cluster::new(None, None);
+    assert_eq!(nothing.authority(), (AuthorityWrite::Create, ids(&[])));
+    let made = Cluster::new(Some(authority(1, &[1])), None);
+    assert_eq!(made.leaves(), Cluster::all(LeafWrite::Sign(Why::Missing)));
+    let settled = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
+    assert_eq!(settled.effects(), []);
+}
+
+#[test]
+fn what_is_due_is_renewed_and_nothing_else() {
+    let mut cluster = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
+    let mut aged = leaf(1, &[1]);
+    aged.leaf.as_mut().unwrap().renewal_age = Age::PastDeadline;
+    cluster.secrets().leaves.insert(Holder::Peer, Fact::Known(aged));
+    assert_eq!(cluster.leaves(), BTreeMap::from([(Holder::Peer, LeafWrite::Sign(Why::Aged))]));
+    let mut due = authority(1, &[1]);
+    due.signer.as_mut().unwrap().renewal_age = Age::PastDeadline;
+    let due = Cluster::new(Some(due), Some(&leaf(1, &[1])));
+    assert_eq!(due.authority(), (AuthorityWrite::Reissue, ids(&[1])));
+}
+
+#[test]
+fn an_authority_that_was_taken_away_stays_trusted_while_its_leaves_are_shown() {
+    let lost = Cluster::new(None, Some(&leaf(1, &[1])));
+    assert_eq!(lost.authority(), (AuthorityWrite::Create, ids(&[1])));
+    let unreadable = AuthoritySecret { signer: None, ..authority(1, &[1]) };
+    let unreadable = Cluster::new(Some(unreadable), Some(&leaf(1, &[1])));
+    assert_eq!(unreadable.authority(), (AuthorityWrite::Create, ids(&[1])));
+    let forgotten = Cluster::new(Some(authority(2, &[2])), Some(&leaf(1, &[1])));
+    assert_eq!(forgotten.authority(), (AuthorityWrite::Bundle, ids(&[1, 2])));
+    let told = Cluster::new(Some(authority(2, &[1, 2])), Some(&leaf(1, &[1])));
+    assert_eq!(told.leaves(), Cluster::all(LeafWrite::Trust));
+}
+
+#[test]
+fn another_authority_signs_nothing_before_all_know_it_and_then_everything() {
+    let mut cluster = Cluster::new(Some(authority(2, &[1, 2])), Some(&leaf(1, &[1, 2])));
+    assert_eq!(cluster.leaves(), Cluster::all(LeafWrite::Sign(Why::OtherAuthority)));
+
+    let known = cluster.seen.pods.clone();
+    cluster.seen.pods = Fact::Unknown;
+    assert_eq!(cluster.effects(), [], "who runs is not known");
+    cluster.seen.pods = known;
+
+    let mut spreads = authority(2, &[1, 2]);
+    spreads.signer.as_mut().unwrap().spread_age = Age::Fresh;
+    cluster.secrets().authority = Fact::Known(spreads);
+    assert_eq!(cluster.effects(), [], "clients have had no time");
+    cluster.secrets().authority = Fact::Known(authority(2, &[1, 2]));
+
+    cluster.desired.template.revision += 1;
+    assert_eq!(keep(&View::new(&cluster.desired, &cluster.seen)), [], "members have not started with it");
+    let mut last = leaf(1, &[1, 2]);
+    last.leaf.as_mut().unwrap().last_call_age = Age::PastDeadline;
+    cluster.secrets().leaves.insert(Holder::Server, Fact::Known(last));
+    let signed = keep(&View::new(&cluster.desired, &cluster.seen));
+    assert_eq!(signed.len(), 1, "it is about to expire: {signed:?}");
+}
+
+#[test]
+fn the_authority_before_is_forgotten_a_day_after_its_last_leaf() {
+    let mut cluster = Cluster::new(Some(authority(2, &[1, 2])), Some(&leaf(2, &[1, 2])));
+    assert_eq!(cluster.authority(), (AuthorityWrite::Bundle, ids(&[2])));
+    let mut young = leaf(2, &[1, 2]);
+    young.leaf.as_mut().unwrap().overlap_age = Age::Fresh;
+    cluster.secrets().leaves.insert(Holder::Client, Fact::Known(young));
+    assert_eq!(cluster.effects(), [], "somebody may have a copy of the leaf before");
+    let behind = Cluster::new(Some(authority(2, &[2])), Some(&leaf(2, &[1, 2])));
+    assert_eq!(behind.leaves(), Cluster::all(LeafWrite::Trust));
+}
+
+#[test]
+fn nothing_is_written_where_work_rests_or_anything_is_in_doubt() {
+    let cluster = || Cluster::new(Some(authority(1, &[1])), None);
+    let mut paused = cluster();
+    paused.desired.is_paused = true;
+    let mut deleted = cluster();
+    (deleted.desired.is_deleting, deleted.desired.is_protected) = (true, true);
+    let mut unread = cluster();
+    unread.secrets().leaves.insert(Holder::Client, Fact::Unknown);
+    let mut unknown = cluster();
+    unknown.secrets().authority = Fact::Unknown;
+    let mut foreign = cluster();
+    let theirs = LeafSecret { owner: Owner::Foreign, ..leaf(1, &[1]) };
+    foreign.secrets().leaves.insert(Holder::Client, Fact::Known(theirs));
+    for cluster in [paused, deleted, unread, unknown, foreign] {
+        assert_eq!(cluster.effects(), []);
+    }
+}
+
+#[test]
+fn members_that_run_wait_for_no_certificate() {
+    let mut cluster = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
+    let missing = leaf(1, &[1]);
+    cluster.secrets().leaves.insert(Holder::Client, Fact::Known(LeafSecret { leaf: None, ..missing }));
+    cluster.seen.certificates = Certificates::Valid;
+    cluster.seen.budget = Fact::Absent;
+    let effects = cluster.effects();
+    let [Effect::WriteCertificate { .. }, Effect::ApplyBudget { .. }] = effects.as_slice() else {
+        panic!("{effects:#?}")
+    };
+    assert!(!effects[0].holds_up_others());
+}

@@ -1,0 +1,71 @@
+//! Learners: one rule a test.
+
+use super::rules::{V3_6, down, finding, planned, status};
+use super::world::World;
+use crate::api::condition::State;
+use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::effect::Effect;
+use crate::kinds::etcdcluster::observation::{Age, Cause, Desired, Observation, Ordinal, PodPhase, Purpose};
+
+#[test]
+fn a_member_that_never_started_is_adopted() {
+    let mut world = World::settled(1, V3_6);
+    world.desired.replicas = 3;
+    while world.pods.len() < 2 {
+        world.rounds(1);
+    }
+    world.add(Ordinal(1));
+    world.pass();
+    let plan = planned(&world.desired, &world.observe());
+    let [Effect::WriteConfig { entries, initial_cluster, .. }] = plan.effects.as_slice() else {
+        panic!("{:#?}", plan.effects)
+    };
+    assert_eq!(entries[&Ordinal(1)].purpose, Purpose::Join);
+    assert_eq!(initial_cluster, &[Ordinal(0), Ordinal(1)]);
+}
+
+/// A cluster of one whose learner at ordinal 1 has been told that its data must be there.
+fn with_learner() -> (Desired, Observation) {
+    let mut world = World::settled(1, V3_6);
+    world.desired.replicas = 3;
+    loop {
+        world.rounds(1);
+        let (seen, desired) = (world.observe(), world.desired.clone());
+        let plan = planned(&desired, &seen);
+        if plan.effects.iter().any(|effect| matches!(effect, Effect::MemberPromote { .. })) {
+            return (desired, seen);
+        }
+    }
+}
+
+#[test]
+fn a_learner_is_promoted_only_when_it_has_caught_up() {
+    let (desired, mut seen) = with_learner();
+    (status(&mut seen, 0).raft_applied_index, status(&mut seen, 1).raft_applied_index) = (1000, 900);
+    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::MemberPromote { .. }]));
+    status(&mut seen, 1).raft_applied_index = 899;
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.effects, []);
+    assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::WAITING_FOR_LEARNER));
+    seen.operation_age = Age::PastDeadline;
+    assert_eq!(finding(&planned(&desired, &seen), condition::DEGRADED), (State::True, reason::LEARNER_STUCK));
+}
+
+#[test]
+fn a_learner_is_removed_for_its_data_or_when_it_is_no_longer_wanted_and_for_nothing_else() {
+    let (desired, seen) = with_learner();
+    for (phase, removed) in [
+        (PodPhase::Pending(Some(Cause::Unschedulable)), false),
+        (PodPhase::Pending(Some(Cause::Image)), false),
+        (PodPhase::Failing(Cause::DataCorrupt), true),
+    ] {
+        let mut seen = seen.clone();
+        down(&mut seen, 1, phase);
+        let plan = planned(&desired, &seen);
+        let removes = matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]);
+        assert_eq!(removes, removed, "{phase:?}");
+        assert!(removes || plan.effects.is_empty());
+    }
+    let plan = planned(&Desired { replicas: 1, ..desired }, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]));
+}

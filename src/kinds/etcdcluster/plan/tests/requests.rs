@@ -1,0 +1,165 @@
+//! A recovery and what comes between: other requests, pods that come late, other releases.
+
+use super::recoveries::{
+    deletes_pod, entry, phase, request, retained_and_deleted, run_to, with_two_down, written,
+};
+use super::rules::planned;
+use super::sequences::is_settled;
+use crate::kinds::etcdcluster::effect::Effect;
+use crate::kinds::etcdcluster::observation::{
+    Age, Alarm, AlarmKind, Cause, Certificates, Desired, Fact, Keyspace, Ordinal, PodPhase, Purpose,
+    RecoveryPhase, Uid,
+};
+use crate::kinds::etcdcluster::plan::Plan;
+
+#[test]
+fn what_was_set_aside_is_kept_whatever_is_asked_for_meanwhile() {
+    for wanted in [RecoveryPhase::Forcing, RecoveryPhase::Clearing, RecoveryPhase::Done] {
+        for next in [None, Some(1)] {
+            let mut world = with_two_down();
+            let before = world.log.len();
+            let volumes = [1, 2].map(|at| world.volumes[&Ordinal(at)].0.handle.uid.clone());
+            world.desired.recovery = Some(request("now", None));
+            run_to(&mut world, wanted);
+            while entry(&world, 0).pod.is_none() && wanted == RecoveryPhase::Forcing {
+                world.rounds(1);
+            }
+            let asked = world.log.len();
+            world.desired.recovery = Some(request("another", next));
+            assert!(is_settled(&world.run()));
+            assert_eq!((world.ordinals(), phase(&world)), (vec![0, 1, 2], Some(RecoveryPhase::Cancelled)));
+            assert_eq!(retained_and_deleted(&world, before), (vec![1, 2], vec![1, 2]));
+            for effect in &world.log[before..] {
+                if let Effect::DeleteVolume { volume, keeps_data: false, .. } = effect {
+                    assert!(!volumes.contains(&volume.uid), "{wanted:?} {next:?}: {effect:?}");
+                }
+            }
+            let first =
+                written(&world, asked).into_iter().find(|(ordinal, _)| *ordinal == Ordinal(1)).unwrap();
+            assert_eq!(first.1.purpose, Purpose::Join, "it is not started on what was set aside");
+        }
+    }
+}
+
+#[test]
+fn a_request_can_be_taken_back_until_a_pod_is_named_that_makes_a_cluster_of_the_data() {
+    let mut world = with_two_down();
+    let (ids, members) = (world.ids(), world.membership_changes());
+    world.desired.recovery = Some(request("now", None));
+    run_to(&mut world, RecoveryPhase::Forcing);
+    while entry(&world, 0).purpose != Purpose::Force {
+        world.rounds(1);
+    }
+    let mut late = world.clone();
+    world.desired.recovery = None;
+    assert!(is_settled(&world.run()));
+    assert_eq!((phase(&world), world.ids()), (Some(RecoveryPhase::Cancelled), ids));
+    assert_eq!((world.live_voters(), world.membership_changes()), (3, members));
+
+    while entry(&late, 0).pod.is_none() {
+        late.rounds(1);
+    }
+    late.desired.recovery = None;
+    assert!(is_settled(&late.run()));
+    assert_eq!((phase(&late), late.ordinals()), (Some(RecoveryPhase::Done), vec![0, 1, 2]));
+}
+
+#[test]
+fn a_pod_that_was_there_when_its_member_was_set_aside_has_to_end_and_a_later_one_that_waits_does_not() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    world.pods.get_mut(&Ordinal(1)).unwrap().pod.phase = PodPhase::Pending(Some(Cause::Image));
+    while entry(&world, 1).purpose != Purpose::SetAside {
+        world.pass();
+    }
+    world.pods.remove(&Ordinal(2));
+    world.turn();
+    assert!(deletes_pod(&planned(&world.desired, &world.observe()), 1), "it may have its old entry mounted");
+    let other = world.pods.get_mut(&Ordinal(1)).unwrap();
+    other.pod.handle.uid = Uid("later".to_owned());
+    for (phase, is_deleting) in
+        [(PodPhase::Pending(None), true), (PodPhase::Waiting, true), (PodPhase::Waiting, false)]
+    {
+        let other = &mut world.pods.get_mut(&Ordinal(1)).unwrap().pod;
+        (other.phase, other.is_deleting) = (phase, is_deleting);
+        let plan = planned(&world.desired, &world.observe());
+        assert_eq!(plan.record.recovery.unwrap().phase, RecoveryPhase::Forcing, "{phase:?}");
+    }
+}
+
+#[test]
+fn nobody_is_chosen_while_another_one_may_still_come() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    let mut seen = world.observe();
+    seen.health_age = Age::Fresh;
+    assert_eq!(planned(&world.desired, &seen).record.recovery, None);
+    for phase in [PodPhase::Waiting, PodPhase::Starting, PodPhase::Up] {
+        let mut seen = world.observe();
+        let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+        let other = pods.get_mut(&Ordinal(1)).unwrap();
+        (other.phase, other.startup_age) = (phase, Age::Fresh);
+        assert_eq!(planned(&world.desired, &seen).record.recovery, None, "{phase:?}");
+        let named = world.desired.clone();
+        let named = Desired { recovery: Some(request("now", Some(0))), ..named };
+        assert!(
+            planned(&named, &seen).record.recovery.is_some(),
+            "who is named is not compared with anybody"
+        );
+        let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+        pods.get_mut(&Ordinal(1)).unwrap().startup_age = Age::PastDeadline;
+        assert!(planned(&world.desired, &seen).record.recovery.is_some(), "{phase:?}");
+    }
+}
+
+#[test]
+fn what_another_release_has_begun_is_left_to_it() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    run_to(&mut world, RecoveryPhase::Forcing);
+    world.record.recovery.as_mut().unwrap().phase = RecoveryPhase::Unreadable;
+    let before = world.log.len();
+    for next in [None, Some(request("another", None))] {
+        world.desired.recovery = next;
+        world.run();
+        assert_eq!(world.log.len(), before);
+    }
+}
+
+#[test]
+fn the_survivor_is_made_anew_by_the_guard_of_this_release_and_from_what_is_known() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    run_to(&mut world, RecoveryPhase::Forcing);
+    world.set.as_mut().unwrap().has_our_guard = false;
+    let mut seen = world.observe();
+    let plan = planned(&world.desired, &seen);
+    assert!(
+        matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }, Effect::WriteConfig { .. }]),
+        "{plan:#?}"
+    );
+    seen.certificates = Certificates::Missing;
+    world.desired.template.revision += 1;
+    let plan = planned(&world.desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::WriteConfig { .. }]), "{plan:#?}");
+    world.desired.template.revision -= 1;
+    assert!(is_settled(&world.run()));
+    assert!(world.set.unwrap().has_our_guard);
+}
+
+#[test]
+fn a_full_database_is_seen_to_although_what_was_set_aside_could_not_be_kept() {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    run_to(&mut world, RecoveryPhase::Done);
+    let keeps = |plan: &Plan| matches!(plan.effects.as_slice(), [Effect::RetainVolume { .. }]);
+    while !keeps(&planned(&world.desired, &world.observe())) {
+        world.pass();
+    }
+    let mut seen = world.observe();
+    let member = world.etcd.members[0].id;
+    seen.alarms = Fact::Known(vec![Alarm { member, kind: AlarmKind::NoSpace }]);
+    seen.keyspace = Fact::Known(Keyspace { revision: 100_000, compact_revision: 1 });
+    let plan = planned(&world.desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::Compact { .. }]), "{plan:#?}");
+}

@@ -1,0 +1,497 @@
+//! One rule a test, on a cluster at rest of which one thing is changed.
+
+use super::world::{CLUSTER, World};
+use crate::api::condition::State;
+use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::effect::Effect;
+use crate::kinds::etcdcluster::observation::{
+    Age, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Handle, Member, MemberStatus,
+    Observation, Ordinal, Owner, Pod, PodPhase, Record, ResourceVersion, Role, RootPassword, Uid, Unreadable,
+    Version, Volume,
+};
+use crate::kinds::etcdcluster::plan::{Plan, plan};
+
+pub const V3_6: Version = Version::new(6, 16);
+
+/// What is planned once what is intended has been recorded.
+pub fn planned(desired: &Desired, seen: &Observation) -> Plan {
+    let mut seen = seen.clone();
+    for _ in 0..5 {
+        let plan = plan(desired, &seen);
+        match plan.effects.as_slice() {
+            [Effect::WriteRecord { record, .. }] => seen.record = record.clone(),
+            _ => return plan,
+        }
+    }
+    panic!("the record does not come to rest");
+}
+
+pub fn finding(plan: &Plan, about: &str) -> (State, &'static str) {
+    let finding = plan.summary.findings.iter().find(|finding| finding.about == about).unwrap();
+    (finding.state, finding.reason)
+}
+
+pub fn rested(replicas: u32) -> (Desired, Observation) {
+    let world = World::settled(replicas, V3_6);
+    (world.desired.clone(), world.observe())
+}
+
+pub fn status(seen: &mut Observation, ordinal: u32) -> &mut MemberStatus {
+    match seen.statuses.get_mut(&Ordinal(ordinal)) {
+        Some(Fact::Known(status)) => status,
+        other => panic!("{other:?}"),
+    }
+}
+
+pub fn pod(seen: &mut Observation, ordinal: u32) -> &mut Pod {
+    let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+    pods.get_mut(&Ordinal(ordinal)).unwrap()
+}
+
+fn volume(seen: &mut Observation, ordinal: u32) -> &mut Volume {
+    let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
+    volumes.get_mut(&Ordinal(ordinal)).unwrap()
+}
+
+fn members(seen: &mut Observation) -> &mut Vec<Member> {
+    let Fact::Known(membership) = &mut seen.membership else { panic!("members") };
+    &mut membership.members
+}
+
+/// The member at an ordinal is down, and its pod says why.
+pub fn down(seen: &mut Observation, ordinal: u32, phase: PodPhase) {
+    seen.statuses.insert(Ordinal(ordinal), Fact::Unknown);
+    let pod = pod(seen, ordinal);
+    (pod.phase, pod.startup_age) = (phase, Age::PastDeadline);
+}
+
+fn irreversible(plan: &Plan) -> Vec<&Effect> {
+    plan.effects.iter().filter(|effect| effect.is_irreversible()).collect()
+}
+
+/// Growth, shrinking and an upgrade of three members.
+fn changes(desired: &Desired) -> [Desired; 3] {
+    let [mut grown, mut shrunk, mut upgraded] = std::array::from_fn(|_| desired.clone());
+    (grown.replicas, shrunk.replicas) = (5, 1);
+    upgraded.template.version = Version::new(6, 17);
+    [grown, shrunk, upgraded]
+}
+
+#[test]
+fn what_is_unknown_is_not_absent() {
+    let (desired, seen) = rested(3);
+    let unknowns: [fn(&mut Observation); 4] = [
+        |seen| seen.membership = Fact::Unknown,
+        |seen| seen.pods = Fact::Unknown,
+        |seen| seen.alarms = Fact::Unknown,
+        |seen| seen.budget = Fact::Unknown,
+    ];
+    for desired in changes(&desired) {
+        for (number, forget) in unknowns.iter().enumerate() {
+            let mut seen = seen.clone();
+            forget(&mut seen);
+            let plan = planned(&desired, &seen);
+            assert!(irreversible(&plan).is_empty(), "{number}: {:#?}", plan.effects);
+        }
+    }
+}
+
+#[test]
+fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
+    let (desired, seen) = rested(3);
+    for certificates in [Certificates::Missing, Certificates::Unfit] {
+        for mut desired in changes(&desired) {
+            desired.template.revision += 1;
+            let seen = Observation { certificates, ..seen.clone() };
+            assert_eq!(planned(&desired, &seen).effects, [], "{certificates:?}");
+        }
+    }
+    let mut trusting_others = desired;
+    trusting_others.template.revision += 1;
+    for certificates in [Certificates::Valid, Certificates::Expiring] {
+        let seen = Observation { certificates, ..seen.clone() };
+        let plan = planned(&trusting_others, &seen);
+        assert!(matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }]), "{:?}", plan.effects);
+        assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::RESTARTING));
+    }
+}
+
+#[test]
+fn nothing_known_at_all_is_an_answer_too() {
+    let (desired, mut seen) = rested(3);
+    seen.services = Fact::Unknown;
+    seen.stateful_set = Fact::Unknown;
+    seen.config = Fact::Unknown;
+    seen.budget = Fact::Unknown;
+    seen.pods = Fact::Unknown;
+    seen.volumes = Fact::Unknown;
+    seen.membership = Fact::Unknown;
+    seen.last_membership = Fact::Unknown;
+    seen.alarms = Fact::Unknown;
+    seen.statuses.clear();
+    for desired in changes(&desired) {
+        assert_eq!(planned(&desired, &seen).effects, []);
+    }
+    seen.record = Record::default();
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.effects, []);
+}
+
+#[test]
+fn no_change_begins_before_the_health_interval_is_over() {
+    let (desired, mut seen) = rested(3);
+    seen.health_age = Age::Fresh;
+    for desired in changes(&desired) {
+        assert_eq!(planned(&desired, &seen).effects, []);
+    }
+}
+
+#[test]
+fn no_change_begins_while_a_member_is_down() {
+    let (desired, mut seen) = rested(3);
+    down(&mut seen, 1, PodPhase::Pending(Some(Cause::Unschedulable)));
+    for desired in &changes(&desired)[..1] {
+        assert_eq!(planned(desired, &seen).effects, []);
+    }
+}
+
+#[test]
+fn what_is_intended_is_recorded_before_it_is_done() {
+    let (desired, seen) = rested(3);
+    for desired in changes(&desired) {
+        let plan = plan(&desired, &seen);
+        assert!(matches!(plan.effects.as_slice(), [Effect::WriteRecord { .. }]), "{:#?}", plan.effects);
+        assert!(plan.record.operation.is_some());
+    }
+}
+
+#[test]
+fn another_cluster_behind_an_endpoint_stops_everything() {
+    let (desired, mut seen) = rested(3);
+    status(&mut seen, 1).cluster_id = ClusterId(0xbad);
+    for desired in changes(&desired) {
+        let plan = planned(&desired, &seen);
+        assert_eq!(plan.effects, []);
+        assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CLUSTER_ID_MISMATCH));
+    }
+}
+
+#[test]
+fn an_object_of_somebody_else_is_never_adopted() {
+    let (desired, seen) = rested(3);
+    let takes: [fn(&mut Observation); 3] = [
+        |seen| seen.services = Fact::Known(Found::Foreign),
+        |seen| pod(seen, 1).owner = Owner::Foreign,
+        |seen| {
+            if let Fact::Known(set) = &mut seen.stateful_set {
+                set.owner = Owner::Foreign;
+            }
+        },
+    ];
+    for take in takes {
+        let mut seen = seen.clone();
+        take(&mut seen);
+        for desired in changes(&desired) {
+            let plan = planned(&desired, &seen);
+            assert_eq!(plan.effects, []);
+            assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+        }
+    }
+}
+
+#[test]
+fn an_invalid_spec_leaves_members_alone_and_their_pods_still_start() {
+    let (desired, mut seen) = rested(3);
+    let desired = Desired { is_valid: false, replicas: 7, ..desired };
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.effects, []);
+    assert_eq!(finding(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
+    down(&mut seen, 2, PodPhase::Terminal(Cause::Killed));
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal: Ordinal(2), .. }]));
+}
+
+#[test]
+fn only_a_fault_of_the_data_justifies_a_replacement() {
+    let causes = [
+        (Cause::Unschedulable, false),
+        (Cause::Image, false),
+        (Cause::Killed, false),
+        (Cause::Flags, false),
+        (Cause::Other, false),
+        (Cause::DataLost, true),
+        (Cause::DataForeign, true),
+        (Cause::DataCorrupt, true),
+        (Cause::Removed, true),
+    ];
+    for (cause, replaced) in causes {
+        let (desired, mut seen) = rested(3);
+        down(&mut seen, 1, PodPhase::Failing(cause));
+        let plan = planned(&desired, &seen);
+        let removes = matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]);
+        assert_eq!(removes, replaced, "{cause:?}: {:#?}", plan.effects);
+        assert!(removes || plan.effects.is_empty());
+        seen.replacement_age = Age::Fresh;
+        assert_eq!(planned(&desired, &seen).effects, [], "too many in a row");
+    }
+}
+
+#[test]
+fn a_member_that_answers_is_not_replaced_whatever_its_volume() {
+    let (desired, mut seen) = rested(3);
+    volume(&mut seen, 1).handle.uid = Uid("another".to_owned());
+    assert_eq!(planned(&desired, &seen).effects, []);
+}
+
+#[test]
+fn a_member_that_the_others_cannot_spare_is_not_removed() {
+    let (desired, mut seen) = rested(3);
+    down(&mut seen, 0, PodPhase::Failing(Cause::Other));
+    down(&mut seen, 1, PodPhase::Failing(Cause::DataLost));
+    assert_eq!(planned(&desired, &seen).effects, []);
+}
+
+#[test]
+fn the_sick_leaves_before_the_sound_when_a_cluster_shrinks() {
+    let (mut desired, mut seen) = rested(5);
+    desired.replicas = 4;
+    down(&mut seen, 1, PodPhase::Pending(Some(Cause::Unschedulable)));
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]));
+}
+
+#[test]
+fn a_leader_hands_over_before_it_is_removed_unless_that_fails_for_long() {
+    let (mut desired, mut seen) = rested(3);
+    desired.replicas = 2;
+    let leader = members(&mut seen)[2].id;
+    for ordinal in 0..3 {
+        status(&mut seen, ordinal).leader = Some(leader);
+    }
+    let first = planned(&desired, &seen);
+    assert!(matches!(first.effects.as_slice(), [Effect::MoveLeader { from, .. }] if *from == leader));
+    seen.record = first.record;
+    assert_eq!(planned(&desired, &seen).effects, first.effects, "again, for a while");
+    seen.operation_age = Age::PastDeadline;
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::MemberRemove { member, .. }] if *member == leader));
+}
+
+#[test]
+fn the_budget_is_priced_before_the_change() {
+    let (mut desired, mut seen) = rested(3);
+    desired.replicas = 4;
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::ApplyBudget { min_available: 3, .. }]));
+    seen.budget = Fact::Absent;
+    desired.replicas = 2;
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::ApplyBudget { min_available: 2, found: None }]));
+}
+
+#[test]
+fn bootstrap_waits_for_certificates() {
+    let world = World::new(3, V3_6);
+    let mut seen = world.observe();
+    (seen.certificates, seen.services, seen.has_finalizer) =
+        (Certificates::Missing, Fact::Known(Found::Current), true);
+    let plan = planned(&world.desired, &seen);
+    assert_eq!(plan.effects, []);
+    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::SECRET_UNREADABLE));
+    seen.certificates = Certificates::Valid;
+    assert!(matches!(planned(&world.desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+}
+
+#[test]
+fn clients_are_let_in_after_authentication_is_on() {
+    let (mut desired, mut seen) = rested(1);
+    desired.authenticates = true;
+    pod(&mut seen, 0).role = None;
+    let effects = planned(&desired, &seen).effects;
+    assert_eq!(effects, [Effect::AuthEnable { cluster_id: CLUSTER, secret: None }]);
+    seen.auth = Fact::Unknown;
+    assert_eq!(planned(&desired, &seen).effects, []);
+    seen.auth = Fact::Known(true);
+    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::LabelPod { .. }]));
+}
+
+#[test]
+fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
+    let secret = Handle { uid: Uid("secret".to_owned()), resource_version: ResourceVersion("7".to_owned()) };
+    let outdated = RootPassword::Outdated { secret: secret.clone() };
+    let (mut desired, mut seen) = rested(1);
+    desired.authenticates = true;
+    pod(&mut seen, 0).role = None;
+    let cluster_id = CLUSTER;
+    // Nobody is let in while there is none.
+    for waits in [
+        Fact::Known(RootPassword::Unreadable(Unreadable::Missing)),
+        Fact::Known(RootPassword::Barred),
+        Fact::Unknown,
+    ] {
+        (seen.auth, seen.root_password) = (Fact::Known(false), waits);
+        let plan = planned(&desired, &seen);
+        assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], false));
+    }
+    seen.root_password = Fact::Known(outdated.clone());
+    let enable = Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) };
+    assert_eq!(planned(&desired, &seen).effects, [enable]);
+    // Clients are in already: they are not let in unasked until somebody mends the Secret.
+    pod(&mut seen, 0).role = Some(Role::Voter);
+    seen.root_password = Fact::Known(RootPassword::Unreadable(Unreadable::Missing));
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.effects, [Effect::AuthEnable { cluster_id, secret: None }]);
+    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::ROOT_PASSWORD_UNSET));
+    // Another one.
+    for (found, effects, (state, why)) in [
+        (RootPassword::Current, &[][..], (State::True, reason::CERTIFICATES_VALID)),
+        (
+            outdated,
+            &[Effect::SetRootPassword { cluster_id, secret }],
+            (State::False, reason::ROOT_PASSWORD_OUTDATED),
+        ),
+        (RootPassword::Barred, &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
+        (RootPassword::Unreadable(Unreadable::Empty), &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
+    ] {
+        (seen.auth, seen.root_password) = (Fact::Known(true), Fact::Known(found));
+        let plan = planned(&desired, &seen);
+        assert_eq!(plan.effects, effects);
+        assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (state, why));
+        assert_eq!(plan.summary.is_reached, state == State::True);
+    }
+    // Whether it has it is not known, while others are looked at: nothing is done, and nothing is said to be well.
+    seen.root_password = Fact::Unknown;
+    let plan = planned(&desired, &seen);
+    assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], false));
+    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::Unknown, reason::UNREACHABLE));
+    // It stays when it is not asked for any more.
+    seen.root_password = Fact::Absent;
+    assert_eq!(planned(&desired, &seen).effects, []);
+}
+
+#[test]
+fn an_upgrade_waits_for_its_backup() {
+    let (mut desired, mut seen) = rested(3);
+    (desired.backs_up_before_upgrade, desired.template.version) = (true, Version::new(6, 17));
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.effects.as_slice(), [Effect::StartBackup { .. }]));
+    for backup in [Backup::Running, Backup::Failed, Backup::Foreign] {
+        seen.backup = Fact::Known(backup);
+        assert_eq!(planned(&desired, &seen).effects, []);
+    }
+    seen.backup = Fact::Known(Backup::Recent);
+    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+}
+
+#[test]
+fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
+    let (mut desired, mut seen) = rested(3);
+    for (found, is_applied) in [
+        (Fact::Known(Found::Outdated), true),
+        (Fact::Known(Found::Current), false),
+        (Fact::Known(Found::Foreign), false),
+        (Fact::Unknown, false),
+    ] {
+        seen.backup_schedule = found;
+        let effects = planned(&desired, &seen).effects;
+        assert_eq!(effects == [Effect::ApplyBackupSchedule], is_applied, "{found:?}: {effects:?}");
+        assert_eq!(effects.is_empty(), !is_applied);
+    }
+    seen.backup_schedule = Fact::Known(Found::Outdated);
+    desired.replicas = 5;
+    assert!(!planned(&desired, &seen).effects.contains(&Effect::ApplyBackupSchedule));
+    desired.replicas = 0;
+    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+    seen.stateful_set = Fact::Absent;
+    assert_eq!(planned(&desired, &seen).effects, [Effect::ApplyBackupSchedule]);
+}
+
+#[test]
+fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
+    let (desired, mut seen) = rested(3);
+    seen.backup_schedule = Fact::Known(Found::Outdated);
+    let plan = planned(&desired, &seen);
+    assert!(plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
+    seen.backup_schedule = Fact::Unknown;
+    pod(&mut seen, 0).role = None;
+    assert!(!planned(&desired, &seen).is_at_rest());
+}
+
+#[test]
+fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_gone() {
+    let (mut desired, mut seen) = rested(3);
+    desired.replicas = 0;
+    let Fact::Known(set) = &mut seen.stateful_set else { panic!("there is one") };
+    set.replicas = 0;
+    seen.statuses.clear();
+    (seen.membership, seen.quorum_loss_age) = (Fact::Unknown, Age::PastDeadline);
+    for (pods, is_reached) in
+        [(seen.pods.clone(), false), (Fact::Unknown, false), (Fact::Known([].into()), true)]
+    {
+        seen.pods = pods;
+        let plan = planned(&desired, &seen);
+        assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], is_reached));
+        assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
+        assert_eq!(finding(&plan, condition::QUORUM_LOST), (State::False, reason::STOPPED));
+        assert_eq!(finding(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
+    }
+    seen.stateful_set = Fact::Unknown;
+    assert!(!planned(&desired, &seen).summary.is_reached, "it may be about to make some");
+}
+
+#[test]
+fn a_volume_grows_where_its_class_lets_it() {
+    for (expandable, grows) in
+        [(Fact::Known(true), true), (Fact::Known(false), false), (Fact::Unknown, false)]
+    {
+        let (mut desired, mut seen) = rested(1);
+        desired.volume_size *= 2;
+        volume(&mut seen, 0).is_expandable = expandable;
+        let plan = planned(&desired, &seen);
+        let size = desired.volume_size;
+        let resizes =
+            matches!(plan.effects.as_slice(), [Effect::ResizeVolume { size: to, .. }] if *to == size);
+        assert_eq!(resizes, grows);
+    }
+}
+
+#[test]
+fn a_protected_object_is_not_let_go_and_neither_is_one_whose_pods_are_unknown() {
+    let (desired, mut seen) = rested(1);
+    let protected = Desired { is_deleting: true, is_protected: true, ..desired.clone() };
+    assert_eq!(planned(&protected, &seen).effects, []);
+    let desired = Desired { is_deleting: true, ..desired };
+    (seen.pods, seen.stateful_set) = (Fact::Unknown, Fact::Absent);
+    assert_eq!(planned(&desired, &seen).effects, []);
+}
+
+#[test]
+fn available_is_said_only_of_a_list_that_was_read_in_the_pass() {
+    let (desired, mut seen) = rested(3);
+    assert_eq!(
+        finding(&planned(&desired, &seen), condition::AVAILABLE),
+        (State::True, reason::QUORUM_SERVES)
+    );
+    seen.membership = Fact::Unknown;
+    let plan = planned(&desired, &seen);
+    assert_eq!(finding(&plan, condition::AVAILABLE), (State::Unknown, reason::UNREACHABLE));
+    assert_eq!(plan.summary.members.len(), 3, "members that cannot be asked stay listed");
+    for ordinal in 1..3 {
+        seen.statuses.insert(Ordinal(ordinal), Fact::Unknown);
+    }
+    assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE), (State::False, reason::QUORUM_LOST));
+    seen.quorum_loss_age = Age::Fresh;
+    assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE).0, State::Unknown);
+}
+
+#[test]
+fn no_member_is_made_on_a_volume_of_somebody_else_and_the_status_names_it() {
+    let mut world = World::new(1, V3_6);
+    while world.volumes.is_empty() {
+        world.rounds(1);
+    }
+    world.volumes.get_mut(&Ordinal(0)).unwrap().0.owner = Owner::Foreign;
+    let plan = world.run();
+    assert_eq!(world.etcd.clusters_formed, 0);
+    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+}

@@ -1,0 +1,116 @@
+//! The ConfigMap: what the pod of each member is told, and the whole configuration of its etcd.
+//!
+//! Guarantees: an entry that is written reads back the same; of a member whose template has not changed, the options
+//! stay as they were when it got them, whatever the spec says by now.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+
+use super::etcd::{self, Member};
+use super::metadata;
+use crate::controllers::manifest::Manifest;
+use crate::kinds::etcdcluster::agent::entry::Entry;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{ConfigEntry, MemberId, Ordinal, Uid};
+use crate::kinds::etcdcluster::spec::Spec;
+
+/// The ConfigMap with that `data` alone, to be made where there is none.
+#[must_use]
+pub fn manifest(spec: &Spec, data: &BTreeMap<String, String>) -> Manifest {
+    let config = ConfigMap {
+        metadata: metadata(spec, names::config(spec.name())),
+        data: Some(data.clone()),
+        ..ConfigMap::default()
+    };
+    Manifest::of(&config)
+}
+
+/// The keys of `entries` alone, for members of which `initial_cluster` are the ordinals.
+#[must_use]
+pub fn data(
+    spec: &Spec,
+    entries: &BTreeMap<Ordinal, ConfigEntry>,
+    initial_cluster: &[Ordinal],
+) -> BTreeMap<String, String> {
+    data_over(spec, entries, initial_cluster, &ConfigMap::default(), 0)
+}
+
+/// The same over a ConfigMap that is there: an entry that stays with another template than that of `revision`, which the
+/// spec has now, keeps the options that it has.
+#[must_use]
+pub fn data_over(
+    spec: &Spec,
+    entries: &BTreeMap<Ordinal, ConfigEntry>,
+    initial_cluster: &[Ordinal],
+    live: &ConfigMap,
+    revision: u64,
+) -> BTreeMap<String, String> {
+    let name = spec.name();
+    let before = self::entries(live, name);
+    let told = entries.iter().flat_map(|(ordinal, entry)| {
+        let flags_key = names::flags_key(name, *ordinal);
+        let member = Member { ordinal: *ordinal, entry, initial_cluster };
+        let stays = before.get(ordinal).is_some_and(|before| before.template == entry.template);
+        let kept = live
+            .data
+            .as_ref()
+            .and_then(|data| data.get(&flags_key))
+            .filter(|_| stays && entry.template.revision != revision)
+            .and_then(|text| etcd::read(text));
+        let flags = etcd::configuration(spec, &member, kept);
+        [(names::entry_key(name, *ordinal), entry_text(entry)), (flags_key, flags)]
+    });
+    told.collect()
+}
+
+/// The keys of the entry at an ordinal: what withdrawing it takes away.
+#[must_use]
+pub fn keys(cluster: &str, ordinal: Ordinal) -> [String; 2] {
+    [names::entry_key(cluster, ordinal), names::flags_key(cluster, ordinal)]
+}
+
+/// The entries of a ConfigMap. A key that does not read as one is left out.
+#[must_use]
+pub fn entries(config: &ConfigMap, cluster: &str) -> BTreeMap<Ordinal, ConfigEntry> {
+    let data = config.data.iter().flatten();
+    let entries = data.filter_map(|(key, text)| {
+        let ordinal = names::ordinal(cluster, key.strip_suffix(names::ENTRY)?)?;
+        Some((ordinal, entry_of(text)?))
+    });
+    entries.collect()
+}
+
+/// An entry as the pod reads it.
+fn entry_text(entry: &ConfigEntry) -> String {
+    json!(Entry {
+        purpose: entry.purpose,
+        member: entry.member.map(names::member_id_text),
+        volume: entry.volume.0.clone(),
+        template: names::template_text(&entry.template),
+        pod: entry.pod.as_ref().map(|pod| pod.0.clone()),
+        raft_index: entry.raft_index,
+    })
+    .to_string()
+}
+
+/// The same, read back.
+fn entry_of(text: &str) -> Option<ConfigEntry> {
+    let entry: Entry = serde_json::from_str(text).ok()?;
+    let member = match &entry.member {
+        Some(text) => Some(MemberId(names::hexadecimal(text)?)),
+        None => None,
+    };
+    Some(ConfigEntry {
+        purpose: entry.purpose,
+        member,
+        volume: Uid(entry.volume),
+        template: names::template_of(&entry.template)?,
+        pod: entry.pod.map(Uid),
+        raft_index: entry.raft_index,
+    })
+}
+
+#[cfg(test)]
+mod tests;

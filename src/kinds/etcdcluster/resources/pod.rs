@@ -1,0 +1,311 @@
+//! The pod of a member: the guard that lets etcd start, and etcd.
+//!
+//! Guarantees: nothing runs with more rights than it needs; no probe stops a member that is slow, follows, or has an
+//! alarm; what the spec lays over the pod wins, but over the names by which others find it.
+//!
+//! Traps that shape the probes: `/health` fails on every member while an alarm is armed, which would empty the Service
+//! of a cluster without space; `/readyz` fails on a learner, and is not there before 3.5.11; what is not serializable
+//! fails without a leader. A defragmentation blocks the answer for as long as it takes.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, Capabilities, ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, EnvVar,
+    EnvVarSource, HTTPGetAction, LocalObjectReference, ObjectFieldSelector, PodAffinityTerm, PodAntiAffinity,
+    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, SeccompProfile, SecretVolumeSource, SecurityContext,
+    TopologySpreadConstraint, Volume, VolumeMount, WeightedPodAffinityTerm,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::etcd;
+use crate::controllers::manifest::{pairs, service_account};
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::Template;
+use crate::kinds::etcdcluster::spec::{Pod, PullPolicy, Spec};
+
+/// Seconds that a member has to stop, unless the spec says so.
+const GRACE_SECONDS: i64 = 30;
+
+/// User and group of all processes: nobody's, and the same as of our own image.
+const USER: i64 = 65532;
+
+/// Where the volume of a member is mounted.
+const VOLUME: &str = "/var/lib/etcd";
+
+/// Where the ConfigMap is mounted.
+const CONFIG: &str = "/etc/gatehouse/config";
+
+/// The folder that the two containers share.
+const WORK: &str = "/gatehouse-run";
+
+/// Where the program is in our own image.
+pub const PROGRAM: &str = "/gatehouse";
+
+/// The volume of [`CONFIG`].
+const CONFIG_VOLUME: &str = "config";
+
+/// The volume of [`WORK`].
+const WORK_VOLUME: &str = "gatehouse";
+
+/// What every probe asks for; see the traps above.
+const HEALTH: &str = "/health?serializable=true&exclude=NOSPACE&exclude=CORRUPT";
+
+/// What the pods of a cluster are made from.
+#[must_use]
+pub fn template(spec: &Spec, template: &Template, guard_image: &str) -> PodTemplateSpec {
+    let mut overlay = spec.pod.clone();
+    let mut labels = overlay.labels.take().unwrap_or_default();
+    labels.extend(names::labels(spec.name()));
+    let mut annotations = overlay.annotations.take().unwrap_or_default();
+    annotations.extend(pairs([(names::TEMPLATE, &names::template_text(template))]));
+    PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(labels),
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        }),
+        spec: Some(pod(spec, template, guard_image, overlay)),
+    }
+}
+
+fn pod(spec: &Spec, template: &Template, guard_image: &str, overlay: Pod) -> PodSpec {
+    PodSpec {
+        init_containers: Some(vec![guard(spec, template, guard_image, &overlay)]),
+        containers: vec![member(spec, template, &overlay)],
+        volumes: Some(volumes(spec)),
+        image_pull_secrets: pull_secrets(spec),
+        automount_service_account_token: Some(false),
+        // Etcd takes the variables of a Service by the name of etcd for its own, and warns.
+        enable_service_links: Some(false),
+        affinity: Some(overlay.affinity.unwrap_or_else(|| apart(names::labels(spec.name())))),
+        tolerations: overlay.tolerations,
+        topology_spread_constraints: overlay
+            .topology_spread_constraints
+            .map(|constraints| constraints.into_iter().map(|one| counted(spec, one)).collect()),
+        node_selector: overlay.node_selector,
+        priority_class_name: overlay.priority_class_name,
+        service_account_name: service_account(overlay.service_account_name),
+        scheduler_name: overlay.scheduler_name,
+        runtime_class_name: overlay.runtime_class_name,
+        termination_grace_period_seconds: Some(
+            overlay.termination_grace_period_seconds.unwrap_or(GRACE_SECONDS),
+        ),
+        dns_config: overlay.dns_config.map(Into::into),
+        security_context: Some(overlay.security_context.unwrap_or_else(unprivileged_pod)),
+        ..PodSpec::default()
+    }
+}
+
+/// What images are pulled with, etcd's and our own.
+#[must_use]
+pub fn pull_secrets(spec: &Spec) -> Option<Vec<LocalObjectReference>> {
+    let secrets = spec.image.pull_secrets.as_ref()?;
+    Some(secrets.iter().map(|name| LocalObjectReference { name: name.clone() }).collect())
+}
+
+/// Lets etcd start once the operator says so, on the volume that it says. It has the resources of etcd: it costs
+/// nothing, for the larger of the two counts, and the pod stays in the class that its author wanted.
+fn guard(spec: &Spec, template: &Template, image: &str, overlay: &Pod) -> Container {
+    let mut arguments = vec![
+        "--member=$(POD_NAME)".to_owned(),
+        format!("--cluster={}", spec.uid()),
+        format!("--template={}", names::template_text(template)),
+        format!("--config={CONFIG}"),
+        format!("--data={VOLUME}"),
+        format!("--work={WORK}"),
+    ];
+    if spec.storage.is_in_memory {
+        arguments.push("--volume=pod".to_owned());
+    }
+    Container {
+        name: names::GUARD.to_owned(),
+        image: Some(image.to_owned()),
+        image_pull_policy: Some(PullPolicy::IfNotPresent.as_str().to_owned()),
+        command: Some(vec![PROGRAM.to_owned(), "etcd".to_owned(), "guard".to_owned()]),
+        args: Some(arguments),
+        env: Some(vec![downward("POD_NAME", "metadata.name"), downward("POD_UID", "metadata.uid")]),
+        resources: overlay.resources.clone(),
+        security_context: Some(container_security(overlay)),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        volume_mounts: Some(vec![
+            mount(names::DATA, VOLUME, false),
+            mount(CONFIG_VOLUME, CONFIG, true),
+            mount(WORK_VOLUME, WORK, false),
+        ]),
+        ..Container::default()
+    }
+}
+
+fn member(spec: &Spec, template: &Template, overlay: &Pod) -> Container {
+    let repository = &spec.image.repository;
+    let program = format!("{WORK}{PROGRAM}");
+    let command = [&program, "etcd", "run", "--work", WORK, "--data", VOLUME, "--", "/usr/local/bin/etcd"];
+    let command = command.into_iter().map(str::to_owned);
+    let file = format!("--config-file={WORK}/etcd.yaml");
+    let mut mounts = vec![mount(names::DATA, VOLUME, false), mount(WORK_VOLUME, WORK, true)];
+    if let Some(secrets) = spec.secrets() {
+        mounts.extend(secrets.mounts().into_iter().map(|(name, _, path)| mount(name, path, true)));
+    }
+    Container {
+        name: names::ETCD.to_owned(),
+        image: Some(format!("{repository}:v{}", template.version)),
+        image_pull_policy: Some(spec.image.pull_policy.as_str().to_owned()),
+        command: Some(command.chain([file]).chain(etcd::arguments(spec)).collect()),
+        env: overlay.env.clone(),
+        ports: Some(vec![
+            port("client", names::CLIENT_PORT),
+            port("peer", names::PEER_PORT),
+            port("metrics", names::METRICS_PORT),
+        ]),
+        resources: overlay.resources.clone(),
+        // A log of hours may have to be read, and a database to be fetched: half an hour.
+        startup_probe: Some(probe(2, 5, 900)),
+        // Ten minutes: a busy member is not made better by a restart, only one that hangs for good.
+        liveness_probe: Some(probe(10, 10, 60)),
+        readiness_probe: Some(probe(5, 5, 3)),
+        security_context: Some(container_security(overlay)),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        volume_mounts: Some(mounts),
+        ..Container::default()
+    }
+}
+
+fn volumes(spec: &Spec) -> Vec<Volume> {
+    let of = |name: &str| Volume { name: name.to_owned(), ..Volume::default() };
+    let mut volumes = vec![
+        Volume {
+            config_map: Some(ConfigMapVolumeSource {
+                name: names::config(spec.name()),
+                // The pod of a first member waits for it, and can say so once it runs.
+                optional: Some(true),
+                ..ConfigMapVolumeSource::default()
+            }),
+            ..of(CONFIG_VOLUME)
+        },
+        Volume { empty_dir: Some(EmptyDirVolumeSource::default()), ..of(WORK_VOLUME) },
+    ];
+    if spec.storage.is_in_memory {
+        let size = Quantity(spec.storage.size.to_string());
+        let memory = EmptyDirVolumeSource { medium: Some("Memory".to_owned()), size_limit: Some(size) };
+        volumes.push(Volume { empty_dir: Some(memory), ..of(names::DATA) });
+    }
+    if let Some(secrets) = spec.secrets() {
+        volumes.extend(secrets.mounts().into_iter().map(|(name, secret, _)| Volume {
+            secret: Some(SecretVolumeSource {
+                secret_name: Some(secret.to_owned()),
+                ..SecretVolumeSource::default()
+            }),
+            ..of(name)
+        }));
+    }
+    volumes
+}
+
+/// Members keep apart by node where they can: a node that goes takes one of them.
+fn apart(labels: BTreeMap<String, String>) -> Affinity {
+    let preferred = WeightedPodAffinityTerm {
+        weight: 100,
+        pod_affinity_term: PodAffinityTerm {
+            label_selector: Some(LabelSelector { match_labels: Some(labels), match_expressions: None }),
+            topology_key: "kubernetes.io/hostname".to_owned(),
+            ..PodAffinityTerm::default()
+        },
+    };
+    Affinity {
+        pod_anti_affinity: Some(PodAntiAffinity {
+            preferred_during_scheduling_ignored_during_execution: Some(vec![preferred]),
+            ..PodAntiAffinity::default()
+        }),
+        ..Affinity::default()
+    }
+}
+
+/// A constraint that says not which pods it counts, and so counts none, counts those of this cluster.
+fn counted(spec: &Spec, constraint: TopologySpreadConstraint) -> TopologySpreadConstraint {
+    let own = || LabelSelector { match_labels: Some(names::labels(spec.name())), match_expressions: None };
+    TopologySpreadConstraint {
+        label_selector: constraint.label_selector.or_else(|| Some(own())),
+        ..constraint
+    }
+}
+
+/// Of pods, unless the spec says otherwise.
+#[must_use]
+pub fn unprivileged_pod() -> PodSecurityContext {
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        run_as_user: Some(USER),
+        run_as_group: Some(USER),
+        fs_group: Some(USER),
+        // A database of many files is not gone through at every start.
+        fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// Of both containers of a member, for each writes what the other reads; and of all others.
+#[must_use]
+pub fn container_security(overlay: &Pod) -> SecurityContext {
+    overlay.container_security_context.clone().unwrap_or_else(|| SecurityContext {
+        allow_privilege_escalation: Some(false),
+        privileged: Some(false),
+        read_only_root_filesystem: Some(true),
+        capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
+        ..SecurityContext::default()
+    })
+}
+
+fn downward(name: &str, path: &str) -> EnvVar {
+    EnvVar {
+        name: name.to_owned(),
+        value_from: Some(EnvVarSource {
+            field_ref: Some(ObjectFieldSelector {
+                field_path: path.to_owned(),
+                ..ObjectFieldSelector::default()
+            }),
+            ..EnvVarSource::default()
+        }),
+        ..EnvVar::default()
+    }
+}
+
+/// Mounts a volume.
+#[must_use]
+pub fn mount(name: &str, path: &str, read_only: bool) -> VolumeMount {
+    VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        read_only: read_only.then_some(true),
+        ..VolumeMount::default()
+    }
+}
+
+fn port(name: &str, number: u16) -> ContainerPort {
+    ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: i32::from(number),
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    }
+}
+
+/// Seconds between two questions, seconds for an answer, and how many may fail in a row.
+fn probe(period: i32, timeout: i32, failures: i32) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(HEALTH.to_owned()),
+            port: IntOrString::String("metrics".to_owned()),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(period),
+        timeout_seconds: Some(timeout),
+        failure_threshold: Some(failures),
+        ..Probe::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! The [`Record`] as the status has it, and read back. Pure.
+//!
+//! Guarantees: what is written reads back the same. What a newer release wrote and this one cannot read is never taken
+//! for nothing where nothing would set something off: a cluster stays recorded, a request stays consumed.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, OperationStatus, RecoveryStatus};
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{
+    ClusterId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target, Uid,
+};
+
+/// The target of an operation that leads to a template of the version that runs.
+const TEMPLATE: &str = "template";
+
+/// A cluster of an identity that does not read. Etcd has none of it, so that every member is a stranger's.
+const UNREADABLE: ClusterId = ClusterId(0);
+
+/// What a status remembers.
+#[must_use]
+pub fn record(status: &EtcdClusterStatus) -> Record {
+    let cluster_id =
+        status.cluster_id.as_ref().map(|text| names::hexadecimal(text).map_or(UNREADABLE, ClusterId));
+    Record {
+        cluster_id,
+        operation: status.operation.as_ref().and_then(read_operation),
+        recovery: status.recovery.as_ref().and_then(read_recovery),
+    }
+}
+
+/// Whether a status says that the data of members differ.
+#[must_use]
+pub fn says_corrupt(status: &EtcdClusterStatus) -> bool {
+    let mut conditions = status.conditions.iter().flatten();
+    conditions.any(|one| one.type_ == condition::DEGRADED && one.reason == reason::CORRUPT)
+}
+
+/// An operation as the status has it. It began when it did, as long as it leads to the same.
+#[must_use]
+pub fn operation(
+    cluster: &str,
+    previous: Option<&OperationStatus>,
+    operation: Option<Operation>,
+    now: Timestamp,
+) -> Option<OperationStatus> {
+    let Operation { kind, target, phase } = operation?;
+    let (kind, target) = (Some(kind.as_str().to_owned()), Some(target_text(cluster, target)));
+    let same = previous.filter(|previous| (&previous.kind, &previous.target) == (&kind, &target));
+    let started_at = same.and_then(|same| same.started_at.clone()).or(Some(Time(now)));
+    Some(OperationStatus { kind, target, phase: Some(phase_text(phase).to_owned()), started_at })
+}
+
+/// A recovery as the status has it. It was asked for when its request was first seen.
+#[must_use]
+pub fn recovery(
+    cluster: &str,
+    previous: Option<&RecoveryStatus>,
+    recovery: Option<&Recovery>,
+    now: Timestamp,
+) -> Option<RecoveryStatus> {
+    let recovery = recovery?;
+    if recovery.phase == RecoveryPhase::Unreadable {
+        return previous.cloned();
+    }
+    let request = Some(recovery.token.clone());
+    let same = previous.filter(|previous| previous.request == request);
+    Some(RecoveryStatus {
+        survivor: recovery.survivor.map(|survivor| names::member(cluster, survivor)),
+        raft_index: i64::try_from(recovery.raft_index).ok(),
+        phase: recovery_phase_text(recovery.phase).map(str::to_owned),
+        pod: recovery.pod.as_ref().map(|pod| pod.0.clone()),
+        time: same.and_then(|same| same.time.clone()).or(Some(Time(now))),
+        request,
+    })
+}
+
+fn read_operation(status: &OperationStatus) -> Option<Operation> {
+    let phase = PHASES.into_iter().find(|phase| Some(phase_text(*phase)) == status.phase.as_deref());
+    Some(Operation {
+        kind: OperationKind::find(status.kind.as_ref()?)?,
+        target: target_of(status.target.as_ref()?)?,
+        phase: phase?,
+    })
+}
+
+fn read_recovery(status: &RecoveryStatus) -> Option<Recovery> {
+    let named = |phase: &RecoveryPhase| recovery_phase_text(*phase) == status.phase.as_deref();
+    Some(Recovery {
+        token: status.request.clone()?,
+        survivor: status.survivor.as_deref().and_then(ordinal_of),
+        raft_index: status.raft_index.and_then(|index| u64::try_from(index).ok()).unwrap_or(0),
+        // A phase of a newer release: to take it for any of ours would let members start that it has stopped.
+        phase: RECOVERY_PHASES.into_iter().find(named).unwrap_or(RecoveryPhase::Unreadable),
+        pod: status.pod.clone().map(Uid),
+    })
+}
+
+fn target_text(cluster: &str, target: Target) -> String {
+    match target {
+        Target::Member(ordinal) => names::member(cluster, ordinal),
+        Target::Version(version) => version.to_string(),
+        Target::Template => TEMPLATE.to_owned(),
+    }
+}
+
+/// The three forms exclude each other: a name of a member ends in a hyphen and a number.
+fn target_of(text: &str) -> Option<Target> {
+    if text == TEMPLATE {
+        return Some(Target::Template);
+    }
+    let version = || names::version_of(text).map(Target::Version);
+    ordinal_of(text).map(Target::Member).or_else(version)
+}
+
+fn ordinal_of(member: &str) -> Option<Ordinal> {
+    names::ordinal(member.rsplit_once('-')?.0, member)
+}
+
+const PHASES: [Phase; 9] = [
+    Phase::Preparing,
+    Phase::Adding,
+    Phase::Joining,
+    Phase::Promoting,
+    Phase::MovingLeader,
+    Phase::Removing,
+    Phase::RemovingLeader,
+    Phase::Rolling,
+    Phase::RollingLeader,
+];
+
+const fn phase_text(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Preparing => "Preparing",
+        Phase::Adding => "Adding",
+        Phase::Joining => "Joining",
+        Phase::Promoting => "Promoting",
+        Phase::MovingLeader => "MovingLeader",
+        Phase::Removing => "Removing",
+        Phase::RemovingLeader => "RemovingLeader",
+        Phase::Rolling => "Rolling",
+        Phase::RollingLeader => "RollingLeader",
+    }
+}
+
+const RECOVERY_PHASES: [RecoveryPhase; 5] = [
+    RecoveryPhase::Fencing,
+    RecoveryPhase::Forcing,
+    RecoveryPhase::Clearing,
+    RecoveryPhase::Done,
+    RecoveryPhase::Cancelled,
+];
+
+const fn recovery_phase_text(phase: RecoveryPhase) -> Option<&'static str> {
+    Some(match phase {
+        RecoveryPhase::Fencing => "Fencing",
+        RecoveryPhase::Forcing => "Forcing",
+        RecoveryPhase::Clearing => "Clearing",
+        RecoveryPhase::Done => "Done",
+        RecoveryPhase::Cancelled => "Cancelled",
+        RecoveryPhase::Unreadable => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,111 @@
+//! The StatefulSet that makes the pods and their claims.
+//!
+//! All pods start at once, for members that run need each other; none is made anew because the template changed, for
+//! when that is done hangs on the members. A claim outlives its pod, whatever becomes of the StatefulSet.
+
+use k8s_openapi::api::apps::v1::{
+    StatefulSet, StatefulSetPersistentVolumeClaimRetentionPolicy, StatefulSetSpec, StatefulSetUpdateStrategy,
+};
+use k8s_openapi::api::core::v1::{
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+
+use super::{metadata, pod};
+use crate::controllers::manifest::{Manifest, pairs};
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::Template;
+use crate::kinds::etcdcluster::spec::Spec;
+
+/// The StatefulSet that keeps `replicas` pods made from `template`, whose guard is of `guard_image`: to be made.
+#[must_use]
+pub fn manifest(spec: &Spec, template: &Template, replicas: u32, guard_image: &str) -> Manifest {
+    Manifest::of(&built(spec, template, replicas, guard_image)).stamped()
+}
+
+/// The same over one that is there. What the API server lets nobody change stays as it is; so does what pods are made
+/// from, where that is to be another template than that of `revision`, which the spec has now.
+#[must_use]
+pub fn over(
+    live: &StatefulSet,
+    spec: &Spec,
+    template: &Template,
+    replicas: u32,
+    guard_image: &str,
+    revision: u64,
+) -> Manifest {
+    let mut set = built(spec, template, replicas, guard_image);
+    if let (Some(wanted), Some(live)) = (&mut set.spec, live.spec.clone()) {
+        wanted.selector = live.selector;
+        wanted.service_name = live.service_name;
+        wanted.pod_management_policy = live.pod_management_policy;
+        wanted.volume_claim_templates = live.volume_claim_templates;
+        if template.revision != revision {
+            wanted.template = live.template;
+        }
+    }
+    Manifest::of(&set).stamped()
+}
+
+/// What a StatefulSet, or a pod, was made from, by its annotations.
+#[must_use]
+pub fn template_of(metadata: &ObjectMeta) -> Option<Template> {
+    names::template_of(metadata.annotations.as_ref()?.get(names::TEMPLATE)?)
+}
+
+fn built(spec: &Spec, template: &Template, replicas: u32, guard_image: &str) -> StatefulSet {
+    let retain = || Some("Retain".to_owned());
+    let claims = (!spec.storage.is_in_memory).then(|| vec![claim(spec)]);
+    StatefulSet {
+        metadata: metadata(spec, spec.name().to_owned()),
+        spec: Some(StatefulSetSpec {
+            replicas: Some(i32::try_from(replicas).unwrap_or(i32::MAX)),
+            selector: LabelSelector {
+                match_labels: Some(names::labels(spec.name())),
+                match_expressions: None,
+            },
+            service_name: Some(spec.name().to_owned()),
+            pod_management_policy: Some("Parallel".to_owned()),
+            update_strategy: Some(StatefulSetUpdateStrategy {
+                type_: Some("OnDelete".to_owned()),
+                rolling_update: None,
+            }),
+            persistent_volume_claim_retention_policy: Some(StatefulSetPersistentVolumeClaimRetentionPolicy {
+                when_deleted: retain(),
+                when_scaled: retain(),
+            }),
+            template: pod::template(spec, template, guard_image),
+            volume_claim_templates: claims,
+            ..StatefulSetSpec::default()
+        }),
+        status: None,
+    }
+}
+
+/// The claim of a member, with the uid of its cluster: one of a cluster that was there before is told by it.
+fn claim(spec: &Spec) -> PersistentVolumeClaim {
+    let size = Quantity(spec.storage.size.to_string());
+    PersistentVolumeClaim {
+        metadata: ObjectMeta {
+            name: Some(names::DATA.to_owned()),
+            labels: Some(names::labels(spec.name())),
+            annotations: Some(pairs([(names::CLUSTER, spec.uid())])),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PersistentVolumeClaimSpec {
+            access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+            storage_class_name: spec.storage.class.clone(),
+            volume_mode: Some("Filesystem".to_owned()),
+            resources: Some(VolumeResourceRequirements {
+                requests: Some([("storage".to_owned(), size)].into()),
+                ..VolumeResourceRequirements::default()
+            }),
+            ..PersistentVolumeClaimSpec::default()
+        }),
+        status: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

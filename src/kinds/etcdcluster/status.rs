@@ -1,0 +1,177 @@
+//! What is said of an EtcdCluster, and what the status remembers. Pure: the same facts give the same status.
+//!
+//! Guarantees: something is said on every path, also when etcd does not answer; what was known and cannot be found out
+//! any more stays as it was, beside a condition that says so; between two passes that see the same nothing is written.
+
+mod backups;
+mod conditions;
+mod news;
+mod words;
+
+pub use conditions::undecodable;
+pub use news::{alarms, of as news};
+
+use jiff::Timestamp;
+
+use super::names;
+use super::observation::{Backups, Observation, Record};
+use super::plan::{MemberSummary, Plan};
+use super::resources::record;
+use super::spec::Spec;
+use crate::kinds::etcdcluster::api::status::Role as RoleWord;
+use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, MemberStatus};
+use crate::kinds::etcdcluster::observation::Role;
+
+/// How far a number that moves all the time has to move to be worth a write: one part of so many.
+const NOTABLE_PART: u64 = 10;
+
+/// How many entries of the log are worth a write.
+const NOTABLE_ENTRIES: u64 = 10_000;
+
+/// What a status is made of besides what a pass knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// What was said before.
+    pub previous: &'a EtcdClusterStatus,
+    /// What people ought to know of the certificates.
+    pub certificates: Option<&'a str>,
+    /// What became of backups.
+    pub backups: &'a Backups,
+    /// The time.
+    pub now: Timestamp,
+}
+
+/// The status after a pass that has seen `seen` and planned `plan`, whose record it has.
+#[must_use]
+pub fn of(spec: &Spec, said: Said<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
+    let Said { previous, now, .. } = said;
+    let name = spec.name();
+    let summary = &plan.summary;
+    let remembered = remember(name, previous, &plan.record, now);
+    let backup = backups::remembered(previous.backup.as_ref(), said.backups);
+    let count = |count: usize| i32::try_from(count).ok();
+    let version = summary.version.map(|version| version.to_string());
+    let agreed = summary.cluster_version.map(|minor| format!("3.{minor}"));
+    let status = EtcdClusterStatus {
+        observed_generation: spec.metadata.generation,
+        conditions: Some(conditions::of(spec, said, seen, plan, backup.as_ref())),
+        version: version.or_else(|| previous.version.clone()),
+        cluster_version: agreed.or_else(|| previous.cluster_version.clone()),
+        leader: summary.leader.map(|ordinal| names::member(name, ordinal)),
+        replicas: summary.replicas.map_or(previous.replicas, count),
+        ready_replicas: count(summary.ready_replicas),
+        selector: Some(names::selector_text(spec.name())),
+        members: Some(members(name, previous, seen, plan)),
+        backup,
+        endpoints: endpoints(spec, plan).or_else(|| previous.endpoints.clone()),
+        ..remembered
+    };
+    if differs_in_numbers_alone(previous, &status) { previous.clone() } else { status }
+}
+
+/// A status that remembers `record`, and is otherwise as it was.
+#[must_use]
+pub fn remember(
+    cluster: &str,
+    previous: &EtcdClusterStatus,
+    record: &Record,
+    now: Timestamp,
+) -> EtcdClusterStatus {
+    if *record == record::record(previous) {
+        // What a newer release wrote stays, although this one cannot read it.
+        return previous.clone();
+    }
+    EtcdClusterStatus {
+        cluster_id: record.cluster_id.map(names::cluster_id_text),
+        operation: record::operation(cluster, previous.operation.as_ref(), record.operation, now),
+        recovery: record::recovery(cluster, previous.recovery.as_ref(), record.recovery.as_ref(), now),
+        ..previous.clone()
+    }
+}
+
+/// URLs of those that vote; none where nobody knows who does.
+fn endpoints(spec: &Spec, plan: &Plan) -> Option<Vec<String>> {
+    plan.summary.replicas?;
+    let voters = plan.summary.members.iter().filter(|member| member.role == Some(Role::Voter));
+    Some(voters.map(|member| spec.client_url(member.ordinal)).collect())
+}
+
+fn members(name: &str, previous: &EtcdClusterStatus, seen: &Observation, plan: &Plan) -> Vec<MemberStatus> {
+    let summary = |member: &MemberSummary| {
+        let before = previous.members.iter().flatten().find(|before| {
+            before.name == names::member(name, member.ordinal)
+                && (before.id.is_none()
+                    || member.id.is_none()
+                    || before.id == member.id.map(names::member_id_text))
+        });
+        self::member(name, member, before.cloned().unwrap_or_default(), seen, plan)
+    };
+    plan.summary.members.iter().map(summary).collect()
+}
+
+/// One member. Of what it does not tell any more, it has what it told last.
+fn member(
+    name: &str,
+    member: &MemberSummary,
+    before: MemberStatus,
+    seen: &Observation,
+    plan: &Plan,
+) -> MemberStatus {
+    let told = seen.status(member.ordinal).found();
+    let number = |of: fn(&crate::kinds::etcdcluster::observation::MemberStatus) -> u64| {
+        told.and_then(|told| i64::try_from(of(told)).ok())
+    };
+    let mut alarms = seen.alarms.known().into_iter().flatten();
+    let has_alarm = alarms.any(|alarm| Some(alarm.member) == member.id);
+    let is_counted = plan.summary.replicas.is_some();
+    let role = match member.role {
+        Some(Role::Voter) => Some(RoleWord::Voter),
+        Some(Role::Learner) => Some(RoleWord::Learner),
+        None => (is_counted && !member.is_started).then_some(RoleWord::Unstarted),
+    };
+    MemberStatus {
+        name: names::member(name, member.ordinal),
+        id: member.id.map(names::member_id_text).or(before.id),
+        role: role.map(|role| role.as_str().to_owned()).or(before.role),
+        version: member.version.map(|version| version.to_string()).or(before.version),
+        healthy: Some(member.is_healthy && !has_alarm),
+        leader: Some(member.is_leader),
+        db_size: number(|told| told.db_size).or(before.db_size),
+        db_size_in_use: number(|told| told.db_size_in_use).or(before.db_size_in_use),
+        raft_index: number(|told| told.raft_index).or(before.raft_index),
+    }
+}
+
+/// Whether all that is new are numbers that move with every write of a client, and none has moved far.
+fn differs_in_numbers_alone(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> bool {
+    let without = |status: &EtcdClusterStatus| {
+        let mut status = status.clone();
+        for member in status.members.iter_mut().flatten() {
+            (member.db_size, member.db_size_in_use, member.raft_index) = (None, None, None);
+        }
+        status
+    };
+    let members = |status: &'_ EtcdClusterStatus| status.members.clone().unwrap_or_default();
+    let mut pairs = members(previous).into_iter().zip(members(status));
+    without(previous) == without(status)
+        && pairs.all(|(before, after)| {
+            is_near(before.db_size, after.db_size, 0)
+                && is_near(before.db_size_in_use, after.db_size_in_use, 0)
+                && is_near(before.raft_index, after.raft_index, NOTABLE_ENTRIES)
+        })
+}
+
+/// Whether a number has moved by less than a tenth, or by less than so much.
+fn is_near(before: Option<i64>, after: Option<i64>, notable: u64) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => {
+            let moved = before.abs_diff(after);
+            moved == 0 || moved < notable.max(before.unsigned_abs() / NOTABLE_PART)
+        }
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -1,0 +1,156 @@
+//! What is said of backups: the last ones, whether they are as the spec asks, and what is told of them. Pure.
+//!
+//! Guarantees: what was recorded of a backup stays when the Job that took it is gone, until there is a later one.
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::api::condition::{State, Statement};
+use crate::api::cron::Schedule;
+use crate::api::time_zone;
+use crate::controllers::step::Note;
+use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess, EtcdClusterStatus};
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::Backups;
+use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Observation, Version};
+use crate::kinds::etcdcluster::spec::{self, Spec};
+
+/// How long a backup that is due may take until it counts as missed: as long as its Job.
+const GRACE: SignedDuration = SignedDuration::from_hours(1);
+
+/// What the status remembers of backups.
+pub fn remembered(previous: Option<&BackupStatus>, told: &Backups) -> Option<BackupStatus> {
+    let before = previous.cloned().unwrap_or_default();
+    let status = BackupStatus {
+        last_success: later(before.last_success, told.success.clone(), |one| one.time.as_ref()),
+        last_failure: later(before.last_failure, told.failure.clone(), |one| one.time.as_ref()),
+    };
+    (status != BackupStatus::default()).then_some(status)
+}
+
+fn later<T>(before: Option<T>, now: Option<T>, time: impl Fn(&T) -> Option<&Time>) -> Option<T> {
+    let of = |one: &Option<T>| one.as_ref().and_then(|one| Some(time(one)?.0));
+    if of(&now) > of(&before) { now } else { before }
+}
+
+/// Whether backups are taken as the spec asks.
+pub fn statement(
+    spec: &Spec,
+    seen: &Observation,
+    status: Option<&BackupStatus>,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> Statement {
+    let (state, reason, message) = said(spec, seen, status, since, now);
+    Statement { about: condition::BACKUP_READY, state, reason, message }
+}
+
+fn said(
+    spec: &Spec,
+    seen: &Observation,
+    status: Option<&BackupStatus>,
+    since: Option<Timestamp>,
+    now: Timestamp,
+) -> (State, &'static str, String) {
+    let none = || (State::True, reason::NO_BACKUPS, "no scheduled backups are asked for".to_owned());
+    let Some(backup) = spec.backup.as_ref().filter(|backup| backup.destination.is_some()) else {
+        return none();
+    };
+    if seen.backup_schedule == Fact::Known(Found::Foreign) {
+        let name = names::backup(spec.name());
+        let message = format!("CronJob {name} exists and is not controlled by this object");
+        return (State::False, reason::NAME_TAKEN, message);
+    }
+    if let Some(why) = rests(spec, backup) {
+        return (State::False, reason::BACKUP_SUSPENDED, why.to_owned());
+    }
+    let success = status.and_then(|status| status.last_success.as_ref());
+    let failure = status.and_then(|status| status.last_failure.as_ref());
+    let succeeded = success.and_then(|success| Some(success.time.as_ref()?.0));
+    if let Some(failure) = failure.filter(|one| one.time.as_ref().map(|time| time.0) > succeeded) {
+        let why = failure.message.as_deref().unwrap_or("nobody knows why");
+        let message = format!("the last backup failed: {why}; {}", last(succeeded));
+        return (State::False, reason::BACKUP_FAILED, message);
+    }
+    if is_overdue(backup, succeeded.max(since), now) {
+        let message =
+            format!("the last two backups that were due have not been verified; {}", last(succeeded));
+        return (State::False, reason::BACKUP_OVERDUE, message);
+    }
+    match success {
+        Some(success) => (State::True, reason::BACKUP_VERIFIED, verified(success)),
+        None if backup.schedule.is_none() => none(),
+        None => (State::Unknown, reason::NO_BACKUP_YET, "no backup has been verified yet".to_owned()),
+    }
+}
+
+/// Why scheduled backups rest.
+fn rests(spec: &Spec, backup: &spec::Backup) -> Option<&'static str> {
+    backup.schedule.as_ref()?;
+    if backup.is_suspended {
+        return Some("scheduled backups rest because the spec says so");
+    }
+    (spec.replicas == 0).then_some("scheduled backups rest while the cluster is stopped")
+}
+
+/// Whether two backups in a row have been missed since the last one, and since they are asked for as they are now: what
+/// was suspended has missed none.
+fn is_overdue(backup: &spec::Backup, since: Option<Timestamp>, now: Timestamp) -> bool {
+    let schedule = backup.schedule.as_deref().and_then(|text| Schedule::parse(text).ok());
+    let zone = time_zone::find(&backup.time_zone).ok();
+    let (Some(schedule), Some(zone), Some(since)) = (schedule, zone, since) else { return false };
+    let Ok(until) = now.checked_sub(GRACE) else { return false };
+    schedule.past(&zone, until, 2).get(1).is_some_and(|before_last| since < *before_last)
+}
+
+fn last(succeeded: Option<Timestamp>) -> String {
+    match succeeded {
+        Some(time) => format!("the last verified one is of {}", time.strftime("%Y-%m-%dT%H:%M:%SZ")),
+        None => "none has been verified yet".to_owned(),
+    }
+}
+
+fn verified(success: &BackupSuccess) -> String {
+    let name = success.name.as_deref().unwrap_or("the last backup");
+    let revision =
+        success.revision.map(|revision| format!(" and holds revision {revision}")).unwrap_or_default();
+    let time = success.time.as_ref().map(|time| format!(" at {}", time.0.strftime("%Y-%m-%dT%H:%M:%SZ")));
+    format!("{name} was verified{}{revision}", time.unwrap_or_default())
+}
+
+/// What an upgrade waits for that has a backup taken first.
+pub fn before_upgrade(cluster: &str, version: Version, seen: &Observation) -> String {
+    let job = names::backup_before(cluster, version);
+    let state = match seen.backup {
+        Fact::Known(Backup::Running) => format!(": Job {job} takes it"),
+        Fact::Known(Backup::Failed) => {
+            format!(": Job {job} has failed, and is made anew in half an hour, or when it is deleted")
+        }
+        Fact::Known(Backup::Foreign) => {
+            format!(
+                ": Job {job} exists and is not controlled by this object: none is taken until it is deleted"
+            )
+        }
+        Fact::Known(Backup::Recent) | Fact::Absent => String::new(),
+        Fact::Unknown => ": whether there is one could not be found out".to_owned(),
+    };
+    format!("a verified backup comes first{state}")
+}
+
+/// The events of what `status` says of backups and `previous` did not.
+pub fn news(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<Note> {
+    let of = |status: &EtcdClusterStatus| status.backup.clone().unwrap_or_default();
+    let (before, now) = (of(previous), of(status));
+    let note = |warning, reason, text| Note { warning, reason, action: "Backup", text };
+    let success = now.last_success.filter(|now| before.last_success.as_ref() != Some(now));
+    let failure = now.last_failure.filter(|now| before.last_failure.as_ref() != Some(now));
+    let success = success.map(|success| note(false, reason::BACKUP_VERIFIED, verified(&success)));
+    let failure = failure.map(|failure| {
+        note(true, reason::BACKUP_FAILED, failure.message.unwrap_or_else(|| "a backup failed".to_owned()))
+    });
+    success.into_iter().chain(failure).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::kinds::etcdcluster::api::v1::BackupFailure;
+use crate::kinds::etcdcluster::resources::tests::cluster;
+use crate::kinds::etcdcluster::status::tests::{second, seen, status as said_of};
+
+const DAY: i64 = 86_400;
+
+fn success(at: i64) -> BackupSuccess {
+    BackupSuccess {
+        time: Some(Time(second(at))),
+        name: Some("r7.db".to_owned()),
+        revision: Some(7),
+        ..BackupSuccess::default()
+    }
+}
+
+fn failure(at: i64) -> BackupFailure {
+    BackupFailure { time: Some(Time(second(at))), message: Some("Job j: no member answers".to_owned()) }
+}
+
+fn asked(backup: &Value) -> Spec {
+    let mut backup = backup.clone();
+    if backup.get("destination").is_none() {
+        backup["destination"] = json!({"persistentVolumeClaim": {"claimName": "b"}});
+    }
+    cluster(&json!({"replicas": 3, "backup": backup}))
+}
+
+/// State and reason of what is said on the tenth day at noon.
+fn said(cluster: &Spec, status: &BackupStatus, since: i64) -> (State, &'static str) {
+    let seen = seen(cluster);
+    let said = statement(cluster, &seen, Some(status), Some(second(since)), second(10 * DAY + DAY / 2));
+    (said.state, said.reason)
+}
+
+#[test]
+fn what_was_recorded_stays_until_there_is_a_later_one() {
+    let before = BackupStatus { last_success: Some(success(20)), last_failure: Some(failure(10)) };
+    let told = |success, failure| Backups { success, failure, since: None };
+    assert_eq!(remembered(Some(&before), &told(None, None)), Some(before.clone()));
+    assert_eq!(remembered(Some(&before), &told(Some(success(19)), Some(failure(9)))), Some(before.clone()));
+    let after = remembered(Some(&before), &told(Some(success(21)), Some(failure(11)))).unwrap();
+    assert_eq!((after.last_success, after.last_failure), (Some(success(21)), Some(failure(11))));
+    assert_eq!(remembered(None, &Backups::default()), None);
+}
+
+#[test]
+fn the_last_backup_decides_and_two_that_were_missed() {
+    let daily = asked(&json!({"schedule": "0 0 * * *"}));
+    let status = |success, failure| BackupStatus { last_success: success, last_failure: failure };
+    for (last_success, last_failure, expected) in [
+        (Some(success(10 * DAY + 5)), None, (State::True, reason::BACKUP_VERIFIED)),
+        (Some(success(9 * DAY + 5)), None, (State::True, reason::BACKUP_VERIFIED)),
+        (Some(success(9 * DAY - 5)), None, (State::False, reason::BACKUP_OVERDUE)),
+        (Some(success(10 * DAY + 5)), Some(failure(10 * DAY + 4)), (State::True, reason::BACKUP_VERIFIED)),
+        (Some(success(10 * DAY + 5)), Some(failure(10 * DAY + 6)), (State::False, reason::BACKUP_FAILED)),
+        (None, Some(failure(10 * DAY + 6)), (State::False, reason::BACKUP_FAILED)),
+    ] {
+        let status = status(last_success, last_failure);
+        assert_eq!(said(&daily, &status, 8 * DAY), expected, "{status:?}");
+    }
+    let none = status(None, None);
+    assert_eq!(said(&daily, &none, 9 * DAY + 1), (State::Unknown, reason::NO_BACKUP_YET));
+    assert_eq!(said(&daily, &none, 8 * DAY), (State::False, reason::BACKUP_OVERDUE));
+    // Until then it was suspended, say.
+    let old = status(Some(success(2 * DAY)), None);
+    assert_eq!(said(&daily, &old, 9 * DAY + 1), (State::True, reason::BACKUP_VERIFIED));
+}
+
+#[test]
+fn a_backup_is_not_overdue_while_its_job_may_still_run() {
+    let daily = asked(&json!({"schedule": "0 0 * * *"}));
+    let of = |hour: i64| {
+        let status = BackupStatus { last_success: Some(success(9 * DAY - 5)), last_failure: None };
+        let now = second(10 * DAY + hour * 3600);
+        statement(&daily, &seen(&daily), Some(&status), None, now).reason
+    };
+    assert_eq!((of(0), of(2)), (reason::BACKUP_VERIFIED, reason::BACKUP_OVERDUE));
+}
+
+#[test]
+fn what_keeps_backups_from_being_taken_is_said() {
+    let none = BackupStatus::default();
+    let daily = |more: Value| {
+        let mut backup = json!({"schedule": "@daily"});
+        backup.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        asked(&backup)
+    };
+    let suspended = daily(json!({"suspend": true}));
+    assert_eq!(said(&suspended, &none, 0), (State::False, reason::BACKUP_SUSPENDED));
+    let destination = json!({"persistentVolumeClaim": {"claimName": "b"}});
+    let backup = json!({"schedule": "@daily", "destination": destination});
+    let stopped = cluster(&json!({"replicas": 0, "backup": backup}));
+    assert_eq!(said(&stopped, &none, 0), (State::False, reason::BACKUP_SUSPENDED));
+    let daily = daily(json!({}));
+    let mut seen = seen(&daily);
+    seen.backup_schedule = Fact::Known(Found::Foreign);
+    let taken = statement(&daily, &seen, None, None, second(1));
+    assert_eq!((taken.reason, taken.message.contains("CronJob c-backup exists")), (reason::NAME_TAKEN, true));
+}
+
+#[test]
+fn without_a_schedule_nothing_is_overdue_and_what_was_taken_is_said() {
+    let asked = asked(&json!({}));
+    let of = |last_success, last_failure| said(&asked, &BackupStatus { last_success, last_failure }, 0);
+    assert_eq!(of(None, None), (State::True, reason::NO_BACKUPS));
+    assert_eq!(of(Some(success(1)), None), (State::True, reason::BACKUP_VERIFIED));
+    assert_eq!(of(Some(success(1)), Some(failure(2))), (State::False, reason::BACKUP_FAILED));
+}
+
+#[test]
+fn each_backup_is_told_once() {
+    let cluster = asked(&json!({"schedule": "@daily"}));
+    let before = said_of(&cluster, &EtcdClusterStatus::default(), &seen(&cluster));
+    let backup = Some(BackupStatus { last_success: Some(success(20)), last_failure: Some(failure(10)) });
+    let after = EtcdClusterStatus { backup, ..before.clone() };
+    let told: Vec<_> = news(&before, &after).into_iter().map(|note| (note.warning, note.reason)).collect();
+    assert_eq!(told, [(false, reason::BACKUP_VERIFIED), (true, reason::BACKUP_FAILED)]);
+    assert_eq!(news(&after, &after), []);
+}
+
+#[test]
+fn an_upgrade_says_which_job_it_waits_for() {
+    let mut seen = seen(&asked(&json!({})));
+    let mut words = |backup| {
+        seen.backup = backup;
+        before_upgrade("c", Version::new(7, 3), &seen)
+    };
+    assert_eq!(words(Fact::Absent), "a verified backup comes first");
+    assert_eq!(
+        words(Fact::Known(Backup::Running)),
+        "a verified backup comes first: Job c-backup-3-7-3 takes it"
+    );
+    assert!(words(Fact::Known(Backup::Failed)).contains("c-backup-3-7-3 has failed"));
+}

@@ -1,0 +1,413 @@
+//! The conditions of an EtcdCluster: what the plan found, in words for people. Pure.
+//!
+//! Never: shows what a Secret holds, or what a spec has in its environment.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::news::STAYS;
+use super::{Said, backups, words};
+use crate::api::condition::{self, State, Statement};
+use crate::api::field::Fault;
+use crate::kinds::etcdcluster::api::recovery::{self, Survivor};
+use crate::kinds::etcdcluster::api::status::{condition as about, reason};
+use crate::kinds::etcdcluster::api::v1::BackupStatus;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{
+    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, Target,
+};
+use crate::kinds::etcdcluster::plan::{Finding, Plan, Preparation, Problem, Step, may_run};
+use crate::kinds::etcdcluster::spec::Spec;
+
+/// The conditions, those of others too, with what was found written into them.
+pub fn of(
+    spec: &Spec,
+    said: Said<'_>,
+    seen: &Observation,
+    plan: &Plan,
+    backup: Option<&BackupStatus>,
+) -> Vec<Condition> {
+    let generation = spec.metadata.generation;
+    let mut conditions = said.previous.conditions.clone().unwrap_or_default();
+    let facts = Facts { spec, name: spec.name(), seen, plan, certificates: said.certificates };
+    let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
+    let backups = backups::statement(spec, seen, backup, said.backups.since, said.now);
+    for statement in found.chain([backups]) {
+        condition::set(&mut conditions, statement, generation, said.now);
+    }
+    let place = |one: &Condition| about::ALL.iter().position(|about| *about == one.type_);
+    conditions.sort_by_key(|one| place(one).unwrap_or(about::ALL.len()));
+    conditions
+}
+
+/// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be a
+/// secret.
+#[must_use]
+pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+    let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
+    let at = if paths.is_empty() { String::new() } else { format!(" at {}", words::listed(&paths)) };
+    let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
+    let of =
+        |about| Statement { about, state: State::False, reason: reason::INVALID, message: message.clone() };
+    [about::READY, about::SPEC_VALID].map(of).into()
+}
+
+/// What messages are made of.
+struct Facts<'a> {
+    spec: &'a Spec,
+    name: &'a str,
+    seen: &'a Observation,
+    plan: &'a Plan,
+    certificates: Option<&'a str>,
+}
+
+impl Facts<'_> {
+    fn statement(&self, finding: &Finding) -> Statement {
+        let Finding { about, state, reason, .. } = *finding;
+        let message = match about {
+            about::READY => self.ready(reason),
+            about::PROGRESSING => self.progressing(reason),
+            about::DEGRADED => self.degraded(),
+            about::SPEC_VALID => self.spec_valid(reason),
+            about::CERTIFICATES_READY => self.certificates(reason),
+            about::PAUSED if state == State::True => "work rests because spec.paused is true".to_owned(),
+            about::PAUSED => "work goes on".to_owned(),
+            _ => self.quorum(reason),
+        };
+        Statement { about, state, reason, message }
+    }
+
+    /// In the words of the condition that is in the way.
+    fn ready(&self, reason: &str) -> String {
+        match reason {
+            reason::MEMBERS_READY => return self.quorum(reason::QUORUM_SERVES),
+            reason::CHANGE_PENDING => return self.at_rest(),
+            _ => {}
+        }
+        let telling =
+            [about::SPEC_VALID, about::DEGRADED, about::PROGRESSING, about::AVAILABLE, about::PAUSED];
+        let found = |about: &&str| {
+            let mut findings = self.plan.summary.findings.iter();
+            findings.find(|one| one.about == *about && one.reason == reason)
+        };
+        telling.iter().find_map(found).map(|finding| self.statement(finding).message).unwrap_or_default()
+    }
+
+    /// Of Available and QuorumLost.
+    fn quorum(&self, reason: &str) -> String {
+        let summary = &self.plan.summary;
+        match reason {
+            reason::QUORUM_SERVES => {
+                format!("{} of {} members serve", summary.ready_replicas, summary.members.len())
+            }
+            reason::QUORUM_PRESENT => "a majority of the voters answers".to_owned(),
+            reason::STOPPED => "the cluster is stopped, its data are kept".to_owned(),
+            reason::BOOTSTRAPPING => "the first member has not served yet".to_owned(),
+            reason::QUORUM_LOST => {
+                format!("fewer voters than a majority answer: {}", self.silent())
+            }
+            _ => format!("no majority has confirmed who the members are: {}", self.silent()),
+        }
+    }
+
+    /// Who does not answer.
+    fn silent(&self) -> String {
+        let members = self.plan.summary.members.iter().map(|member| member.ordinal);
+        let silent: Vec<_> = members.filter(|ordinal| self.seen.status(*ordinal).found().is_none()).collect();
+        match silent.as_slice() {
+            [] => "all members answer".to_owned(),
+            [one] => format!("{} does not answer", self.with_hindrance(*one)),
+            several => format!("{} do not answer", self.names(several)),
+        }
+    }
+
+    fn names(&self, ordinals: &[Ordinal]) -> String {
+        let names: Vec<_> = ordinals.iter().map(|ordinal| names::member(self.name, *ordinal)).collect();
+        words::listed(&names)
+    }
+
+    /// A member, and why its pod does not come up.
+    fn with_hindrance(&self, ordinal: Ordinal) -> String {
+        let name = names::member(self.name, ordinal);
+        match self.hindrance(ordinal) {
+            Some(hindrance) => format!("{name} ({hindrance})"),
+            None => name,
+        }
+    }
+
+    fn hindrance(&self, ordinal: Ordinal) -> Option<&'static str> {
+        match self.seen.pod(ordinal) {
+            Fact::Known(pod) if pod.is_deleting => Some("its pod is being deleted"),
+            Fact::Known(pod) => {
+                let entry = self.seen.entry(ordinal).found();
+                let is_named = entry.is_some_and(|entry| entry.pod.as_ref() == Some(&pod.handle.uid));
+                words::hindrance(pod.phase, entry.filter(|_| is_named).map(|entry| entry.purpose))
+            }
+            Fact::Absent => Some("it has no pod"),
+            Fact::Unknown => None,
+        }
+    }
+
+    fn progressing(&self, reason: &str) -> String {
+        let target = self.plan.record.operation.map(|operation| operation.target);
+        let who = match target {
+            Some(Target::Member(ordinal)) => names::member(self.name, ordinal),
+            _ => "a member".to_owned(),
+        };
+        let version = match target {
+            Some(Target::Version(version)) => version.to_string(),
+            _ => "another version".to_owned(),
+        };
+        let said = match reason {
+            reason::BOOTSTRAPPING => format!("{who} is being made, the first member"),
+            reason::RECOVERING => self.recovering(),
+            reason::REPLACING => format!("{who} is being replaced"),
+            reason::SCALING_IN => format!("{who} is being removed"),
+            reason::SCALING_OUT => format!("{who} is being added"),
+            reason::WAITING_FOR_LEARNER => format!("{who} follows, and votes once it has caught up"),
+            reason::UPGRADING | reason::WAITING_FOR_SNAPSHOT => {
+                format!("members are being moved to {version}, one at a time")
+            }
+            reason::RESTARTING => "members are being restarted for a changed spec, one at a time".to_owned(),
+            reason::STOPPED => return "the cluster is stopped".to_owned(),
+            _ => return self.at_rest(),
+        };
+        match self.waits(target) {
+            Some(why) => format!("{said}: {why}"),
+            None => said,
+        }
+    }
+
+    /// What an operation waits for.
+    fn waits(&self, target: Option<Target>) -> Option<String> {
+        match (target, self.plan.summary.step) {
+            (Some(Target::Member(ordinal)), _) => self.hindrance(ordinal).map(str::to_owned),
+            (Some(Target::Version(version)), Step::Prepare(Preparation::Backup)) => {
+                Some(backups::before_upgrade(self.name, version, self.seen))
+            }
+            (Some(Target::Version(_)), Step::Prepare(preparation)) => Some(words::preparation(preparation)),
+            _ => self.plan.summary.closed.map(|closed| words::closed(self.name, closed)),
+        }
+    }
+
+    /// Nothing is under way; where something is asked for all the same, what it waits for.
+    fn at_rest(&self) -> String {
+        let summary = &self.plan.summary;
+        match summary.closed.filter(|_| !summary.is_reached) {
+            Some(closed) => format!("no change is under way: {}", words::closed(self.name, closed)),
+            None => "no change is under way".to_owned(),
+        }
+    }
+
+    fn recovering(&self) -> String {
+        let Some(recovery) = &self.plan.record.recovery else {
+            return "a lost quorum is being recovered".to_owned();
+        };
+        words::recovery(self.name, recovery, self.unfenced(recovery.survivor).as_deref())
+    }
+
+    /// Whose pods have to end before the survivor goes on alone.
+    fn unfenced(&self, survivor: Option<Ordinal>) -> Option<String> {
+        let others = self.seen.pods.elements();
+        let others = others.filter(|(at, pod)| Some(*at) != survivor && may_run(self.seen, *at, pod));
+        let left: Vec<_> = others.map(|(ordinal, _)| self.with_hindrance(ordinal)).collect();
+        (!left.is_empty()).then(|| words::listed(&left))
+    }
+
+    /// All that needs attention.
+    fn degraded(&self) -> String {
+        let all = self.plan.summary.problems.iter().map(|problem| self.problem(*problem));
+        let all: Vec<_> = all.collect();
+        if all.is_empty() { "all members serve and no alarm is armed".to_owned() } else { all.join("; ") }
+    }
+
+    fn problem(&self, Problem { reason, ordinal }: Problem) -> String {
+        let who = ordinal.map_or_else(|| "a member".to_owned(), |one| names::member(self.name, one));
+        let why =
+            ordinal.and_then(|one| self.hindrance(one)).map(|why| format!(": {why}")).unwrap_or_default();
+        match reason {
+            reason::NAME_TAKEN => format!("{} exists and is not controlled by this object", self.taken()),
+            reason::CLUSTER_ID_MISMATCH => self.strangers(),
+            reason::QUORUM_LOST => format!("{}; {}", self.quorum(reason), self.way_back()),
+            reason::CORRUPT => self.corrupt(),
+            reason::DATABASE_QUOTA_EXCEEDED => {
+                let raised = self.alarmed(AlarmKind::NoSpace);
+                format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))
+            }
+            reason::WRITE_REFUSED => {
+                let refused = self.seen.refused.as_ref();
+                refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
+            }
+            reason::UPGRADE_STALLED => {
+                format!(
+                    "{who} does not come up with what the spec asks for{why}; the spec of before heals it"
+                )
+            }
+            reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
+            _ => self.down(),
+        }
+    }
+
+    /// What a lost quorum is brought back by.
+    fn way_back(&self) -> String {
+        let asked = self.spec.recovery.as_ref();
+        let recorded = self.plan.record.recovery.as_ref();
+        let request = asked.map(|text| (text, recovery::read(text, self.name)));
+        let about = recovery::ANNOTATION;
+        match request {
+            _ if recorded.is_some_and(|recovery| recovery.phase.is_active()) => self.recovering(),
+            Some((text, _)) if recorded.is_some_and(|recovery| recovery.token == *text) => {
+                format!("the request in annotation {about} was acted on: another text is another request")
+            }
+            Some((_, Err(detail))) => format!("annotation {about} {detail}"),
+            Some((_, Ok(Survivor::Member(number)))) => {
+                let survivor = names::member(self.name, Ordinal(number));
+                format!("the recovery that is asked for waits until {survivor} answers as a voter")
+            }
+            Some((_, Ok(Survivor::Furthest))) => {
+                "the recovery that is asked for begins once a voter answers and no other one is still starting"
+                    .to_owned()
+            }
+            None => format!(
+                "nobody is removed and nothing is wiped until they come back, or a recovery is asked for by annotation \
+                 {about}"
+            ),
+        }
+    }
+
+    /// Who does not serve, and why.
+    fn down(&self) -> String {
+        let members = self.plan.summary.members.iter().filter(|member| !member.is_healthy);
+        let down: Vec<_> = members.map(|member| self.with_hindrance(member.ordinal)).collect();
+        let verb = if down.len() == 1 { "does" } else { "do" };
+        format!("{} {verb} not serve", words::listed(&down))
+    }
+
+    /// Where those are that raised an alarm.
+    fn alarmed(&self, kind: AlarmKind) -> Vec<Ordinal> {
+        let alarms = self.seen.alarms.known().into_iter().flatten().filter(|alarm| alarm.kind == kind);
+        let ids: Vec<_> = alarms.map(|alarm| alarm.member).collect();
+        let members = self.plan.summary.members.iter();
+        let raised = members.filter(|member| member.id.is_some_and(|id| ids.contains(&id)));
+        raised.map(|member| member.ordinal).collect()
+    }
+
+    fn corrupt(&self) -> String {
+        let alarmed = self.alarmed(AlarmKind::Corrupt);
+        let (members, at) = match self.seen.audit.known() {
+            Some(Audit::Different { revision, minority }) if alarmed.is_empty() => {
+                let at = if *revision == 0 { String::new() } else { format!(" at revision {revision}") };
+                (minority.iter().copied().collect(), at)
+            }
+            _ => (alarmed, String::new()),
+        };
+        if members.is_empty() {
+            return format!("the members' data differ{at}, and it is not known whose are wrong");
+        }
+        format!("the data of {} differ from the others'{at}", self.names(&members))
+    }
+
+    /// Who belongs to another cluster.
+    fn strangers(&self) -> String {
+        let Some(ours) = self.plan.record.cluster_id else {
+            return "members belong to different clusters".to_owned();
+        };
+        let strangers = self.seen.answers().filter(|(_, status)| status.cluster_id != ours);
+        let strangers: Vec<_> = strangers.map(|(ordinal, _)| ordinal).collect();
+        format!(
+            "{} is not of etcd cluster {}: nothing is changed until a person has looked",
+            self.names(&strangers),
+            names::cluster_id_text(ours)
+        )
+    }
+
+    /// What stands where something is to be made.
+    fn taken(&self) -> String {
+        let foreign = |owner: Option<Owner>| owner == Some(Owner::Foreign);
+        let seen = self.seen;
+        let mut taken = vec![
+            (foreign(seen.stateful_set.known().map(|set| set.owner)), format!("StatefulSet {}", self.name)),
+            (seen.services == Fact::Known(Found::Foreign), format!("a Service of {}", self.name)),
+            (
+                foreign(seen.config.known().map(|config| config.owner)),
+                format!("ConfigMap {}", names::config(self.name)),
+            ),
+            (
+                foreign(seen.budget.known().map(|budget| budget.owner)),
+                format!("PodDisruptionBudget {}", self.name),
+            ),
+        ];
+        let pods = seen.pods.elements();
+        taken.extend(pods.map(|(ordinal, pod)| {
+            (foreign(Some(pod.owner)), format!("Pod {}", names::member(self.name, ordinal)))
+        }));
+        let volumes = seen.volumes.elements();
+        taken.extend(volumes.map(|(ordinal, volume)| {
+            let claim = format!("PersistentVolumeClaim {}", names::claim(self.name, ordinal));
+            (foreign(Some(volume.owner)), claim)
+        }));
+        let taken: Vec<_> =
+            taken.into_iter().filter_map(|(is_taken, what)| is_taken.then_some(what)).collect();
+        words::listed(&taken)
+    }
+
+    fn certificates(&self, reason: &str) -> String {
+        if let reason::ROOT_PASSWORD_OUTDATED | reason::ROOT_PASSWORD_UNSET | reason::UNREACHABLE = reason {
+            let secret = self.spec.root_secret.as_deref().unwrap_or_default();
+            let is_on = self.seen.auth.is_known_and(|is_on| *is_on);
+            return words::root_password(secret, &self.seen.root_password, is_on);
+        }
+        let secrets = self.spec.secrets().cloned().unwrap_or_default();
+        let all: Vec<_> = secrets.mounts().into_iter().map(|(_, secret, _)| secret.to_owned()).collect();
+        let all = words::listed(&[all, vec![secrets.client]].concat());
+        if let Some(words) = self.certificates {
+            return words.to_owned();
+        }
+        match reason {
+            reason::TLS_DISABLED => "members and clients speak plain HTTP".to_owned(),
+            reason::CERTIFICATES_VALID => "every certificate is there and valid".to_owned(),
+            reason::CERTIFICATES_PENDING => format!("certificates are being signed, for the Secrets {all}"),
+            reason::CERTIFICATE_EXPIRING => {
+                format!("a certificate has expired or soon will, in one of the Secrets {all}")
+            }
+            reason::CERTIFICATE_INVALID => {
+                format!("one of the Secrets {all} holds what members do not take")
+            }
+            _ => format!("one of the Secrets {all} is missing or cannot be read"),
+        }
+    }
+
+    fn spec_valid(&self, reason: &str) -> String {
+        if reason == reason::VALID {
+            let fixed = self.fixed_volumes().map(|fixed| format!("; {fixed}")).unwrap_or_default();
+            return format!("the rules of the gate hold{fixed}");
+        }
+        let wanted = self.spec.version;
+        match self.plan.summary.step {
+            Step::Refused(refusal) => words::refusal(wanted, self.plan.summary.version, refusal),
+            _ if self.spec.replicas == 0 && self.spec.storage.is_in_memory => {
+                "replicas cannot be 0 where data lie in memory: they would be gone".to_owned()
+            }
+            _ if reason == reason::WOULD_LOSE_DATA => {
+                "a lost quorum cannot be recovered where data lie in memory: they end with the pod of the member that is \
+                 kept, which has to be started anew"
+                    .to_owned()
+            }
+            _ => "the spec breaks rules of the gate: members are left as they are".to_owned(),
+        }
+    }
+
+    /// Claims that are smaller than the spec asks for, and cannot grow.
+    fn fixed_volumes(&self) -> Option<String> {
+        let size = self.spec.storage.size.bytes().ok()?;
+        let volumes = self.seen.volumes.elements().filter(|(_, volume)| {
+            volume.owner == Owner::Ours
+                && volume.size < size
+                && volume.is_expandable.is_known_and(|expandable| !expandable)
+        });
+        let claims: Vec<_> = volumes.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
+        let verb = if claims.len() == 1 { "stays" } else { "stay" };
+        let text =
+            format!("{} {verb} smaller than storage.size: the StorageClass {STAYS}", words::listed(&claims));
+        (!claims.is_empty()).then_some(text)
+    }
+}

@@ -1,0 +1,152 @@
+use serde_json::json;
+
+use super::*;
+use crate::kinds::etcdcluster::observation::{AlarmKind, MemberId};
+use crate::kinds::etcdcluster::resources::tests::plain;
+use crate::kinds::etcdcluster::status::tests::{id, seen};
+
+/// A status with a condition of that type, status, reason and message.
+fn says(about: &str, state: &str, reason: &str, message: &str) -> EtcdClusterStatus {
+    serde_json::from_value(json!({"conditions": [{
+        "type": about, "status": state, "reason": reason, "message": message,
+        "lastTransitionTime": "2026-11-21T00:00:00Z",
+    }]}))
+    .unwrap()
+}
+
+fn degraded(reason: &str) -> EtcdClusterStatus {
+    let state = if reason == reason::HEALTHY { "False" } else { "True" };
+    says(condition::DEGRADED, state, reason, "because")
+}
+
+fn told(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Vec<(bool, &'static str)> {
+    of(previous, status, &mut None).into_iter().map(|note| (note.warning, note.reason)).collect()
+}
+
+#[test]
+fn what_needs_attention_is_told_when_it_begins_and_when_it_is_over() {
+    let nothing = EtcdClusterStatus::default();
+    for reason in [
+        reason::NAME_TAKEN,
+        reason::CLUSTER_ID_MISMATCH,
+        reason::QUORUM_LOST,
+        reason::CORRUPT,
+        reason::UPGRADE_STALLED,
+        reason::LEARNER_STUCK,
+    ] {
+        let status = degraded(reason);
+        assert_eq!(told(&nothing, &status), [(true, reason)]);
+        assert_eq!(told(&degraded(reason::HEALTHY), &status), [(true, reason)]);
+        assert_eq!(told(&degraded(reason::MEMBER_DOWN), &status), [(true, reason)]);
+        assert_eq!(told(&status, &status), [], "{reason} is not told again");
+        assert_eq!(told(&status, &degraded(reason::HEALTHY)), [(false, RECOVERED)]);
+        assert_eq!(of(&nothing, &status, &mut None)[0].text, "because");
+    }
+}
+
+#[test]
+fn that_root_cannot_get_its_password_is_told_and_that_it_gets_one_is_not() {
+    let says = |state, reason| says(condition::CERTIFICATES_READY, state, reason, "because");
+    let (valid, unset) =
+        (says("True", reason::CERTIFICATES_VALID), says("False", reason::ROOT_PASSWORD_UNSET));
+    let outdated = says("False", reason::ROOT_PASSWORD_OUTDATED);
+    assert_eq!(told(&valid, &unset), [(true, reason::ROOT_PASSWORD_UNSET)]);
+    for (previous, status) in
+        [(&unset, &unset), (&unset, &outdated), (&outdated, &valid), (&valid, &outdated)]
+    {
+        assert_eq!(told(previous, status), []);
+    }
+}
+
+#[test]
+fn what_comes_with_every_restart_is_not_told() {
+    let (healthy, down) = (degraded(reason::HEALTHY), degraded(reason::MEMBER_DOWN));
+    for (previous, status) in
+        [(&healthy, &down), (&down, &healthy), (&EtcdClusterStatus::default(), &healthy)]
+    {
+        assert_eq!(told(previous, status), []);
+    }
+}
+
+#[test]
+fn an_upgrade_that_is_stalled_is_told_once_however_often_its_pod_starts() {
+    let (healthy, stalled) = (degraded(reason::HEALTHY), degraded(reason::UPGRADE_STALLED));
+    let (down, lost) = (degraded(reason::MEMBER_DOWN), degraded(reason::QUORUM_LOST));
+    let mut memory = None;
+    let course = [&healthy, &down, &stalled, &down, &stalled, &down, &healthy, &healthy, &down, &stalled];
+    let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
+    let told: Vec<_> = steps.flatten().map(|note| note.reason).collect();
+    assert_eq!(told, [reason::UPGRADE_STALLED, RECOVERED, reason::UPGRADE_STALLED]);
+    let mut memory = None;
+    let course = [&lost, &down, &lost, &down];
+    let steps = course.windows(2).map(|pair| of(pair[0], pair[1], &mut memory));
+    assert_eq!(steps.flatten().count(), 1, "a quorum that is lost again is");
+}
+
+#[test]
+fn a_spec_that_is_refused_is_told_once() {
+    let valid = says(condition::SPEC_VALID, "True", reason::VALID, "the rules of the gate hold");
+    let invalid = says(condition::SPEC_VALID, "False", reason::INVALID, "no");
+    assert_eq!(told(&valid, &invalid), [(true, reason::INVALID)]);
+    let other = says(condition::SPEC_VALID, "False", reason::INVALID, "no, and otherwise");
+    assert_eq!(told(&invalid, &other), []);
+    let memory = says(condition::SPEC_VALID, "False", reason::WOULD_LOSE_DATA, "no");
+    assert_eq!(told(&invalid, &memory), [(true, reason::WOULD_LOSE_DATA)]);
+}
+
+#[test]
+fn a_volume_that_cannot_grow_is_told_once() {
+    let with = |message: &str| says(condition::SPEC_VALID, "True", reason::VALID, message);
+    let (before, after) = (with("all is well"), with(&format!("all is well; data-c-0: the class {STAYS}")));
+    let notes = of(&before, &after, &mut None);
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].warning && notes[0].reason == "VolumeCannotGrow");
+    assert_eq!(notes[0].text, format!("data-c-0: the class {STAYS}"));
+    assert_eq!(told(&after, &after), []);
+    assert_eq!(told(&after, &before), []);
+}
+
+fn with_alarms(armed: &[Alarm]) -> Observation {
+    Observation { alarms: Fact::Known(armed.to_vec()), ..seen(&plain()) }
+}
+
+#[test]
+fn an_alarm_is_told_when_it_is_armed_and_when_it_is_disarmed() {
+    let status = EtcdClusterStatus::default();
+    let full = Alarm { member: id(1), kind: AlarmKind::NoSpace };
+    let gone = Alarm { member: MemberId(0xbb), kind: AlarmKind::Corrupt };
+    let nobody = Alarm { member: MemberId(0), kind: AlarmKind::Corrupt };
+    let mut memory = None;
+    let mut told = |armed: &[Alarm]| {
+        let notes = alarms("c", &status, &with_alarms(armed), &mut memory);
+        notes.into_iter().map(|note| format!("{}: {}", note.reason, note.text)).collect::<Vec<_>>()
+    };
+    assert_eq!(told(&[]), [""; 0]);
+    assert_eq!(told(&[full]), ["AlarmRaised: alarm NOSPACE of member c-1 is armed"]);
+    assert_eq!(told(&[full]), [""; 0]);
+    assert_eq!(
+        told(&[nobody, gone]),
+        [
+            "AlarmRaised: alarm CORRUPT of a member that could not be told is armed",
+            "AlarmRaised: alarm CORRUPT of member bb, which is gone, is armed",
+            "AlarmDisarmed: alarm NOSPACE of member c-1 is disarmed",
+        ]
+    );
+}
+
+#[test]
+fn alarms_that_are_not_known_are_neither_armed_nor_disarmed() {
+    let armed = vec![Alarm { member: id(1), kind: AlarmKind::NoSpace }];
+    let mut memory = Some(armed.clone());
+    let unknown = Observation { alarms: Fact::Unknown, ..seen(&plain()) };
+    assert_eq!(alarms("c", &EtcdClusterStatus::default(), &unknown, &mut memory), []);
+    assert_eq!(memory, Some(armed));
+}
+
+#[test]
+fn a_process_that_begins_does_not_tell_what_the_status_speaks_of() {
+    let armed = [Alarm { member: id(1), kind: AlarmKind::NoSpace }];
+    let tell = |previous: &EtcdClusterStatus| alarms("c", previous, &with_alarms(&armed), &mut None).len();
+    assert_eq!(tell(&degraded(reason::DATABASE_QUOTA_EXCEEDED)), 0);
+    assert_eq!(tell(&degraded(reason::HEALTHY)), 1);
+}

@@ -1,0 +1,86 @@
+//! Boundaries that the clocks will skip or repeat.
+
+use jiff::civil::{Date, DateTime};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Used, season, starts_on};
+use crate::api::time_zone::{self, Shift};
+use crate::kinds::tdset::api::v1::Window;
+
+/// How far ahead changes of the clocks are looked for.
+const YEAR: SignedDuration = SignedDuration::from_hours(366 * 24);
+
+/// A warning for each boundary that a coming change of the clocks skips or repeats, with the instant that counts
+/// instead, and for each window that lies in a gap whole.
+pub(super) fn advise(used: &[Used<'_>], zone: &TimeZone, zone_name: &str, now: Timestamp) -> Vec<String> {
+    let until = now.checked_add(YEAR).unwrap_or(Timestamp::MAX);
+    let shifts = time_zone::shifts(zone, now, until);
+    let mut found = Vec::new();
+    for Used { at, window, .. } in used {
+        if let Some(date) = shifts.iter().find_map(|shift| swallows(window, zone, shift)) {
+            let name = &window.name;
+            found.push(format!(
+                "spec.windows[{at}]: {name} does not happen on {date}: the clocks in {zone_name} skip it"
+            ));
+            continue;
+        }
+        let wraps = window.to < window.from;
+        for (field, text, next_day) in [("from", &window.from, false), ("to", &window.to, wraps)] {
+            let touched = shifts.iter().find_map(|shift| touches(window, text, next_day, zone, shift));
+            if let Some((date, what)) = touched {
+                found.push(format!("spec.windows[{at}].{field}: {text} on {date} in {zone_name} {what}"));
+            }
+        }
+    }
+    found
+}
+
+/// The date on which the gap has both ends of the window, so that no time is left of it.
+fn swallows(window: &Window, zone: &TimeZone, shift: &Shift) -> Option<Date> {
+    let date = shift.before.date();
+    let (from, to) = (local(date, &window.from)?, local(date, &window.to)?);
+    let inside = shift.before <= from && from < to && to <= shift.after;
+    (inside && happens(window, date) && time_zone::resolve(zone, from) == time_zone::resolve(zone, to))
+        .then_some(date)
+}
+
+/// The date on which the change of the clocks meets a boundary of the window, and what it does to it.
+fn touches(
+    window: &Window,
+    text: &str,
+    next_day: bool,
+    zone: &TimeZone,
+    shift: &Shift,
+) -> Option<(Date, String)> {
+    // 24:00 is the midnight that ends the day.
+    let (text, next_day) = if text == "24:00" { ("00:00", true) } else { (text, next_day) };
+    shift.dates().find_map(|date| {
+        let start = if next_day { date.yesterday().ok()? } else { date };
+        let local = local(date, text).filter(|_| happens(window, start))?;
+        let instant = time_zone::resolve(zone, local).strftime("%H:%MZ");
+        let what = if shift.skips(local) {
+            format!("is skipped by the clocks: {} counts, {instant}", shift.after.strftime("%H:%M"))
+        } else if shift.repeats(local) {
+            format!("comes twice: the first one counts, {instant}")
+        } else {
+            return None;
+        };
+        Some((date, what))
+    })
+}
+
+fn local(date: Date, text: &str) -> Option<DateTime> {
+    let time = text.split_once(':')?;
+    let (hour, minute) = (time.0.parse().ok()?, time.1.parse().ok()?);
+    jiff::civil::Time::new(hour, minute, 0, 0).ok().map(|time| date.to_datetime(time))
+}
+
+/// Whether the window starts on that date, exceptions aside.
+fn happens(window: &Window, date: Date) -> bool {
+    let (first, last) = season(window);
+    let day = date.to_string();
+    let in_season =
+        first.is_none_or(|first| first <= day.as_str()) && last.is_none_or(|last| day.as_str() <= last);
+    in_season && starts_on(window, date.weekday())
+}

@@ -1,0 +1,125 @@
+//! The metrics of TDSets.
+//!
+//! Guarantees: what is shown of a single object is what its status says.
+
+use std::fmt;
+use std::time::Duration;
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Registry;
+
+use crate::api::time_zone;
+use crate::controllers::board::{self, Boards, Metric, MetricKind, Sample};
+use crate::controllers::metrics;
+use crate::kinds::tdset::api::v1::TDSetStatus;
+
+/// Upper bounds of the time from a transition to its writing, in seconds.
+const LATENESSES: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 10.0, 60.0, 600.0];
+
+/// All of them. Clones share them.
+#[derive(Clone)]
+pub struct Metrics {
+    transitions: Counter,
+    lateness: Histogram,
+    conflicts: Counter,
+    /// Where operators show what their TDSets are doing.
+    pub objects: Boards<Line>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            transitions: Counter::default(),
+            lateness: Histogram::new(LATENESSES),
+            conflicts: Counter::default(),
+            objects: Boards::default(),
+        }
+    }
+}
+
+impl Metrics {
+    /// A transition was carried out that late.
+    pub fn transition(&self, lateness: Duration) {
+        self.transitions.inc();
+        self.lateness.observe(lateness.as_secs_f64());
+    }
+
+    /// Somebody else turned out to have a hand in a workload.
+    pub fn conflict(&self) {
+        self.conflicts.inc();
+    }
+}
+
+impl metrics::Metrics for Metrics {
+    fn register(&self, registry: &mut Registry) {
+        let zones = Info::new([("version", time_zone::database_version())]);
+        registry.register("gatehouse_tzdb", "Release of the time zone database inside", zones);
+        let tdset = registry.sub_registry_with_prefix("gatehouse_tdset");
+        tdset.register("transitions", "Transitions that were carried out", self.transitions.clone());
+        let help = "Times that somebody else turned out to have a hand in a workload";
+        tdset.register("conflicts", help, self.conflicts.clone());
+        tdset.register_collector(Box::new(self.objects.clone()));
+        let help = "Seconds from when a timetable asked for a count until it was written";
+        tdset.register("transition_lateness_seconds", help, self.lateness.clone());
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Metrics")
+    }
+}
+
+/// What is shown of a TDSet.
+#[derive(Clone, Debug)]
+pub struct Line {
+    window: Option<String>,
+    scheduled: Option<i32>,
+    next: Option<i64>,
+}
+
+impl Line {
+    /// What the status of an object says.
+    #[must_use]
+    pub fn of(status: &TDSetStatus) -> Self {
+        Self {
+            window: status.active_window.clone(),
+            scheduled: status.scheduled_replicas,
+            next: status.next_transition.as_ref().map(|next| next.time.0.as_second()),
+        }
+    }
+}
+
+impl board::Line for Line {
+    const METRICS: &'static [Metric] = &[
+        Metric {
+            name: "scheduled_replicas",
+            help: "Replicas that the timetable asks for now",
+            kind: MetricKind::Gauge,
+        },
+        Metric {
+            name: "active_window_info",
+            help: "The window or exception that decides now; empty outside all of them",
+            kind: MetricKind::Gauge,
+        },
+        Metric {
+            name: "next_transition_timestamp_seconds",
+            help: "When the timetable asks for something else next, in seconds since 1970",
+            kind: MetricKind::Gauge,
+        },
+    ];
+
+    fn samples(&self, metric: &str) -> Vec<Sample> {
+        let sample = match metric {
+            "scheduled_replicas" => self.scheduled.map(|count| Sample::plain(count.into())),
+            "active_window_info" => {
+                let window = self.window.clone();
+                window.map(|window| Sample { labels: vec![("window", window)], value: 1 })
+            }
+            _ => self.next.map(Sample::plain),
+        };
+        sample.into_iter().collect()
+    }
+}

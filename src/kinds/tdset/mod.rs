@@ -1,0 +1,321 @@
+//! TDSet: a workload whose count follows a timetable.
+//!
+//! Guarantees: a transition is carried out when it is due, whatever `resyncMinutes` is; between two of them nothing is
+//! written while nothing changes; a field that somebody else changed is taken back, and a count too unless the object
+//! lets it stand; of a workload that somebody else made nothing but the count is written.
+//!
+//! A pass that has changed something does not report: what it changed comes back by the watch and starts another one,
+//! which tells how things are. A pass over an object whose count is not due gives way to those whose is. So when
+//! thousands of objects share a boundary, all counts are written before the first status is.
+
+pub mod actions;
+pub mod api;
+mod due_queue;
+mod metrics;
+pub mod names;
+pub mod observation;
+mod observe;
+pub mod plan;
+pub mod rbac;
+pub mod resources;
+pub mod spec;
+pub mod state;
+pub mod target_ownership;
+mod targets;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::channel::mpsc;
+use futures::stream::{self, BoxStream};
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::runtime::reflector::ObjectRef;
+use kube::{Client, Resource as _, ResourceExt as _};
+
+use crate::api::Kind;
+use crate::api::condition::Statement;
+use crate::api::field::Fault;
+use crate::controllers::action::{Executed, Failure, RefusedWrite};
+use crate::controllers::board::Board;
+use crate::controllers::cache::Cache;
+use crate::controllers::fail_points::FailPoints;
+use crate::controllers::outcome::{Error, Outcome};
+use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
+use crate::controllers::scope::Realm;
+use crate::controllers::shelf::Shelf;
+use crate::controllers::status::{Change, Precondition};
+use crate::controllers::step::{Interpreter, Note};
+use crate::controllers::{Triggers, Watched};
+use crate::kinds::tdset::api::TDSetKind;
+use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
+use crate::runtime::clock;
+use actions::Action;
+use due_queue::DueQueue;
+use metrics::Line;
+pub use metrics::Metrics;
+use names::{FINALIZER, MANAGER};
+use observation::{ObjectKey, Observed};
+use plan::Plan;
+use spec::Spec;
+use state::ReconcileState;
+use target_ownership::TargetOwnership;
+use targets::Targets;
+
+/// Works on TDSets.
+pub struct Operator {
+    client: Client,
+    deployments: Cache<Deployment>,
+    services: Cache<Service>,
+    autoscalers: Shelf<HorizontalPodAutoscaler>,
+    targets: Targets,
+    claims: Arc<TargetOwnership>,
+    interpreter: Interpreter,
+    due_queue: DueQueue,
+    board: Arc<Board<Line>>,
+    metrics: Metrics,
+}
+
+impl Reconciler for Operator {
+    type Object = TDSet;
+    type Settings = ();
+    type State = ReconcileState;
+    type Metrics = Metrics;
+    type Spec = Spec;
+    type Observation = Observed;
+    type Plan = Plan;
+    type Action = Action;
+    type Status = TDSetStatus;
+
+    const KIND: &'static dyn Kind = &TDSetKind;
+    const NAME: &'static str = "tdset";
+    const MANAGER: &'static str = MANAGER;
+    const FINALIZER: &'static str = FINALIZER;
+    const KEEPS_UNDECODABLE: bool = false;
+    const IS_READ_LIVE: bool = false;
+    const PRECONDITION: Precondition = Precondition::SameObject;
+    const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
+    const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
+    const LOGS_ACTIONS: bool = false;
+
+    fn start(client: Client, realm: &Realm, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
+        let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
+        let (services, of_services) = Cache::watch(&client, realm, trim_service);
+        let (autoscalers, of_autoscalers) =
+            Shelf::watch(realm.api(client.clone()), trim_autoscaler, is_same_autoscaler);
+        let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
+        let (told, of_claims) = mpsc::unbounded();
+        let claims = Arc::new(TargetOwnership::new(told));
+        let subjects =
+            stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
+        let concerned = concerned(Arc::clone(&claims), subjects.boxed());
+        let operator = Self {
+            interpreter: Interpreter::new(client.clone(), MANAGER),
+            client,
+            deployments,
+            services,
+            autoscalers,
+            targets,
+            claims,
+            due_queue: DueQueue::default(),
+            board: metrics.objects.add(),
+            metrics: metrics.clone(),
+        };
+        let triggers = [of_deployments, of_services, concerned, of_claims.boxed()];
+        (operator, stream::select_all(triggers).boxed())
+    }
+
+    async fn ready(&self) -> bool {
+        self.deployments.filled().await && self.services.filled().await && self.autoscalers.filled().await
+    }
+
+    fn client(&self) -> &Client {
+        &self.client
+    }
+
+    fn interpreter(&self) -> &Interpreter {
+        &self.interpreter
+    }
+
+    fn seen(&self, object: &Watched<TDSet>) {
+        self.claims.seen(object, object.0.as_ref().ok().map(spec::subjects));
+        self.board.admit(object.meta());
+    }
+
+    fn forget(&self, uid: &str) {
+        self.due_queue.expect(uid, None);
+        self.claims.forget(uid);
+        self.targets.forget(uid);
+        self.board.forget(uid);
+    }
+
+    fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.due_queue.forget_all_but(uids);
+        self.claims.forget_all_but(uids);
+        self.targets.forget_all_but(uids);
+        self.board.forget_all_but(uids);
+    }
+
+    fn hide(&self, metadata: &ObjectMeta) {
+        self.due_queue.expect(uid(metadata), None);
+        self.board.hide(metadata);
+    }
+
+    fn gives_way(&self, metadata: &ObjectMeta, now: Timestamp) -> bool {
+        self.due_queue.gives_way(uid(metadata), now)
+    }
+
+    fn resolve(tdset: &TDSet, faults: Vec<Fault>) -> Spec {
+        Spec::resolve(tdset, faults)
+    }
+
+    async fn observe(
+        &self,
+        tdset: &TDSet,
+        spec: &Spec,
+        state: &mut State<Self>,
+        now: Timestamp,
+    ) -> Result<Observed, Error> {
+        observe::parts(self, tdset, spec, &state.own, now).await
+    }
+
+    fn with_refusal(observed: &Observed, refused: &RefusedWrite) -> Option<Observed> {
+        Some(Observed { refused: Some(refused.clone()), ..observed.clone() })
+    }
+
+    fn plan(spec: &Spec, observed: &Observed) -> Plan {
+        plan::plan(spec, observed)
+    }
+
+    fn actions(plan: &Plan) -> &[Action] {
+        &plan.actions
+    }
+
+    fn report(_plan: &Plan) -> Report {
+        Report::Last
+    }
+
+    fn status(
+        _tdset: &TDSet,
+        _spec: &Spec,
+        observed: &Observed,
+        plan: &Plan,
+        _now: Timestamp,
+    ) -> Change<TDSetStatus> {
+        Change { before: observed.status.clone(), after: plan.status.clone() }
+    }
+
+    fn events(execution: &Execution<'_, Self>, _state: &mut ReconcileState) -> Vec<Note> {
+        execution.plan.events.clone()
+    }
+
+    fn news(before: &[Condition], after: &[Condition]) -> Vec<Note> {
+        plan::warnings(before, after).collect()
+    }
+
+    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+        plan::invalid_statements(faults).into()
+    }
+
+    fn planned(&self, execution: &Execution<'_, Self>, _state: &mut ReconcileState, _now: Timestamp) {
+        self.due_queue.expect(execution.spec.uid(), execution.plan.due);
+    }
+
+    async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
+        let effect = execution.perform(&action.0).await?;
+        Ok(Executed { changed: effect.changed })
+    }
+
+    fn defers_report(execution: &Execution<'_, Self>, state: &mut ReconcileState, now: Timestamp) -> bool {
+        execution.spec.is_deleting() || state.defers_report(execution.plan, now)
+    }
+
+    fn reported(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, written: Option<String>) {
+        let plan = execution.plan;
+        if let Some(transition) = &plan.transition {
+            let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
+            self.metrics.transition(Duration::from_millis(lateness));
+        }
+        if plan.conflict {
+            self.metrics.conflict();
+        }
+        self.board.show(&execution.object.metadata, Line::of(&plan.status));
+        state.told(written, plan.status.clone());
+    }
+
+    async fn finish(
+        &self,
+        execution: &Execution<'_, Self>,
+        _state: &mut ReconcileState,
+        _progress: &Progress,
+        _now: Timestamp,
+    ) -> Outcome {
+        let again = until(execution.plan.wake);
+        match execution.plan.wake {
+            None => Outcome::Invalid,
+            // What its deletion waits for is not watched.
+            Some(_) if execution.spec.is_deleting() => Outcome::Refused(again),
+            Some(_) => Outcome::Done(again),
+        }
+    }
+}
+
+fn uid(metadata: &ObjectMeta) -> &str {
+    metadata.uid.as_deref().unwrap_or_default()
+}
+
+/// Time from now until `wake`. Reckoned at a pass's end, so that the pass does not delay the next one.
+fn until(wake: Option<Timestamp>) -> Duration {
+    let wake = wake.unwrap_or(Timestamp::MAX);
+    Duration::try_from(wake.duration_since(clock::now())).unwrap_or_default()
+}
+
+/// Whoever has to do with the objects that have changed.
+fn concerned(
+    claims: Arc<TargetOwnership>,
+    changed: BoxStream<'static, ObjectKey>,
+) -> BoxStream<'static, ObjectRef<Watched<TDSet>>> {
+    changed.flat_map(move |subject| stream::iter(claims.concerned(&subject))).boxed()
+}
+
+/// An autoscaler and what it scales.
+fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
+    let namespace = autoscaler.namespace().unwrap_or_default();
+    let own = ObjectKey::autoscaler(&namespace, &autoscaler.name_any());
+    observe::scaled_by(autoscaler).into_iter().chain([own]).collect()
+}
+
+/// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
+fn trim_deployment(deployment: &mut Deployment) {
+    observation::trim(&mut deployment.metadata);
+}
+
+/// The same of a Service.
+fn trim_service(service: &mut Service) {
+    service.metadata.managed_fields = None;
+}
+
+/// The same of an autoscaler, of which nothing but its target and its bounds matters.
+fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
+    autoscaler.status = None;
+    let metadata = std::mem::take(&mut autoscaler.metadata);
+    autoscaler.metadata = ObjectMeta { labels: None, annotations: None, owner_references: None, ..metadata };
+    observation::trim(&mut autoscaler.metadata);
+    if let Some(spec) = &mut autoscaler.spec {
+        (spec.metrics, spec.behavior) = (None, None);
+    }
+}
+
+/// Whether two autoscalers differ in nothing that matters.
+fn is_same_autoscaler(one: &HorizontalPodAutoscaler, other: &HorizontalPodAutoscaler) -> bool {
+    let key = |autoscaler: &HorizontalPodAutoscaler| {
+        let metadata = &autoscaler.metadata;
+        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), observation::other(metadata))
+    };
+    one.spec == other.spec && key(one) == key(other)
+}

@@ -1,0 +1,219 @@
+//! What was read for a pass, as data. Pure.
+
+mod field_owner;
+mod object_key;
+
+pub use field_owner::{FieldOwner, is_only_in_the_template, other, trim};
+pub use object_key::ObjectKey;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v1::Scale;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+
+use crate::api::condition::State;
+use crate::controllers::action::RefusedWrite;
+use crate::controllers::manifest::Place;
+use crate::kinds::tdset::api::schedule::HolidayDates;
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
+use crate::kinds::tdset::api::v1::{PastTransition, RampStatus, TDSetStatus};
+
+/// All that was read, at one moment.
+#[derive(Clone, Debug)]
+pub struct Observed {
+    /// That moment.
+    pub now: Timestamp,
+    /// The status as it was written last.
+    pub status: TDSetStatus,
+    /// The Deployment of that name, whoever's it is.
+    pub deployment: Option<Arc<Deployment>>,
+    /// The Service of that name, whoever's it is.
+    pub service: Option<Arc<Service>>,
+    /// The workload of `target.ref`, where one is given.
+    pub target: Option<Result<Scaled, Blocker>>,
+    /// The autoscaler of the spec, where one is given.
+    pub autoscaler: Option<Result<Arc<HorizontalPodAutoscaler>, Blocker>>,
+    /// Another TDSet that holds the workload or the autoscaler: what, and its name.
+    pub holder: Option<(String, String)>,
+    /// Names of other autoscalers that scale the workload.
+    pub autoscalers: Vec<String>,
+    /// The dates that the timetable takes from elsewhere.
+    pub dates: Result<HolidayDates, Blocker>,
+    /// What was carried out and not yet told of.
+    pub carried: Unreported,
+    /// The write that the API server refused in this reconciliation.
+    pub refused: Option<RefusedWrite>,
+}
+
+impl Default for Observed {
+    fn default() -> Self {
+        Self {
+            now: Timestamp::default(),
+            status: TDSetStatus::default(),
+            deployment: None,
+            service: None,
+            target: None,
+            autoscaler: None,
+            holder: None,
+            autoscalers: Vec::new(),
+            dates: Ok(HolidayDates::default()),
+            carried: Unreported::default(),
+            refused: None,
+        }
+    }
+}
+
+/// What was carried out and not yet told of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unreported {
+    /// A transition.
+    pub transition: Option<PastTransition>,
+    /// The beginning of a ramp.
+    pub ramp: Option<RampStatus>,
+}
+
+/// Something that is in the way of the count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// The condition that it is about, beside Ready.
+    pub about: Option<ConditionType>,
+    /// What that condition is.
+    pub state: State,
+    /// Why, in one word.
+    pub reason: Reason,
+    /// Why.
+    pub message: String,
+}
+
+impl Blocker {
+    /// One that no other condition speaks of.
+    #[must_use]
+    pub const fn ready(reason: Reason, message: String) -> Self {
+        Self { about: None, state: State::False, reason, message }
+    }
+
+    /// Somebody else has the workload or its count.
+    #[must_use]
+    pub const fn conflict(reason: Reason, message: String) -> Self {
+        Self { about: Some(ConditionType::Conflict), state: State::True, reason, message }
+    }
+
+    /// The timetable is not known.
+    #[must_use]
+    pub const fn dates(state: State, reason: Reason, message: String) -> Self {
+        Self { about: Some(ConditionType::ScheduleValid), state, reason, message }
+    }
+
+    /// A right is missing.
+    #[must_use]
+    pub fn forbidden(verbs: &str, resource: &str, group: &str) -> Self {
+        let group =
+            if group.is_empty() { "the core API group".to_owned() } else { format!("API group {group}") };
+        let message =
+            format!("gatehouse may not {verbs} {resource} of {group}: grant that to its ServiceAccount");
+        Self::ready(Reason::RightMissing, message)
+    }
+}
+
+/// Who wrote a count last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// That was not asked, or nobody tells.
+    Unknown,
+    /// We did, or nobody.
+    Ours,
+    /// Somebody else.
+    Other(FieldOwner),
+}
+
+impl Writer {
+    /// As managed fields tell.
+    #[must_use]
+    pub fn of(metadata: &ObjectMeta) -> Self {
+        other(metadata).map_or(Self::Ours, Self::Other)
+    }
+}
+
+/// A workload by its scale subresource.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaled {
+    /// Where it is.
+    pub place: Place,
+    /// What its scale subresource says.
+    pub scale: Arc<Scale>,
+    /// Who wrote its count last.
+    pub writer: Writer,
+    /// Whether its changes are noticed.
+    pub watched: bool,
+}
+
+impl Scaled {
+    /// The count that it is to have.
+    #[must_use]
+    pub fn count(&self) -> i32 {
+        self.scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0)
+    }
+
+    /// The count that it has.
+    #[must_use]
+    pub fn has(&self) -> i32 {
+        self.scale.status.as_ref().map_or(0, |status| status.replicas)
+    }
+
+    /// The selector of its pods, as text.
+    #[must_use]
+    pub fn selector(&self) -> Option<&str> {
+        self.scale.status.as_ref()?.selector.as_deref()
+    }
+}
+
+/// An object of the name that is to be made.
+#[derive(Clone, Copy, Debug)]
+pub enum OwnedObject<'a, Object> {
+    /// There is none.
+    Absent,
+    /// It was made for this TDSet.
+    Ours(&'a Object),
+    /// It is somebody else's.
+    Foreign,
+}
+
+impl<'a, Object: Resource<DynamicType = ()>> OwnedObject<'a, Object> {
+    /// What that is for `owner`.
+    #[must_use]
+    pub fn of(found: Option<&'a Object>, owner: &ObjectMeta) -> Self {
+        match found {
+            None => Self::Absent,
+            Some(object) if controls(owner, object.meta()) => Self::Ours(object),
+            Some(_) => Self::Foreign,
+        }
+    }
+
+    /// The object, if it is ours.
+    #[must_use]
+    pub const fn ours(&self) -> Option<&'a Object> {
+        match self {
+            Self::Ours(object) => Some(object),
+            Self::Absent | Self::Foreign => None,
+        }
+    }
+
+    /// Whether somebody else has it.
+    #[must_use]
+    pub const fn is_foreign(&self) -> bool {
+        matches!(self, Self::Foreign)
+    }
+}
+
+/// Whether the object of `owner` is the controller of that of `owned`.
+#[must_use]
+pub fn controls(owner: &ObjectMeta, object: &ObjectMeta) -> bool {
+    let references = object.owner_references.iter().flatten();
+    let mut controllers = references.filter(|reference| reference.controller == Some(true));
+    controllers.any(|controller| Some(&controller.uid) == owner.uid.as_ref())
+}

@@ -1,0 +1,309 @@
+//! What to do for a TDSet, as data. Pure: time and everything else that was read are arguments.
+//!
+//! Guarantees: nothing is planned that is so already; nothing is planned for an object of somebody else; the next
+//! look is never later than the next transition.
+
+mod conditions;
+mod replica_target;
+mod schedule_state;
+mod status;
+
+pub use schedule_state::lateness;
+pub use status::invalid_statements;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use kube::Resource;
+
+use super::actions::Action;
+use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
+use super::observation::{Observed, OwnedObject, is_only_in_the_template};
+use super::resources::{autoscaler, deployment, scale, service};
+use super::spec::{Spec, Timetable};
+use crate::api::condition;
+use crate::controllers::finalizer;
+use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::step::{Apply, Note, Step};
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
+use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
+use schedule_state::{Counter, ScheduleState};
+
+/// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
+const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// To bring things about, in this order.
+    pub actions: Vec<Action>,
+    /// The transition that this carries out, or of which is still to be told.
+    pub transition: Option<PastTransition>,
+    /// What the status says.
+    pub status: TDSetStatus,
+    /// The events that go with it.
+    pub events: Vec<Note>,
+    /// Whether somebody else has a hand in it who had none before.
+    pub conflict: bool,
+    /// When the count is to be written next.
+    pub due: Option<Timestamp>,
+    /// When to look again; never, where nothing can be done until somebody changes the object.
+    pub wake: Option<Timestamp>,
+}
+
+/// What to do. Where some of it was refused, the status says so, and is otherwise as it was.
+#[must_use]
+pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
+    let plan = match &spec.timetable {
+        _ if spec.is_deleting() => leaving(spec, observed),
+        Ok(timetable) => follow(spec, timetable, observed),
+        Err(faults) => told(observed, status::invalid(&spec.metadata, faults, observed)),
+    };
+    match &observed.refused {
+        None => plan,
+        Some(refused) => {
+            let status = status::refused(&spec.metadata, refused.why.clone(), observed);
+            Plan { actions: plan.actions, due: plan.due, wake: plan.wake, ..told(observed, status) }
+        }
+    }
+}
+
+/// What to do for an object that has a timetable.
+fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
+    let schedule = match &observed.dates {
+        Ok(dates) if !spec.dates.is_empty() => &timetable.schedule.clone().with_dates(dates),
+        Ok(_) | Err(_) => &timetable.schedule,
+    };
+    let mut view = ScheduleState::new(spec, timetable, schedule, observed);
+    view.replica_target = replica_target::compute(&view);
+    let transition = view.transition();
+    let status = status::of(&view, transition.clone());
+    let mut plan = told(observed, status);
+    let note = transition.as_ref().map(|transition| transition_note(transition, view.edited()));
+    plan.events.splice(0..0, note);
+    let boundary = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
+    Plan {
+        actions: work(&view),
+        transition,
+        due: boundary.into_iter().chain(view.replica_target.step).min(),
+        wake: Some(wake(&view)),
+        conflict: conflicts(&plan.status) && !conflicts(&observed.status),
+        ..plan
+    }
+}
+
+/// What to do for an object that is being deleted and waits for us: give the workload the count that it is to be left
+/// with, if it is ours to give, and let the object go.
+fn leaving(spec: &Spec, observed: &Observed) -> Plan {
+    let held = observed.holder.is_some() || !observed.autoscalers.is_empty() || observed.autoscaler.is_some();
+    let left = spec.replicas_on_deletion().filter(|_| !held);
+    let count = match (left, &observed.target) {
+        (Some(left), Some(Ok(scaled))) if scaled.count() != left => Some(scale::count(scaled, left)),
+        _ => None,
+    };
+    let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
+    let waits = may_not.filter(|blocker| blocker.reason == Reason::RightMissing && left.is_some());
+    let status = match waits {
+        Some(blocker) => status::refused(&spec.metadata, blocker.message.clone(), observed),
+        None => observed.status.clone(),
+    };
+    let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);
+    let step = count.or_else(|| waits.is_none().then(released));
+    let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
+    Plan { actions: step.into_iter().map(Action).collect(), wake, ..told(observed, status) }
+}
+
+/// Nothing but that status, and the events of what it says newly.
+fn told(observed: &Observed, status: TDSetStatus) -> Plan {
+    let conditions = |status: &'_ TDSetStatus| status.conditions.clone().unwrap_or_default();
+    let events = warnings(&conditions(&observed.status), &conditions(&status)).collect();
+    Plan { status, events, ..Plan::default() }
+}
+
+fn wake(view: &ScheduleState) -> Timestamp {
+    let now = view.observed.now;
+    let resync = view.spec.resync;
+    let foreign = view.deployment.is_foreign() || view.service.is_foreign();
+    let unwatched = match &view.observed.target {
+        Some(target) => !target.as_ref().is_ok_and(|scaled| scaled.watched),
+        None => foreign || !view.is_reckoned(),
+    };
+    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { resync };
+    let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
+    let latest = now.checked_add(sleep).unwrap_or(now);
+    let next = view.upcoming.first().map(|next| next.time);
+    next.into_iter().chain(view.replica_target.step).fold(latest, Timestamp::min)
+}
+
+/// The count comes first: it is what the timetable is about.
+fn work(view: &ScheduleState) -> Vec<Action> {
+    let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
+    if let Some(create) = view.create() {
+        // Whoever refuses the one may not refuse the other, so the template is left to the next pass.
+        match unclaimed(view) {
+            Some(found) => steps.extend(claim(view, found)),
+            None => steps.extend(made(view, create)),
+        }
+        steps.extend(in_front(view, create));
+    }
+    let wanted = view.spec.replicas_on_deletion().is_some();
+    if wanted != finalizer::is_on(&view.spec.metadata, FINALIZER) {
+        steps.push(finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, wanted, MANAGER));
+    }
+    steps.into_iter().map(Action).collect()
+}
+
+/// The Deployment whose count would be lost if the template was applied: the count has no owner of its own yet.
+fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
+    view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
+}
+
+/// TargetOwnership the count of a Deployment while it is not ours to write, without force: only while it stands.
+fn claim(view: &ScheduleState, found: &Deployment) -> Option<Step> {
+    let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
+    if is_written || is_going(&found.metadata) {
+        return None;
+    }
+    let manifest = deployment::count(found, deployment::replicas(found));
+    Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
+}
+
+/// The Deployment, but for the count of one that is there.
+fn made(view: &ScheduleState, create: &Create) -> Option<Step> {
+    let wanted = deployment::deployment(view.spec, create);
+    match view.deployment {
+        OwnedObject::Foreign => None,
+        // Made without its count it would begin with one replica, whatever the timetable says.
+        OwnedObject::Absent if !view.is_reckoned() => None,
+        OwnedObject::Absent => {
+            let count = view.wanted().filter(|_| view.spec.autoscaler.is_none());
+            let manifest = match count {
+                Some(replicas) => deployment::with_count(wanted, replicas),
+                None => wanted,
+            };
+            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+        }
+        OwnedObject::Ours(found) => update(wanted, found),
+    }
+}
+
+/// Writes the count where it is another one.
+fn count(view: &ScheduleState, counter: &Counter) -> Option<Step> {
+    match counter {
+        Counter::Deployment(found) => count_of_deployment(view, found),
+        Counter::Scale(scaled) => {
+            let wanted = view.wanted().filter(|wanted| *wanted != scaled.count())?;
+            Some(scale::count(scaled, wanted))
+        }
+        Counter::Autoscaler(found) => {
+            let (least, most) = (view.wanted()?, view.most());
+            let bounds = autoscaler::bounds(found, least, most)?;
+            let seen = found.metadata.resource_version.clone();
+            Some(Step::Apply(Apply { manifest: bounds, manager: COUNT_MANAGER, seen }))
+        }
+    }
+}
+
+/// The same of a Deployment that was made, and also where the count would be lost otherwise.
+fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<Step> {
+    let wanted = view.wanted()?;
+    let is_so = wanted == deployment::replicas(found) && unclaimed(view).is_none();
+    if is_so || is_going(&found.metadata) {
+        return None;
+    }
+    let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
+    Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
+}
+
+/// Applies what is wanted of an object that is ours, if some of it is missing.
+fn update<K>(wanted: Manifest, found: &K) -> Option<Step>
+where
+    K: Resource<DynamicType = ()> + serde::Serialize,
+{
+    let metadata = found.meta();
+    if is_going(metadata) || !wanted.missing_from(found) {
+        return None;
+    }
+    let manifest = wanted.only_for(metadata.uid.as_deref()?);
+    Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: metadata.resource_version.clone() }))
+}
+
+/// The Service, where one is asked for, or none.
+fn in_front(view: &ScheduleState, create: &Create) -> Option<Step> {
+    match (service::service(view.spec, create), &view.service) {
+        (Some(manifest), OwnedObject::Absent) => {
+            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+        }
+        (Some(wanted), OwnedObject::Ours(found)) => update(wanted, *found),
+        (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(Step::Delete {
+            place: Place::of(*found),
+            uid: found.metadata.uid.clone()?,
+            resource_version: None,
+        }),
+        _ => None,
+    }
+}
+
+const fn is_going(metadata: &ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some()
+}
+
+/// Whether a status says that somebody else has a hand in it.
+fn conflicts(status: &TDSetStatus) -> bool {
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    condition::holds(conditions, ConditionType::Conflict.as_str())
+}
+
+/// Conditions that somebody should look at.
+const TELLING: &[(ConditionType, &str, &[Reason])] = &[
+    (
+        ConditionType::Ready,
+        "False",
+        &[
+            Reason::SpecInvalid,
+            Reason::WriteRefused,
+            Reason::RightMissing,
+            Reason::TargetNotFound,
+            Reason::TargetNotScalable,
+            Reason::AutoscalerNotFound,
+            Reason::AutoscalerElsewhere,
+            Reason::OutOfBounds,
+            Reason::DatesNotFound,
+            Reason::InvalidDates,
+        ],
+    ),
+    (ConditionType::Conflict, "True", &[Reason::NameTaken, Reason::OtherSchedule, Reason::OtherAutoscaler]),
+];
+
+/// Events for conditions that somebody should look at, where they are new.
+pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
+    let find = |conditions: &[Condition], about: ConditionType| {
+        conditions.iter().find(|one| one.type_ == about.as_str()).cloned()
+    };
+    TELLING.iter().filter_map(move |(about, state, reasons)| {
+        let said = find(after, *about).filter(|one| one.status == *state)?;
+        let reason = reasons.iter().map(|reason| reason.as_str()).find(|reason| said.reason == *reason)?;
+        let news = find(before, *about)
+            .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
+        news.then_some(Note { warning: true, reason, action: "Reconcile", text: said.message })
+    })
+}
+
+/// `replicas 3 → 5: window evening, 180 ms late`.
+fn transition_note(transition: &PastTransition, edited: bool) -> Note {
+    let PastTransition { from, to, lateness_ms, .. } = transition;
+    let rule = match to.window.split_once('/') {
+        Some((_, exception)) => format!("exception {exception}"),
+        None if to.window.is_empty() => "outside all windows".to_owned(),
+        None => format!("window {}", to.window),
+    };
+    let when =
+        if edited { "after a change of the object".to_owned() } else { format!("{lateness_ms} ms late") };
+    let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
+    Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! What is said of a TDSet, condition by condition. Pure.
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+
+use super::schedule_state::ScheduleState;
+use crate::api::condition::{State, Statement};
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
+use crate::kinds::tdset::observation::Scaled;
+use crate::kinds::tdset::resources::deployment;
+
+/// All conditions.
+#[must_use]
+pub fn statements(view: &ScheduleState) -> [Statement; 6] {
+    [ready(view), progressing(view), schedule_valid(view), suspended(view), overridden(view), conflict(view)]
+}
+
+/// How many of the workload's replicas are as they should be.
+struct Crew {
+    count: i32,
+    /// Those that are ready, or where that is not told, those that are there.
+    good: i32,
+    /// Whether that speaks of the workload as it is now.
+    seen: bool,
+    word: &'static str,
+}
+
+impl Crew {
+    fn of(view: &ScheduleState) -> Option<Self> {
+        if let Some(scaled) = view.scaled() {
+            let (count, good) = (scaled.count(), scaled.has());
+            return Some(Self { count, good, seen: good <= count, word: "there" });
+        }
+        let deployment = view.deployment.ours()?;
+        let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
+        Some(Self {
+            count: deployment::replicas(deployment),
+            good: ready,
+            seen: is_seen(deployment),
+            word: "ready",
+        })
+    }
+}
+
+fn ready(view: &ScheduleState) -> Statement {
+    let about = ConditionType::Ready;
+    if let Some(blocker) = &view.blocker {
+        return about.is(false, blocker.reason, &*blocker.message);
+    }
+    if let Some(taken) = taken(view) {
+        return about.is(false, Reason::NameTaken, taken);
+    }
+    let Some(Crew { count, good, seen, word }) = Crew::of(view) else {
+        return about.is(false, Reason::PodsNotReady, "the Deployment is not there yet");
+    };
+    let message = format!("{} of {count} replicas are {word}", good.min(count));
+    if good < count || !seen {
+        return about.is(false, Reason::PodsNotReady, message);
+    }
+    if view.spec.is_suspended {
+        return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
+    }
+    if view.replica_target.manual.is_some() {
+        return about.is(true, Reason::ManuallyScaled, format!("{message}, as somebody else has it"));
+    }
+    let wanted = view.wanted().unwrap_or(count);
+    if let Some(name) = &view.spec.autoscaler {
+        return bounded(view, name, wanted, &message);
+    }
+    if wanted == count {
+        return about.is(true, Reason::AsScheduled, message);
+    }
+    about.is(false, Reason::PodsNotReady, format!("{message}, {wanted} are wanted"))
+}
+
+/// The same where an autoscaler has the count.
+fn bounded(view: &ScheduleState, name: &str, wanted: i32, message: &str) -> Statement {
+    let about = ConditionType::Ready;
+    let asked = view.effective.replicas;
+    if view.scheduled() != asked {
+        let text = format!(
+            "{asked} are scheduled, minReplicas of HorizontalPodAutoscaler {name} can be {}",
+            view.scheduled()
+        );
+        return about.is(false, Reason::OutOfBounds, text);
+    }
+    let has = view.counter().map(|counter| counter.count());
+    let message = format!("{message}; minReplicas of HorizontalPodAutoscaler {name} is {wanted}");
+    let is_so = has == Some(wanted);
+    about.is(is_so, if is_so { Reason::AsScheduled } else { Reason::PodsNotReady }, message)
+}
+
+fn progressing(view: &ScheduleState) -> Statement {
+    let about = ConditionType::Progressing;
+    if let Some(ramp) = &view.replica_target.ramp {
+        let message =
+            format!("from {} to {} replicas by the ramp, since {}", ramp.from, ramp.to, ramp.since.0);
+        return about.is(true, Reason::Ramping, message);
+    }
+    if let Some(scaled) = view.scaled() {
+        return moving(view, scaled);
+    }
+    match (view.deployment.ours(), &view.blocker) {
+        (Some(deployment), _) => rolling(view, deployment),
+        (None, Some(blocker)) => about.is(false, blocker.reason, "nothing is done"),
+        (None, None) => about.is(true, Reason::RollingOut, "the Deployment is about to be made"),
+    }
+}
+
+/// Whether a workload that somebody else made moves.
+fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
+    let (count, has) = (scaled.count(), scaled.has());
+    let about = ConditionType::Progressing;
+    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
+    if moves || has != count {
+        return about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"));
+    }
+    about.is(false, Reason::Settled, "nothing moves")
+}
+
+/// Whether a Deployment that was made moves.
+fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
+    let about = ConditionType::Progressing;
+    let status = deployment.status.clone().unwrap_or_default();
+    let (count, has) = (deployment::replicas(deployment), status.replicas.unwrap_or(0));
+    let updated = status.updated_replicas.unwrap_or(0);
+    let unavailable = count.saturating_sub(status.available_replicas.unwrap_or(0));
+    let moves = view.spec.autoscaler.is_none() && view.wanted().is_some_and(|wanted| wanted != count);
+    if moves || !is_seen(deployment) || has != count || updated < has {
+        let message = format!("{updated} of {count} replicas are of the current template, {has} in all");
+        about.is(true, Reason::RollingOut, message)
+    } else if unavailable > 0 {
+        let message = format!("{unavailable} replicas are not available");
+        about.is(!is_stuck(&status), Reason::PodsNotReady, message)
+    } else {
+        about.is(false, Reason::Settled, "nothing moves")
+    }
+}
+
+/// Whether the Deployment has given up waiting for its pods.
+fn is_stuck(status: &DeploymentStatus) -> bool {
+    status.conditions.iter().flatten().any(|one| one.type_ == "Progressing" && one.status == "False")
+}
+
+fn schedule_valid(view: &ScheduleState) -> Statement {
+    let about = ConditionType::ScheduleValid;
+    match &view.observed.dates {
+        Err(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
+        Ok(_) => about.is(State::True, Reason::Parsed, "the timetable makes sense"),
+    }
+}
+
+fn suspended(view: &ScheduleState) -> Statement {
+    let about = ConditionType::Suspended;
+    if view.spec.is_suspended {
+        about.is(true, Reason::SuspendedBySpec, "spec.suspend is true: the count is not written")
+    } else {
+        about.is(false, Reason::NotSuspended, "the count follows the timetable")
+    }
+}
+
+fn overridden(view: &ScheduleState) -> Statement {
+    let about = ConditionType::ManualOverride;
+    if let Some(manual) = &view.replica_target.manual {
+        let who = manual.manager.as_deref().unwrap_or("somebody else");
+        let until = match view.upcoming.first() {
+            Some(next) => format!("until {}", view.schedule.local(next.time)),
+            None => "for good: no transition is ahead".to_owned(),
+        };
+        let message =
+            format!("{who} wrote {}, {} are scheduled: it stands {until}", manual.count, view.scheduled());
+        return about.is(true, Reason::ManuallyScaled, message);
+    }
+    let message = if view.spec.keeps_manual_counts() {
+        "a count that somebody else writes stands until the next transition"
+    } else {
+        "a count that somebody else writes is taken back"
+    };
+    about.is(false, Reason::NotOverridden, message)
+}
+
+fn conflict(view: &ScheduleState) -> Statement {
+    let about = ConditionType::Conflict;
+    if let Some(blocker) = view.blocker.as_ref().filter(|blocker| blocker.about == Some(about)) {
+        return about.is(true, blocker.reason, &*blocker.message);
+    }
+    match taken(view) {
+        Some(taken) => about.is(true, Reason::NameTaken, taken),
+        None => about.is(false, Reason::NoConflict, "nobody else has a hand in it"),
+    }
+}
+
+/// What stands where something is to be made.
+fn taken(view: &ScheduleState) -> Option<String> {
+    let create = view.create()?;
+    let kinds = [
+        (view.deployment.is_foreign(), "Deployment"),
+        (create.service_port.is_some() && view.service.is_foreign(), "Service"),
+    ];
+    let kinds: Vec<_> = kinds.into_iter().filter_map(|(foreign, kind)| foreign.then_some(kind)).collect();
+    let name = view.spec.name();
+    let message = format!("{} {name} exists and is not controlled by this object", kinds.join(" and "));
+    (!kinds.is_empty()).then_some(message)
+}
+
+/// Whether the Deployment's status speaks of its spec as it is now.
+fn is_seen(deployment: &Deployment) -> bool {
+    let observed = deployment.status.as_ref().and_then(|status| status.observed_generation);
+    observed >= deployment.metadata.generation
+}

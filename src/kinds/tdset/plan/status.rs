@@ -1,0 +1,145 @@
+//! What is said of a TDSet. Pure: the same facts give the same status, so that between two boundaries nothing is
+//! written while nothing happens.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+
+use super::conditions::statements;
+use super::schedule_state::ScheduleState;
+use crate::api::condition::{self, Statement};
+use crate::api::field::{Fault, Path, Segment};
+use crate::api::time_zone;
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
+use crate::kinds::tdset::api::v1::{PastTransition, TDSetStatus};
+use crate::kinds::tdset::names;
+use crate::kinds::tdset::observation::Observed;
+
+/// Fields of the spec that make the timetable.
+const TIMETABLE: [&str; 5] = ["timeZone", "defaultReplicas", "overlap", "windows", "exceptions"];
+
+/// Fields whose values may be secrets: of a fault there or above, nothing is repeated.
+const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
+
+/// The status of an object that is worked on.
+#[must_use]
+pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
+    let previous = &view.observed.status;
+    let reckoned = view.is_reckoned();
+    let shown = |transition| view.schedule.shown(transition);
+    let upcoming: Vec<_> = view.upcoming.iter().map(shown).collect();
+    let generation = view.spec.metadata.generation;
+    let workload = workload(view);
+    TDSetStatus {
+        observed_generation: generation,
+        active_window: reckoned.then(|| view.effective.source.to_string()),
+        scheduled_replicas: reckoned.then_some(view.effective.replicas),
+        replicas: workload.replicas,
+        ready_replicas: workload.ready,
+        selector: workload.selector,
+        last_transition: transition.or_else(|| previous.last_transition.clone()),
+        ramp: view.replica_target.ramp.clone(),
+        next_transition: upcoming.first().filter(|_| reckoned).cloned(),
+        upcoming: Some(upcoming).filter(|upcoming| reckoned && !upcoming.is_empty()),
+        tzdb: Some(time_zone::database_version().to_owned()),
+        conditions: Some(conditions(previous, statements(view), generation, view.observed.now)),
+    }
+}
+
+/// What is said of the workload.
+#[derive(Default)]
+struct Workload {
+    replicas: Option<i32>,
+    ready: Option<i32>,
+    selector: Option<String>,
+}
+
+fn workload(view: &ScheduleState) -> Workload {
+    if let Some(scaled) = view.scaled() {
+        let selector = scaled.selector().map(str::to_owned);
+        return Workload { replicas: Some(scaled.has()), ready: None, selector };
+    }
+    let Some(deployment) = view.deployment.ours() else { return Workload::default() };
+    let status = deployment.status.as_ref();
+    Workload {
+        replicas: Some(status.and_then(|status| status.replicas).unwrap_or(0)),
+        ready: Some(status.and_then(|status| status.ready_replicas).unwrap_or(0)),
+        selector: Some(names::selector_text(view.spec.name())),
+    }
+}
+
+/// The status of an object that does not pass the judge of the gate.
+#[must_use]
+pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> TDSetStatus {
+    let generation = metadata.generation;
+    let conditions = conditions(&observed.status, invalid_statements(faults), generation, observed.now);
+    TDSetStatus {
+        observed_generation: generation,
+        last_transition: observed.status.last_transition.clone(),
+        conditions: Some(conditions),
+        ..TDSetStatus::default()
+    }
+}
+
+/// What the conditions of an object with these faults say.
+#[must_use]
+pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
+    let shown: Vec<_> = faults.iter().map(shown).collect();
+    let message = shown.join("; ");
+    let of_timetable: Vec<_> = faults.iter().filter(|fault| is_of_timetable(&fault.path)).collect();
+    let schedule = match of_timetable.as_slice() {
+        [] => ConditionType::ScheduleValid.is(true, Reason::Parsed, "the timetable makes sense"),
+        [fault] if fault.path == Path::spec().at("timeZone") => {
+            ConditionType::ScheduleValid.is(false, Reason::UnknownTimeZone, &*message)
+        }
+        _ => ConditionType::ScheduleValid.is(false, Reason::InvalidSchedule, &*message),
+    };
+    [
+        ConditionType::Ready.is(false, Reason::SpecInvalid, message),
+        ConditionType::Progressing.is(
+            false,
+            Reason::SpecInvalid,
+            "nothing is done until the object is changed",
+        ),
+        schedule,
+    ]
+}
+
+/// The status of an object for which the API server refused a write: as it was, for nothing came of it, and why.
+#[must_use]
+pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSetStatus {
+    let statement = ConditionType::Ready.is(false, Reason::WriteRefused, why);
+    let previous = &observed.status;
+    TDSetStatus {
+        conditions: Some(conditions(previous, [statement], metadata.generation, observed.now)),
+        ..previous.clone()
+    }
+}
+
+/// A fault without the value that it is about.
+fn shown(fault: &Fault) -> String {
+    let secret =
+        fault.path.segments().iter().zip(SECRET).all(|(step, name)| step == &Segment::Field(name.into()));
+    let detail = if secret { String::new() } else { fault.detail.clone() };
+    Fault { value: None, detail, ..fault.clone() }.to_string()
+}
+
+fn is_of_timetable(path: &Path) -> bool {
+    match path.segments() {
+        [] | [_] => true,
+        [_, field, ..] => TIMETABLE.iter().any(|name| field == &Segment::Field((*name).into())),
+    }
+}
+
+/// The conditions, those of others too, with `statements` written into them.
+fn conditions(
+    previous: &TDSetStatus,
+    statements: impl IntoIterator<Item = Statement>,
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
+    let mut conditions = previous.conditions.clone().unwrap_or_default();
+    for statement in statements {
+        condition::set(&mut conditions, statement, generation, now);
+    }
+    conditions
+}

@@ -1,0 +1,387 @@
+//! Workloads that somebody else made, counts that others write, ramps, autoscalers, dates from elsewhere.
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+
+use super::*;
+use crate::api::condition::State;
+use crate::kinds::tdset::api::schedule::HolidayDates;
+use crate::kinds::tdset::observation::FieldOwner;
+
+/// The same timetable on a workload that is there, with these fields besides.
+fn web(fields: &Value) -> TDSet {
+    let reference = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
+    let mut object = json!(changed("/spec/target", reference));
+    for (field, value) in fields.as_object().unwrap() {
+        object["spec"][field] = value.clone();
+    }
+    object["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z".into();
+    serde_json::from_value(object).unwrap()
+}
+
+fn kept() -> TDSet {
+    web(&json!({"manualScalePolicy": "KeepUntilNextTransition"}))
+}
+
+fn ramped() -> TDSet {
+    web(&json!({"ramp": {"up": {"step": 1, "every": "10m"}, "down": {"step": "50%", "every": "1m"}}}))
+}
+
+/// One in which `tdset` has been worked on until nothing was left to do.
+fn settled(tdset: &TDSet, now: &str) -> Cluster {
+    let mut cluster = Cluster::empty(now);
+    cluster.scale(2, Writer::Ours);
+    for _ in 0..4 {
+        cluster.pass(tdset);
+    }
+    assert_eq!(verbs(&plan(tdset, &cluster.0).work), [""; 0]);
+    cluster
+}
+
+fn by_kubectl(time: &str) -> Writer {
+    Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: Some(at(time)) })
+}
+
+fn has(cluster: &Cluster) -> i32 {
+    cluster.0.target.as_ref().unwrap().as_ref().unwrap().count()
+}
+
+fn autoscaler(least: i32, most: i32) -> HorizontalPodAutoscaler {
+    let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let metadata = json!({"name": "web", "namespace": "default", "uid": "h", "resourceVersion": "7"});
+    let spec = json!({"scaleTargetRef": reference, "minReplicas": least, "maxReplicas": most});
+    serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
+}
+
+#[test]
+fn nothing_but_the_count_of_a_workload_is_written_and_by_its_scale() {
+    let mut cluster = settled(&web(&json!({})), EARLY).at(OPENING);
+    let plan = cluster.pass(&web(&json!({})));
+    assert_eq!(verbs(&plan.work), ["merge Deployment 6 as gatehouse-tdset-count"]);
+    let told = cluster.pass(&web(&json!({})));
+    assert_eq!(
+        verbs(&told.report),
+        ["ReplicasScheduled: replicas 2 → 6: window office, 0 ms late", "status"]
+    );
+    assert_eq!((told.status.replicas, told.status.ready_replicas), (Some(6), None));
+    assert_eq!(told.status.selector.as_deref(), Some("app=web"));
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
+}
+
+#[test]
+fn a_count_that_is_kept_stands_until_the_next_transition_and_no_longer() {
+    let kept = kept();
+    let mut cluster = settled(&kept, EARLY);
+    cluster.scale(9, by_kubectl(EARLY));
+    let told = cluster.pass(&kept);
+    assert_eq!(verbs(&told.work), [""; 0]);
+    let (state, reason, message) = condition(&told.status, ConditionType::ManualOverride);
+    assert_eq!((state.as_str(), reason.as_str()), ("True", "ManuallyScaled"));
+    let expected = "kubectl wrote 9, 2 are scheduled: it stands until 2026-03-02T08:00+01:00[Europe/Berlin]";
+    assert_eq!(message, expected);
+    assert_eq!(condition(&told.status, ConditionType::Ready).0, "True");
+
+    let mut cluster = cluster.at(OPENING);
+    assert_eq!(verbs(&cluster.pass(&kept).work), ["merge Deployment 6 as gatehouse-tdset-count"]);
+    assert_eq!(condition(&cluster.pass(&kept).status, ConditionType::ManualOverride).0, "False");
+}
+
+#[test]
+fn what_was_written_while_nobody_worked_stands_if_no_transition_came_after_it() {
+    for (written, stands) in
+        [("2026-03-02T06:59:59Z", false), (OPENING, true), ("2026-03-02T07:30:00Z", true)]
+    {
+        // Nothing is remembered, and the status is of before.
+        let mut cluster = settled(&kept(), EARLY).at("2026-03-02T08:00:00Z");
+        cluster.scale(9, by_kubectl(written));
+        cluster.pass(&kept());
+        assert_eq!(has(&cluster) == 9, stands, "{written}");
+    }
+}
+
+#[test]
+fn what_stood_when_the_schedule_was_made_is_not_kept() {
+    let (made, after) = ("2026-03-01T10:00:00Z", "2026-03-01T10:00:01Z");
+    let mut object = json!(kept());
+    object["metadata"]["creationTimestamp"] = made.into();
+    let object: TDSet = serde_json::from_value(object).unwrap();
+    for (written, stands) in [(made, false), (after, true)] {
+        let mut cluster = Cluster::empty(EARLY);
+        cluster.scale(9, by_kubectl(written));
+        cluster.pass(&object);
+        assert_eq!(has(&cluster) == 9, stands, "{written}");
+    }
+}
+
+#[test]
+fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
+    let untimed = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
+    let mut cluster = settled(&kept(), EARLY);
+    cluster.scale(9, untimed());
+    assert_eq!(condition(&cluster.pass(&kept()).status, ConditionType::ManualOverride).0, "True");
+    let mut missed = settled(&kept(), EARLY).at("2026-03-02T08:00:00Z");
+    missed.scale(9, untimed());
+    missed.pass(&kept());
+    assert_eq!(has(&missed), 6, "it may have been written before the transition that nobody saw");
+    let mut missed = settled(&kept(), EARLY).at("2026-03-02T18:00:00Z");
+    missed.scale(9, untimed());
+    missed.pass(&kept());
+    assert_eq!(has(&missed), 2, "nor has anybody seen the one back");
+
+    let mut held = web(&json!({"manualScalePolicy": "KeepUntilNextTransition", "suspend": true}));
+    let mut cluster = settled(&held, EARLY);
+    cluster.scale(9, untimed());
+    cluster.pass(&held);
+    held.spec.suspend = None;
+    cluster.pass(&held);
+    assert_eq!(has(&cluster), 2, "what was written meanwhile is brought up to the timetable");
+}
+
+#[test]
+fn an_edit_of_the_timetable_is_a_transition_of_now() {
+    let mut cluster = settled(&kept(), EARLY);
+    cluster.scale(9, by_kubectl(EARLY));
+    cluster.pass(&kept());
+    let mut edited = json!(kept());
+    (edited["spec"]["defaultReplicas"], edited["metadata"]["generation"]) = (3.into(), 3.into());
+    let edited: TDSet = serde_json::from_value(edited).unwrap();
+    cluster.pass(&edited);
+    assert_eq!(has(&cluster), 3);
+}
+
+#[test]
+fn a_ramp_is_a_line_from_the_count_that_was_found() {
+    let ramped = ramped();
+    let mut cluster = settled(&ramped, EARLY).at(OPENING);
+    let first = cluster.pass(&ramped);
+    assert_eq!(
+        (has(&cluster), first.wake, first.due),
+        (3, Some(at("2026-03-02T07:10:00Z")), Some(at("2026-03-02T07:10:00Z")))
+    );
+    let told = cluster.pass(&ramped);
+    assert_eq!(
+        verbs(&told.report),
+        ["ReplicasScheduled: replicas 2 → 6: window office, 0 ms late", "status"]
+    );
+    assert_eq!(condition(&told.status, ConditionType::Progressing).1, "Ramping");
+    assert_eq!(condition(&told.status, ConditionType::Ready).0, "True");
+    // A look between two steps finds nothing to do; what somebody else writes is taken back to the line.
+    assert_eq!(verbs(&cluster.clone().at("2026-03-02T07:05:00Z").pass(&ramped).work), [""; 0]);
+    let mut other = cluster.clone().at("2026-03-02T07:05:00Z");
+    other.scale(9, by_kubectl(OPENING));
+    other.pass(&ramped);
+    assert_eq!(has(&other), 3);
+    // Nobody worked for a while: the count is where it would have been.
+    let mut later = cluster.at("2026-03-02T07:25:00Z");
+    assert_eq!(verbs(&later.pass(&ramped).work), ["merge Deployment 5 as gatehouse-tdset-count"]);
+    let told = later.pass(&ramped);
+    assert_eq!(verbs(&told.report), ["status"], "one event a transition, none a step");
+    let mut last = later.at("2026-03-02T07:30:00Z");
+    last.pass(&ramped);
+    let told = last.pass(&ramped);
+    assert_eq!((has(&last), &told.status.ramp), (6, &None));
+    assert_eq!(condition(&told.status, ConditionType::Progressing).0, "False");
+}
+
+#[test]
+fn a_transition_during_a_ramp_sets_out_from_where_it_is() {
+    let ramped = ramped();
+    let mut cluster = settled(&ramped, EARLY).at(OPENING);
+    for now in [OPENING, OPENING, "2026-03-02T07:10:00Z", "2026-03-02T07:10:00Z"] {
+        cluster = cluster.at(now);
+        cluster.pass(&ramped);
+    }
+    assert_eq!(has(&cluster), 4);
+    let mut cluster = cluster.at(CLOSING);
+    cluster.pass(&ramped);
+    assert_eq!(has(&cluster), 2, "half of four at a time");
+    let told = cluster.pass(&ramped);
+    assert_eq!(told.status.ramp, None);
+}
+
+#[test]
+fn a_count_that_is_taken_back_after_a_ramp_takes_none() {
+    let ramped = ramped();
+    let mut cluster = settled(&ramped, EARLY);
+    cluster.scale(9, by_kubectl(EARLY));
+    cluster.pass(&ramped);
+    assert_eq!(has(&cluster), 2);
+}
+
+#[test]
+fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
+    let bounds = json!({"name": "web", "maxReplicas": 10});
+    let mut tdset = web(&json!({"autoscaler": bounds}));
+    tdset.spec.windows.as_mut().unwrap()[0].max_replicas = Some(40);
+    let mut cluster = settled(&web(&json!({})), EARLY);
+    cluster.0.autoscaler = Some(Ok(Arc::new(autoscaler(1, 3))));
+    cluster.scale(5, by_kubectl(EARLY));
+    let expected = json!({"minReplicas": 2, "maxReplicas": 10});
+    let work = cluster.pass(&tdset).work;
+    let [Step::Apply(apply)] = work.as_slice() else { panic!("{work:?}") };
+    assert_eq!((&apply.manifest.object["spec"], apply.manager), (&expected, COUNT_MANAGER));
+    let told = cluster.pass(&tdset);
+    assert_eq!(verbs(&told.work), [""; 0]);
+    let ready = condition(&told.status, ConditionType::Ready);
+    let message = "5 of 5 replicas are there; minReplicas of HorizontalPodAutoscaler web is 2";
+    assert_eq!(ready, ("True".to_owned(), "AsScheduled".to_owned(), message.to_owned()));
+
+    let mut cluster = cluster.at(OPENING);
+    cluster.pass(&tdset);
+    let found = cluster.0.autoscaler.as_ref().unwrap().as_ref().unwrap().spec.as_ref().unwrap();
+    assert_eq!((found.min_replicas, found.max_replicas, has(&cluster)), (Some(6), 40, 5));
+}
+
+#[test]
+fn what_an_autoscaler_does_not_allow_is_said() {
+    let tdset = web(&json!({"autoscaler": {"name": "web"}}));
+    let nothing = web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0}));
+    for (tdset, now, least, asked) in [(tdset, OPENING, 4, 6), (nothing, EARLY, 1, 0)] {
+        let mut cluster = Cluster::empty(now);
+        cluster.scale(5, Writer::Ours);
+        cluster.0.autoscaler = Some(Ok(Arc::new(autoscaler(2, 4))));
+        cluster.pass(&tdset);
+        let told = cluster.pass(&tdset);
+        let found = cluster.0.autoscaler.as_ref().unwrap().as_ref().unwrap().spec.as_ref().unwrap();
+        assert_eq!((found.min_replicas, found.max_replicas), (Some(least), 4));
+        let message =
+            format!("{asked} are scheduled, minReplicas of HorizontalPodAutoscaler web can be {least}");
+        assert_eq!(
+            condition(&told.status, ConditionType::Ready),
+            ("False".to_owned(), "OutOfBounds".to_owned(), message)
+        );
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_said_and_no_count_is_written() {
+    type Edit = Box<dyn Fn(&mut Observed)>;
+
+    let missing = Blocker::ready(Reason::TargetNotFound, "Deployment web does not exist".to_owned());
+    let dates = Blocker::dates(State::False, Reason::InvalidDates, "line 2".to_owned());
+    let cases: [(Edit, ConditionType, &str, &str); 4] = [
+        (
+            Box::new(move |observed| observed.target = Some(Err(missing.clone()))),
+            ConditionType::Ready,
+            "False",
+            "TargetNotFound",
+        ),
+        (
+            Box::new(move |observed| observed.dates = Err(dates.clone())),
+            ConditionType::ScheduleValid,
+            "False",
+            "InvalidDates",
+        ),
+        (
+            Box::new(|observed| observed.holder = Some(("Deployment web".to_owned(), "old".to_owned()))),
+            ConditionType::Conflict,
+            "True",
+            "OtherSchedule",
+        ),
+        (
+            Box::new(|observed| observed.autoscalers = vec!["web".to_owned()]),
+            ConditionType::Conflict,
+            "True",
+            "OtherAutoscaler",
+        ),
+    ];
+    for (edit, about, state, reason) in cases {
+        let tdset = web(&json!({}));
+        let mut cluster = settled(&tdset, EARLY).at(OPENING);
+        edit(&mut cluster.0);
+        let first = cluster.pass(&tdset);
+        assert_eq!((verbs(&first.work), &first.transition), (vec![], &None), "{reason}");
+        let said = condition(&first.status, about);
+        assert_eq!((said.0.as_str(), said.1.as_str()), (state, reason));
+        assert_eq!(condition(&first.status, ConditionType::Ready).0, "False", "{reason}");
+        assert!(verbs(&first.report)[0].starts_with(reason), "{:?}", verbs(&first.report));
+        assert_eq!(first.conflict, about == ConditionType::Conflict);
+        let second = cluster.pass(&tdset);
+        assert_eq!((second.report, second.conflict), (vec![], false), "{reason}");
+    }
+}
+
+#[test]
+fn dates_from_elsewhere_decide_and_while_they_are_unknown_nothing_is_claimed() {
+    let exception = json!([{"name": "fair", "replicas": 8, "datesFrom": {"configMapKeyRef": {"name": "days", "key": "all"}}}]);
+    let tdset = web(&json!({"exceptions": exception}));
+    let mut cluster = settled(&tdset, EARLY);
+    let mut dates = HolidayDates::default();
+    dates.read("fair", "2026-03-02").unwrap();
+    cluster.0.dates = Ok(dates);
+    cluster.pass(&tdset);
+    let told = cluster.pass(&tdset);
+    assert_eq!((has(&cluster), told.status.active_window.as_deref()), (8, Some("exception/fair")));
+    cluster.0.dates =
+        Err(Blocker::dates(State::False, Reason::DatesNotFound, "ConfigMap days does not exist".to_owned()));
+    let told = cluster.pass(&tdset);
+    assert_eq!((has(&cluster), told.status.scheduled_replicas, told.status.upcoming), (8, None, None));
+}
+
+#[test]
+fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
+    let mut tdset = web(&json!({"target": {"ref": reference}}));
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.scale(2, Writer::Ours);
+    let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [finalizer]);
+    tdset.metadata.finalizers =
+        Some(vec!["other".to_owned(), "gatehouse.dev/replicas-on-deletion".to_owned()]);
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [""; 0]);
+
+    tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+    let leave = |observed: &Observed| verbs(&plan(&tdset, observed).work);
+    assert_eq!(leave(&cluster.0), ["merge Deployment 4 as gatehouse-tdset-count"]);
+    let free = ["merge TDSet [\"other\"] as gatehouse-tdset"];
+    cluster.scale(4, Writer::Ours);
+    assert_eq!(leave(&cluster.0), free);
+    cluster.scale(2, Writer::Ours);
+    let held = Observed { holder: Some((String::new(), String::new())), ..cluster.0.clone() };
+    assert_eq!(leave(&held), free, "what somebody else holds is left alone");
+    cluster.0.target = Some(Err(Blocker::ready(Reason::TargetNotFound, String::new())));
+    assert_eq!(leave(&cluster.0), free);
+    cluster.0.target = Some(Err(Blocker::forbidden("get", "widgets/scale", "example.com")));
+    assert_eq!(leave(&cluster.0), [""; 0], "it is tried again");
+}
+
+proptest! {
+    #![proptest_config(crate::properties::config())]
+
+    /// Whatever happened and whoever scaled: one pass brings the count where it belongs, another one tells of it, and
+    /// then there is nothing left to do; a ramp, looked at when it asks to be, arrives.
+    #[test]
+    fn every_pass_ends_in_rest_and_every_ramp_arrives(
+        start in 0..31_536_000_i64, later in 0..31_536_000_i64, count in 0..20_i32, ramp in any::<bool>(), keep in any::<bool>(),
+        written in 0..31_536_000_i64,
+    ) {
+        let mut tdset = if ramp { ramped() } else { web(&json!({})) };
+        if keep {
+            tdset.spec.manual_scale_policy = Some(crate::kinds::tdset::api::v1::ManualScalePolicy::KeepUntilNextTransition);
+        }
+        let time = |seconds: i64| Timestamp::from_second(1_767_225_600 + seconds).unwrap().to_string();
+        let mut cluster = Cluster::empty(&time(start));
+        cluster.scale(count, Writer::Ours);
+        for _ in 0..40 {
+            cluster.pass(&tdset);
+            cluster.pass(&tdset);
+            let rest = cluster.pass(&tdset);
+            prop_assert_eq!((verbs(&rest.work), verbs(&rest.report)), (vec![], vec![]));
+            if rest.status.ramp.is_none() { break; }
+            cluster = cluster.at(&rest.wake.unwrap().to_string());
+        }
+        prop_assert_eq!(Some(has(&cluster)), cluster.0.status.scheduled_replicas);
+
+        let now = start + later;
+        cluster = cluster.at(&time(now));
+        cluster.scale(count, by_kubectl(&time(written.min(now))));
+        cluster.pass(&tdset);
+        cluster.pass(&tdset);
+        let rest = cluster.pass(&tdset);
+        prop_assert_eq!((verbs(&rest.work), verbs(&rest.report)), (vec![], vec![]));
+        let manual = condition(&rest.status, ConditionType::ManualOverride).0 == "True";
+        let wanted = rest.status.scheduled_replicas.unwrap();
+        prop_assert!(!manual || keep && has(&cluster) == count);
+        prop_assert!(manual || rest.status.ramp.is_some() || has(&cluster) == wanted);
+    }
+}

@@ -1,0 +1,26 @@
+//! The count of a workload that somebody else made.
+//!
+//! Merged and not applied: others apply the whole workload, and what is applied by two is a conflict for one of them.
+
+use serde_json::json;
+
+use crate::controllers::manifest::Manifest;
+use crate::controllers::step::{Merge, Step};
+use crate::kinds::tdset::names::COUNT_MANAGER;
+use crate::kinds::tdset::observation::Scaled;
+
+/// Writes the count through the scale subresource.
+#[must_use]
+pub fn count(of: &Scaled, replicas: i32) -> Step {
+    let metadata = &of.scale.metadata;
+    let object = json!({
+        "metadata": {"uid": metadata.uid},
+        "spec": {"replicas": replicas},
+    });
+    Step::Merge(Merge {
+        manifest: Manifest { place: of.place.clone(), object },
+        manager: COUNT_MANAGER,
+        scale: true,
+        seen: metadata.resource_version.clone(),
+    })
+}

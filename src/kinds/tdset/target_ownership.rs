@@ -1,0 +1,195 @@
+//! Which TDSet has to do with which object: its workload, its autoscaler, the ConfigMaps with its dates.
+//!
+//! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
+//! old ones that with the least uid. So all replicas and all restarts agree. Whoever is concerned is told when that
+//! changes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures::channel::mpsc::UnboundedSender;
+use jiff::Timestamp;
+use kube::Resource as _;
+use kube::runtime::reflector::ObjectRef;
+
+use super::observation::ObjectKey;
+use crate::controllers::Watched;
+use crate::kinds::tdset::api::v1::TDSet;
+
+/// Who claims something; older ones are less.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Claimant {
+    since: Option<Timestamp>,
+    uid: String,
+    namespace: String,
+    name: String,
+}
+
+impl Claimant {
+    fn reference(&self) -> ObjectRef<Watched<TDSet>> {
+        ObjectRef::new(&self.name).within(&self.namespace)
+    }
+}
+
+/// All of them.
+pub struct TargetOwnership {
+    entries: Mutex<Entries>,
+    told: UnboundedSender<ObjectRef<Watched<TDSet>>>,
+}
+
+#[derive(Default)]
+struct Entries {
+    of: HashMap<String, (Claimant, BTreeSet<ObjectKey>)>,
+    on: HashMap<ObjectKey, BTreeSet<Claimant>>,
+}
+
+impl Entries {
+    /// Sets what `uid` claims; the others who are concerned.
+    fn set(&mut self, uid: &str, claims: Option<(Claimant, BTreeSet<ObjectKey>)>) -> Vec<Claimant> {
+        let before = self.of.remove(uid);
+        if before == claims {
+            self.of.extend(before.map(|before| (uid.to_owned(), before)));
+            return Vec::new();
+        }
+        let mut concerned = BTreeSet::new();
+        if let Some((claimant, subjects)) = &before {
+            for subject in subjects {
+                let Some(claimants) = self.on.get_mut(subject) else { continue };
+                claimants.remove(claimant);
+                concerned.extend(claimants.iter().cloned());
+                if claimants.is_empty() {
+                    self.on.remove(subject);
+                }
+            }
+        }
+        if let Some((claimant, subjects)) = claims {
+            for subject in &subjects {
+                let claimants = self.on.entry(subject.clone()).or_default();
+                concerned.extend(claimants.iter().cloned());
+                claimants.insert(claimant.clone());
+            }
+            self.of.insert(uid.to_owned(), (claimant, subjects));
+        }
+        concerned.into_iter().filter(|one| one.uid != uid).collect()
+    }
+}
+
+impl TargetOwnership {
+    /// None yet. Whoever is concerned by a change is sent to `told`.
+    #[must_use]
+    pub fn new(told: UnboundedSender<ObjectRef<Watched<TDSet>>>) -> Self {
+        Self { entries: Mutex::default(), told }
+    }
+
+    /// The object is as it is now, and has to do with that; nothing is known of it where it cannot be decoded.
+    pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<ObjectKey>>) {
+        let meta = object.meta();
+        let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
+        let claims = subjects.map(|subjects| {
+            let claimant = Claimant {
+                since: meta.creation_timestamp.as_ref().map(|time| time.0),
+                uid: uid.clone(),
+                namespace: meta.namespace.clone().unwrap_or_default(),
+                name: name.clone(),
+            };
+            (claimant, subjects)
+        });
+        let concerned = self.lock().set(uid, claims);
+        self.tell(&concerned);
+    }
+
+    /// The object of that uid is gone.
+    pub fn forget(&self, uid: &str) {
+        let concerned = self.lock().set(uid, None);
+        self.tell(&concerned);
+    }
+
+    /// Only the objects of these uids are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        let gone: Vec<_> = self.lock().of.keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
+        for uid in gone {
+            self.forget(&uid);
+        }
+    }
+
+    /// Whoever has to do with the object.
+    #[must_use]
+    pub fn concerned(&self, subject: &ObjectKey) -> Vec<ObjectRef<Watched<TDSet>>> {
+        let entries = self.lock();
+        entries.on.get(subject).into_iter().flatten().map(Claimant::reference).collect()
+    }
+
+    /// The name of the TDSet that holds the object, if that is not the one of `uid`.
+    #[must_use]
+    pub fn holder(&self, subject: &ObjectKey, uid: &str) -> Option<String> {
+        let entries = self.lock();
+        let first = entries.on.get(subject)?.first()?;
+        (first.uid != uid).then(|| first.name.clone())
+    }
+
+    fn tell(&self, concerned: &[Claimant]) {
+        for claimant in concerned {
+            let _nobody_works = self.told.unbounded_send(claimant.reference());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for TargetOwnership {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("TargetOwnership")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::mpsc;
+    use futures::{FutureExt as _, StreamExt as _};
+    use kube::core::DeserializeGuard;
+    use serde_json::json;
+
+    use super::*;
+
+    /// A TDSet is there that has to do with the Deployment `target`.
+    fn see(claims: &TargetOwnership, [name, uid, created, target]: [&str; 4]) {
+        let object = json!({
+            "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+            "metadata": {"name": name, "namespace": "a", "uid": uid, "creationTimestamp": created},
+            "spec": {"defaultReplicas": 1, "target": {}},
+        });
+        let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
+        claims.seen(&object, Some(BTreeSet::from([ObjectKey::new("apps", "Deployment", "a", target)])));
+    }
+
+    #[test]
+    fn the_oldest_holds_it_and_the_next_one_is_told_when_it_goes() {
+        let (told, mut heard) = mpsc::unbounded();
+        let claims = TargetOwnership::new(told);
+        let subject = ObjectKey::referred("apps/v1beta1", "Deployment", "a", "web");
+        see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "web"]);
+        assert_eq!(claims.holder(&subject, "1"), None);
+        see(&claims, ["old", "2", "2026-01-01T00:00:00Z", "web"]);
+        assert_eq!(claims.holder(&subject, "1"), Some("old".to_owned()));
+        assert_eq!(claims.holder(&subject, "2"), None);
+        let mut next = || heard.next().now_or_never().unwrap().unwrap().name;
+        assert_eq!(next(), "young");
+        claims.forget("2");
+        assert_eq!(next(), "young");
+        assert_eq!(claims.holder(&subject, "1"), None);
+        see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "other"]);
+        assert!(claims.concerned(&subject).is_empty());
+    }
+
+    #[test]
+    fn of_equally_old_ones_the_uid_decides() {
+        let claims = TargetOwnership::new(mpsc::unbounded().0);
+        let subject = ObjectKey::new("apps", "Deployment", "a", "web");
+        see(&claims, ["b", "2", "2026-01-01T00:00:00Z", "web"]);
+        see(&claims, ["c", "1", "2026-01-01T00:00:00Z", "web"]);
+        assert_eq!(claims.holder(&subject, "2"), Some("c".to_owned()));
+    }
+}
