@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gatehouse::kinds::etcdcluster::effect::Effect;
+use gatehouse::kinds::etcdcluster::actions::Action;
 use gatehouse::kinds::etcdcluster::observation::{
     ClusterId, Desired, Fact, Observation, Phase, Record, Recovery, RecoveryPhase,
 };
@@ -63,7 +63,7 @@ fn passes_that_were_logged_are_planned_as_they_were() {
     }
 }
 
-/// What an operator does to a cluster, by the names of its effects. Traces have all of it.
+/// What an operator does to a cluster, by the names of its actions. Traces have all of it.
 const EFFECTS: [&str; 27] = [
     "add-finalizer",
     "alarm-disarm",
@@ -99,10 +99,10 @@ fn each_kind_of_effect_is_in_a_trace() {
     let logs: Vec<_> = traces().iter().map(|path| Log::read([text(path).as_str()])).collect();
     let passes = logs.iter().flat_map(|log| &log.lines).filter_map(|line| match &line.event {
         Event::Pass(pass) => Some(plan(&pass.desired, &pass.seen)),
-        Event::Effect(_) => None,
+        Event::Action(_) => None,
     });
-    let effects = passes.flat_map(|plan| plan.effects.iter().map(Effect::name).collect::<Vec<_>>());
-    assert_eq!(effects.collect::<BTreeSet<_>>(), BTreeSet::from(EFFECTS));
+    let actions = passes.flat_map(|plan| plan.actions.iter().map(Action::name).collect::<Vec<_>>());
+    assert_eq!(actions.collect::<BTreeSet<_>>(), BTreeSet::from(EFFECTS));
 }
 
 /// What the cluster tier leaves of a log, for this folder.
@@ -123,7 +123,7 @@ fn plan_again(log: &mut Log) {
 fn pass_of(line: &mut Line) -> Option<&mut Pass> {
     match &mut line.event {
         Event::Pass(pass) => Some(pass),
-        Event::Effect(_) => None,
+        Event::Action(_) => None,
     }
 }
 
@@ -148,11 +148,11 @@ fn what_is_wrong_with_a_log_is_found() {
         (Rule::Doubled, |log| log.lines.push(log.lines[0].clone())),
         (Rule::PlannedOtherwise, |log| last_recorded(log).plan["wake"] = json!("Never")),
         (Rule::NotPlanned, |log| {
-            let effect = log.lines.iter_mut().find_map(|line| match &mut line.event {
-                Event::Effect(effect) => Some(effect),
+            let action = log.lines.iter_mut().find_map(|line| match &mut line.event {
+                Event::Action(action) => Some(action),
                 Event::Pass(_) => None,
             });
-            effect.unwrap().name = "member-remove".to_owned();
+            action.unwrap().name = "member-remove".to_owned();
         }),
         (Rule::OtherCluster, |log| last_recorded(log).seen.record.cluster_id = Some(ClusterId(1))),
         (Rule::RecoveredTwice, |log| {
@@ -197,7 +197,7 @@ fn pass_with(change: impl Fn(&mut Desired, &mut Observation) -> bool) -> Pass {
     let log = logged();
     let passes = log.lines.into_iter().filter_map(|line| match line.event {
         Event::Pass(pass) => Some(*pass),
-        Event::Effect(_) => None,
+        Event::Action(_) => None,
     });
     let mut changed = passes.filter_map(|mut pass| change(&mut pass.desired, &mut pass.seen).then_some(pass));
     let mut pass = changed.next().expect("a pass with such facts was logged");
@@ -219,51 +219,51 @@ fn what_is_carried_out_after_a_refusal_is_found() {
     for (outcome, rules) in [("done", vec![]), ("refused", vec![Rule::NotPlanned])] {
         let mut lines = vec![json!({"run": "a", "number": 0, "event": {"Pass": pass}}).to_string()];
         for (number, outcome) in [(1, outcome), (2, "done")] {
-            let effect = json!({"pass": 0, "name": "label-pod", "outcome": outcome});
-            lines.push(json!({"run": "a", "number": number, "event": {"Effect": effect}}).to_string());
+            let action = json!({"pass": 0, "name": "label-pod", "outcome": outcome});
+            lines.push(json!({"run": "a", "number": number, "event": {"Action": action}}).to_string());
         }
         assert_eq!(found(&Log::read(lines.iter().map(String::as_str))), rules);
     }
 }
 
-/// A pass with an effect that was logged, and its plan.
+/// A pass with an action that was logged, and its plan.
 fn with_effect(is_it: Which) -> (Desired, Observation, Plan) {
-    let pass = pass_with(|desired, seen| plan(desired, seen).effects.iter().any(is_it));
+    let pass = pass_with(|desired, seen| plan(desired, seen).actions.iter().any(is_it));
     let plan = plan(&pass.desired, &pass.seen);
     (pass.desired, pass.seen, plan)
 }
 
-const fn adds(effect: &Effect) -> bool {
-    matches!(effect, Effect::MemberAdd { .. })
+const fn adds(action: &Action) -> bool {
+    matches!(action, Action::MemberAdd { .. })
 }
 
-const fn removes(effect: &Effect) -> bool {
-    matches!(effect, Effect::MemberRemove { .. })
+const fn removes(action: &Action) -> bool {
+    matches!(action, Action::MemberRemove { .. })
 }
 
-const fn deletes(effect: &Effect) -> bool {
-    matches!(effect, Effect::DeleteVolume { membership: Some(_), .. })
+const fn deletes(action: &Action) -> bool {
+    matches!(action, Action::DeleteVolume { membership: Some(_), .. })
 }
 
-const fn labels(effect: &Effect) -> bool {
-    matches!(effect, Effect::LabelPod { .. })
+const fn labels(action: &Action) -> bool {
+    matches!(action, Action::LabelPod { .. })
 }
 
-/// Where a fault is planted: in the first pass with such an effect.
-type Which = fn(&Effect) -> bool;
+/// Where a fault is planted: in the first pass with such an action.
+type Which = fn(&Action) -> bool;
 type Facts = (Desired, Observation, Plan);
 
 #[test]
 fn what_is_wrong_with_a_plan_is_found() {
     let wrong: [(Rule, Which, Plant<Facts>); 9] = [
-        (Rule::TwoAtOnce, adds, |(_, _, plan)| plan.effects.push(plan.effects[0].clone())),
+        (Rule::TwoAtOnce, adds, |(_, _, plan)| plan.actions.push(plan.actions[0].clone())),
         (Rule::Unguarded, labels, |(_, seen, _)| seen.pods = Fact::Unknown),
         (Rule::ChangedUnknown, adds, |(_, seen, _)| seen.membership = Fact::Unknown),
         (Rule::WorkedWhilePaused, adds, |(desired, _, _)| desired.is_paused = true),
         (Rule::LeaderRemoved, removes, |(_, seen, plan)| {
             for status in seen.statuses.values_mut() {
-                if let (Fact::Known(status), [Effect::MemberRemove { member, .. }]) =
-                    (status, &plan.effects[..])
+                if let (Fact::Known(status), [Action::MemberRemove { member, .. }]) =
+                    (status, &plan.actions[..])
                 {
                     status.leader = Some(*member);
                 }
@@ -274,7 +274,7 @@ fn what_is_wrong_with_a_plan_is_found() {
             seen.statuses.values_mut().for_each(|status| *status = Fact::Unknown);
         }),
         (Rule::MembersVolume, deletes, |(_, _, plan)| {
-            if let Effect::DeleteVolume { membership, .. } = &mut plan.effects[0] {
+            if let Action::DeleteVolume { membership, .. } = &mut plan.actions[0] {
                 *membership = None;
             }
         }),
@@ -286,8 +286,8 @@ fn what_is_wrong_with_a_plan_is_found() {
             }
         }),
     ];
-    for (rule, effect, plant) in wrong {
-        let mut facts = with_effect(effect);
+    for (rule, action, plant) in wrong {
+        let mut facts = with_effect(action);
         assert_eq!(rules::broken(&facts.0, &facts.1, &facts.2), []);
         plant(&mut facts);
         let found = rules::broken(&facts.0, &facts.1, &facts.2);

@@ -17,7 +17,7 @@ use tracing::warn;
 
 use super::manifest::Place;
 use super::outcome::Error;
-use super::scope::Realm;
+use super::scope::WatchScope;
 use crate::runtime::call::{self, call};
 
 /// The label of everything that is made, and its value.
@@ -44,7 +44,7 @@ where
     /// each object what nobody looks at.
     pub fn watch<Owner>(
         client: &Client,
-        realm: &Realm,
+        realm: &WatchScope,
         trim: fn(&mut Child),
     ) -> (Self, BoxStream<'static, ObjectRef<Owner>>)
     where

@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::action::Failure;
+use super::api_write::{ApiWrite, Merge, Note, WriteOutcome};
 use super::manifest::{Manifest, Place};
 use super::outcome::Error;
 use super::reconciler::{Execution, Reconciler};
-use super::step::{Effect, Merge, Note, Step};
 use super::{finalizer, status};
 use crate::runtime::call::{self, call};
 
@@ -89,15 +89,15 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     ///
     /// # Errors
     /// When it is refused, or there is no answer.
-    pub async fn perform(&self, step: &Step) -> Result<Effect, Error> {
-        self.kind.interpreter().perform(step, &self.object.object_ref(&())).await
+    pub async fn perform(&self, step: &ApiWrite) -> Result<WriteOutcome, Error> {
+        self.kind.writer().perform(step, &self.object.object_ref(&())).await
     }
 
     /// The same where what it makes does not matter.
     ///
     /// # Errors
     /// As [`Self::perform`].
-    pub async fn write(&self, step: &Step) -> Result<(), Failure> {
+    pub async fn write(&self, step: &ApiWrite) -> Result<(), Failure> {
         self.perform(step).await?;
         Ok(())
     }
@@ -119,13 +119,13 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
             manifest.object["metadata"]["resourceVersion"] = json!(version);
         }
         let (manager, seen) = (Kind::MANAGER, version.map(str::to_owned));
-        self.write(&Step::Merge(Merge { manifest, manager, scale: false, seen })).await
+        self.write(&ApiWrite::Merge(Merge { manifest, manager, scale: false, seen })).await
     }
 
     /// Publishes an event of the object. One that cannot be published is logged, and holds nothing up.
     pub async fn tell(&self, note: Note) {
         let points = Kind::EVENT_POINTS;
-        let _told = points.around(self.perform(&Step::Event(note)), || self.lost(points.name())).await;
+        let _told = points.around(self.perform(&ApiWrite::Event(note)), || self.lost(points.name())).await;
     }
 
     /// Writes the status where it says something new; the resource version that this makes.

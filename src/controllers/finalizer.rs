@@ -6,8 +6,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde_json::json;
 
+use super::api_write::{ApiWrite, Merge};
 use super::manifest::{Manifest, Place};
-use super::step::{Merge, Step};
 
 /// Whether that finalizer is on the object.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn write<Object: Resource<DynamicType = ()>>(
     finalizer: &str,
     on: bool,
     manager: &'static str,
-) -> Step {
+) -> ApiWrite {
     let others = metadata.finalizers.iter().flatten().filter(|name| *name != finalizer);
     let all: Vec<_> = others.map(String::as_str).chain(on.then_some(finalizer)).collect();
     let object = json!({
@@ -30,5 +30,5 @@ pub fn write<Object: Resource<DynamicType = ()>>(
     });
     let place = Place::of_metadata::<Object>(metadata);
     let seen = metadata.resource_version.clone();
-    Step::Merge(Merge { manifest: Manifest { place, object }, manager, scale: false, seen })
+    ApiWrite::Merge(Merge { manifest: Manifest { place, object }, manager, scale: false, seen })
 }

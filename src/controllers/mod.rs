@@ -18,22 +18,22 @@
 //! `observe` (all reads), `plan` (pure), `status` (pure), `resources` (pure builders), and in `mod` how it is reconciled.
 
 pub mod action;
-pub mod board;
+pub mod api_write;
 pub mod cache;
+pub mod diffing_store;
 pub mod execution;
 pub mod fail_points;
 pub mod finalizer;
 pub mod manifest;
-pub mod memory;
 pub mod metrics;
+pub mod object_metrics;
 pub mod outcome;
 pub mod rbac;
 pub mod reconcile;
 pub mod reconciler;
 pub mod scope;
-pub mod shelf;
+pub mod state_store;
 pub mod status;
-pub mod step;
 pub mod undecodable;
 
 use std::collections::HashSet;
@@ -54,11 +54,11 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::runtime::clock::{self, Alarms};
-use memory::Memory;
 use metrics::Reconciliations;
 use outcome::{Class, Error, Outcome};
 use reconciler::{Reconciler, State};
-use scope::{Realm, Scope};
+use scope::{Scope, WatchScope};
+use state_store::StateStore;
 
 /// Passes that run side by side. A pass is mostly waiting for the API server, which at this many calls in flight is
 /// busy and not yet queueing for long.
@@ -75,8 +75,8 @@ pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 
 struct Context<Kind: Reconciler> {
     kind: Kind,
-    states: Memory<State<Kind>>,
-    failures: Memory<u32>,
+    states: StateStore<State<Kind>>,
+    failures: StateStore<u32>,
     reconciliations: Reconciliations,
     /// When the next passes are, for a wall clock that jumps.
     alarms: Alarms<ObjectRef<Watched<Kind::Object>>>,
@@ -196,7 +196,7 @@ pub async fn run<Kind: Reconciler>(
 /// The same in one realm.
 async fn run_in<Kind: Reconciler>(
     client: Client,
-    realm: &Realm,
+    realm: &WatchScope,
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
     settings: &Kind::Settings,
     ready: impl FnOnce() + Send,
@@ -205,8 +205,8 @@ async fn run_in<Kind: Reconciler>(
     let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
     let context = Arc::new(Context {
         kind,
-        states: Memory::default(),
-        failures: Memory::default(),
+        states: StateStore::default(),
+        failures: StateStore::default(),
         reconciliations,
         alarms: Alarms::default(),
         ready: watch::Sender::new(false),

@@ -206,6 +206,6 @@ async fn leave_undecodable<Kind: Reconciler>(
         return undecodable::report(kind, object, now).await; // effect
     }
     let released = finalizer::write::<Kind::Object>(object.meta(), Kind::FINALIZER, false, Kind::MANAGER);
-    kind.interpreter().perform(&released, &object.object_ref(&())).await?; // effect
+    kind.writer().perform(&released, &object.object_ref(&())).await?; // effect
     Ok(Outcome::Waiting(SOON))
 }

@@ -13,12 +13,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::action::{Action, Executed, Failure, RefusedWrite};
+use super::api_write::{ApiWriter, Note};
 use super::fail_points::FailPoints;
 use super::metrics;
 use super::outcome::{Error, Outcome};
-use super::scope::Realm;
+use super::scope::WatchScope;
 use super::status::{Change, Precondition};
-use super::step::{Interpreter, Note};
 use super::{Triggers, Watched};
 use crate::api;
 use crate::api::condition::Statement;
@@ -105,7 +105,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// What reconciliations need, and the objects whose parts have changed, from watches of those parts.
     fn start(
         client: Client,
-        realm: &Realm,
+        realm: &WatchScope,
         metrics: &Self::Metrics,
         settings: &Self::Settings,
     ) -> (Self, Triggers<Self::Object>);
@@ -118,7 +118,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     fn client(&self) -> &Client;
 
     /// Does what plans ask for.
-    fn interpreter(&self) -> &Interpreter;
+    fn writer(&self) -> &ApiWriter;
 
     /// The object is as it is now. Told before any reconciliation of it.
     fn seen(&self, object: &Watched<Self::Object>);

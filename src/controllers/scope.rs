@@ -49,24 +49,24 @@ impl Scope {
 
     /// What is watched together.
     #[must_use]
-    pub fn realms(&self) -> Vec<Realm> {
+    pub fn realms(&self) -> Vec<WatchScope> {
         if self.0.is_empty() {
-            return vec![Realm::All];
+            return vec![WatchScope::All];
         }
-        self.0.iter().cloned().map(Realm::Namespace).collect()
+        self.0.iter().cloned().map(WatchScope::Namespace).collect()
     }
 }
 
 /// What is watched together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Realm {
+pub enum WatchScope {
     /// All namespaces.
     All,
     /// One.
     Namespace(String),
 }
 
-impl Realm {
+impl WatchScope {
     /// The objects of a type in it.
     #[must_use]
     pub fn api<K>(&self, client: Client) -> Api<K>
@@ -88,14 +88,14 @@ mod tests {
     fn no_name_means_all_namespaces() {
         for text in ["", " "] {
             let scope: Scope = text.parse().unwrap();
-            assert_eq!((scope.namespaces().len(), scope.realms()), (0, vec![Realm::All]));
+            assert_eq!((scope.namespaces().len(), scope.realms()), (0, vec![WatchScope::All]));
         }
     }
 
     #[test]
     fn a_namespace_that_is_named_twice_is_watched_once() {
         let scope: Scope = "shop, depot,shop".parse().unwrap();
-        let realms = ["depot", "shop"].map(|name| Realm::Namespace(name.to_owned()));
+        let realms = ["depot", "shop"].map(|name| WatchScope::Namespace(name.to_owned()));
         assert_eq!(scope.realms(), realms);
     }
 

@@ -10,8 +10,8 @@ use kube::Resource;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::api_write::ApiWrite;
 use super::manifest::{Manifest, Place};
-use super::step::Step;
 
 /// What the write of a status is conditional on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn write<K, Status>(
     Change { before, after }: &Change<Status>,
     precondition: Precondition,
     manager: &'static str,
-) -> Option<Step>
+) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()>,
     Status: Serialize,
@@ -53,7 +53,7 @@ where
         place: Place::of_metadata::<K>(object),
         object: json!({"metadata": metadata, "status": change}),
     };
-    Some(Step::Status { manifest: object, manager })
+    Some(ApiWrite::Status { manifest: object, manager })
 }
 
 /// What has to be merged into `before` to make it `after`; nothing where they are the same. Neither has a null in it.

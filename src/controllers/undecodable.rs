@@ -13,10 +13,10 @@ use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::Watched;
+use super::api_write::ApiWrite;
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
 use super::reconciler::Reconciler;
-use super::step::Step;
 use crate::api::Version;
 use crate::api::condition;
 use crate::api::field::{Fault, Path, Reason};
@@ -54,9 +54,9 @@ pub async fn report<Kind: Reconciler>(
         let object_with_status = json!({"metadata": metadata, "status": status});
         let manifest = Manifest { place, object: object_with_status };
         let regarding = object.object_ref(&());
-        let writes = [Step::Status { manifest, manager: Kind::MANAGER }].into_iter();
-        for write in writes.chain(events.into_iter().map(Step::Event)) {
-            kind.interpreter().perform(&write, &regarding).await?;
+        let writes = [ApiWrite::Status { manifest, manager: Kind::MANAGER }].into_iter();
+        for write in writes.chain(events.into_iter().map(ApiWrite::Event)) {
+            kind.writer().perform(&write, &regarding).await?;
         }
     }
     Ok(Outcome::Invalid)

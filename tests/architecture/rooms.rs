@@ -155,7 +155,7 @@ fn an_import_in_the_wrong_direction_is_told() {
     let lib = ("src/lib.rs", "pub mod api;");
     let one = (
         "src/kinds/tdset/observation/mod.rs",
-        "use crate::controllers::board::Board; fn f() { Board::new() }",
+        "use crate::controllers::object_metrics::ObjectMetrics; fn f() { ObjectMetrics::new() }",
     );
     let board = ("src/controllers/board.rs", "");
     let broken = "src/kinds/tdset/observation/mod.rs: imports src/controllers/board.rs (controllers)";

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gatehouse::kinds::etcdcluster::audit::{Voter, compare};
+use gatehouse::kinds::etcdcluster::consistency::{Voter, compare};
 use gatehouse::kinds::etcdcluster::etcd::Client;
 use gatehouse::kinds::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
 use testbed::EtcdVersion;

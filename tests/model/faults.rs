@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use gatehouse::api::condition::State;
 use gatehouse::certs::rotate::steps::Why;
+use gatehouse::kinds::etcdcluster::actions::{Action as Effect, AuthorityWrite, LeafWrite, MembershipGuard};
 use gatehouse::kinds::etcdcluster::api::status::condition;
-use gatehouse::kinds::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite, MembershipGuard};
 use gatehouse::kinds::etcdcluster::observation::{
     ConfigEntry, Desired, Fact, MemberId, Membership, Observation, OperationKind, Ordinal, Pod, PodPhase,
     Purpose, RecoveryPhase, StatefulSet, Version,
@@ -155,13 +155,13 @@ impl Hand {
     pub fn plan(self, world: &World, seen: &Observation, plan: &mut Plan) {
         let Some(fault) = self.0 else { return };
         if let Some(next) = self.does_first(world, seen) {
-            plan.effects = vec![next];
+            plan.actions = vec![next];
         }
         let operation = plan.record.operation.map(|operation| operation.kind);
         let rolls = matches!(operation, Some(OperationKind::Upgrade | OperationKind::Restart));
         match fault {
             Fault::ForgetsTheCluster | Fault::ForgetsTheRecovery | Fault::KeepsNoRecord => {
-                for effect in &mut plan.effects {
+                for effect in &mut plan.actions {
                     if let Effect::WriteRecord { before, record } = effect {
                         *before = world.objects.record.clone();
                         if fault == Fault::KeepsNoRecord {
@@ -169,24 +169,24 @@ impl Hand {
                         }
                     }
                 }
-                plan.effects
+                plan.actions
                     .retain(|one| !matches!(one, Effect::WriteRecord { before, record } if before == record));
             }
             Fault::SignsTooEarly | Fault::TrustsForEver => rotates(fault, plan),
-            Fault::LeavesLeftovers => plan.effects.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
+            Fault::LeavesLeftovers => plan.actions.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
             Fault::NeverReplaces if operation == Some(OperationKind::Replace) => {
-                plan.effects.retain(|one| !matches!(one, Effect::MemberRemove { .. }));
+                plan.actions.retain(|one| !matches!(one, Effect::MemberRemove { .. }));
             }
-            Fault::NeverLetsGo => plan.effects.retain(|one| !matches!(one, Effect::RemoveFinalizer)),
-            Fault::RollsWithoutGate if rolls && plan.effects.is_empty() => {
+            Fault::NeverLetsGo => plan.actions.retain(|one| !matches!(one, Effect::RemoveFinalizer)),
+            Fault::RollsWithoutGate if rolls && plan.actions.is_empty() => {
                 let leader = leader_of(seen);
                 let next = outdated(seen).find(|(ordinal, _)| Some(*ordinal) != leader);
-                plan.effects.extend(next.map(|(ordinal, pod)| deletes(ordinal, pod)));
+                plan.actions.extend(next.map(|(ordinal, pod)| deletes(ordinal, pod)));
             }
             Fault::RollsAllAtOnce
-                if rolls && plan.effects.iter().any(|one| matches!(one, Effect::DeletePod { .. })) =>
+                if rolls && plan.actions.iter().any(|one| matches!(one, Effect::DeletePod { .. })) =>
             {
-                plan.effects = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
+                plan.actions = outdated(seen).map(|(ordinal, pod)| deletes(ordinal, pod)).collect();
             }
             Fault::ChangesAnyList => plan.summary = plan::plan(&world.desired, seen).summary,
             Fault::CallsUnknownAvailable => {
@@ -201,7 +201,7 @@ impl Hand {
             | Fault::RollsTheLeaderFirst
             | Fault::ShrinksTheSetFirst
             | Fault::ShrinksTheSetAtOnce => {
-                for effect in &mut plan.effects {
+                for effect in &mut plan.actions {
                     if let Some(other) = self.instead(&world.desired, seen, effect) {
                         *effect = other;
                     }
@@ -245,7 +245,7 @@ impl Hand {
                 };
                 Some(applies(set, replicas))
             }
-            Effect::DeletePod { only_if: Some(_), .. } if self.has(Fault::RollsTheLeaderFirst) => {
+            Effect::DeletePod { precondition: Some(_), .. } if self.has(Fault::RollsTheLeaderFirst) => {
                 let ordinal = leader_of(seen)?;
                 Some(deletes(ordinal, seen.pod(ordinal).found()?))
             }
@@ -278,8 +278,8 @@ impl Hand {
 fn rotates(fault: Fault, plan: &mut Plan) {
     let forgets =
         |effect: &Effect| matches!(effect, Effect::WriteAuthority { write: AuthorityWrite::Bundle, .. });
-    plan.effects.retain(|effect| fault != Fault::TrustsForEver || !forgets(effect));
-    for effect in &mut plan.effects {
+    plan.actions.retain(|effect| fault != Fault::TrustsForEver || !forgets(effect));
+    for effect in &mut plan.actions {
         if let (Fault::SignsTooEarly, Effect::WriteCertificate { write, .. }) = (fault, effect) {
             *write = LeafWrite::Sign(Why::OtherAuthority);
         }
@@ -365,7 +365,7 @@ fn tells(seen: &Observation, ordinal: Ordinal, entry: ConfigEntry) -> Option<Eff
 }
 
 fn deletes(ordinal: Ordinal, pod: &Pod) -> Effect {
-    Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None }
+    Effect::DeletePod { pod: pod.handle.clone(), ordinal, precondition: None }
 }
 
 fn applies(set: &StatefulSet, replicas: u32) -> Effect {

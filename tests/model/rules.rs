@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use gatehouse::api::condition::State;
+use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::api::status::condition;
-use gatehouse::kinds::etcdcluster::effect::Effect;
 use gatehouse::kinds::etcdcluster::observation::{
     Fact, Member, Observation, Ordinal, Purpose, RecoveryPhase,
 };
@@ -94,22 +94,22 @@ impl World {
 
     /// What holds of a plan and what it was made of.
     pub fn judge_plan(&mut self, seen: &Observation, plan: &Plan) {
-        let irreversible = plan.effects.iter().filter(|effect| effect.is_irreversible()).count();
+        let irreversible = plan.actions.iter().filter(|effect| effect.is_irreversible()).count();
         let changes = |effect: &Effect| {
             matches!(
                 effect,
                 Effect::MemberAdd { .. } | Effect::MemberPromote { .. } | Effect::MemberRemove { .. }
             )
         };
-        let changes_unknown = seen.membership.is_unknown() && plan.effects.iter().any(changes);
+        let changes_unknown = seen.membership.is_unknown() && plan.actions.iter().any(changes);
         let rules = [
             (Rule::TwoAtOnce, irreversible > 1),
-            (Rule::WorkedWhilePaused, self.desired.is_paused && !plan.effects.is_empty()),
+            (Rule::WorkedWhilePaused, self.desired.is_paused && !plan.actions.is_empty()),
             (Rule::ChangedUnknown, changes_unknown),
-            (Rule::QuorumCost, plan.effects.iter().any(|effect| self.stops_unasked(effect))),
-            (Rule::LeaderRemoved, plan.effects.iter().any(|effect| self.removes_the_leader(effect))),
-            (Rule::LeaderRestartedFirst, plan.effects.iter().any(|effect| self.restarts_the_leader(effect))),
-            (Rule::SoundMemberReplaced, plan.effects.iter().any(|effect| self.replaces_the_sound(effect))),
+            (Rule::QuorumCost, plan.actions.iter().any(|effect| self.stops_unasked(effect))),
+            (Rule::LeaderRemoved, plan.actions.iter().any(|effect| self.removes_the_leader(effect))),
+            (Rule::LeaderRestartedFirst, plan.actions.iter().any(|effect| self.restarts_the_leader(effect))),
+            (Rule::SoundMemberReplaced, plan.actions.iter().any(|effect| self.replaces_the_sound(effect))),
             (Rule::PoorerSurvivor, self.goes_on_from_less(seen, plan)),
             (Rule::StatusLies, self.is_lied_about(seen, plan)),
         ];
@@ -175,7 +175,7 @@ impl World {
         }
         let replicas = self.desired.replicas;
         // Where nothing is under way yet, other words say what is waited for or done first.
-        let is_at_rest = plan.summary.closed.is_none() && plan.effects.is_empty();
+        let is_at_rest = plan.summary.blocked.is_none() && plan.actions.is_empty();
         let is_settled = says(plan, condition::PROGRESSING, State::False) && is_at_rest;
         let is_refused = says(plan, condition::SPEC_VALID, State::False);
         if replicas == 0 && plan.summary.is_reached && !self.objects.pods.is_empty() {

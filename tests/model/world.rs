@@ -17,7 +17,7 @@ mod version;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::Hash;
 
-use gatehouse::kinds::etcdcluster::effect::Effect;
+use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::observation::{
     Age, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
     Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gatehouse::controllers::step::{Apply, Merge, Step};
+use gatehouse::controllers::api_write::{ApiWrite, Apply, Merge};
 use gatehouse::kinds::tdset::names::COUNT_MANAGER;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ impl World {
     pub fn perform(&mut self, at: usize, pending: &Pending) -> Result<bool, Failure> {
         let Some((step, written)) = pending.step() else { return Ok(false) };
         match step {
-            Step::Apply(apply) => {
+            ApiWrite::Apply(apply) => {
                 let kind = apply.manifest.place.resource.kind.as_str();
                 match (kind, apply.manager) {
                     ("Deployment", COUNT_MANAGER) => self.apply_count(at, apply, pending),
@@ -31,7 +31,7 @@ impl World {
                     _ => self.apply_bounds(apply),
                 }
             }
-            Step::Merge(merge) if merge.scale => {
+            ApiWrite::Merge(merge) if merge.scale => {
                 let Some(found) = &self.deployment else { return Err(Failure::Refused) };
                 if uid(&merge.manifest.object) != Some(format!("d{}", found.uid)) {
                     return Err(Failure::Conflict);
@@ -39,10 +39,10 @@ impl World {
                 self.write_count(at, count(&merge.manifest.object).unwrap_or_default(), pending);
                 Ok(pending.planned.seen.deployment.as_ref().map(|found| found.count) != self.count())
             }
-            Step::Merge(merge) => self.write_finalizers(at, merge, pending),
+            ApiWrite::Merge(merge) => self.write_finalizers(at, merge, pending),
             // A TDSet's objects are applied, not created.
-            Step::Create { .. } => Err(Failure::Refused),
-            Step::Delete { uid, .. } => {
+            ApiWrite::Create { .. } => Err(Failure::Refused),
+            ApiWrite::Delete { uid, .. } => {
                 let Some(found) = &self.service else { return Ok(false) };
                 if *uid != format!("s{}", found.uid) {
                     return Err(Failure::Conflict);
@@ -54,7 +54,7 @@ impl World {
                 self.tell();
                 Ok(true)
             }
-            Step::Status { .. } => {
+            ApiWrite::Status { .. } => {
                 self.schedules[at].status = self.schedules[at].status.merged(written);
                 if let Some(pending) = &mut self.workers[at].pending {
                     pending.is_stale = true;
@@ -62,7 +62,7 @@ impl World {
                 self.judge_status(at, pending);
                 Ok(true)
             }
-            Step::Event(note) => {
+            ApiWrite::Event(note) => {
                 let is_of_now = pending.planned.seen.now == self.now()
                     && pending.planned.seen.schedule.generation == self.schedules[at].generation;
                 if note.reason == "ReplicasScheduled" && is_of_now && self.eldest() == Some(at) {
@@ -255,11 +255,13 @@ fn count(object: &Value) -> Option<i32> {
 }
 
 /// What a step writes: all that is kept of what is applied, or what is merged into the status.
-pub fn written(step: &Step) -> Text {
+pub fn written(step: &ApiWrite) -> Text {
     let mut object = match step {
-        Step::Apply(apply) => apply.manifest.object.clone(),
-        Step::Status { manifest, .. } => return Text::new(manifest.object["status"].clone()),
-        Step::Create { .. } | Step::Merge(_) | Step::Delete { .. } | Step::Event(_) => return Text::NONE,
+        ApiWrite::Apply(apply) => apply.manifest.object.clone(),
+        ApiWrite::Status { manifest, .. } => return Text::new(manifest.object["status"].clone()),
+        ApiWrite::Create { .. } | ApiWrite::Merge(_) | ApiWrite::Delete { .. } | ApiWrite::Event(_) => {
+            return Text::NONE;
+        }
     };
     if let Some(metadata) = object["metadata"].as_object_mut() {
         metadata.shift_remove("uid");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gatehouse::controllers::step::Step;
+use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::kinds::tdset::api::v1::TDSet;
 use gatehouse::kinds::tdset::names::COUNT_MANAGER;
 use gatehouse::kinds::tdset::observation::{Observed, Scaled, Writer};
@@ -96,8 +96,8 @@ impl Hand {
 
     /// Changes what is planned.
     pub fn spoil(self, seen: &Seen, plan: &mut Plan) {
-        let is_scale = |step: &Step| matches!(step, Step::Merge(merge) if merge.scale);
-        let of_kind = |step: &Step, kind: &str| matches!(step, Step::Apply(apply) if apply.manifest.place.resource.kind == kind);
+        let is_scale = |step: &ApiWrite| matches!(step, ApiWrite::Merge(merge) if merge.scale);
+        let of_kind = |step: &ApiWrite, kind: &str| matches!(step, ApiWrite::Apply(apply) if apply.manifest.place.resource.kind == kind);
         let Some(fault) = self.0 else { return };
         match fault {
             Fault::Oversleeps => {
@@ -111,14 +111,14 @@ impl Hand {
             }
             Fault::TellsTheTime => {
                 for step in &mut plan.report {
-                    if let Step::Status { manifest, .. } = step {
+                    if let ApiWrite::Status { manifest, .. } = step {
                         manifest.object["status"]["selector"] = json!(seen.now.to_string());
                     }
                 }
             }
             Fault::MakesWithoutCount => {
                 for step in &mut plan.work {
-                    if let Step::Apply(apply) = step
+                    if let ApiWrite::Apply(apply) = step
                         && apply.seen.is_none()
                         && let Some(spec) = apply.manifest.object["spec"].as_object_mut()
                     {
@@ -145,7 +145,7 @@ impl Hand {
             }
             Fault::TellsTwice => {
                 let events: Vec<_> =
-                    plan.report.iter().filter(|step| matches!(step, Step::Event(_))).cloned().collect();
+                    plan.report.iter().filter(|step| matches!(step, ApiWrite::Event(_))).cloned().collect();
                 plan.report.extend(events);
             }
             Fault::Flaps if seen.deployment.as_ref().is_some_and(|found| found.count == seen.asks) => {

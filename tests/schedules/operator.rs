@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use gatehouse::controllers::step::Step;
+use gatehouse::controllers::api_write::ApiWrite;
 use jiff::Timestamp;
 
 use crate::effects::Failure;
@@ -136,7 +136,7 @@ impl Pending {
     }
 
     /// The next step, and what it writes.
-    pub fn step(&self) -> Option<(&Step, Text)> {
+    pub fn step(&self) -> Option<(&ApiWrite, Text)> {
         let (steps, written) = self.planned.part(self.reports, self.is_refused);
         Some((steps.get(self.done)?, *written.get(self.done)?))
     }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use futures::channel::mpsc;
 use gatehouse::controllers::action::RefusedWrite;
+use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
 use gatehouse::controllers::reconciler::Reconciler as _;
 use gatehouse::controllers::status::{Change, write};
-use gatehouse::controllers::step::Step;
 use gatehouse::kinds::tdset::Operator;
 use gatehouse::kinds::tdset::api::status::Reason;
 use gatehouse::kinds::tdset::api::v1::TDSet;
@@ -73,9 +73,9 @@ pub struct Planned {
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The actions.
-    pub work: Vec<Step>,
+    pub work: Vec<ApiWrite>,
     /// The events and the status, in the order of a kind that reports last.
-    pub report: Vec<Step>,
+    pub report: Vec<ApiWrite>,
     pub wake: Option<Timestamp>,
     /// All of it.
     pub whole: plan::Plan,
@@ -88,7 +88,7 @@ impl Plan {
         let write = write::<TDSet, _>(&spec.metadata, &change, Operator::PRECONDITION, MANAGER);
         Self {
             work: whole.actions.iter().map(|action| action.0.clone()).collect(),
-            report: whole.events.iter().cloned().map(Step::Event).chain(write).collect(),
+            report: whole.events.iter().cloned().map(ApiWrite::Event).chain(write).collect(),
             wake: whole.wake,
             whole,
         }
@@ -97,7 +97,7 @@ impl Plan {
 
 impl Planned {
     /// What is to be done in a part of a pass, and what each of that writes.
-    pub fn part(&self, reports: bool, is_refused: bool) -> (&[Step], &[Text]) {
+    pub fn part(&self, reports: bool, is_refused: bool) -> (&[ApiWrite], &[Text]) {
         let [work, report, refused] = &self.written;
         match (reports, is_refused) {
             (false, _) => (&self.plan.work, work),

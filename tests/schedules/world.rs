@@ -189,7 +189,7 @@ impl Faults {
             Action::Squat => Some(&mut self.squatters),
             Action::Bounds => Some(&mut self.bounds),
             Action::Pass(_)
-            | Action::Step(_)
+            | Action::ApiWrite(_)
             | Action::Rollout
             | Action::Collect
             | Action::Tick
@@ -237,7 +237,7 @@ pub enum Action {
     /// The operator looks at a schedule, and plans.
     Pass(usize),
     /// It does the next thing of that.
-    Step(usize),
+    ApiWrite(usize),
     /// It does it, and does not hear so.
     Unheard(usize),
     /// It hears that another client wrote first.
@@ -341,7 +341,7 @@ impl World {
             matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash);
         match action {
             Action::Pass(at) => self.pass(*at, hand),
-            Action::Step(at) => self.step(*at),
+            Action::ApiWrite(at) => self.step(*at),
             Action::Unheard(at) => self.step_unheard(*at),
             Action::Conflict(at) => self.give_up(*at),
             Action::Refusal(at) => self.refuse(*at),

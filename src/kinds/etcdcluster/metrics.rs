@@ -13,8 +13,8 @@ use super::names;
 use super::observation::{AlarmKind, Audit, Desired, MemberId, MemberStatus, Observation};
 use super::plan::{MemberSummary, Plan};
 use crate::api::condition::State;
-use crate::controllers::board::{self, Boards, Metric, MetricKind, Sample};
 use crate::controllers::metrics;
+use crate::controllers::object_metrics::{self, Metric, MetricKind, ObjectMetricsRegistries, Sample};
 use crate::kinds::etcdcluster::api::status::condition;
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::observation::Role;
@@ -23,7 +23,7 @@ use crate::kinds::etcdcluster::observation::Role;
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
     /// Where operators show how their EtcdClusters are.
-    pub objects: Boards<Line>,
+    pub objects: ObjectMetricsRegistries<Line>,
 }
 
 impl metrics::Metrics for Metrics {
@@ -70,7 +70,7 @@ const BACKED_UP: &str = "last_backup_timestamp_seconds";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line(Vec<(&'static str, Sample)>);
 
-impl board::Line for Line {
+impl object_metrics::Line for Line {
     const METRICS: &'static [Metric] = &[
         gauge(DESIRED, "Voting members that the spec asks for"),
         gauge(MEMBERS, "Members that etcd counts, by role"),
@@ -105,7 +105,7 @@ impl board::Line for Line {
 pub struct Tally {
     leader: Option<MemberId>,
     leader_changes: i64,
-    effects: BTreeMap<(&'static str, &'static str), i64>,
+    actions: BTreeMap<(&'static str, &'static str), i64>,
     last_read: Option<Timestamp>,
 }
 
@@ -122,9 +122,9 @@ impl Tally {
         }
     }
 
-    /// Counts an effect and what came of it.
-    pub fn count(&mut self, effect: &'static str, outcome: &'static str) {
-        let counted = self.effects.entry((effect, outcome)).or_default();
+    /// Counts an action and what came of it.
+    pub fn count(&mut self, action: &'static str, outcome: &'static str) {
+        let counted = self.actions.entry((action, outcome)).or_default();
         *counted = counted.saturating_add(1);
     }
 }
@@ -184,7 +184,7 @@ fn row(name: &'static str, labels: &[(&'static str, &str)], value: i64) -> (&'st
     (name, Sample { labels, value })
 }
 
-/// Conditions, the operation, effects, alarms and certificates.
+/// Conditions, the operation, actions, alarms and certificates.
 fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
     let said = facts.status.conditions.iter().flatten().filter(|one| condition::ALL.contains(&&*one.type_));
     let conditions = said.flat_map(|one| {
@@ -200,9 +200,9 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
         let began = operation.started_at.as_ref()?.0.as_second();
         Some(row(OPERATION, &[("type", operation.kind.as_deref()?)], began))
     });
-    let effects = facts.tally.effects.iter();
-    let effects = effects.map(|((effect, outcome), counted)| {
-        row(ACTIONS, &[("action", effect), ("result", outcome)], *counted)
+    let actions = facts.tally.actions.iter();
+    let actions = actions.map(|((action, outcome), counted)| {
+        row(ACTIONS, &[("action", action), ("result", outcome)], *counted)
     });
     let armed = |kind: AlarmKind| {
         let alarms = facts.seen.alarms.known()?.iter().filter(|alarm| alarm.kind == kind);
@@ -211,7 +211,7 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
     let alarms = AlarmKind::ALL.into_iter().filter_map(armed);
     let ends = facts.certificates.iter();
     let ends = ends.map(|(secret, end)| row(CERTIFICATES, &[("secret", secret)], end.as_second()));
-    conditions.chain(problems).chain(operation).chain(effects).chain(alarms).chain(ends).collect()
+    conditions.chain(problems).chain(operation).chain(actions).chain(alarms).chain(ends).collect()
 }
 
 /// How many of each role etcd counts, where it says so.

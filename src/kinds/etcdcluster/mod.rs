@@ -2,39 +2,39 @@
 //!
 //! ```text
 //!   the object, live ─▶ desired ─┐
-//!                                ├─▶ plan ─▶ status ─▶ effects, each under its guards
+//!                                ├─▶ plan ─▶ status ─▶ actions, each under its guards
 //!   objects, members ─▶ observe ─┘
 //! ```
 //!
 //! Guarantees: who the members are is etcd's word, asked linearizably in the pass that acts on it; what is intended is
 //! written into the status before it is done, so that whoever works next goes on from there; a pass has at most one
-//! effect that cannot be taken back. Nothing is decided on a cache: watches only say when to look.
+//! action that cannot be taken back. Nothing is decided on a cache: watches only say when to look.
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
 //!
-//! Pure: what is asked for ([`spec`]), what a pass knows ([`observation`]), what it can do ([`effect`]), what it does
+//! Pure: what is asked for ([`spec`]), what a pass knows ([`observation`]), what it can do ([`action`]), what it does
 //! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`metrics`]). Effects: what is read
 //! ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by ([`audit`]),
 //! what is written ([`apply`]) and told ([`report`], [`trace`]).
 
+pub mod actions;
 pub mod agent;
-mod ages;
 pub mod api;
-mod apply;
-pub mod audit;
 pub mod backup;
-pub mod effect;
+pub mod consistency;
 pub mod etcd;
+mod execute;
+mod member_clients;
 mod metrics;
 pub mod names;
 pub mod observation;
 mod observe;
-mod password;
 pub mod plan;
 pub mod rbac;
-mod reach;
 mod report;
 pub mod resources;
+mod root_password;
 pub mod spec;
+mod state;
 pub mod status;
 pub mod trace;
 
@@ -60,26 +60,26 @@ use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
 use crate::controllers::action::{Executed, Failure};
-use crate::controllers::board::Board;
+use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::fail_points::{FailPoints, fail_points};
+use crate::controllers::object_metrics::ObjectMetrics;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
-use crate::controllers::scope::Realm;
+use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
-use crate::controllers::step::{Interpreter, Note};
 use crate::controllers::{Triggers, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::runtime::clock;
-use ages::Recall;
-use effect::Effect;
+use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
-use observe::Sight;
+use observe::Snapshot;
 use plan::{Plan, Wake};
 use spec::Spec;
+use state::ReconcileState;
 use trace::Trace;
 
 /// When to look again after something was done: what it made is read anew, so there is nothing to wait for.
@@ -107,9 +107,9 @@ pub struct Settings {
 /// Works on EtcdClusters.
 pub struct Operator {
     client: Client,
-    interpreter: Interpreter,
+    writer: ApiWriter,
     guard_image: String,
-    board: Arc<Board<Line>>,
+    board: Arc<ObjectMetrics<Line>>,
     /// Held while the members of a cluster compare their data.
     comparing: Mutex<()>,
     trace: Trace,
@@ -118,12 +118,12 @@ pub struct Operator {
 impl Reconciler for Operator {
     type Object = EtcdCluster;
     type Settings = Settings;
-    type State = Recall;
+    type State = ReconcileState;
     type Metrics = Metrics;
     type Spec = Spec;
-    type Observation = Sight;
+    type Observation = Snapshot;
     type Plan = Plan;
-    type Action = Effect;
+    type Action = Action;
     type Status = EtcdClusterStatus;
 
     const KIND: &'static dyn Kind = &EtcdClusterKind;
@@ -139,13 +139,13 @@ impl Reconciler for Operator {
 
     fn start(
         client: Client,
-        realm: &Realm,
+        realm: &WatchScope,
         metrics: &Metrics,
         settings: &Settings,
     ) -> (Self, Triggers<EtcdCluster>) {
         let triggers = [changes::<StatefulSet>(&client, realm), changes::<Pod>(&client, realm)];
         let operator = Self {
-            interpreter: Interpreter::new(client.clone(), MANAGER),
+            writer: ApiWriter::new(client.clone(), MANAGER),
             client,
             guard_image: settings.guard_image.clone(),
             board: metrics.objects.add(),
@@ -164,8 +164,8 @@ impl Reconciler for Operator {
         &self.client
     }
 
-    fn interpreter(&self) -> &Interpreter {
-        &self.interpreter
+    fn writer(&self) -> &ApiWriter {
+        &self.writer
     }
 
     fn seen(&self, object: &Watched<EtcdCluster>) {
@@ -197,38 +197,38 @@ impl Reconciler for Operator {
         spec: &Spec,
         state: &mut State<Self>,
         now: Timestamp,
-    ) -> Result<Sight, Error> {
+    ) -> Result<Snapshot, Error> {
         Ok(Box::pin(observe::look(self, (cluster, spec), state, now)).await)
     }
 
-    fn plan(_spec: &Spec, sight: &Sight) -> Plan {
+    fn plan(_spec: &Spec, sight: &Snapshot) -> Plan {
         plan::plan(&sight.desired, &sight.observation)
     }
 
-    fn actions(plan: &Plan) -> &[Effect] {
-        &plan.effects
+    fn actions(plan: &Plan) -> &[Action] {
+        &plan.actions
     }
 
     fn report(plan: &Plan) -> Report {
-        let records = plan.effects.iter().any(|effect| matches!(effect, Effect::WriteRecord { .. }));
+        let records = plan.actions.iter().any(|action| matches!(action, Action::WriteRecord { .. }));
         if records { Report::InActions } else { Report::First }
     }
 
     fn status(
         cluster: &EtcdCluster,
         spec: &Spec,
-        sight: &Sight,
+        sight: &Snapshot,
         plan: &Plan,
         now: Timestamp,
     ) -> Change<EtcdClusterStatus> {
         let before = cluster.status.clone().unwrap_or_default();
         let certificates = sight.certificates.words.as_deref();
-        let said = status::Said { previous: &before, certificates, backups: &sight.backups, now };
+        let said = status::StatusInputs { previous: &before, certificates, backups: &sight.backups, now };
         let after = status::of(spec, said, &sight.observation, plan);
         Change { before, after }
     }
 
-    fn events(execution: &Execution<'_, Self>, state: &mut Recall) -> Vec<Note> {
+    fn events(execution: &Execution<'_, Self>, state: &mut ReconcileState) -> Vec<Note> {
         report::events(execution, state)
     }
 
@@ -244,41 +244,41 @@ impl Reconciler for Operator {
         status::undecodable(faults)
     }
 
-    fn planned(&self, execution: &Execution<'_, Self>, state: &mut Recall, now: Timestamp) {
+    fn planned(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, now: Timestamp) {
         state.line = report::trace(&self.trace, execution, state);
         self.board.show(&execution.object.metadata, report::metrics(execution, state, now));
     }
 
-    async fn execute(&self, execution: &Execution<'_, Self>, effect: &Effect) -> Result<Executed, Failure> {
-        execution.carry_out(effect).await?;
+    async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
+        execution.carry_out(action).await?;
         Ok(Executed { changed: true })
     }
 
     fn executed(
         execution: &Execution<'_, Self>,
-        state: &mut Recall,
-        effect: &Effect,
+        state: &mut ReconcileState,
+        action: &Action,
         done: Result<(), &Failure>,
     ) -> Option<Note> {
         let result = result(done);
-        state.tally.count(effect.name(), result);
-        state.carried_out(effect, execution.plan.record.operation, done.is_ok(), clock::instant());
+        state.tally.count(action.name(), result);
+        state.carried_out(action, execution.plan.record.operation, done.is_ok(), clock::instant());
         if let Some(line) = state.line {
-            execution.kind.trace.effect(line, effect.name(), result);
+            execution.kind.trace.action(line, action.name(), result);
         }
         if let Err(failure) = done {
-            return apply::note_of_failure(effect, &execution.name(), &failure.to_string());
+            return execute::note_of_failure(action, &execution.name(), &failure.to_string());
         }
-        if matches!(effect, Effect::ApplyBackupSchedule) {
-            state.scheduled = apply::scheduled(*execution);
+        if matches!(action, Action::ApplyBackupSchedule) {
+            state.scheduled = execute::scheduled(*execution);
         }
-        apply::note(effect, execution)
+        execute::note(action, execution)
     }
 
     async fn finish(
         &self,
         execution: &Execution<'_, Self>,
-        state: &mut Recall,
+        state: &mut ReconcileState,
         progress: &Progress,
         now: Timestamp,
     ) -> Outcome {
@@ -292,17 +292,17 @@ impl Reconciler for Operator {
 impl Operator {
     /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what follows
     /// from it is for the next pass, which looks at all else anew.
-    async fn compare(&self, sight: &Sight, state: &mut Recall, now: Timestamp) -> bool {
+    async fn compare(&self, sight: &Snapshot, state: &mut ReconcileState, now: Timestamp) -> bool {
         let is_due = state.audit.is_due(now);
         let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
-        let told = audit::look(sight).await; // effect
+        let told = consistency::look(sight).await; // effect
         state.audit.heard(told, now);
         let found = state.audit.recall(None);
         found.known().is_some() && found != sight.observation.audit
     }
 }
 
-/// What came of an effect, in a word.
+/// What came of an action, in a word.
 const fn result(done: Result<(), &Failure>) -> &'static str {
     match done {
         Ok(()) => "done",
@@ -312,14 +312,14 @@ const fn result(done: Result<(), &Failure>) -> &'static str {
 }
 
 /// When to look again.
-fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut Recall) -> Outcome {
-    state.idle = if plan.effects.is_empty() { state.idle.saturating_add(1) } else { 0 };
-    let is_done = !progress.is_incomplete && !plan.effects.is_empty();
+fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut ReconcileState) -> Outcome {
+    state.idle = if plan.actions.is_empty() { state.idle.saturating_add(1) } else { 0 };
+    let is_done = !progress.is_incomplete && !plan.actions.is_empty();
     match plan.wake {
         // It is tried sooner at first: see [`crate::controllers::outcome::Class::Permanent`].
         _ if progress.refused.is_some() => Outcome::Waiting(LATER),
         _ if is_news || is_done => Outcome::Waiting(AT_ONCE),
-        _ if progress.is_incomplete && plan.effects.iter().all(Effect::is_of_backups) => {
+        _ if progress.is_incomplete && plan.actions.iter().all(Action::is_of_backups) => {
             Outcome::Waiting(LATER)
         }
         Wake::Soon => Outcome::Waiting(patiently(state.idle)),
@@ -333,7 +333,7 @@ fn patiently(idle: u32) -> Duration {
 }
 
 /// The clusters whose objects of a type come, go or change. Only which: what they are is read when it is needed.
-fn changes<Child>(client: &Client, realm: &Realm) -> Triggers<EtcdCluster>
+fn changes<Child>(client: &Client, realm: &WatchScope) -> Triggers<EtcdCluster>
 where
     Child: Resource<DynamicType = (), Scope = NamespaceResourceScope>
         + Clone

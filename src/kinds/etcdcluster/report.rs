@@ -2,23 +2,23 @@
 
 use jiff::Timestamp;
 
-use super::ages::Recall;
-use super::apply::Execution;
+use super::execute::Execution;
 use super::metrics::{self, Line};
+use super::state::ReconcileState;
 use super::status;
 use super::trace::{self, Pass, Trace};
+use crate::controllers::api_write::Note;
 use crate::controllers::named;
-use crate::controllers::step::Note;
 
 /// The line of the trace with what was seen and is planned; none where nobody listens, or nothing is new.
-pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut Recall) -> Option<u64> {
+pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileState) -> Option<u64> {
     if !trace::is_on() {
         return None;
     }
     let (desired, seen) = (&execution.seen.desired, &execution.seen.observation);
     let facts = trace::digest(desired, seen);
     let before = state.traced.replace(facts);
-    if execution.plan.effects.is_empty() && before == Some(facts) {
+    if execution.plan.actions.is_empty() && before == Some(facts) {
         return None;
     }
     let (object, plan) = (named(execution.object), execution.plan);
@@ -26,7 +26,7 @@ pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut Recall) -> Op
 }
 
 /// The metrics.
-pub fn metrics(execution: &Execution<'_>, state: &mut Recall, now: Timestamp) -> Line {
+pub fn metrics(execution: &Execution<'_>, state: &mut ReconcileState, now: Timestamp) -> Line {
     let seen = &execution.seen.observation;
     state.tally.look(seen, execution.plan, now);
     metrics::of(&metrics::Facts {
@@ -42,7 +42,7 @@ pub fn metrics(execution: &Execution<'_>, state: &mut Recall, now: Timestamp) ->
 }
 
 /// The events of what the status says newly, and of the certificates.
-pub fn events(execution: &Execution<'_>, state: &mut Recall) -> Vec<Note> {
+pub fn events(execution: &Execution<'_>, state: &mut ReconcileState) -> Vec<Note> {
     let (name, seen) = (execution.name(), &execution.seen.observation);
     let (before, after) = (&execution.status.before, &execution.status.after);
     let mut notes: Vec<_> = certificates(execution, state).into_iter().collect();
@@ -52,7 +52,7 @@ pub fn events(execution: &Execution<'_>, state: &mut Recall) -> Vec<Note> {
 }
 
 /// What there is to say of the certificates, once.
-fn certificates(execution: &Execution<'_>, state: &mut Recall) -> Option<Note> {
+fn certificates(execution: &Execution<'_>, state: &mut ReconcileState) -> Option<Note> {
     let standing = &execution.seen.certificates;
     let words = standing.words.clone();
     let is_news = std::mem::replace(&mut state.certificates, words.clone()) != words;

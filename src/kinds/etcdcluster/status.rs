@@ -5,11 +5,11 @@
 
 mod backups;
 mod conditions;
-mod news;
-mod words;
+mod events;
+mod messages;
 
 pub use conditions::undecodable;
-pub use news::{alarms, of as news};
+pub use events::{alarms, of as news};
 
 use jiff::Timestamp;
 
@@ -30,7 +30,7 @@ const NOTABLE_ENTRIES: u64 = 10_000;
 
 /// What a status is made of besides what a pass knows.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct StatusInputs<'a> {
     /// What was said before.
     pub previous: &'a EtcdClusterStatus,
     /// What people ought to know of the certificates.
@@ -43,8 +43,8 @@ pub struct Said<'a> {
 
 /// The status after a pass that has seen `seen` and planned `plan`, whose record it has.
 #[must_use]
-pub fn of(spec: &Spec, said: Said<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
-    let Said { previous, now, .. } = said;
+pub fn of(spec: &Spec, said: StatusInputs<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
+    let StatusInputs { previous, now, .. } = said;
     let name = spec.name();
     let summary = &plan.summary;
     let remembered = remember(name, previous, &plan.record, now);

@@ -1,6 +1,6 @@
 //! What a pass saw, planned and did, as lines of the log by which it can be planned again.
 //!
-//! Guarantees: a pass is told before its first effect, so that one in which the process ends is told too, and each effect
+//! Guarantees: a pass is told before its first action, so that one in which the process ends is told too, and each action
 //! when it is known what came of it; lines are numbered without a gap, so that what is missing was lost on the way; a
 //! pass that does nothing and stands on the same facts as the one before is left out; while nobody listens, nothing is
 //! put into words.
@@ -33,7 +33,7 @@ pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
     hasher.finish()
 }
 
-/// A pass, up to its first effect.
+/// A pass, up to its first action.
 #[derive(Debug, Serialize)]
 pub struct Pass<'a> {
     /// Namespace and name of the EtcdCluster.
@@ -48,9 +48,9 @@ pub struct Pass<'a> {
     pub plan: &'a Plan,
 }
 
-/// What came of an effect.
+/// What came of an action.
 #[derive(Debug, Serialize)]
-struct Effect {
+struct Action {
     /// The line of its pass.
     pass: u64,
     name: &'static str,
@@ -60,7 +60,7 @@ struct Effect {
 #[derive(Debug, Serialize)]
 enum Event<'a> {
     Pass(&'a Pass<'a>),
-    Effect(Effect),
+    Action(Action),
 }
 
 #[derive(Debug, Serialize)]
@@ -94,9 +94,9 @@ impl Trace {
         self.write(Event::Pass(pass))
     }
 
-    /// Tells what came of one of the effects of the pass of that line.
-    pub fn effect(&self, pass: u64, name: &'static str, outcome: &'static str) {
-        self.write(Event::Effect(Effect { pass, name, outcome }));
+    /// Tells what came of one of the actions of the pass of that line.
+    pub fn action(&self, pass: u64, name: &'static str, outcome: &'static str) {
+        self.write(Event::Action(Action { pass, name, outcome }));
     }
 
     /// Writes a line; its number.

@@ -4,12 +4,12 @@
 
 use super::names::COUNT_MANAGER;
 use crate::controllers::action;
+use crate::controllers::api_write::{ApiWrite, Apply};
 use crate::controllers::fail_points::{FailPoints, fail_points};
-use crate::controllers::step::{Apply, Step};
 
 /// One thing to do. What each is about does not depend on the others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Action(pub Step);
+pub struct Action(pub ApiWrite);
 
 impl action::Action for Action {
     fn points(&self) -> FailPoints {
@@ -30,15 +30,15 @@ pub const EVENT_POINTS: FailPoints = fail_points!("tdset.publish-event");
 
 /// Those around a step.
 #[must_use]
-pub fn points(step: &Step) -> FailPoints {
+pub fn points(step: &ApiWrite) -> FailPoints {
     match step {
-        Step::Apply(apply) => of_apply(apply),
-        Step::Merge(merge) if merge.scale => fail_points!("tdset.write-scale"),
-        Step::Merge(_) => fail_points!("tdset.write-finalizers"),
-        Step::Create { .. } => fail_points!("tdset.create"),
-        Step::Delete { .. } => fail_points!("tdset.delete-service"),
-        Step::Status { .. } => STATUS_POINTS,
-        Step::Event(_) => EVENT_POINTS,
+        ApiWrite::Apply(apply) => of_apply(apply),
+        ApiWrite::Merge(merge) if merge.scale => fail_points!("tdset.write-scale"),
+        ApiWrite::Merge(_) => fail_points!("tdset.write-finalizers"),
+        ApiWrite::Create { .. } => fail_points!("tdset.create"),
+        ApiWrite::Delete { .. } => fail_points!("tdset.delete-service"),
+        ApiWrite::Status { .. } => STATUS_POINTS,
+        ApiWrite::Event(_) => EVENT_POINTS,
     }
 }
 

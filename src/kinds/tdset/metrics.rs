@@ -11,8 +11,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::api::time_zone;
-use crate::controllers::board::{self, Boards, Metric, MetricKind, Sample};
 use crate::controllers::metrics;
+use crate::controllers::object_metrics::{self, Metric, MetricKind, ObjectMetricsRegistries, Sample};
 use crate::kinds::tdset::api::v1::TDSetStatus;
 
 /// Upper bounds of the time from a transition to its writing, in seconds.
@@ -25,7 +25,7 @@ pub struct Metrics {
     lateness: Histogram,
     conflicts: Counter,
     /// Where operators show what their TDSets are doing.
-    pub objects: Boards<Line>,
+    pub objects: ObjectMetricsRegistries<Line>,
 }
 
 impl Default for Metrics {
@@ -34,7 +34,7 @@ impl Default for Metrics {
             transitions: Counter::default(),
             lateness: Histogram::new(LATENESSES),
             conflicts: Counter::default(),
-            objects: Boards::default(),
+            objects: ObjectMetricsRegistries::default(),
         }
     }
 }
@@ -92,7 +92,7 @@ impl Line {
     }
 }
 
-impl board::Line for Line {
+impl object_metrics::Line for Line {
     const METRICS: &'static [Metric] = &[
         Metric {
             name: "scheduled_replicas",

@@ -42,15 +42,15 @@ use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
 use crate::controllers::action::{Executed, Failure, RefusedWrite};
-use crate::controllers::board::Board;
+use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::Cache;
+use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::fail_points::FailPoints;
+use crate::controllers::object_metrics::ObjectMetrics;
 use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
-use crate::controllers::scope::Realm;
-use crate::controllers::shelf::Shelf;
+use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
-use crate::controllers::step::{Interpreter, Note};
 use crate::controllers::{Triggers, Watched};
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
@@ -72,12 +72,12 @@ pub struct Operator {
     client: Client,
     deployments: Cache<Deployment>,
     services: Cache<Service>,
-    autoscalers: Shelf<HorizontalPodAutoscaler>,
+    autoscalers: DiffingStore<HorizontalPodAutoscaler>,
     targets: Targets,
     claims: Arc<TargetOwnership>,
-    interpreter: Interpreter,
+    writer: ApiWriter,
     due_queue: DueQueue,
-    board: Arc<Board<Line>>,
+    board: Arc<ObjectMetrics<Line>>,
     metrics: Metrics,
 }
 
@@ -103,11 +103,11 @@ impl Reconciler for Operator {
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;
 
-    fn start(client: Client, realm: &Realm, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
+    fn start(client: Client, realm: &WatchScope, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
         let (autoscalers, of_autoscalers) =
-            Shelf::watch(realm.api(client.clone()), trim_autoscaler, is_same_autoscaler);
+            DiffingStore::watch(realm.api(client.clone()), trim_autoscaler, is_same_autoscaler);
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
         let claims = Arc::new(TargetOwnership::new(told));
@@ -115,7 +115,7 @@ impl Reconciler for Operator {
             stream::select(of_targets, of_autoscalers.flat_map(|one| stream::iter(subjects(&one))));
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
-            interpreter: Interpreter::new(client.clone(), MANAGER),
+            writer: ApiWriter::new(client.clone(), MANAGER),
             client,
             deployments,
             services,
@@ -138,8 +138,8 @@ impl Reconciler for Operator {
         &self.client
     }
 
-    fn interpreter(&self) -> &Interpreter {
-        &self.interpreter
+    fn writer(&self) -> &ApiWriter {
+        &self.writer
     }
 
     fn seen(&self, object: &Watched<TDSet>) {

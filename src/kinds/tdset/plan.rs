@@ -24,9 +24,9 @@ use super::observation::{Observed, OwnedObject, is_only_in_the_template};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
+use crate::controllers::api_write::{ApiWrite, Apply, Note};
 use crate::controllers::finalizer;
 use crate::controllers::manifest::{Manifest, Place};
-use crate::controllers::step::{Apply, Note, Step};
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
 use schedule_state::{Counter, ScheduleState};
@@ -161,17 +161,17 @@ fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
 }
 
 /// TargetOwnership the count of a Deployment while it is not ours to write, without force: only while it stands.
-fn claim(view: &ScheduleState, found: &Deployment) -> Option<Step> {
+fn claim(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
     let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
     if is_written || is_going(&found.metadata) {
         return None;
     }
     let manifest = deployment::count(found, deployment::replicas(found));
-    Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
+    Some(ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen: None }))
 }
 
 /// The Deployment, but for the count of one that is there.
-fn made(view: &ScheduleState, create: &Create) -> Option<Step> {
+fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
     let wanted = deployment::deployment(view.spec, create);
     match view.deployment {
         OwnedObject::Foreign => None,
@@ -183,14 +183,14 @@ fn made(view: &ScheduleState, create: &Create) -> Option<Step> {
                 Some(replicas) => deployment::with_count(wanted, replicas),
                 None => wanted,
             };
-            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+            Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: None }))
         }
         OwnedObject::Ours(found) => update(wanted, found),
     }
 }
 
 /// Writes the count where it is another one.
-fn count(view: &ScheduleState, counter: &Counter) -> Option<Step> {
+fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
     match counter {
         Counter::Deployment(found) => count_of_deployment(view, found),
         Counter::Scale(scaled) => {
@@ -201,24 +201,24 @@ fn count(view: &ScheduleState, counter: &Counter) -> Option<Step> {
             let (least, most) = (view.wanted()?, view.most());
             let bounds = autoscaler::bounds(found, least, most)?;
             let seen = found.metadata.resource_version.clone();
-            Some(Step::Apply(Apply { manifest: bounds, manager: COUNT_MANAGER, seen }))
+            Some(ApiWrite::Apply(Apply { manifest: bounds, manager: COUNT_MANAGER, seen }))
         }
     }
 }
 
 /// The same of a Deployment that was made, and also where the count would be lost otherwise.
-fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<Step> {
+fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
     let wanted = view.wanted()?;
     let is_so = wanted == deployment::replicas(found) && unclaimed(view).is_none();
     if is_so || is_going(&found.metadata) {
         return None;
     }
     let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
-    Some(Step::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
+    Some(ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
 }
 
 /// Applies what is wanted of an object that is ours, if some of it is missing.
-fn update<K>(wanted: Manifest, found: &K) -> Option<Step>
+fn update<K>(wanted: Manifest, found: &K) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()> + serde::Serialize,
 {
@@ -227,17 +227,17 @@ where
         return None;
     }
     let manifest = wanted.only_for(metadata.uid.as_deref()?);
-    Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: metadata.resource_version.clone() }))
+    Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: metadata.resource_version.clone() }))
 }
 
 /// The Service, where one is asked for, or none.
-fn in_front(view: &ScheduleState, create: &Create) -> Option<Step> {
+fn in_front(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
     match (service::service(view.spec, create), &view.service) {
         (Some(manifest), OwnedObject::Absent) => {
-            Some(Step::Apply(Apply { manifest, manager: MANAGER, seen: None }))
+            Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: None }))
         }
         (Some(wanted), OwnedObject::Ours(found)) => update(wanted, *found),
-        (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(Step::Delete {
+        (None, OwnedObject::Ours(found)) if !is_going(&found.metadata) => Some(ApiWrite::Delete {
             place: Place::of(*found),
             uid: found.metadata.uid.clone()?,
             resource_version: None,

@@ -20,11 +20,11 @@ use kube::{Api, Client, ResourceExt as _};
 
 use super::observation::{self, Blocker, ObjectKey, Scaled, Writer};
 use crate::api::condition::State;
+use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::memory::Memory;
 use crate::controllers::outcome::Error;
-use crate::controllers::scope::Realm;
-use crate::controllers::shelf::Shelf;
+use crate::controllers::scope::WatchScope;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::Reference;
 use crate::runtime::call::{self, call};
@@ -34,10 +34,10 @@ type Metadata = PartialObjectMeta<DynamicObject>;
 /// Reads them.
 pub struct Targets {
     client: Client,
-    realm: Realm,
+    realm: WatchScope,
     /// The resources of kinds that can be scaled.
     kinds: Mutex<HashMap<(String, String), ApiResource>>,
-    watched: Mutex<HashMap<ApiResource, Shelf<Metadata>>>,
+    watched: Mutex<HashMap<ApiResource, DiffingStore<Metadata>>>,
     begun: UnboundedSender<BoxStream<'static, ObjectKey>>,
     /// What was read last, for each object that asks.
     scales: Memory<Option<Arc<Scale>>>,
@@ -58,7 +58,7 @@ fn is_forbidden(error: &call::Error) -> bool {
 impl Targets {
     /// Reads through `client`, and the objects that have changed of those that are watched.
     #[must_use]
-    pub fn new(client: Client, realm: Realm) -> (Self, BoxStream<'static, ObjectKey>) {
+    pub fn new(client: Client, realm: WatchScope) -> (Self, BoxStream<'static, ObjectKey>) {
         let (begun, watches) = mpsc::unbounded::<BoxStream<'static, ObjectKey>>();
         let targets = Self {
             client,
@@ -73,17 +73,17 @@ impl Targets {
     }
 
     /// The metadata of all objects of a resource, watched from now on.
-    pub fn watch(&self, resource: &ApiResource) -> Shelf<Metadata> {
+    pub fn watch(&self, resource: &ApiResource) -> DiffingStore<Metadata> {
         let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(objects) = watched.get(resource) {
             return objects.clone();
         }
         let api: Api<Metadata> = match &self.realm {
-            Realm::All => Api::all_with(self.client.clone(), resource),
-            Realm::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
+            WatchScope::All => Api::all_with(self.client.clone(), resource),
+            WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
         let same = |one: &Metadata, other: &Metadata| one.resource_version() == other.resource_version();
-        let (objects, changes) = Shelf::watch(api, trim, same);
+        let (objects, changes) = DiffingStore::watch(api, trim, same);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let subjects = changes.map(move |object| {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())

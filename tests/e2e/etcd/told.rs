@@ -40,9 +40,9 @@ pub fn etcd_is_worked_as_its_passes_plan_when_they_are_planned_again(bed: &Bed, 
     gone_with_its_object(bed, &namespace);
     let report = again(way, &logs_of_the_deployed(bed));
     assert!(report.clusters > 0, "no pass is logged: {report}");
-    let is_done = |name: &&str| report.effects.contains_key(&((*name).to_owned(), "done".to_owned()));
+    let is_done = |name: &&str| report.actions.contains_key(&((*name).to_owned(), "done".to_owned()));
     let missed: Vec<_> = DONE.iter().filter(|name| !is_done(name)).collect();
-    assert!(missed.is_empty(), "{missed:?} are not logged: {:?}", report.effects);
+    assert!(missed.is_empty(), "{missed:?} are not logged: {:?}", report.actions);
 }
 
 /// What is in logs, planned again: no rule is broken. With `KEEP_TRACES=FOLDER` the passes of each cluster are left
@@ -63,7 +63,7 @@ fn keep(log: &Log, folder: &Path) {
     fs::create_dir_all(folder).expect("a folder");
     let objects = log.lines.iter().filter_map(|line| match &line.event {
         Event::Pass(pass) => pass.object.split('/').next(),
-        Event::Effect(_) => None,
+        Event::Action(_) => None,
     });
     for namespace in objects.collect::<BTreeSet<_>>() {
         let file = folder.join(format!("{namespace}.ndjson"));

@@ -1,7 +1,7 @@
 //! Carrying effects out, under the guards that they carry: what `apply` asks again right before, and what the API
 //! server and etcd refuse.
 
-use gatehouse::kinds::etcdcluster::effect::{MembershipGuard, OnlyIf};
+use gatehouse::kinds::etcdcluster::actions::{MembershipGuard, Precondition};
 use gatehouse::kinds::etcdcluster::observation::{Fact, Membership, OperationKind};
 
 use super::*;
@@ -89,8 +89,8 @@ impl World {
                     true
                 })
             }
-            Effect::DeletePod { pod, ordinal, only_if } => {
-                if !only_if.is_none_or(|only_if| self.is_so(only_if, hand)) {
+            Effect::DeletePod { pod, ordinal, precondition } => {
+                if !precondition.is_none_or(|precondition| self.is_so(precondition, hand)) {
                     return false;
                 }
                 let Some(place) = self.objects.pods.get_mut(ordinal) else { return true };
@@ -173,13 +173,13 @@ impl World {
         self.leads() && (hand.ignores_guards() || *guard == MembershipGuard::of(&live))
     }
 
-    fn is_so(&self, only_if: OnlyIf, hand: Hand) -> bool {
-        match only_if {
+    fn is_so(&self, precondition: Precondition, hand: Hand) -> bool {
+        match precondition {
             _ if hand.looks_once() => true,
-            OnlyIf::OthersServe { membership, member } => {
+            Precondition::OthersServe { membership, member } => {
                 self.agrees(&membership, hand) && self.serve_without(member, self.voters().count())
             }
-            OnlyIf::QuorumLost => !self.leads(),
+            Precondition::QuorumLost => !self.leads(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! A certificate is the number of the key that signs by it. Leaves do not age here, and no authority is issued again:
 //! neither changes whom anybody trusts. Members read a leaf again at once, which the time that is waited for stands for.
 
-use gatehouse::kinds::etcdcluster::effect::{AuthorityWrite, LeafWrite};
+use gatehouse::kinds::etcdcluster::actions::{AuthorityWrite, LeafWrite};
 use gatehouse::kinds::etcdcluster::observation::{
     Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Fact, Holder, Leaf,
     LeafSecret, Signer,

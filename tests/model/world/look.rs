@@ -142,10 +142,10 @@ impl World {
     pub fn pass(&mut self, operator: usize, unread: Option<Unread>, hand: Hand) -> Option<()> {
         let (seen, plan) = self.planned(unread, hand);
         self.judge_plan(&seen, &plan);
-        if plan.effects.is_empty() && self.broken.is_none() {
+        if plan.actions.is_empty() && self.broken.is_none() {
             return None;
         }
-        self.operators[operator].rest.clone_from(&plan.effects);
+        self.operators[operator].rest.clone_from(&plan.actions);
         Some(())
     }
 }

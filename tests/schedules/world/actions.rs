@@ -17,7 +17,8 @@ impl kit::explore::World for World {
             if worker.pending.is_none() {
                 actions.push(Action::Pass(at));
             } else {
-                let may = [Action::Step(at), Action::Unheard(at), Action::Conflict(at), Action::Refusal(at)];
+                let may =
+                    [Action::ApiWrite(at), Action::Unheard(at), Action::Conflict(at), Action::Refusal(at)];
                 actions.extend(may);
             }
         }
@@ -30,7 +31,7 @@ impl kit::explore::World for World {
     /// A schedule is looked at only where something has told of it, or its own wake is due.
     fn calm(&self) -> Vec<Action> {
         let schedules = 0..self.schedules.len();
-        let steps = schedules.clone().filter(|at| self.workers[*at].pending.is_some()).map(Action::Step);
+        let steps = schedules.clone().filter(|at| self.workers[*at].pending.is_some()).map(Action::ApiWrite);
         let passes = schedules.filter(|at| self.is_woken(*at)).map(Action::Pass);
         [Action::Rollout, Action::Collect].into_iter().chain(steps).chain(passes).collect()
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::controllers::board::Line as _;
+use crate::controllers::object_metrics::Line as _;
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, Fact, Operation, OperationKind, Ordinal, Phase, Target,
 };

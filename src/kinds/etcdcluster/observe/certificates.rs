@@ -2,14 +2,14 @@
 //!
 //! Guarantees: Secrets are read live; nothing of a key leaves this module.
 //! Assumes: a pod that is made anew mounts its Secrets as they are by then.
-//! Never: writes. What the operator's own Secrets need is decided by the plan, from the facts in [`Standing::secrets`].
+//! Never: writes. What the operator's own Secrets need is decided by the plan, from the facts in [`CertificateStatus::secrets`].
 //!
 //! Etcd reads a leaf again for each connection, and trusts what it read when it started: whom that is to be is told in
-//! [`Standing::trust`], which is part of what pods are made from.
+//! [`CertificateStatus::trust`], which is part of what pods are made from.
 
-mod kept;
-mod named;
+mod managed;
 pub mod pair;
+mod user_provided;
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{CertificateSecrets, Certificates, Trust};
 use crate::kinds::etcdcluster::spec::{Keeper, Spec};
 use crate::runtime::call::{self, call};
-use pair::{Keys, OF_AUTHORITY, OF_LEAF, Pair};
+use pair::{DataKeys, OF_AUTHORITY, OF_LEAF, Pair};
 
 /// What is wrong with the certificates.
 #[derive(Debug, thiserror::Error)]
@@ -57,7 +57,7 @@ impl Problem {
 
 /// The certificates of a cluster, and what there is to say of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Standing {
+pub struct CertificateStatus {
     /// How they are.
     pub state: Certificates,
     /// The Secrets that the operator keeps; none where others do, or there are none.
@@ -72,7 +72,7 @@ pub struct Standing {
     pub ends: BTreeMap<String, Timestamp>,
 }
 
-impl Standing {
+impl CertificateStatus {
     fn of(state: Certificates, trust: Option<Trust>) -> Self {
         Self { state, secrets: None, trust, words: None, is_problem: false, ends: BTreeMap::new() }
     }
@@ -118,7 +118,7 @@ impl Found<'_> {
     fn ends(&self) -> BTreeMap<String, Timestamp> {
         let authority = names::authority(self.spec.name());
         let found = self.secrets.iter().filter_map(|(name, found)| {
-            let keys: Keys = if *name == authority { OF_AUTHORITY } else { OF_LEAF };
+            let keys: DataKeys = if *name == authority { OF_AUTHORITY } else { OF_LEAF };
             let pair = Pair::of(found.as_ref().ok()?.as_ref()?, keys);
             let first: Certificate = pair.chain().into_iter().next()?;
             Some((name.clone(), first.validity().not_after))
@@ -128,16 +128,17 @@ impl Found<'_> {
 }
 
 /// Looks at the certificates of a cluster, as its spec says.
-pub async fn look(client: &Client, spec: &Spec, now: Timestamp) -> Standing {
-    let Some(tls) = &spec.tls else { return Standing::of(Certificates::Disabled, None) };
+pub async fn look(client: &Client, spec: &Spec, now: Timestamp) -> CertificateStatus {
+    let Some(tls) = &spec.tls else { return CertificateStatus::of(Certificates::Disabled, None) };
     let is_kept = tls.keeper == Keeper::Operator;
-    let names = if is_kept { kept::names(spec) } else { named::names(&tls.secrets) };
+    let names = if is_kept { managed::names(spec) } else { user_provided::names(&tls.secrets) };
     let secrets: Api<Secret> = Api::namespaced(client.clone(), spec.namespace());
     let read = names.into_iter().map(|name| async {
         let found = call(secrets.get_opt(&name)).await;
         (name, found)
     });
     let found = Found { spec, secrets: join_all(read).await.into_iter().collect() };
-    let standing = if is_kept { kept::judge(&found, now) } else { named::judge(&found, &tls.secrets, now) };
-    Standing { ends: found.ends(), ..standing }
+    let standing =
+        if is_kept { managed::judge(&found, now) } else { user_provided::judge(&found, &tls.secrets, now) };
+    CertificateStatus { ends: found.ends(), ..standing }
 }

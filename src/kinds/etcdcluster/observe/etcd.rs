@@ -13,11 +13,11 @@ use tracing::debug;
 use super::metrics::Metrics;
 use crate::kinds::etcdcluster::api::versions;
 use crate::kinds::etcdcluster::etcd;
+use crate::kinds::etcdcluster::member_clients::MemberClients;
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, ClusterId, Fact, Keyspace, Member, MemberId, MemberStatus, Membership, Minor,
     Ordinal,
 };
-use crate::kinds::etcdcluster::reach::Reach;
 use crate::kinds::etcdcluster::spec::Spec;
 
 /// Members that are asked for the list, one after the other, before it counts as unknown.
@@ -28,7 +28,7 @@ const DEFAULT_QUOTA: u64 = 2 << 30;
 
 /// What was said.
 #[derive(Debug)]
-pub struct Said {
+pub struct EtcdResponses {
     /// What each member said of itself.
     pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
     /// The list, as a majority has it.
@@ -44,10 +44,10 @@ pub struct Said {
 }
 
 /// Asks all members.
-pub async fn ask(reach: &Reach, spec: &Spec) -> Said {
+pub async fn ask(reach: &MemberClients, spec: &Spec) -> EtcdResponses {
     let (statuses, cluster_version) = statuses(reach).await;
     let order = order(&statuses);
-    let mut said = Said {
+    let mut said = EtcdResponses {
         statuses,
         membership: Fact::Unknown,
         last_membership: Fact::Unknown,
@@ -76,7 +76,7 @@ pub async fn ask(reach: &Reach, spec: &Spec) -> Said {
 }
 
 /// What each says of itself, and the least version of the cluster that one of them knows.
-async fn statuses(reach: &Reach) -> (BTreeMap<Ordinal, Fact<MemberStatus>>, Fact<Minor>) {
+async fn statuses(reach: &MemberClients) -> (BTreeMap<Ordinal, Fact<MemberStatus>>, Fact<Minor>) {
     let asked = reach.members.iter().map(|(ordinal, endpoint)| async move {
         let (status, page) = futures::join!(endpoint.client.status(), endpoint.metrics());
         let metrics = page.as_deref().map_or(Metrics::UNKNOWN, Metrics::of);

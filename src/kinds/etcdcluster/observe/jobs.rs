@@ -16,12 +16,12 @@ use tracing::warn;
 use super::Reader;
 use super::backups;
 use crate::kinds::etcdcluster::Operator;
-use crate::kinds::etcdcluster::ages::Recall;
 use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Found};
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::spec::Spec;
+use crate::kinds::etcdcluster::state::ReconcileState;
 use crate::runtime::call::call;
 
 /// What was read of backups.
@@ -41,7 +41,7 @@ impl Reader {
         operator: &Operator,
         (cluster, spec): (&EtcdCluster, &Spec),
         desired: &Desired,
-        state: &mut Recall,
+        state: &mut ReconcileState,
     ) -> Read {
         let is_asked = spec.backup_destination().is_some();
         if !is_asked && state.has_no_backups {

@@ -15,13 +15,13 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::phase;
 use crate::api::quantity::Quantity;
+use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
     Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, StatefulSet, Template,
     Uid, Version, Volume,
 };
 use crate::kinds::etcdcluster::resources::config as entries;
-use crate::controllers::manifest::Manifest;
 
 /// How long a pod may take to start before it counts as one that does not.
 const STARTUP: SignedDuration = SignedDuration::from_mins(2);

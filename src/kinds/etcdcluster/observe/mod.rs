@@ -30,18 +30,18 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 use tracing::warn;
 
-use self::certificates::Standing;
-use self::etcd::Said;
-use super::ages::Recall;
+use self::certificates::CertificateStatus;
+use self::etcd::EtcdResponses;
+use super::member_clients::{ClientTls, MemberClients};
 use super::names::{self, FINALIZER};
 use super::observation::{
     self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
     PodPhase, Purpose, Volume,
 };
-use super::reach::{Keys, Reach};
 use super::resources::{record, services};
 use super::spec::Spec;
-use super::{Operator, password};
+use super::state::ReconcileState;
+use super::{Operator, root_password};
 use crate::controllers::finalizer;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::reconciler::State;
@@ -54,17 +54,17 @@ const KEYSPACE_AGE: Duration = Duration::from_mins(1);
 
 /// What a reconciliation has read, and the members that it can ask.
 #[derive(Debug)]
-pub struct Sight {
+pub struct Snapshot {
     /// What is asked for.
     pub desired: Desired,
     /// What was read.
     pub observation: Observation,
     /// How the certificates are.
-    pub certificates: Standing,
+    pub certificates: CertificateStatus,
     /// What became of backups.
     pub backups: Backups,
     /// The members.
-    pub reach: Reach,
+    pub reach: MemberClients,
 }
 
 /// Reads everything.
@@ -73,7 +73,7 @@ pub async fn look(
     (cluster, spec): (&EtcdCluster, &Spec),
     state: &mut State<Operator>,
     now: Timestamp,
-) -> Sight {
+) -> Snapshot {
     let (refused, state) = (state.refused.clone(), &mut state.own);
     let reader = Reader::new(operator.client.clone(), spec);
     let certificates = certificates::look(&operator.client, spec, now).await;
@@ -86,20 +86,20 @@ pub async fn look(
         reader.get::<PodDisruptionBudget>(&reader.name),
         reader.services(),
         reader.backups(operator, (cluster, spec), &desired, state),
-        Keys::read(&operator.client, spec),
-        password::read(&operator.client, spec),
+        ClientTls::read(&operator.client, spec),
+        root_password::read(&operator.client, spec),
     );
     let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
     let places = places(&desired, &set, &config);
     let pods = reader.pods(&places).await;
-    let reach = Reach::new(spec, &keys, pods.elements());
+    let reach = MemberClients::new(spec, &keys, pods.elements());
     let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set, now));
     let asked = etcd::ask(&reach, spec);
     let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
     let keyspace = keyspace(&said, &reach, state).await;
     let told_by = (&said, &reach, record.cluster_id);
-    let root_password = password::look(offer, told_by, &mut state.password).await;
+    let root_password = root_password::look(offer, told_by, &mut state.password).await;
     let mut observation = Observation {
         operation_age: Age::Fresh,
         health_age: Age::Fresh,
@@ -111,7 +111,7 @@ pub async fn look(
         stateful_set: set,
         config,
         budget: budget.map(|budget| kubernetes::budget(&budget, &reader.uid)),
-        pods: told.map(|pods| lifted(pods, &said)),
+        pods: told.map(|pods| apply_probe_results(pods, &said)),
         volumes,
         statuses: said.statuses,
         membership: said.membership,
@@ -131,17 +131,20 @@ pub async fn look(
     let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
     state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
     state.look(&mut observation, clock::instant());
-    Sight { desired, observation, certificates, backups: backups.told, reach }
+    Snapshot { desired, observation, certificates, backups: backups.told, reach }
 }
 
 /// How the certificates are, with which members are asked. What is wrong with the client's may be known already.
-fn state_of(certificates: &Standing, keys: &Keys) -> Certificates {
-    let is_unknown = matches!(keys, Keys::Missing) && certificates.state.is_usable();
+fn state_of(certificates: &CertificateStatus, keys: &ClientTls) -> Certificates {
+    let is_unknown = matches!(keys, ClientTls::Missing) && certificates.state.is_usable();
     if is_unknown { Certificates::Missing } else { certificates.state }
 }
 
 /// Pods whose etcd answered run it, whatever the kubelet has told of them yet.
-fn lifted(mut pods: BTreeMap<Ordinal, seen::Pod>, said: &Said) -> BTreeMap<Ordinal, seen::Pod> {
+fn apply_probe_results(
+    mut pods: BTreeMap<Ordinal, seen::Pod>,
+    said: &EtcdResponses,
+) -> BTreeMap<Ordinal, seen::Pod> {
     for (ordinal, pod) in &mut pods {
         let answered = said.statuses.get(ordinal).is_some_and(|status| status.known().is_some());
         if answered && !matches!(pod.phase, PodPhase::Terminal(_)) {
@@ -153,7 +156,11 @@ fn lifted(mut pods: BTreeMap<Ordinal, seen::Pod>, said: &Said) -> BTreeMap<Ordin
 
 /// The revisions of the key space, where it is full. To tell them a member reads all keys, so it is asked once a minute,
 /// and after each compaction.
-async fn keyspace(said: &Said, reach: &Reach, state: &mut Recall) -> Fact<seen::Keyspace> {
+async fn keyspace(
+    said: &EtcdResponses,
+    reach: &MemberClients,
+    state: &mut ReconcileState,
+) -> Fact<seen::Keyspace> {
     let is_full =
         said.alarms.is_known_and(|alarms| alarms.iter().any(|alarm| alarm.kind == AlarmKind::NoSpace));
     if !is_full {

@@ -14,17 +14,19 @@
 
 use std::collections::BTreeSet;
 
-use super::view::View;
+use super::cluster_state::ClusterState;
 use crate::certs::rotate::steps::{self, AuthorityStep, LeafFacts, LeafStep};
-use crate::kinds::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite};
+use crate::kinds::etcdcluster::actions::{Action, AuthorityWrite, LeafWrite};
 use crate::kinds::etcdcluster::observation::{
     AuthoritySecret, CertificateId, CertificateSecrets, Holder, LeafSecret, Signer,
 };
 
 /// What the certificates need. It waits for nothing else, and nothing waits for it but what starts members.
-pub fn keep(view: &View) -> Vec<Effect> {
-    let rests = view.desired.is_paused || view.desired.is_deleting;
-    let Some(secrets) = view.seen.certificate_secrets.as_ref().filter(|_| !rests) else { return Vec::new() };
+pub fn keep(cluster: &ClusterState) -> Vec<Action> {
+    let rests = cluster.desired.is_paused || cluster.desired.is_deleting;
+    let Some(secrets) = cluster.seen.certificate_secrets.as_ref().filter(|_| !rests) else {
+        return Vec::new();
+    };
     if secrets.is_unknown() || secrets.is_name_taken() {
         return Vec::new();
     }
@@ -34,14 +36,14 @@ pub fn keep(view: &View) -> Vec<Effect> {
     let other = stored.filter(|stored| stored.bundle != bundle).map(|_| bundle.clone());
     let write = |write| {
         let found = stored.map(|stored| stored.handle.clone());
-        vec![Effect::WriteAuthority { found, write, bundle: bundle.clone() }]
+        vec![Action::WriteAuthority { found, write, bundle: bundle.clone() }]
     };
     // The authority first: what it signs is of no use before it is stored.
     match steps::authority(signer.map(|signer| signer.renewal_age.is_past()), other) {
         AuthorityStep::Create => write(AuthorityWrite::Create),
         AuthorityStep::Reissue => write(AuthorityWrite::Reissue),
         AuthorityStep::WriteBundle(_) => write(AuthorityWrite::Bundle),
-        AuthorityStep::Keep => leaves(view, secrets, stored.zip(signer)),
+        AuthorityStep::Keep => leaves(cluster, secrets, stored.zip(signer)),
     }
 }
 
@@ -59,12 +61,12 @@ fn bundle(secrets: &CertificateSecrets, signer: Option<&Signer>) -> BTreeSet<Cer
 }
 
 fn leaves(
-    view: &View,
+    cluster: &ClusterState,
     secrets: &CertificateSecrets,
     authority: Option<(&AuthoritySecret, &Signer)>,
-) -> Vec<Effect> {
+) -> Vec<Action> {
     let Some((authority, signer)) = authority else { return Vec::new() };
-    let is_known = is_known(view, secrets, authority, signer);
+    let is_known = is_known(cluster, secrets, authority, signer);
     let writes = Holder::ALL.into_iter().filter_map(|holder| {
         let stored = secrets.leaves.get(&holder).and_then(|leaf| leaf.known());
         let write = match steps::leaf(facts(stored, authority, signer), is_known) {
@@ -75,7 +77,7 @@ fn leaves(
             LeafStep::Keep => return None,
         };
         let found = stored.map(|stored| stored.handle.clone());
-        Some(Effect::WriteCertificate { found, holder, write, authority: authority.handle.clone() })
+        Some(Action::WriteCertificate { found, holder, write, authority: authority.handle.clone() })
     });
     writes.collect()
 }
@@ -93,7 +95,12 @@ fn facts(stored: Option<&LeafSecret>, authority: &AuthoritySecret, signer: &Sign
 /// Whether the authority may sign: it is the only one that was ever trusted, it has signed all that there is, or all who
 /// have to trust it do. Every member does whose pod was made from a template with the bundle that it is in; so does one
 /// that has no pod, for it will be made by and by.
-fn is_known(view: &View, secrets: &CertificateSecrets, authority: &AuthoritySecret, signer: &Signer) -> bool {
+fn is_known(
+    cluster: &ClusterState,
+    secrets: &CertificateSecrets,
+    authority: &AuthoritySecret,
+    signer: &Signer,
+) -> bool {
     if authority.bundle.len() < 2 || secrets.all_signed_by(signer.certificate) {
         return true;
     }
@@ -101,9 +108,9 @@ fn is_known(view: &View, secrets: &CertificateSecrets, authority: &AuthoritySecr
         let leaf = secrets.leaves.get(holder).and_then(|leaf| leaf.known());
         leaf.is_some_and(|leaf| leaf.trusted == authority.bundle)
     });
-    let mut pods = view.seen.pods.elements();
+    let mut pods = cluster.seen.pods.elements();
     is_beside_each
         && signer.spread_age.is_past()
-        && !view.seen.pods.is_unknown()
-        && pods.all(|(_, pod)| pod.template.revision == view.desired.template.revision)
+        && !cluster.seen.pods.is_unknown()
+        && pods.all(|(_, pod)| pod.template.revision == cluster.desired.template.revision)
 }

@@ -1,70 +1,70 @@
 //! What is done when nothing else is: labels, the PodDisruptionBudget, volumes that grow, files that shrink. Pure.
 
+use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
-use super::gate;
-use super::view::{View, quorum};
-use crate::kinds::etcdcluster::effect::Effect;
+use super::preconditions;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{Fact, Found, MemberStatus, Ordinal, Owner, Role, RootPassword};
 
 /// Labels pods with what their members are: Service and PodDisruptionBudget select voters.
-pub fn label(view: &View) -> Option<Decision> {
-    view.membership()?;
-    let admits = !view.desired.authenticates || view.seen.auth.is_known_and(|enabled| *enabled);
-    let pods = view.seen.pods.elements().filter(|(_, pod)| pod.owner == Owner::Ours && !pod.is_deleting);
+pub fn label(cluster: &ClusterState) -> Option<Decision> {
+    cluster.membership()?;
+    let admits = !cluster.desired.authenticates || cluster.seen.auth.is_known_and(|enabled| *enabled);
+    let pods = cluster.seen.pods.elements().filter(|(_, pod)| pod.owner == Owner::Ours && !pod.is_deleting);
     let labels = pods.filter_map(|(ordinal, pod)| {
         let role =
-            view.member(ordinal).map(|member| if member.is_learner { Role::Learner } else { Role::Voter });
-        (pod.role != role && (admits || role != Some(Role::Voter))).then(|| Effect::LabelPod {
+            cluster.member(ordinal).map(|member| if member.is_learner { Role::Learner } else { Role::Voter });
+        (pod.role != role && (admits || role != Some(Role::Voter))).then(|| Action::LabelPod {
             pod: pod.handle.clone(),
             ordinal,
             role,
         })
     });
-    Decision::act(view, labels)
+    Decision::act(cluster, labels)
 }
 
 /// Has backups taken as the spec says. What takes them and is somebody else's is left alone, and holds nothing up.
-pub fn schedule_backups(view: &View) -> Option<Effect> {
-    let is_outdated = view.seen.backup_schedule.is_known_and(|found| *found == Found::Outdated);
-    is_outdated.then_some(Effect::ApplyBackupSchedule)
+pub fn schedule_backups(cluster: &ClusterState) -> Option<Action> {
+    let is_outdated = cluster.seen.backup_schedule.is_known_and(|found| *found == Found::Outdated);
+    is_outdated.then_some(Action::ApplyBackupSchedule)
 }
 
 /// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then. Root has the password
 /// that it is to have by then, and gets another one whenever that is another one. Where clients are in already, for
 /// somebody has turned it off or it was not asked for, a password that cannot be read is not waited for.
-pub fn authenticate(view: &View) -> Option<Decision> {
-    let cluster_id = view.membership()?.cluster_id;
-    view.leader()?;
-    let is_on = *view.seen.auth.known().filter(|_| view.desired.authenticates)?;
-    let effect = match (is_on, &view.seen.root_password) {
-        (false, Fact::Absent) => Effect::AuthEnable { cluster_id, secret: None },
-        (false, Fact::Known(RootPassword::Unreadable(_))) if serves_clients(view) => {
-            Effect::AuthEnable { cluster_id, secret: None }
+pub fn authenticate(cluster: &ClusterState) -> Option<Decision> {
+    let cluster_id = cluster.membership()?.cluster_id;
+    cluster.leader()?;
+    let is_on = *cluster.seen.auth.known().filter(|_| cluster.desired.authenticates)?;
+    let action = match (is_on, &cluster.seen.root_password) {
+        (false, Fact::Absent) => Action::AuthEnable { cluster_id, secret: None },
+        (false, Fact::Known(RootPassword::Unreadable(_))) if serves_clients(cluster) => {
+            Action::AuthEnable { cluster_id, secret: None }
         }
         (false, Fact::Known(RootPassword::Outdated { secret })) => {
-            Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) }
+            Action::AuthEnable { cluster_id, secret: Some(secret.clone()) }
         }
         (true, Fact::Known(RootPassword::Outdated { secret })) => {
-            Effect::SetRootPassword { cluster_id, secret: secret.clone() }
+            Action::SetRootPassword { cluster_id, secret: secret.clone() }
         }
         _ => return None,
     };
-    Decision::act(view, [effect])
+    Decision::act(cluster, [action])
 }
 
 /// Whether the Service leads to any member.
-fn serves_clients(view: &View) -> bool {
-    let mut pods = view.seen.pods.elements();
+fn serves_clients(cluster: &ClusterState) -> bool {
+    let mut pods = cluster.seen.pods.elements();
     pods.any(|(_, pod)| pod.owner == Owner::Ours && pod.role == Some(Role::Voter))
 }
 
 /// Whether etcd asks who is there where it is to, and root has the password that it is to have.
-pub fn is_guarded(view: &View) -> bool {
-    let has_password = match &view.seen.root_password {
+pub fn auth_converged(cluster: &ClusterState) -> bool {
+    let has_password = match &cluster.seen.root_password {
         Fact::Absent | Fact::Known(RootPassword::Current) => true,
         Fact::Known(_) | Fact::Unknown => false,
     };
-    !view.desired.authenticates || (view.seen.auth.is_known_and(|is_on| *is_on) && has_password)
+    !cluster.desired.authenticates || (cluster.seen.auth.is_known_and(|is_on| *is_on) && has_password)
 }
 
 /// Voters that evictions have to leave of so many. One or two would block every drain for ever: there a drain is let
@@ -80,64 +80,64 @@ pub fn min_available(voters: usize) -> u32 {
 }
 
 /// Makes the PodDisruptionBudget strict enough for now and for after a change; nothing where it is.
-pub fn raise_budget(view: &View, after: usize) -> Option<Effect> {
-    let least = min_available(view.voter_count()).max(min_available(after));
-    match &view.seen.budget {
+pub fn raise_budget(cluster: &ClusterState, after: usize) -> Option<Action> {
+    let least = min_available(cluster.voter_count()).max(min_available(after));
+    match &cluster.seen.budget {
         Fact::Known(budget) if budget.min_available >= least => None,
         Fact::Known(budget) => {
-            Some(Effect::ApplyBudget { found: Some(budget.handle.clone()), min_available: least })
+            Some(Action::ApplyBudget { found: Some(budget.handle.clone()), min_available: least })
         }
-        Fact::Absent => Some(Effect::ApplyBudget { found: None, min_available: least }),
+        Fact::Absent => Some(Action::ApplyBudget { found: None, min_available: least }),
         Fact::Unknown => None,
     }
 }
 
 /// The rest, behind the gate.
-pub fn keep(view: &View) -> Option<Decision> {
-    if !gate::is_open(view) {
+pub fn maintain(cluster: &ClusterState) -> Option<Decision> {
+    if !preconditions::hold(cluster) {
         return None;
     }
-    budget(view).or_else(|| grow_volume(view)).or_else(|| shrink_file(view))
+    budget(cluster).or_else(|| grow_volume(cluster)).or_else(|| shrink_file(cluster))
 }
 
 /// The PodDisruptionBudget as the voters of now have it.
-fn budget(view: &View) -> Option<Decision> {
-    let wanted = min_available(view.voter_count());
-    let found = match &view.seen.budget {
+fn budget(cluster: &ClusterState) -> Option<Decision> {
+    let wanted = min_available(cluster.voter_count());
+    let found = match &cluster.seen.budget {
         Fact::Known(budget) if budget.min_available == wanted => return None,
         Fact::Known(budget) => Some(budget.handle.clone()),
         Fact::Absent => None,
         Fact::Unknown => return None,
     };
-    Decision::act(view, [Effect::ApplyBudget { found, min_available: wanted }])
+    Decision::act(cluster, [Action::ApplyBudget { found, min_available: wanted }])
 }
 
 /// Lets a volume grow whose class allows it.
-fn grow_volume(view: &View) -> Option<Decision> {
-    if view.desired.is_in_memory {
+fn grow_volume(cluster: &ClusterState) -> Option<Decision> {
+    if cluster.desired.is_in_memory {
         return None;
     }
-    let size = view.desired.volume_size;
-    let mut small = view.seen.volumes.elements().filter(|(ordinal, volume)| {
-        view.member(*ordinal).is_some()
+    let size = cluster.desired.volume_size;
+    let mut small = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
+        cluster.member(*ordinal).is_some()
             && volume.owner == Owner::Ours
             && volume.size < size
             && !volume.is_deleting
             && volume.is_expandable.is_known_and(|expandable| *expandable)
     });
     let (ordinal, volume) = small.next()?;
-    Decision::act(view, [Effect::ResizeVolume { volume: volume.handle.clone(), ordinal, size }])
+    Decision::act(cluster, [Action::ResizeVolume { volume: volume.handle.clone(), ordinal, size }])
 }
 
 /// Lets a member give free space back, past the threshold of the spec.
-fn shrink_file(view: &View) -> Option<Decision> {
-    let percent = u128::from(view.desired.defragments_at?);
+fn shrink_file(cluster: &ClusterState) -> Option<Decision> {
+    let percent = u128::from(cluster.desired.defragments_at?);
     let past = |(ordinal, status): (Ordinal, &MemberStatus)| {
         let due = reclaimable_percent(status) >= percent && status.defragmented.is_past();
         (due && !status.is_learner).then_some(ordinal)
     };
-    let due: Vec<_> = view.seen.answers().filter_map(past).collect();
-    Decision::act(view, defragment(view, &due))
+    let due: Vec<_> = cluster.seen.answers().filter_map(past).collect();
+    Decision::act(cluster, defragment(cluster, &due))
 }
 
 /// Share of a database file that is free, in percent.
@@ -148,10 +148,10 @@ pub fn reclaimable_percent(status: &MemberStatus) -> u128 {
 }
 
 /// Defragments one of those members: the leader last, for it stops serving meanwhile.
-pub fn defragment(view: &View, candidates: &[Ordinal]) -> Option<Effect> {
-    let leader = view.leader();
+pub fn defragment(cluster: &ClusterState, candidates: &[Ordinal]) -> Option<Action> {
+    let leader = cluster.leader();
     let next = candidates.iter().find(|ordinal| Some(**ordinal) != leader).or_else(|| candidates.first())?;
-    let member = view.member(*next).filter(|member| !member.is_learner)?;
-    let cluster_id = view.cluster_id()?;
-    Some(Effect::Defragment { cluster_id, member: member.id, ordinal: *next })
+    let member = cluster.member(*next).filter(|member| !member.is_learner)?;
+    let cluster_id = cluster.cluster_id()?;
+    Some(Action::Defragment { cluster_id, member: member.id, ordinal: *next })
 }

@@ -1,48 +1,48 @@
 //! What to do for an EtcdCluster, as data. Pure: whatever was read, the time too, is an argument.
 //!
-//! Guarantees: an answer to every observation, and always the same one; at most one irreversible effect in a pass; what
+//! Guarantees: an answer to every observation, and always the same one; at most one irreversible action in a pass; what
 //! is intended is recorded in a pass before; nothing that hinges on who the members are is planned unless etcd's
-//! linearizable list is known; at rest there are no effects.
-//! Assumes: whoever carries an effect out refuses it where its guards fail on a live read.
+//! linearizable list is known; at rest there are no actions.
+//! Assumes: whoever carries an action out refuses it where its guards fail on a live read.
 //! Never: takes what is unknown for absent.
 
 mod alarms;
 mod bootstrap;
 mod certificates;
+mod cleanup;
+mod cluster_state;
 mod decision;
 mod deletion;
-mod finish;
-mod gate;
+mod hold;
 mod housekeeping;
 mod learner;
+mod preconditions;
 mod recovery;
 mod replace;
-mod rest;
 mod restart;
 mod scale;
 mod summary;
 mod upgrade;
-mod view;
 
+pub use cluster_state::quorum;
 pub use decision::Wake;
-pub use gate::Closed;
+pub use preconditions::BlockedReason;
 pub use recovery::may_run;
 pub use summary::{Finding, MemberSummary, Problem, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
-pub use view::quorum;
 
 use serde::Serialize;
 
-use super::effect::Effect;
+use super::actions::Action;
 use super::observation::{Desired, Observation, Record};
+use cluster_state::ClusterState;
 use decision::Decision;
-use view::View;
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Plan {
     /// What to do, in this order. Where one fails the rest is left to the next pass.
-    pub effects: Vec<Effect>,
+    pub actions: Vec<Action>,
     /// What the status remembers, once they have been carried out.
     pub record: Record,
     /// What the status says.
@@ -57,75 +57,77 @@ impl Plan {
     /// server may refuse for ever.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
-        let may_begin = match self.summary.closed {
+        let may_begin = match self.summary.blocked {
             None => self.record.operation.is_none(),
             // What is under way waits for this very answer.
-            Some(closed) => closed == Closed::Different,
+            Some(blocked) => blocked == BlockedReason::Different,
         };
-        self.effects.iter().all(|effect| matches!(effect, Effect::ApplyBackupSchedule)) && may_begin
+        self.actions.iter().all(|action| matches!(action, Action::ApplyBackupSchedule)) && may_begin
     }
 }
 
 /// What to do.
 #[must_use]
 pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
-    let view = View::new(desired, seen);
-    let decision = decide(&view);
-    let summary = summary::of(&view, &decision);
-    let Decision { record, effects, wake } = decision;
+    let cluster = ClusterState::new(desired, seen);
+    let decision = decide(&cluster);
+    let summary = summary::of(&cluster, &decision);
+    let Decision { record, actions, wake } = decision;
     if record != seen.record {
-        let write = Effect::WriteRecord { before: seen.record.clone(), record: record.clone() };
-        return Plan { effects: vec![write], record, summary, wake: Wake::Soon };
+        let write = Action::WriteRecord { before: seen.record.clone(), record: record.clone() };
+        return Plan { actions: vec![write], record, summary, wake: Wake::Soon };
     }
-    let effects = [certificates::keep(&view), effects].concat();
-    let wake = if effects.is_empty() { wake } else { Wake::Soon };
-    Plan { effects: one_irreversible(effects), record, summary, wake }
+    let actions = [certificates::keep(&cluster), actions].concat();
+    let wake = if actions.is_empty() { wake } else { Wake::Soon };
+    Plan { actions: one_irreversible(actions), record, summary, wake }
 }
 
-/// The effects up to the first irreversible one: what comes after it has to be decided on what it made.
-fn one_irreversible(mut effects: Vec<Effect>) -> Vec<Effect> {
-    if let Some(first) = effects.iter().position(Effect::is_irreversible) {
-        effects.truncate(first + 1);
+/// The actions up to the first irreversible one: what comes after it has to be decided on what it made.
+fn one_irreversible(mut actions: Vec<Action>) -> Vec<Action> {
+    if let Some(first) = actions.iter().position(Action::is_irreversible) {
+        actions.truncate(first + 1);
     }
-    effects
+    actions
 }
 
 /// The order of one pass: the first that has something to do acts, and the next pass looks again.
-fn decide(view: &View) -> Decision {
-    deletion::leave(view)
+fn decide(cluster: &ClusterState) -> Decision {
+    deletion::leave(cluster)
         // What must not be touched.
-        .or_else(|| rest::paused(view))
-        .or_else(|| rest::blocked(view))
-        .or_else(|| rest::stopped(view))
-        .or_else(|| bootstrap::first_member(view))
-        .or_else(|| rest::mismatched(view))
+        .or_else(|| hold::paused(cluster))
+        .or_else(|| hold::blocked(cluster))
+        .or_else(|| hold::stopped(cluster))
+        .or_else(|| bootstrap::first_member(cluster))
+        .or_else(|| hold::mismatched(cluster))
         // What needs no quorum: pods on their own volumes.
-        .or_else(|| restart::restart(view))
-        .or_else(|| rest::invalid(view))
-        .or_else(|| recovery::recover(view))
-        .or_else(|| upgrade::heal(view))
-        .or_else(|| rest::without_quorum(view))
-        .or_else(|| housekeeping::authenticate(view))
+        .or_else(|| restart::restart(cluster))
+        .or_else(|| hold::invalid(cluster))
+        .or_else(|| recovery::recover(cluster))
+        .or_else(|| upgrade::heal(cluster))
+        .or_else(|| hold::without_quorum(cluster))
+        .or_else(|| housekeeping::authenticate(cluster))
         // What was begun.
-        .or_else(|| housekeeping::label(view))
-        .or_else(|| finish::entries(view))
-        .or_else(|| finish::leftovers(view))
+        .or_else(|| housekeeping::label(cluster))
+        .or_else(|| cleanup::entries(cluster))
+        .or_else(|| cleanup::leftovers(cluster))
         // What is broken.
-        .or_else(|| rest::uncertified(view))
-        .or_else(|| alarms::corrupt(view))
-        .or_else(|| replace::failed_voter(view))
-        .or_else(|| learner::settle(view))
-        .or_else(|| alarms::no_space(view))
-        .or_else(|| finish::keep_data(view))
-        .or_else(|| scale::regrow(view))
+        .or_else(|| hold::uncertified(cluster))
+        .or_else(|| alarms::corrupt(cluster))
+        .or_else(|| replace::failed_voter(cluster))
+        .or_else(|| learner::settle(cluster))
+        .or_else(|| alarms::no_space(cluster))
+        .or_else(|| cleanup::keep_data(cluster))
+        .or_else(|| scale::regrow(cluster))
         // What is asked for.
-        .or_else(|| upgrade::roll(view))
-        .or_else(|| scale::grow(view))
-        .or_else(|| scale::shrink(view))
-        .or_else(|| housekeeping::keep(view))
+        .or_else(|| upgrade::roll(cluster))
+        .or_else(|| scale::grow(cluster))
+        .or_else(|| scale::shrink(cluster))
+        .or_else(|| housekeeping::maintain(cluster))
         // Last, so that one that the API server does not take holds nothing up.
-        .or_else(|| Decision::act(view, housekeeping::schedule_backups(view)))
-        .unwrap_or_else(|| if gate::is_open(view) { Decision::rest(view) } else { Decision::wait(view) })
+        .or_else(|| Decision::act(cluster, housekeeping::schedule_backups(cluster)))
+        .unwrap_or_else(|| {
+            if preconditions::hold(cluster) { Decision::rest(cluster) } else { Decision::wait(cluster) }
+        })
 }
 
 #[cfg(test)]

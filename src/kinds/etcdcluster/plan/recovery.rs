@@ -7,44 +7,44 @@
 
 use std::collections::BTreeMap;
 
+use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
-use super::view::{View, quorum};
-use crate::kinds::etcdcluster::effect::{Effect, OnlyIf};
+use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
     ConfigEntry, Fact, Membership, Observation, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase,
     RecoveryRequest, StatefulSet, Template, Uid,
 };
 
 /// Whether fewer voters than a majority have answered for longer than the grace period.
-pub fn is_quorum_lost(view: &View) -> bool {
+pub fn is_quorum_lost(cluster: &ClusterState) -> bool {
     let is_counted = |purpose: Purpose| !purpose.is_stopped();
-    let voters: Vec<Ordinal> = match &view.seen.last_membership {
+    let voters: Vec<Ordinal> = match &cluster.seen.last_membership {
         Fact::Known(Membership { members, .. }) => {
             members.iter().filter(|member| !member.is_learner).filter_map(|member| member.ordinal).collect()
         }
         Fact::Absent | Fact::Unknown => {
-            let told = view.seen.entries().filter(|(_, entry)| is_counted(entry.purpose));
+            let told = cluster.seen.entries().filter(|(_, entry)| is_counted(entry.purpose));
             told.map(|(ordinal, _)| ordinal).collect()
         }
     };
-    let answers = voters.iter().filter(|ordinal| view.status(**ordinal).is_some()).count();
-    view.cluster_id().is_some()
-        && view.membership().is_none()
-        && view.seen.quorum_loss_age.is_past()
+    let answers = voters.iter().filter(|ordinal| cluster.status(**ordinal).is_some()).count();
+    cluster.cluster_id().is_some()
+        && cluster.membership().is_none()
+        && cluster.seen.quorum_loss_age.is_past()
         && answers < quorum(voters.len())
 }
 
 /// Carries a requested recovery on, or consumes a request that came to nothing.
-pub fn recover(view: &View) -> Option<Decision> {
-    let recorded = view.seen.record.recovery.as_ref();
+pub fn recover(cluster: &ClusterState) -> Option<Decision> {
+    let recorded = cluster.seen.record.recovery.as_ref();
     if let Some(recovery) = recorded.filter(|recovery| recovery.phase.is_active()) {
-        return Some(advance(view, recovery));
+        return Some(advance(cluster, recovery));
     }
-    let request = view.desired.recovery.as_ref()?;
-    if recorded.is_some_and(|recovery| recovery.token == request.token) || !is_cleared_up(view) {
+    let request = cluster.desired.recovery.as_ref()?;
+    if recorded.is_some_and(|recovery| recovery.token == request.token) || !is_cleared_up(cluster) {
         return None;
     }
-    if view.membership().is_some() {
+    if cluster.membership().is_some() {
         let recovery = Recovery {
             token: request.token.clone(),
             survivor: None,
@@ -52,14 +52,14 @@ pub fn recover(view: &View) -> Option<Decision> {
             phase: RecoveryPhase::Cancelled,
             pod: None,
         };
-        return Some(Decision::recover(view, recovery, None));
+        return Some(Decision::recover(cluster, recovery, None));
     }
-    if is_quorum_lost(view) && !view.desired.is_in_memory { choose(view, request) } else { None }
+    if is_quorum_lost(cluster) && !cluster.desired.is_in_memory { choose(cluster, request) } else { None }
 }
 
 /// Whether nothing is left of a recovery before. What it set aside is kept by what is recorded of it.
-fn is_cleared_up(view: &View) -> bool {
-    view.seen.config.is_known_and(|config| {
+fn is_cleared_up(cluster: &ClusterState) -> bool {
+    cluster.seen.config.is_known_and(|config| {
         let mut entries = config.entries.values();
         !entries.any(|entry| entry.purpose == Purpose::SetAside)
     })
@@ -67,23 +67,23 @@ fn is_cleared_up(view: &View) -> bool {
 
 /// Whether what is asked for would drop the last data: the survivor has to be started anew, and data in memory end with
 /// their pod.
-pub fn drops_data(view: &View) -> bool {
-    let recorded = view.seen.record.recovery.as_ref().map(|recovery| &recovery.token);
-    let request = view.desired.recovery.as_ref().map(|request| &request.token);
-    view.desired.is_in_memory && request.is_some() && request != recorded && is_quorum_lost(view)
+pub fn drops_data(cluster: &ClusterState) -> bool {
+    let recorded = cluster.seen.record.recovery.as_ref().map(|recovery| &recovery.token);
+    let request = cluster.desired.recovery.as_ref().map(|request| &request.token);
+    cluster.desired.is_in_memory && request.is_some() && request != recorded && is_quorum_lost(cluster)
 }
 
 /// Chooses the survivor: the one that was named, or the one whose log is committed furthest.
-fn choose(view: &View, request: &RecoveryRequest) -> Option<Decision> {
+fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision> {
     // One that missed a single question may be the one that is furthest.
-    if !view.seen.health_age.is_past() || (request.survivor.is_none() && may_come(view)) {
+    if !cluster.seen.health_age.is_past() || (request.survivor.is_none() && may_come(cluster)) {
         return None;
     }
-    let candidates = view.seen.answers().filter(|(ordinal, status)| {
+    let candidates = cluster.seen.answers().filter(|(ordinal, status)| {
         let is_named = request.survivor.is_none_or(|named| named == *ordinal);
         is_named
             && !status.is_learner
-            && view.seen.entry(*ordinal).is_known_and(|entry| entry.purpose == Purpose::Run)
+            && cluster.seen.entry(*ordinal).is_known_and(|entry| entry.purpose == Purpose::Run)
     });
     let furthest =
         candidates.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)));
@@ -95,15 +95,15 @@ fn choose(view: &View, request: &RecoveryRequest) -> Option<Decision> {
         phase: RecoveryPhase::Fencing,
         pod: None,
     };
-    Some(Decision::recover(view, recovery, None))
+    Some(Decision::recover(cluster, recovery, None))
 }
 
 /// Whether a voter that does not answer may yet, by itself.
-fn may_come(view: &View) -> bool {
-    let entries = view.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
-    let mut silent = entries.filter(|(ordinal, _)| view.status(*ordinal).is_none());
+fn may_come(cluster: &ClusterState) -> bool {
+    let entries = cluster.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
+    let mut silent = entries.filter(|(ordinal, _)| cluster.status(*ordinal).is_none());
     silent.any(|(ordinal, _)| {
-        view.pod(ordinal).is_some_and(|pod| {
+        cluster.pod(ordinal).is_some_and(|pod| {
             matches!(pod.phase, PodPhase::Waiting | PodPhase::Starting | PodPhase::Up)
                 && !pod.is_deleting
                 && !pod.startup_age.is_past()
@@ -111,26 +111,28 @@ fn may_come(view: &View) -> bool {
     })
 }
 
-fn advance(view: &View, recovery: &Recovery) -> Decision {
-    let Some(survivor) = recovery.survivor else { return Decision::wait(view) };
-    let stay = |effects: Vec<Effect>| Decision::recover(view, recovery.clone(), effects);
-    let turn = |phase| Decision::recover(view, Recovery { phase, pod: None, ..recovery.clone() }, None);
-    let start = |purpose, next| match started_anew(view, survivor, recovery, purpose) {
+fn advance(cluster: &ClusterState, recovery: &Recovery) -> Decision {
+    let Some(survivor) = recovery.survivor else { return Decision::wait(cluster) };
+    let stay = |actions: Vec<Action>| Decision::recover(cluster, recovery.clone(), actions);
+    let turn = |phase| Decision::recover(cluster, Recovery { phase, pod: None, ..recovery.clone() }, None);
+    let start = |purpose, next| match started_anew(cluster, survivor, recovery, purpose) {
         Anew::Serves => turn(next),
-        Anew::Before(pod) => Decision::recover(view, Recovery { pod: Some(pod), ..recovery.clone() }, None),
-        Anew::Incomplete(effects) => stay(effects),
+        Anew::Before(pod) => {
+            Decision::recover(cluster, Recovery { pod: Some(pod), ..recovery.clone() }, None)
+        }
+        Anew::Incomplete(actions) => stay(actions),
     };
-    match (recovery.phase, fence(view, survivor, recovery)) {
-        _ if !is_past_return(view, survivor, recovery)
-            && (view.membership().is_some() || is_taken_back(view, recovery)) =>
+    match (recovery.phase, fence(cluster, survivor, recovery)) {
+        _ if !is_past_return(cluster, survivor, recovery)
+            && (cluster.membership().is_some() || is_taken_back(cluster, recovery)) =>
         {
             turn(RecoveryPhase::Cancelled)
         }
         // What is left of one that cannot be read is for the release that knows more.
         (RecoveryPhase::Done | RecoveryPhase::Cancelled | RecoveryPhase::Unreadable, _) => {
-            Decision::wait(view)
+            Decision::wait(cluster)
         }
-        (_, Fence::Incomplete(effects)) => stay(effects),
+        (_, Fence::Incomplete(actions)) => stay(actions),
         (RecoveryPhase::Fencing, Fence::Standing) => turn(RecoveryPhase::Forcing),
         (RecoveryPhase::Forcing, Fence::Standing) => start(Purpose::Force, RecoveryPhase::Clearing),
         (RecoveryPhase::Clearing, Fence::Standing) => start(Purpose::Run, RecoveryPhase::Done),
@@ -138,10 +140,10 @@ fn advance(view: &View, recovery: &Recovery) -> Decision {
 }
 
 /// Whether a pod was told to make a cluster of the survivor's data, or may have been.
-fn is_past_return(view: &View, survivor: Ordinal, recovery: &Recovery) -> bool {
+fn is_past_return(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> bool {
     match recovery.phase {
         RecoveryPhase::Fencing => false,
-        RecoveryPhase::Forcing => !view
+        RecoveryPhase::Forcing => !cluster
             .seen
             .entry(survivor)
             .is_known_and(|entry| entry.purpose == Purpose::Run || entry.pod.is_none()),
@@ -153,39 +155,40 @@ fn is_past_return(view: &View, survivor: Ordinal, recovery: &Recovery) -> bool {
 }
 
 /// Whether the request is no longer there. Another one is acted on after this one has come to nothing.
-fn is_taken_back(view: &View, recovery: &Recovery) -> bool {
-    view.desired.recovery.as_ref().is_none_or(|request| request.token != recovery.token)
+fn is_taken_back(cluster: &ClusterState, recovery: &Recovery) -> bool {
+    cluster.desired.recovery.as_ref().is_none_or(|request| request.token != recovery.token)
 }
 
 /// Whether all other members are stopped.
 enum Fence {
     Standing,
-    Incomplete(Vec<Effect>),
+    Incomplete(Vec<Action>),
 }
 
-fn fence(view: &View, survivor: Ordinal, recovery: &Recovery) -> Fence {
-    if !matches!(view.seen.config, Fact::Known(_)) || view.seen.pods.is_unknown() {
+fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fence {
+    if !matches!(cluster.seen.config, Fact::Known(_)) || cluster.seen.pods.is_unknown() {
         return Fence::Incomplete(Vec::new());
     }
-    let others = || view.seen.entries().filter(|(ordinal, _)| *ordinal != survivor);
+    let others = || cluster.seen.entries().filter(|(ordinal, _)| *ordinal != survivor);
     let untold: BTreeMap<_, _> = others()
         .filter(|(_, entry)| !entry.purpose.is_stopped())
-        .map(|(ordinal, entry)| (ordinal, entry.set_aside(view.pod(ordinal))))
+        .map(|(ordinal, entry)| (ordinal, entry.set_aside(cluster.pod(ordinal))))
         .collect();
     if !untold.is_empty() {
-        return Fence::Incomplete(Vec::from_iter(view.write_config(untold)));
+        return Fence::Incomplete(Vec::from_iter(cluster.write_config(untold)));
     }
-    let running = view.seen.pods.elements();
-    let running = running.filter(|(ordinal, pod)| *ordinal != survivor && may_run(view.seen, *ordinal, pod));
+    let running = cluster.seen.pods.elements();
+    let running =
+        running.filter(|(ordinal, pod)| *ordinal != survivor && may_run(cluster.seen, *ordinal, pod));
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
         // Once the survivor was told to go on alone it may be the quorum that there is.
-        let only_if = (!is_past_return(view, survivor, recovery)).then_some(OnlyIf::QuorumLost);
-        let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal, only_if };
+        let precondition = (!is_past_return(cluster, survivor, recovery)).then_some(Precondition::QuorumLost);
+        let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal, precondition };
         return Fence::Incomplete(Vec::from_iter((!pod.is_deleting).then_some(delete)));
     }
-    let answers = view.seen.answers().any(|(ordinal, _)| ordinal != survivor);
+    let answers = cluster.seen.answers().any(|(ordinal, _)| ordinal != survivor);
     if answers { Fence::Incomplete(Vec::new()) } else { Fence::Standing }
 }
 
@@ -204,67 +207,67 @@ enum Anew {
     /// This pod may have begun by the entry before.
     Before(Uid),
     /// It has not come up yet.
-    Incomplete(Vec<Effect>),
+    Incomplete(Vec<Action>),
 }
 
 /// Whether the survivor has come up as the member that it was and stays so: it was told late what it is to be.
-fn is_not_alone(view: &View, survivor: Ordinal) -> bool {
-    view.membership().is_none()
-        && view.status(survivor).is_some()
-        && view.seen.last_membership.is_known_and(|list| list.members.len() > 1)
-        && view.seen.health_age.is_past()
+fn is_not_alone(cluster: &ClusterState, survivor: Ordinal) -> bool {
+    cluster.membership().is_none()
+        && cluster.status(survivor).is_some()
+        && cluster.seen.last_membership.is_known_and(|list| list.members.len() > 1)
+        && cluster.seen.health_age.is_past()
 }
 
 /// Makes the survivor's pod anew for `purpose`. The pod that is there once the entry is written is recorded and
 /// deleted: whatever comes after it has read the entry. It runs the version that the survivor ran, whatever was asked
 /// for when the quorum was lost, and for the rest is made from what is asked for now: what keeps it from starting can be
 /// put right.
-fn started_anew(view: &View, survivor: Ordinal, recovery: &Recovery, purpose: Purpose) -> Anew {
-    let Fact::Known(entry) = view.seen.entry(survivor) else { return Anew::Incomplete(Vec::new()) };
-    let Some(set) = view.stateful_set() else { return Anew::Incomplete(Vec::new()) };
-    let version = view.status(survivor).map_or(set.template.version, |status| status.version);
+fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, purpose: Purpose) -> Anew {
+    let Fact::Known(entry) = cluster.seen.entry(survivor) else { return Anew::Incomplete(Vec::new()) };
+    let Some(set) = cluster.stateful_set() else { return Anew::Incomplete(Vec::new()) };
+    let version = cluster.status(survivor).map_or(set.template.version, |status| status.version);
     // Without the certificates it is not known what is asked for.
-    let asked = if view.seen.certificates.is_usable() { view.desired.template } else { set.template };
-    if let Some(apply) = view.apply_stateful_set(set.replicas, Template { version, ..asked }) {
+    let asked = if cluster.seen.certificates.is_usable() { cluster.desired.template } else { set.template };
+    if let Some(apply) = cluster.apply_stateful_set(set.replicas, Template { version, ..asked }) {
         return Anew::Incomplete(vec![apply]);
     }
     if entry.purpose != purpose {
         let (guard, turned) = match purpose {
-            Purpose::Force => (our_guard(view, set), entry.forced(recovery.raft_index)),
+            Purpose::Force => (our_guard(cluster, set), entry.forced(recovery.raft_index)),
             other => (None, entry.turned(other)),
         };
-        return Anew::Incomplete(guard.into_iter().chain(view.write_entry(survivor, turned)).collect());
+        return Anew::Incomplete(guard.into_iter().chain(cluster.write_entry(survivor, turned)).collect());
     }
-    let Some(pod) = view.pod(survivor).filter(|pod| !pod.is_deleting) else {
+    let Some(pod) = cluster.pod(survivor).filter(|pod| !pod.is_deleting) else {
         return Anew::Incomplete(Vec::new());
     };
-    let is_outdated = pod.template != set.template && view.status(survivor).is_none();
+    let is_outdated = pod.template != set.template && cluster.status(survivor).is_none();
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
-        Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(view, survivor) => {
-            let delete = Effect::DeletePod { pod: pod.handle.clone(), ordinal: survivor, only_if: None };
+        Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(cluster, survivor) => {
+            let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal: survivor, precondition: None };
             Anew::Incomplete(vec![delete])
         }
-        Some(_) if view.member_count() == 1 && view.is_healthy(survivor) => Anew::Serves,
-        Some(_) => Anew::Incomplete(Vec::from_iter(named(view, survivor, entry, pod))),
+        Some(_) if cluster.member_count() == 1 && cluster.is_healthy(survivor) => Anew::Serves,
+        Some(_) => Anew::Incomplete(Vec::from_iter(named(cluster, survivor, entry, pod))),
     }
 }
 
 /// The StatefulSet with the guard of this release, whose copy is relied on. Once, with the entry, and not until it is so:
 /// somebody else may write another image there.
-fn our_guard(view: &View, set: &StatefulSet) -> Option<Effect> {
+fn our_guard(cluster: &ClusterState, set: &StatefulSet) -> Option<Action> {
     let StatefulSet { handle, replicas, template, .. } = set.clone();
-    let is_due = !set.has_our_guard && view.seen.certificates.is_usable();
-    is_due.then_some(Effect::ApplyStatefulSet { found: Some(handle), from: replicas, replicas, template })
+    let is_due = !set.has_our_guard && cluster.seen.certificates.is_usable();
+    is_due.then_some(Action::ApplyStatefulSet { found: Some(handle), from: replicas, replicas, template })
 }
 
 /// Names the pod that may make a cluster of the data, once it waits for that.
-fn named(view: &View, survivor: Ordinal, entry: &ConfigEntry, pod: &Pod) -> Option<Effect> {
-    let volume = view.seen.volume(survivor).found()?;
+fn named(cluster: &ClusterState, survivor: Ordinal, entry: &ConfigEntry, pod: &Pod) -> Option<Action> {
+    let volume = cluster.seen.volume(survivor).found()?;
     let is_due = entry.purpose == Purpose::Force
         && pod.phase == PodPhase::Waiting
         && volume.handle.uid == entry.volume
         && entry.pod.as_ref() != Some(&pod.handle.uid);
     let named = ConfigEntry { template: pod.template, pod: Some(pod.handle.uid.clone()), ..entry.clone() };
-    if is_due { view.write_entry(survivor, named) } else { None }
+    if is_due { cluster.write_entry(survivor, named) } else { None }
 }

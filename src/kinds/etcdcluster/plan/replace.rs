@@ -4,51 +4,61 @@
 //! Guarantees: remove comes before add, since etcd refuses to add while a voter is not connected; a voter that is
 //! merely down is never removed; the cause is the data or nothing.
 
+use super::cluster_state::ClusterState;
 use super::decision::Decision;
 use super::housekeeping;
-use super::view::View;
-use crate::kinds::etcdcluster::effect::Effect;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{Member, OperationKind, Ordinal, Phase, Target};
 
 /// Removes a voter whose data are beyond use.
-pub fn failed_voter(view: &View) -> Option<Decision> {
-    if !view.seen.replacement_age.is_past() {
+pub fn failed_voter(cluster: &ClusterState) -> Option<Decision> {
+    if !cluster.seen.replacement_age.is_past() {
         return None;
     }
-    let voters = view.voters();
-    let mut failed = voters.into_iter().filter(|(ordinal, _)| view.has_lost_data(*ordinal));
+    let voters = cluster.voters();
+    let mut failed = voters.into_iter().filter(|(ordinal, _)| cluster.has_lost_data(*ordinal));
     let (ordinal, member) = failed.next_back()?;
-    view.can_spare(member).then(|| remove(view, OperationKind::Replace, ordinal, member)).flatten()
+    cluster.can_spare(member).then(|| remove(cluster, OperationKind::Replace, ordinal, member)).flatten()
 }
 
 /// Removes a member, after the leadership is with another one. That a hand-over fails holds nothing up for long: etcd
 /// hands over by itself when it stops.
-pub fn remove(view: &View, kind: OperationKind, ordinal: Ordinal, member: &Member) -> Option<Decision> {
+pub fn remove(
+    cluster: &ClusterState,
+    kind: OperationKind,
+    ordinal: Ordinal,
+    member: &Member,
+) -> Option<Decision> {
     let target = Target::Member(ordinal);
-    let after = view.voter_count().saturating_sub(usize::from(!member.is_learner));
-    if let Some(raise) = housekeeping::raise_budget(view, after) {
-        return Some(Decision::operate(view, (kind, target, Phase::Preparing), [raise]));
+    let after = cluster.voter_count().saturating_sub(usize::from(!member.is_learner));
+    if let Some(raise) = housekeeping::raise_budget(cluster, after) {
+        return Some(Decision::operate(cluster, (kind, target, Phase::Preparing), [raise]));
     }
-    if let Some(hand_over) = hand_over(view, kind, target, ordinal) {
+    if let Some(hand_over) = hand_over(cluster, kind, target, ordinal) {
         return Some(hand_over);
     }
-    let remove = Effect::MemberRemove { membership: view.guard()?, member: member.id, ordinal };
-    let phase = if view.leader() == Some(ordinal) { Phase::RemovingLeader } else { Phase::Removing };
-    Some(Decision::operate(view, (kind, target, phase), [remove]))
+    let remove = Action::MemberRemove { membership: cluster.guard()?, member: member.id, ordinal };
+    let phase = if cluster.leader() == Some(ordinal) { Phase::RemovingLeader } else { Phase::Removing };
+    Some(Decision::operate(cluster, (kind, target, phase), [remove]))
 }
 
 /// Hands leadership from `ordinal` to another member, where it is there and that has not been tried for too long.
-pub fn hand_over(view: &View, kind: OperationKind, target: Target, ordinal: Ordinal) -> Option<Decision> {
-    let recorded = view.seen.record.operation;
+pub fn hand_over(
+    cluster: &ClusterState,
+    kind: OperationKind,
+    target: Target,
+    ordinal: Ordinal,
+) -> Option<Decision> {
+    let recorded = cluster.seen.record.operation;
     let begun = recorded.filter(|operation| (operation.kind, operation.target) == (kind, target));
     let given_up = match begun.map(|operation| operation.phase) {
-        Some(Phase::MovingLeader) => view.seen.operation_age.is_past(),
+        Some(Phase::MovingLeader) => cluster.seen.operation_age.is_past(),
         Some(phase) => matches!(phase, Phase::RemovingLeader | Phase::RollingLeader),
         None => false,
     };
     if given_up {
         return None;
     }
-    let effect = view.move_leader_from(ordinal)?;
-    Some(Decision::operate(view, (kind, target, Phase::MovingLeader), [effect]))
+    let action = cluster.move_leader_from(ordinal)?;
+    Some(Decision::operate(cluster, (kind, target, Phase::MovingLeader), [action]))
 }

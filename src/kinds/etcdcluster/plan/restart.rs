@@ -6,41 +6,41 @@
 
 use std::collections::BTreeMap;
 
+use super::cluster_state::ClusterState;
 use super::decision::Decision;
-use super::view::View;
-use crate::kinds::etcdcluster::effect::Effect;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{ConfigEntry, Found, Ordinal, PodPhase, Purpose, RecoveryPhase};
 
 /// Starts what does not run.
-pub fn restart(view: &View) -> Option<Decision> {
-    let mut effects = Vec::new();
-    if view.lacks_hold() {
-        effects.push(Effect::AddFinalizer);
+pub fn restart(cluster: &ClusterState) -> Option<Decision> {
+    let mut actions = Vec::new();
+    if cluster.needs_finalizer() {
+        actions.push(Action::AddFinalizer);
     }
-    if view.seen.services.is_known_and(|found| *found == Found::Outdated) {
-        effects.push(Effect::ApplyServices);
+    if cluster.seen.services.is_known_and(|found| *found == Found::Outdated) {
+        actions.push(Action::ApplyServices);
     }
-    effects.extend(pods(view));
-    effects.extend(view.write_config(retold(view)));
-    effects.extend(terminal(view));
-    Decision::act(view, effects)
+    actions.extend(pods(cluster));
+    actions.extend(cluster.write_config(retold(cluster)));
+    actions.extend(terminal(cluster));
+    Decision::act(cluster, actions)
 }
 
 /// The StatefulSet, with a pod for every member.
-fn pods(view: &View) -> Option<Effect> {
-    let kept = view.stateful_set().map_or(0, |set| set.replicas);
-    let replicas = kept.max(view.least_replicas());
-    if replicas == 0 { None } else { view.apply_stateful_set(replicas, view.template()) }
+fn pods(cluster: &ClusterState) -> Option<Action> {
+    let kept = cluster.stateful_set().map_or(0, |set| set.replicas);
+    let replicas = kept.max(cluster.least_replicas());
+    if replicas == 0 { None } else { cluster.apply_stateful_set(replicas, cluster.template()) }
 }
 
 /// Entries for pods that came back, on the volume that the entry was made for, as another pod or from another template;
 /// and for those that a recovery stopped which was then cancelled.
-fn retold(view: &View) -> BTreeMap<Ordinal, ConfigEntry> {
-    let recovery = view.seen.record.recovery.as_ref();
+fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
+    let recovery = cluster.seen.record.recovery.as_ref();
     // With a list, whoever is in it is told by that.
-    let is_cancelled = view.membership().is_none()
+    let is_cancelled = cluster.membership().is_none()
         && recovery.is_some_and(|one| one.phase == RecoveryPhase::Cancelled && one.survivor.is_some());
-    let waiting = view.seen.entries().filter_map(|(ordinal, entry)| {
+    let waiting = cluster.seen.entries().filter_map(|(ordinal, entry)| {
         match entry.purpose {
             Purpose::SetAside | Purpose::Force if is_cancelled => {
                 return Some((ordinal, entry.turned(Purpose::Run)));
@@ -49,8 +49,8 @@ fn retold(view: &View) -> BTreeMap<Ordinal, ConfigEntry> {
             Purpose::Force => return None,
             _ => {}
         }
-        let pod = view.pod(ordinal)?;
-        let volume = view.seen.volume(ordinal).found()?;
+        let pod = cluster.pod(ordinal)?;
+        let volume = cluster.seen.volume(ordinal).found()?;
         let waits = pod.phase == PodPhase::Waiting && !pod.is_deleting && !entry.purpose.is_stopped();
         if !waits || volume.handle.uid != entry.volume {
             return None;
@@ -63,11 +63,15 @@ fn retold(view: &View) -> BTreeMap<Ordinal, ConfigEntry> {
 }
 
 /// A pod that has ended for good: its volume is intact, another one takes its place.
-fn terminal(view: &View) -> Option<Effect> {
-    let mut ended = view
+fn terminal(cluster: &ClusterState) -> Option<Action> {
+    let mut ended = cluster
         .seen
         .pods
         .elements()
         .filter(|(_, pod)| matches!(pod.phase, PodPhase::Terminal(_)) && !pod.is_deleting);
-    ended.next().map(|(ordinal, pod)| Effect::DeletePod { pod: pod.handle.clone(), ordinal, only_if: None })
+    ended.next().map(|(ordinal, pod)| Action::DeletePod {
+        pod: pod.handle.clone(),
+        ordinal,
+        precondition: None,
+    })
 }

@@ -2,17 +2,17 @@
 //!
 //! Guarantees: the cluster is called available only where a linearizable list was read in this pass; what could not be
 //! found out is called unknown; members that do not answer stay listed; that a spec is reached is said only after its
-//! effect was seen.
+//! action was seen.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::cluster_state::ClusterState;
 use super::decision::{Decision, Wake};
-use super::gate::Closed;
+use super::preconditions::BlockedReason;
 use super::upgrade::{Preparation, Refusal, Step};
-use super::view::View;
-use super::{certificates, gate, housekeeping, recovery, rest, upgrade};
+use super::{certificates, hold, housekeeping, preconditions, recovery, upgrade};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
@@ -83,49 +83,49 @@ pub struct Summary {
     /// The members.
     pub members: Vec<MemberSummary>,
     /// What keeps a change from beginning now.
-    pub closed: Option<Closed>,
+    pub blocked: Option<BlockedReason>,
     /// What the rules say of the version that is asked for.
     pub step: Step,
 }
 
 /// What the status says.
-pub fn of(view: &View, decision: &Decision) -> Summary {
-    let members = members(view);
-    let problems = problems(view, decision);
+pub fn of(cluster: &ClusterState, decision: &Decision) -> Summary {
+    let members = members(cluster);
+    let problems = problems(cluster, decision);
     let findings = [
-        available(view),
-        progressing(view, decision),
+        available(cluster),
+        progressing(cluster, decision),
         degraded(&problems),
-        quorum_lost(view),
-        certificates_ready(view),
-        spec_valid(view),
-        paused(view),
+        quorum_lost(cluster),
+        certificates_ready(cluster),
+        spec_valid(cluster),
+        paused(cluster),
     ];
     Summary {
-        findings: [&[ready(view, &findings)], findings.as_slice()].concat(),
+        findings: [&[ready(cluster, &findings)], findings.as_slice()].concat(),
         problems,
-        is_reached: is_reached(view, decision),
-        version: view.seen.answers().map(|(_, status)| status.version).min(),
-        cluster_version: view.seen.cluster_version.known().copied(),
-        leader: view.leader(),
-        replicas: view.membership().map(|membership| membership.members.len()),
+        is_reached: is_reached(cluster, decision),
+        version: cluster.seen.answers().map(|(_, status)| status.version).min(),
+        cluster_version: cluster.seen.cluster_version.known().copied(),
+        leader: cluster.leader(),
+        replicas: cluster.membership().map(|membership| membership.members.len()),
         ready_replicas: members.iter().filter(|member| member.is_healthy).count(),
         members,
-        closed: gate::check(view).err(),
-        step: upgrade::step(view),
+        blocked: preconditions::check(cluster).err(),
+        step: upgrade::step(cluster),
     }
 }
 
-fn members(view: &View) -> Vec<MemberSummary> {
-    let listed = view.membership().into_iter().flat_map(|membership| &membership.members);
-    let told = view.seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped());
+fn members(cluster: &ClusterState) -> Vec<MemberSummary> {
+    let listed = cluster.membership().into_iter().flat_map(|membership| &membership.members);
+    let told = cluster.seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped());
     let ordinals: BTreeSet<_> =
         listed.filter_map(|member| member.ordinal).chain(told.map(|(ordinal, _)| ordinal)).collect();
-    let leader = view.leader();
+    let leader = cluster.leader();
     let summary = |ordinal| {
-        let member = view.member(ordinal);
-        let status = view.status(ordinal);
-        let told = view.seen.entry(ordinal).found().and_then(|entry| entry.member);
+        let member = cluster.member(ordinal);
+        let status = cluster.status(ordinal);
+        let told = cluster.seen.entry(ordinal).found().and_then(|entry| entry.member);
         let started = member.filter(|member| member.is_started);
         MemberSummary {
             ordinal,
@@ -133,29 +133,29 @@ fn members(view: &View) -> Vec<MemberSummary> {
             role: started.map(|member| if member.is_learner { Role::Learner } else { Role::Voter }),
             is_started: started.is_some() || status.is_some(),
             version: status.map(|status| status.version),
-            is_healthy: view.is_healthy(ordinal),
+            is_healthy: cluster.is_healthy(ordinal),
             is_leader: leader == Some(ordinal),
         }
     };
     ordinals.into_iter().map(summary).collect()
 }
 
-fn is_reached(view: &View, decision: &Decision) -> bool {
-    let rests = decision.effects.is_empty() && decision.record == view.seen.record;
-    let is_stopped = rest::is_asked_to_stop(view);
+fn is_reached(cluster: &ClusterState, decision: &Decision) -> bool {
+    let rests = decision.actions.is_empty() && decision.record == cluster.seen.record;
+    let is_stopped = hold::is_asked_to_stop(cluster);
     let is_rest = rests && decision.record.operation.is_none() && decision.wake == Wake::Later;
     is_rest
-        && view.desired.is_valid
-        && !view.desired.is_paused
-        && !rest::is_name_taken(view.seen)
-        && !rest::is_mismatched(view.seen)
-        && (is_stopped || (is_at_target(view) && housekeeping::is_guarded(view)))
+        && cluster.desired.is_valid
+        && !cluster.desired.is_paused
+        && !hold::is_name_taken(cluster.seen)
+        && !hold::is_mismatched(cluster.seen)
+        && (is_stopped || (is_at_target(cluster) && housekeeping::auth_converged(cluster)))
 }
 
 /// Whether there are as many voters as are asked for, and their pods are made from what is asked for.
-fn is_at_target(view: &View) -> bool {
-    u32::try_from(view.voter_count()) == Ok(view.desired.replicas)
-        && upgrade::target(view).is_some_and(|target| target == view.template())
+fn is_at_target(cluster: &ClusterState) -> bool {
+    u32::try_from(cluster.voter_count()) == Ok(cluster.desired.replicas)
+        && upgrade::target(cluster).is_some_and(|target| target == cluster.template())
 }
 
 const fn finding(about: &'static str, state: State, reason: &'static str) -> Finding {
@@ -163,7 +163,7 @@ const fn finding(about: &'static str, state: State, reason: &'static str) -> Fin
 }
 
 /// Whether what the spec asks for serves, or else the worst of what keeps it from that.
-fn ready(view: &View, findings: &[Finding]) -> Finding {
+fn ready(cluster: &ClusterState, findings: &[Finding]) -> Finding {
     let in_the_way = [
         (condition::SPEC_VALID, State::False),
         (condition::DEGRADED, State::True),
@@ -176,40 +176,40 @@ fn ready(view: &View, findings: &[Finding]) -> Finding {
     match in_the_way.into_iter().find_map(found) {
         Some(worst) if worst.state == State::Unknown => of(State::Unknown, worst.reason),
         Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::False, worst.reason) },
-        None if is_at_target(view) => of(State::True, reason::MEMBERS_READY),
-        None if view.desired.is_paused => of(State::False, reason::PAUSED_BY_SPEC),
+        None if is_at_target(cluster) => of(State::True, reason::MEMBERS_READY),
+        None if cluster.desired.is_paused => of(State::False, reason::PAUSED_BY_SPEC),
         None => of(State::False, reason::CHANGE_PENDING),
     }
 }
 
-fn available(view: &View) -> Finding {
+fn available(cluster: &ClusterState) -> Finding {
     let of = |state, reason| finding(condition::AVAILABLE, state, reason);
-    if view.membership().is_some() {
+    if cluster.membership().is_some() {
         of(State::True, reason::QUORUM_SERVES)
-    } else if rest::is_asked_to_stop(view) {
+    } else if hold::is_asked_to_stop(cluster) {
         of(State::False, reason::STOPPED)
-    } else if view.cluster_id().is_none() {
+    } else if cluster.cluster_id().is_none() {
         of(State::False, reason::BOOTSTRAPPING)
-    } else if recovery::is_quorum_lost(view) {
+    } else if recovery::is_quorum_lost(cluster) {
         of(State::False, reason::QUORUM_LOST)
     } else {
         of(State::Unknown, reason::UNREACHABLE)
     }
 }
 
-fn progressing(view: &View, decision: &Decision) -> Finding {
+fn progressing(cluster: &ClusterState, decision: &Decision) -> Finding {
     let of = |state, reason| finding(condition::PROGRESSING, state, reason);
     let Some(operation) = decision.record.operation else {
-        let reason = if rest::is_asked_to_stop(view) { reason::STOPPED } else { reason::SETTLED };
+        let reason = if hold::is_asked_to_stop(cluster) { reason::STOPPED } else { reason::SETTLED };
         return of(State::False, reason);
     };
-    let waits_for_snapshot = upgrade::step(view) == Step::Prepare(Preparation::Snapshots);
+    let waits_for_snapshot = upgrade::step(cluster) == Step::Prepare(Preparation::Snapshots);
     let reason = match operation.kind {
         OperationKind::Bootstrap => reason::BOOTSTRAPPING,
         OperationKind::Recover => reason::RECOVERING,
         OperationKind::Replace => reason::REPLACING,
         OperationKind::ScaleIn => reason::SCALING_IN,
-        OperationKind::ScaleOut if !view.learners().is_empty() => reason::WAITING_FOR_LEARNER,
+        OperationKind::ScaleOut if !cluster.learners().is_empty() => reason::WAITING_FOR_LEARNER,
         OperationKind::ScaleOut => reason::SCALING_OUT,
         OperationKind::Upgrade if waits_for_snapshot => reason::WAITING_FOR_SNAPSHOT,
         OperationKind::Upgrade => reason::UPGRADING,
@@ -219,35 +219,36 @@ fn progressing(view: &View, decision: &Decision) -> Finding {
 }
 
 /// All that needs attention. What a member that is being made cannot do yet is none, until its time is over.
-fn problems(view: &View, decision: &Decision) -> Vec<Problem> {
-    let differs = view.seen.audit.is_known_and(|audit| *audit != Audit::Equal);
-    let learner = view.learners().first().map(|(ordinal, _)| *ordinal);
+fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
+    let differs = cluster.seen.audit.is_known_and(|audit| *audit != Audit::Equal);
+    let learner = cluster.learners().first().map(|(ordinal, _)| *ordinal);
     let is_stranger = |ordinal| {
-        let told = view.seen.status(ordinal).found();
-        told.is_some_and(|told| view.cluster_id().is_some_and(|ours| told.cluster_id != ours))
+        let told = cluster.seen.status(ordinal).found();
+        told.is_some_and(|told| cluster.cluster_id().is_some_and(|ours| told.cluster_id != ours))
     };
-    let is_excused =
-        |ordinal| learner == Some(ordinal) || is_being_made(view, decision, ordinal) || is_stranger(ordinal);
-    let down = members(view).into_iter().map(|member| (member.ordinal, member.is_healthy));
+    let is_excused = |ordinal| {
+        learner == Some(ordinal) || is_being_made(cluster, decision, ordinal) || is_stranger(ordinal)
+    };
+    let down = members(cluster).into_iter().map(|member| (member.ordinal, member.is_healthy));
     let down =
         down.filter(|(ordinal, is_healthy)| !is_healthy && !is_excused(*ordinal)).map(|(ordinal, _)| ordinal);
     let down: Vec<_> = down.collect();
-    let taken = rest::taken_volume(view.seen);
-    let is_stopped = rest::is_asked_to_stop(view);
-    let is_quorum_lost = recovery::is_quorum_lost(view) && !is_stopped;
-    let is_stalled = upgrade::is_stalled(view);
+    let taken = hold::taken_volume(cluster.seen);
+    let is_stopped = hold::is_asked_to_stop(cluster);
+    let is_quorum_lost = recovery::is_quorum_lost(cluster) && !is_stopped;
+    let is_stalled = upgrade::is_stalled(cluster);
     let is_down = !down.is_empty() && !is_stopped && !is_quorum_lost && !is_stalled;
     let first = down.first().copied();
     let all = [
-        (rest::is_name_taken(view.seen), reason::NAME_TAKEN, None),
-        (!rest::is_name_taken(view.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
-        (rest::is_mismatched(view.seen), reason::CLUSTER_ID_MISMATCH, None),
+        (hold::is_name_taken(cluster.seen), reason::NAME_TAKEN, None),
+        (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
+        (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),
         (is_quorum_lost, reason::QUORUM_LOST, None),
-        (view.seen.has_alarm(AlarmKind::Corrupt) || differs, reason::CORRUPT, None),
-        (view.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
-        (view.seen.refused.is_some(), reason::WRITE_REFUSED, None),
+        (cluster.seen.has_alarm(AlarmKind::Corrupt) || differs, reason::CORRUPT, None),
+        (cluster.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
+        (cluster.seen.refused.is_some(), reason::WRITE_REFUSED, None),
         (is_stalled, reason::UPGRADE_STALLED, first),
-        (learner.is_some() && view.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
+        (learner.is_some() && cluster.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
         (is_down, reason::MEMBER_DOWN, first),
     ];
     let all = all.into_iter().filter(|(holds, ..)| *holds);
@@ -255,13 +256,13 @@ fn problems(view: &View, decision: &Decision) -> Vec<Problem> {
 }
 
 /// Whether a member is being made that has not served yet, is in time, and has a pod that may still come up.
-fn is_being_made(view: &View, decision: &Decision, ordinal: Ordinal) -> bool {
-    let fails = view.seen.pod(ordinal).is_known_and(|pod| matches!(pod.phase, PodPhase::Failing(_)));
+fn is_being_made(cluster: &ClusterState, decision: &Decision, ordinal: Ordinal) -> bool {
+    let fails = cluster.seen.pod(ordinal).is_known_and(|pod| matches!(pod.phase, PodPhase::Failing(_)));
     !fails
         && decision.record.operation.is_some_and(|operation| {
             matches!(operation.kind, OperationKind::Bootstrap | OperationKind::ScaleOut)
                 && operation.target == Target::Member(ordinal)
-                && !view.seen.operation_age.is_past()
+                && !cluster.seen.operation_age.is_past()
         })
 }
 
@@ -273,26 +274,26 @@ fn degraded(problems: &[Problem]) -> Finding {
     })
 }
 
-fn quorum_lost(view: &View) -> Finding {
+fn quorum_lost(cluster: &ClusterState) -> Finding {
     let of = |state, reason| finding(condition::QUORUM_LOST, state, reason);
-    if view.membership().is_some() {
+    if cluster.membership().is_some() {
         of(State::False, reason::QUORUM_PRESENT)
-    } else if rest::is_asked_to_stop(view) {
+    } else if hold::is_asked_to_stop(cluster) {
         of(State::False, reason::STOPPED)
-    } else if view.cluster_id().is_none() {
+    } else if cluster.cluster_id().is_none() {
         of(State::False, reason::BOOTSTRAPPING)
-    } else if recovery::is_quorum_lost(view) {
+    } else if recovery::is_quorum_lost(cluster) {
         of(State::True, reason::QUORUM_LOST)
     } else {
         of(State::Unknown, reason::UNREACHABLE)
     }
 }
 
-fn certificates_ready(view: &View) -> Finding {
-    let (state, reason) = match view.seen.certificates {
+fn certificates_ready(cluster: &ClusterState) -> Finding {
+    let (state, reason) = match cluster.seen.certificates {
         Certificates::Disabled => (State::True, reason::TLS_DISABLED),
-        Certificates::Valid => root_password(view),
-        _ if !certificates::keep(view).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
+        Certificates::Valid => root_password(cluster),
+        _ if !certificates::keep(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
         Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
         Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),
@@ -301,9 +302,9 @@ fn certificates_ready(view: &View) -> Finding {
 }
 
 /// What the password of root makes of certificates that are valid.
-fn root_password(view: &View) -> (State, &'static str) {
-    let has_served = view.cluster_id().is_some() && view.desired.replicas > 0;
-    match &view.seen.root_password {
+fn root_password(cluster: &ClusterState) -> (State, &'static str) {
+    let has_served = cluster.cluster_id().is_some() && cluster.desired.replicas > 0;
+    match &cluster.seen.root_password {
         Fact::Known(RootPassword::Outdated { .. }) => (State::False, reason::ROOT_PASSWORD_OUTDATED),
         Fact::Known(RootPassword::Barred | RootPassword::Unreadable(_)) => {
             (State::False, reason::ROOT_PASSWORD_UNSET)
@@ -317,20 +318,20 @@ fn root_password(view: &View) -> (State, &'static str) {
 
 /// A version that members may not be brought to is a fault of the spec, whoever let it in; so is whatever would drop the
 /// data.
-fn spec_valid(view: &View) -> Finding {
+fn spec_valid(cluster: &ClusterState) -> Finding {
     let of = |state, reason| finding(condition::SPEC_VALID, state, reason);
-    let exists = view.cluster_id().is_some();
-    let stops_memory = view.desired.is_in_memory && view.desired.replicas == 0 && exists;
-    match upgrade::step(view) {
-        _ if !view.desired.is_valid || stops_memory => of(State::False, reason::INVALID),
-        _ if recovery::drops_data(view) => of(State::False, reason::WOULD_LOSE_DATA),
+    let exists = cluster.cluster_id().is_some();
+    let stops_memory = cluster.desired.is_in_memory && cluster.desired.replicas == 0 && exists;
+    match upgrade::step(cluster) {
+        _ if !cluster.desired.is_valid || stops_memory => of(State::False, reason::INVALID),
+        _ if recovery::drops_data(cluster) => of(State::False, reason::WOULD_LOSE_DATA),
         Step::Refused(Refusal::DropsData) => of(State::False, reason::WOULD_LOSE_DATA),
         Step::Refused(_) if exists => of(State::False, reason::INVALID),
         _ => of(State::True, reason::VALID),
     }
 }
 
-fn paused(view: &View) -> Finding {
-    let reason = if view.desired.is_paused { reason::PAUSED_BY_SPEC } else { reason::NOT_PAUSED };
-    finding(condition::PAUSED, State::from(view.desired.is_paused), reason)
+fn paused(cluster: &ClusterState) -> Finding {
+    let reason = if cluster.desired.is_paused { reason::PAUSED_BY_SPEC } else { reason::NOT_PAUSED };
+    finding(condition::PAUSED, State::from(cluster.desired.is_paused), reason)
 }

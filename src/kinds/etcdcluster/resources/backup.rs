@@ -116,7 +116,7 @@ fn labelled_pod(spec: &Spec) -> ObjectMeta {
     ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
 }
 
-/// What it takes to pass a snapshot on piece by piece. Said at all, for a quota admits no pod that does not.
+/// What it takes to pass a snapshot on piece by piece. StatusInputs at all, for a quota admits no pod that does not.
 fn resources() -> ResourceRequirements {
     let of = |cpu: &str, memory: &str| {
         let amounts = [("cpu", cpu), ("memory", memory)];

@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::api::condition::{State, Statement};
 use crate::api::cron::Schedule;
 use crate::api::time_zone;
-use crate::controllers::step::Note;
+use crate::controllers::api_write::Note;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess, EtcdClusterStatus};
 use crate::kinds::etcdcluster::names;

@@ -4,8 +4,8 @@
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::news::STAYS;
-use super::{Said, backups, words};
+use super::events::STAYS;
+use super::{StatusInputs, backups, messages};
 use crate::api::condition::{self, State, Statement};
 use crate::api::field::Fault;
 use crate::kinds::etcdcluster::api::recovery::{self, Survivor};
@@ -21,7 +21,7 @@ use crate::kinds::etcdcluster::spec::Spec;
 /// The conditions, those of others too, with what was found written into them.
 pub fn of(
     spec: &Spec,
-    said: Said<'_>,
+    said: StatusInputs<'_>,
     seen: &Observation,
     plan: &Plan,
     backup: Option<&BackupStatus>,
@@ -44,7 +44,7 @@ pub fn of(
 #[must_use]
 pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
-    let at = if paths.is_empty() { String::new() } else { format!(" at {}", words::listed(&paths)) };
+    let at = if paths.is_empty() { String::new() } else { format!(" at {}", messages::listed(&paths)) };
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
     let of =
         |about| Statement { about, state: State::False, reason: reason::INVALID, message: message.clone() };
@@ -122,7 +122,7 @@ impl Facts<'_> {
 
     fn names(&self, ordinals: &[Ordinal]) -> String {
         let names: Vec<_> = ordinals.iter().map(|ordinal| names::member(self.name, *ordinal)).collect();
-        words::listed(&names)
+        messages::listed(&names)
     }
 
     /// A member, and why its pod does not come up.
@@ -140,7 +140,7 @@ impl Facts<'_> {
             Fact::Known(pod) => {
                 let entry = self.seen.entry(ordinal).found();
                 let is_named = entry.is_some_and(|entry| entry.pod.as_ref() == Some(&pod.handle.uid));
-                words::hindrance(pod.phase, entry.filter(|_| is_named).map(|entry| entry.purpose))
+                messages::hindrance(pod.phase, entry.filter(|_| is_named).map(|entry| entry.purpose))
             }
             Fact::Absent => Some("it has no pod"),
             Fact::Unknown => None,
@@ -184,16 +184,18 @@ impl Facts<'_> {
             (Some(Target::Version(version)), Step::Prepare(Preparation::Backup)) => {
                 Some(backups::before_upgrade(self.name, version, self.seen))
             }
-            (Some(Target::Version(_)), Step::Prepare(preparation)) => Some(words::preparation(preparation)),
-            _ => self.plan.summary.closed.map(|closed| words::closed(self.name, closed)),
+            (Some(Target::Version(_)), Step::Prepare(preparation)) => {
+                Some(messages::preparation(preparation))
+            }
+            _ => self.plan.summary.blocked.map(|blocked| messages::blocked(self.name, blocked)),
         }
     }
 
     /// Nothing is under way; where something is asked for all the same, what it waits for.
     fn at_rest(&self) -> String {
         let summary = &self.plan.summary;
-        match summary.closed.filter(|_| !summary.is_reached) {
-            Some(closed) => format!("no change is under way: {}", words::closed(self.name, closed)),
+        match summary.blocked.filter(|_| !summary.is_reached) {
+            Some(blocked) => format!("no change is under way: {}", messages::blocked(self.name, blocked)),
             None => "no change is under way".to_owned(),
         }
     }
@@ -202,7 +204,7 @@ impl Facts<'_> {
         let Some(recovery) = &self.plan.record.recovery else {
             return "a lost quorum is being recovered".to_owned();
         };
-        words::recovery(self.name, recovery, self.unfenced(recovery.survivor).as_deref())
+        messages::recovery(self.name, recovery, self.unfenced(recovery.survivor).as_deref())
     }
 
     /// Whose pods have to end before the survivor goes on alone.
@@ -210,7 +212,7 @@ impl Facts<'_> {
         let others = self.seen.pods.elements();
         let others = others.filter(|(at, pod)| Some(*at) != survivor && may_run(self.seen, *at, pod));
         let left: Vec<_> = others.map(|(ordinal, _)| self.with_hindrance(ordinal)).collect();
-        (!left.is_empty()).then(|| words::listed(&left))
+        (!left.is_empty()).then(|| messages::listed(&left))
     }
 
     /// All that needs attention.
@@ -279,7 +281,7 @@ impl Facts<'_> {
         let members = self.plan.summary.members.iter().filter(|member| !member.is_healthy);
         let down: Vec<_> = members.map(|member| self.with_hindrance(member.ordinal)).collect();
         let verb = if down.len() == 1 { "does" } else { "do" };
-        format!("{} {verb} not serve", words::listed(&down))
+        format!("{} {verb} not serve", messages::listed(&down))
     }
 
     /// Where those are that raised an alarm.
@@ -347,18 +349,18 @@ impl Facts<'_> {
         }));
         let taken: Vec<_> =
             taken.into_iter().filter_map(|(is_taken, what)| is_taken.then_some(what)).collect();
-        words::listed(&taken)
+        messages::listed(&taken)
     }
 
     fn certificates(&self, reason: &str) -> String {
         if let reason::ROOT_PASSWORD_OUTDATED | reason::ROOT_PASSWORD_UNSET | reason::UNREACHABLE = reason {
             let secret = self.spec.root_secret.as_deref().unwrap_or_default();
             let is_on = self.seen.auth.is_known_and(|is_on| *is_on);
-            return words::root_password(secret, &self.seen.root_password, is_on);
+            return messages::root_password(secret, &self.seen.root_password, is_on);
         }
         let secrets = self.spec.secrets().cloned().unwrap_or_default();
         let all: Vec<_> = secrets.mounts().into_iter().map(|(_, secret, _)| secret.to_owned()).collect();
-        let all = words::listed(&[all, vec![secrets.client]].concat());
+        let all = messages::listed(&[all, vec![secrets.client]].concat());
         if let Some(words) = self.certificates {
             return words.to_owned();
         }
@@ -383,7 +385,7 @@ impl Facts<'_> {
         }
         let wanted = self.spec.version;
         match self.plan.summary.step {
-            Step::Refused(refusal) => words::refusal(wanted, self.plan.summary.version, refusal),
+            Step::Refused(refusal) => messages::refusal(wanted, self.plan.summary.version, refusal),
             _ if self.spec.replicas == 0 && self.spec.storage.is_in_memory => {
                 "replicas cannot be 0 where data lie in memory: they would be gone".to_owned()
             }
@@ -406,8 +408,10 @@ impl Facts<'_> {
         });
         let claims: Vec<_> = volumes.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
         let verb = if claims.len() == 1 { "stays" } else { "stay" };
-        let text =
-            format!("{} {verb} smaller than storage.size: the StorageClass {STAYS}", words::listed(&claims));
+        let text = format!(
+            "{} {verb} smaller than storage.size: the StorageClass {STAYS}",
+            messages::listed(&claims)
+        );
         (!claims.is_empty()).then_some(text)
     }
 }

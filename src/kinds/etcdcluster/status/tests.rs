@@ -148,8 +148,8 @@ fn without_the_last(of: &Spec, phase: PodPhase) -> Observation {
     seen
 }
 
-fn after(previous: &EtcdClusterStatus, now: i64) -> Said<'_> {
-    Said { previous, certificates: None, backups: NO_BACKUPS, now: second(now) }
+fn after(previous: &EtcdClusterStatus, now: i64) -> StatusInputs<'_> {
+    StatusInputs { previous, certificates: None, backups: NO_BACKUPS, now: second(now) }
 }
 
 pub fn status(cluster: &Spec, previous: &EtcdClusterStatus, seen: &Observation) -> EtcdClusterStatus {

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::api::field::Fault;
 use crate::controllers::action::RefusedWrite;
+use crate::controllers::api_write::Merge;
 use crate::controllers::status::{Change, Precondition, write};
-use crate::controllers::step::Merge;
 use crate::kinds::tdset::observation::{Blocker, Scaled, Unreported, Writer};
 use kube::core::ApiResource;
 
@@ -20,8 +20,8 @@ mod workloads;
 /// A plan, as the writes that it comes to.
 #[derive(Clone, Debug, PartialEq)]
 struct Planned {
-    work: Vec<Step>,
-    report: Vec<Step>,
+    work: Vec<ApiWrite>,
+    report: Vec<ApiWrite>,
     status: TDSetStatus,
     transition: Option<PastTransition>,
     conflict: bool,
@@ -37,7 +37,7 @@ fn plan_with(tdset: &TDSet, faults: Vec<Fault>, observed: &Observed) -> Planned 
     let write = write::<TDSet, _>(&tdset.metadata, &change, Precondition::SameObject, MANAGER);
     Planned {
         work: actions.into_iter().map(|action| action.0).collect(),
-        report: events.into_iter().map(Step::Event).chain(write).collect(),
+        report: events.into_iter().map(ApiWrite::Event).chain(write).collect(),
         status,
         transition,
         conflict,
@@ -120,9 +120,9 @@ impl Cluster {
         let plan = plan(tdset, &self.0);
         for step in &plan.work {
             match step {
-                Step::Apply(apply) => self.apply(apply),
-                Step::Delete { .. } => self.0.service = None,
-                Step::Merge(merge) => self.merge(merge),
+                ApiWrite::Apply(apply) => self.apply(apply),
+                ApiWrite::Delete { .. } => self.0.service = None,
+                ApiWrite::Merge(merge) => self.merge(merge),
                 other => panic!("{other:?} is no work"),
             }
         }
@@ -219,25 +219,25 @@ fn scale(deployment: &mut Deployment, count: i32, manager: &str) {
 }
 
 /// What a plan does, in short.
-fn verbs(steps: &[Step]) -> Vec<String> {
+fn verbs(steps: &[ApiWrite]) -> Vec<String> {
     steps
         .iter()
         .map(|step| match step {
-            Step::Apply(apply) => {
+            ApiWrite::Apply(apply) => {
                 let count = &apply.manifest.object["spec"]["replicas"];
                 let force = if apply.seen.is_some() { "!" } else { "" };
                 format!("apply{force} {} {count} as {}", apply.manifest.place.resource.kind, apply.manager)
             }
-            Step::Merge(merge) => {
+            ApiWrite::Merge(merge) => {
                 let (kind, object) = (&merge.manifest.place.resource.kind, &merge.manifest.object);
                 let finalizers = &object["metadata"]["finalizers"];
                 let what = if merge.scale { &object["spec"]["replicas"] } else { finalizers };
                 format!("merge {kind} {what} as {}", merge.manager)
             }
-            Step::Create { manifest, .. } => format!("create {}", manifest.place),
-            Step::Delete { place, uid, .. } => format!("delete {} {uid}", place.resource.kind),
-            Step::Status { .. } => "status".to_owned(),
-            Step::Event(note) => format!("{}: {}", note.reason, note.text),
+            ApiWrite::Create { manifest, .. } => format!("create {}", manifest.place),
+            ApiWrite::Delete { place, uid, .. } => format!("delete {} {uid}", place.resource.kind),
+            ApiWrite::Status { .. } => "status".to_owned(),
+            ApiWrite::Event(note) => format!("{}: {}", note.reason, note.text),
         })
         .collect()
 }

@@ -6,12 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use gatehouse::kinds::etcdcluster::effect;
+use gatehouse::kinds::etcdcluster::actions;
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use serde_json::Value;
 
 use super::course::Courses;
-use super::log::{Effect, Event, Line, Log, Pass};
+use super::log::{Action, Event, Line, Log, Pass};
 use super::rules::{self, Rule};
 
 /// What an older record of the cluster breaks: it has less in it than the one before.
@@ -40,7 +40,7 @@ pub struct Report {
     /// Passes that had something to do.
     pub busy: usize,
     /// Effects that were carried out, or not, by name and outcome.
-    pub effects: BTreeMap<(String, String), usize>,
+    pub actions: BTreeMap<(String, String), usize>,
     /// Clusters that were worked.
     pub clusters: usize,
     /// Operators that worked them.
@@ -54,11 +54,11 @@ pub struct Report {
 impl fmt::Display for Report {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { passes, busy, clusters, runs, lost, violations, .. } = self;
-        let effects: usize = self.effects.values().sum();
+        let actions: usize = self.actions.values().sum();
         let broken = violations.len();
         write!(
             formatter,
-            "{passes} passes over {clusters} clusters by {runs} operators, {busy} with something to do, {effects} effects, \
+            "{passes} passes over {clusters} clusters by {runs} operators, {busy} with something to do, {actions} actions, \
              {lost} lines lost: {broken} rules broken"
         )
     }
@@ -104,14 +104,14 @@ impl Check {
         }
         match &line.event {
             Event::Pass(pass) => self.pass(line, pass),
-            Event::Effect(effect) => self.effect(line, effect),
+            Event::Action(action) => self.action(line, action),
         }
     }
 
     fn pass(&mut self, line: &Line, pass: &Pass) {
         let again = plan(&pass.desired, &pass.seen);
         self.report.passes += 1;
-        self.report.busy += usize::from(!again.effects.is_empty());
+        self.report.busy += usize::from(!again.actions.is_empty());
         if let Some(difference) = difference(&pass.plan, &written(&again), "") {
             self.fault(line, Rule::PlannedOtherwise, &format!("{}: {difference}", pass.object));
         }
@@ -120,27 +120,27 @@ impl Check {
         let of_course = self.courses.go_on(pass);
         broken.extend(of_course.into_iter().filter(|rule| !(is_excused && STALE.contains(rule))));
         for rule in broken {
-            self.fault(line, rule, &format!("{}: {:?}", pass.object, again.effects));
+            self.fault(line, rule, &format!("{}: {:?}", pass.object, again.actions));
         }
-        let names = again.effects.iter().map(effect::Effect::name).collect();
+        let names = again.actions.iter().map(action::Action::name).collect();
         self.runs.entry(line.run.clone()).or_default().planned.insert(line.number, names);
     }
 
-    fn effect(&mut self, line: &Line, effect: &Effect) {
-        let key = (effect.name.clone(), effect.outcome.clone());
-        *self.report.effects.entry(key).or_default() += 1;
+    fn action(&mut self, line: &Line, action: &Action) {
+        let key = (action.name.clone(), action.outcome.clone());
+        *self.report.actions.entry(key).or_default() += 1;
         let run = self.runs.entry(line.run.clone()).or_default();
-        if !run.numbers.contains(&effect.pass) {
+        if !run.numbers.contains(&action.pass) {
             // It is missed by its number.
             return;
         }
-        let next = run.planned.get_mut(&effect.pass).and_then(VecDeque::pop_front);
-        if effect.outcome != "done" {
+        let next = run.planned.get_mut(&action.pass).and_then(VecDeque::pop_front);
+        if action.outcome != "done" {
             // The rest is left to the next pass.
-            run.planned.remove(&effect.pass);
+            run.planned.remove(&action.pass);
         }
-        if next != Some(effect.name.as_str()) {
-            let text = format!("{} of line {}, where {next:?} comes next", effect.name, effect.pass);
+        if next != Some(action.name.as_str()) {
+            let text = format!("{} of line {}, where {next:?} comes next", action.name, action.pass);
             self.fault(line, Rule::NotPlanned, &text);
         }
     }

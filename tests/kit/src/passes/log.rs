@@ -24,11 +24,11 @@ pub struct Line {
 pub enum Event {
     /// A pass begins.
     Pass(Box<Pass>),
-    /// An effect of a pass has an outcome.
-    Effect(Effect),
+    /// An action of a pass has an outcome.
+    Action(Action),
 }
 
-/// A pass, up to its first effect.
+/// A pass, up to its first action.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pass {
@@ -44,13 +44,13 @@ pub struct Pass {
     pub plan: Value,
 }
 
-/// What came of an effect of a pass.
+/// What came of an action of a pass.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Effect {
+pub struct Action {
     /// The number of the line of its pass.
     pub pass: u64,
-    /// The kind of effect, such as `member-add`.
+    /// The kind of action, such as `member-add`.
     pub name: String,
     /// `done`, or why not.
     pub outcome: String,
@@ -59,13 +59,13 @@ pub struct Effect {
 /// All lines of some logs, in the order in which they were written.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// Passes and effects.
+    /// Passes and actions.
     pub lines: Vec<Line>,
     /// How many of the lines had been written when a fail point answered a read with what was so before.
     pub stale: Vec<usize>,
     /// Lines that are no JSON any more: a process ended while it wrote them, or two wrote at once.
     pub broken: usize,
-    /// Lines about passes that say something else than a pass or an effect.
+    /// Lines about passes that say something else than a pass or an action.
     pub unread: Vec<String>,
 }
 
@@ -104,7 +104,7 @@ impl Log {
         log
     }
 
-    /// The passes over the cluster of a namespace with their effects, numbered as if there were nothing else. Of passes in
+    /// The passes over the cluster of a namespace with their actions, numbered as if there were nothing else. Of passes in
     /// a row that plan the same, the first.
     #[must_use]
     pub fn of(&self, namespace: &str) -> Self {
@@ -116,7 +116,7 @@ impl Log {
             let number = next.entry(&line.run).or_default();
             let event = match &line.event {
                 Event::Pass(pass) => {
-                    let planned = Some((&pass.plan["effects"], &pass.plan["record"]));
+                    let planned = Some((&pass.plan["actions"], &pass.plan["record"]));
                     if pass.object.split('/').next() != Some(namespace) || planned == before {
                         continue;
                     }
@@ -124,9 +124,9 @@ impl Log {
                     passes.insert((&line.run, line.number), *number);
                     line.event.clone()
                 }
-                Event::Effect(effect) => {
-                    let Some(pass) = passes.get(&(line.run.as_str(), effect.pass)) else { continue };
-                    Event::Effect(Effect { pass: *pass, ..effect.clone() })
+                Event::Action(action) => {
+                    let Some(pass) = passes.get(&(line.run.as_str(), action.pass)) else { continue };
+                    Event::Action(Action { pass: *pass, ..action.clone() })
                 }
             };
             of.lines.push(Line { run: line.run.clone(), number: *number, event });

@@ -1,8 +1,8 @@
 //! What must hold of each pass, seen from its facts and its plan alone.
 
 use gatehouse::api::condition::State;
+use gatehouse::kinds::etcdcluster::actions::{Action, MembershipGuard, Precondition};
 use gatehouse::kinds::etcdcluster::api::status::condition;
-use gatehouse::kinds::etcdcluster::effect::{Effect, MembershipGuard, OnlyIf};
 use gatehouse::kinds::etcdcluster::observation::{
     ClusterId, Desired, Fact, Handle, MemberId, Membership, Observation, Ordinal, Owner, Phase, PodPhase,
 };
@@ -11,7 +11,7 @@ use gatehouse::kinds::etcdcluster::plan::Plan;
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// A line says something that is no pass and no effect.
+    /// A line says something that is no pass and no action.
     Unread,
     /// A line is missing.
     Lost,
@@ -23,7 +23,7 @@ pub enum Rule {
     NotPlanned,
     /// A pass does two things that cannot be taken back.
     TwoAtOnce,
-    /// An effect hinges on something that the pass did not see so.
+    /// An action hinges on something that the pass did not see so.
     Unguarded,
     /// Who is a member is changed, or deleted from, in a pass that did not know the members.
     ChangedUnknown,
@@ -51,13 +51,13 @@ pub enum Rule {
 #[must_use]
 pub fn broken(desired: &Desired, seen: &Observation, plan: &Plan) -> Vec<Rule> {
     let holds = [
-        (Rule::TwoAtOnce, plan.effects.iter().filter(|effect| effect.is_irreversible()).count() <= 1),
-        (Rule::Unguarded, plan.effects.iter().all(|effect| is_guarded(seen, effect))),
-        (Rule::ChangedUnknown, plan.effects.iter().all(|effect| knows_members(seen, effect))),
-        (Rule::WorkedWhilePaused, !desired.is_paused || desired.is_deleting || plan.effects.is_empty()),
+        (Rule::TwoAtOnce, plan.actions.iter().filter(|action| action.is_irreversible()).count() <= 1),
+        (Rule::Unguarded, plan.actions.iter().all(|action| is_guarded(seen, action))),
+        (Rule::ChangedUnknown, plan.actions.iter().all(|action| knows_members(seen, action))),
+        (Rule::WorkedWhilePaused, !desired.is_paused || desired.is_deleting || plan.actions.is_empty()),
         (Rule::LeaderRemoved, removed(plan).all(|member| lets_leader_go(seen, member))),
         (Rule::QuorumRemoved, removed(plan).all(|member| leaves_quorum(seen, member))),
-        (Rule::MembersVolume, plan.effects.iter().all(|effect| spares_volumes(desired, seen, effect))),
+        (Rule::MembersVolume, plan.actions.iter().all(|action| spares_volumes(desired, seen, action))),
         (Rule::ReachedTooEarly, !plan.summary.is_reached || is_reached(desired, seen, plan)),
         (Rule::AvailableUnseen, !says_available(plan) || list(seen).is_some()),
         (Rule::TwoLearners, list(seen).is_none_or(|list| list.learners().count() <= 1)),
@@ -72,79 +72,79 @@ fn list(seen: &Observation) -> Option<&Membership> {
 }
 
 fn removed(plan: &Plan) -> impl Iterator<Item = MemberId> {
-    plan.effects.iter().filter_map(|effect| match effect {
-        Effect::MemberRemove { member, .. } => Some(*member),
+    plan.actions.iter().filter_map(|action| match action {
+        Action::MemberRemove { member, .. } => Some(*member),
         _ => None,
     })
 }
 
-/// Whether what an effect hinges on is what was seen.
-fn is_guarded(seen: &Observation, effect: &Effect) -> bool {
+/// Whether what an action hinges on is what was seen.
+fn is_guarded(seen: &Observation, action: &Action) -> bool {
     let pod = |at: Ordinal, handle: &Handle| seen.pod(at).is_known_and(|pod| pod.handle == *handle);
     let volume = |at: Ordinal, handle: &Handle| seen.volume(at).is_known_and(|one| one.handle == *handle);
     let cluster = |id: ClusterId| seen.record.cluster_id == Some(id);
     let is =
         |at: Ordinal, id: MemberId| list(seen).and_then(|list| list.at(at)).is_some_and(|one| one.id == id);
     let votes = |id| list(seen).and_then(|list| list.find(id)).is_some_and(|one| !one.is_learner);
-    match effect {
-        Effect::WriteRecord { before, .. } => *before == seen.record,
-        Effect::WriteAuthority { .. } | Effect::WriteCertificate { .. } => are_as_seen(seen, effect),
-        Effect::ApplyServices => !seen.services.is_unknown(),
-        Effect::ApplyStatefulSet { found, from, .. } => {
+    match action {
+        Action::WriteRecord { before, .. } => *before == seen.record,
+        Action::WriteAuthority { .. } | Action::WriteCertificate { .. } => are_as_seen(seen, action),
+        Action::ApplyServices => !seen.services.is_unknown(),
+        Action::ApplyStatefulSet { found, from, .. } => {
             let kept = seen.stateful_set.known().map_or(0, |set| set.replicas);
             is_found(seen.stateful_set.as_ref().map(|set| &set.handle), found.as_ref()) && *from == kept
         }
-        Effect::WriteConfig { found, .. } => {
+        Action::WriteConfig { found, .. } => {
             is_found(seen.config.as_ref().map(|config| &config.handle), found.as_ref())
         }
-        Effect::WithdrawConfig { found, .. } => seen.config.is_known_and(|config| config.handle == *found),
-        Effect::ApplyBudget { found, .. } => {
+        Action::WithdrawConfig { found, .. } => seen.config.is_known_and(|config| config.handle == *found),
+        Action::ApplyBudget { found, .. } => {
             is_found(seen.budget.as_ref().map(|budget| &budget.handle), found.as_ref())
         }
-        Effect::LabelPod { pod: handle, ordinal, .. } => pod(*ordinal, handle),
-        Effect::DeletePod { pod: handle, ordinal, only_if } => {
-            let is_spared = match only_if {
-                Some(OnlyIf::OthersServe { member, .. }) => is(*ordinal, *member) && votes(*member),
-                Some(OnlyIf::QuorumLost) => list(seen).is_none(),
+        Action::LabelPod { pod: handle, ordinal, .. } => pod(*ordinal, handle),
+        Action::DeletePod { pod: handle, ordinal, precondition } => {
+            let is_spared = match precondition {
+                Some(Precondition::OthersServe { member, .. }) => is(*ordinal, *member) && votes(*member),
+                Some(Precondition::QuorumLost) => list(seen).is_none(),
                 None => true,
             };
             pod(*ordinal, handle) && is_spared
         }
-        Effect::RetainVolume { volume: handle, ordinal, .. }
-        | Effect::DeleteVolume { volume: handle, ordinal, .. }
-        | Effect::ResizeVolume { volume: handle, ordinal, .. } => volume(*ordinal, handle),
-        Effect::MemberAdd { ordinal, pod, volume, .. } => {
+        Action::RetainVolume { volume: handle, ordinal, .. }
+        | Action::DeleteVolume { volume: handle, ordinal, .. }
+        | Action::ResizeVolume { volume: handle, ordinal, .. } => volume(*ordinal, handle),
+        Action::MemberAdd { ordinal, pod, volume, .. } => {
             seen.pod(*ordinal).is_known_and(|one| one.handle.uid == *pod && one.phase == PodPhase::Waiting)
                 && seen.volume(*ordinal).is_known_and(|one| one.handle.uid == *volume)
                 && list(seen).is_some_and(|list| list.at(*ordinal).is_none())
         }
-        Effect::MemberPromote { member, ordinal, .. } => is(*ordinal, *member) && !votes(*member),
-        Effect::MemberRemove { member, ordinal, .. } => is(*ordinal, *member),
-        Effect::MoveLeader { from, to, .. } => from != to && votes(*from) && votes(*to),
-        Effect::AlarmDisarm { cluster_id, alarm } => {
+        Action::MemberPromote { member, ordinal, .. } => is(*ordinal, *member) && !votes(*member),
+        Action::MemberRemove { member, ordinal, .. } => is(*ordinal, *member),
+        Action::MoveLeader { from, to, .. } => from != to && votes(*from) && votes(*to),
+        Action::AlarmDisarm { cluster_id, alarm } => {
             cluster(*cluster_id) && seen.alarms.is_known_and(|alarms| alarms.contains(alarm))
         }
-        Effect::Defragment { cluster_id, member, ordinal } => cluster(*cluster_id) && is(*ordinal, *member),
-        Effect::Compact { cluster_id, .. }
-        | Effect::AppendEntries { cluster_id, .. }
-        | Effect::DowngradeCancel { cluster_id, .. }
-        | Effect::AuthEnable { cluster_id, .. }
-        | Effect::SetRootPassword { cluster_id, .. }
-        | Effect::StartBackup { cluster_id, .. } => cluster(*cluster_id),
-        Effect::DowngradeEnable { .. } => list(seen).is_some(),
-        Effect::ApplyBackupSchedule => !seen.backup_schedule.is_unknown(),
-        Effect::AddFinalizer => !seen.has_finalizer,
-        Effect::RemoveFinalizer => seen.has_finalizer,
+        Action::Defragment { cluster_id, member, ordinal } => cluster(*cluster_id) && is(*ordinal, *member),
+        Action::Compact { cluster_id, .. }
+        | Action::AppendEntries { cluster_id, .. }
+        | Action::DowngradeCancel { cluster_id, .. }
+        | Action::AuthEnable { cluster_id, .. }
+        | Action::SetRootPassword { cluster_id, .. }
+        | Action::StartBackup { cluster_id, .. } => cluster(*cluster_id),
+        Action::DowngradeEnable { .. } => list(seen).is_some(),
+        Action::ApplyBackupSchedule => !seen.backup_schedule.is_unknown(),
+        Action::AddFinalizer => !seen.has_finalizer,
+        Action::RemoveFinalizer => seen.has_finalizer,
     }
 }
 
-/// Whether the Secrets with certificates that an effect hinges on are as they were seen.
-fn are_as_seen(seen: &Observation, effect: &Effect) -> bool {
+/// Whether the Secrets with certificates that an action hinges on are as they were seen.
+fn are_as_seen(seen: &Observation, action: &Action) -> bool {
     let Some(secrets) = &seen.certificate_secrets else { return false };
     let stored = secrets.authority.as_ref().map(|secret| &secret.handle);
-    match effect {
-        Effect::WriteAuthority { found, .. } => is_found(stored, found.as_ref()),
-        Effect::WriteCertificate { found, holder, authority, .. } => {
+    match action {
+        Action::WriteAuthority { found, .. } => is_found(stored, found.as_ref()),
+        Action::WriteCertificate { found, holder, authority, .. } => {
             let leaf = secrets.leaves.get(holder).map_or(Fact::Unknown, Fact::as_ref);
             is_found(leaf.map(|secret| &secret.handle), found.as_ref()) && stored.found() == Some(authority)
         }
@@ -161,15 +161,15 @@ fn is_found(seen: Fact<&Handle>, found: Option<&Handle>) -> bool {
     }
 }
 
-/// Whether an effect that hinges on the members hinges on the list that was seen.
-fn knows_members(seen: &Observation, effect: &Effect) -> bool {
-    match effect {
-        Effect::MemberAdd { membership, .. }
-        | Effect::MemberPromote { membership, .. }
-        | Effect::MemberRemove { membership, .. }
-        | Effect::MoveLeader { membership, .. }
-        | Effect::DowngradeEnable { membership, .. }
-        | Effect::DeleteVolume { membership: Some(membership), .. } => {
+/// Whether an action that hinges on the members hinges on the list that was seen.
+fn knows_members(seen: &Observation, action: &Action) -> bool {
+    match action {
+        Action::MemberAdd { membership, .. }
+        | Action::MemberPromote { membership, .. }
+        | Action::MemberRemove { membership, .. }
+        | Action::MoveLeader { membership, .. }
+        | Action::DowngradeEnable { membership, .. }
+        | Action::DeleteVolume { membership: Some(membership), .. } => {
             list(seen).is_some_and(|list| MembershipGuard::of(list) == *membership)
         }
         _ => true,
@@ -207,8 +207,8 @@ fn leaves_quorum(seen: &Observation, member: MemberId) -> bool {
 }
 
 /// Whether no volume goes that a started member has its data on, unless the cluster goes and they with it.
-fn spares_volumes(desired: &Desired, seen: &Observation, effect: &Effect) -> bool {
-    let Effect::DeleteVolume { volume, ordinal, membership, .. } = effect else { return true };
+fn spares_volumes(desired: &Desired, seen: &Observation, action: &Action) -> bool {
+    let Action::DeleteVolume { volume, ordinal, membership, .. } = action else { return true };
     let is_ours = seen.volume(*ordinal).is_known_and(|one| one.owner == Owner::Ours);
     let goes = desired.is_deleting && desired.deletes_volumes || seen.record.cluster_id.is_none();
     // A member's entry names the volume that it lives on. Of one that was removed another volume may be left at its ordinal.
@@ -224,7 +224,7 @@ fn is_reached(desired: &Desired, seen: &Observation, plan: &Plan) -> bool {
     let voters = list(seen).map_or(0, |list| list.voters().count());
     let has_all = desired.replicas == 0 || u32::try_from(voters) == Ok(desired.replicas);
     has_all
-        && plan.effects.is_empty()
+        && plan.actions.is_empty()
         && plan.record == seen.record
         && desired.is_valid
         && !desired.is_paused

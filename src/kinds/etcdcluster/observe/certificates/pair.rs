@@ -11,13 +11,13 @@ use crate::certs::mint;
 use crate::kinds::etcdcluster::resources::certificates::{AUTHORITY, CERTIFICATE, KEY};
 
 /// The keys of a Secret: for the certificate, for its key, for what is to be trusted.
-pub type Keys = [&'static str; 3];
+pub type DataKeys = [&'static str; 3];
 
 /// Those of a Secret with a leaf.
-pub const OF_LEAF: Keys = [CERTIFICATE, KEY, AUTHORITY];
+pub const OF_LEAF: DataKeys = [CERTIFICATE, KEY, AUTHORITY];
 
 /// Those of the Secret with the authority.
-pub const OF_AUTHORITY: Keys = [authority::CERTIFICATE, authority::KEY, authority::BUNDLE];
+pub const OF_AUTHORITY: DataKeys = [authority::CERTIFICATE, authority::KEY, authority::BUNDLE];
 
 /// A certificate and its key, as a Secret has them, and what is to be trusted beside them. All PEM, and maybe none.
 /// Nothing prints it.
@@ -34,7 +34,7 @@ pub struct Pair {
 impl Pair {
     /// What a Secret holds under these keys.
     #[must_use]
-    pub fn of(secret: &Secret, [certificate, key, trusted]: Keys) -> Self {
+    pub fn of(secret: &Secret, [certificate, key, trusted]: DataKeys) -> Self {
         let data = secret.data.as_ref();
         let part = |name: &str| data.and_then(|data| data.get(name)).map(|value| value.0.clone());
         let part = |name| part(name).unwrap_or_default();
@@ -43,7 +43,7 @@ impl Pair {
 
     /// The data of a Secret that holds it under these keys.
     #[must_use]
-    pub fn data(self, [certificate, key, trusted]: Keys) -> BTreeMap<&'static str, ByteString> {
+    pub fn data(self, [certificate, key, trusted]: DataKeys) -> BTreeMap<&'static str, ByteString> {
         let Self { certificate: leaf, key: secret, trusted: authorities } = self;
         [(certificate, leaf), (key, secret), (trusted, authorities)]
             .into_iter()

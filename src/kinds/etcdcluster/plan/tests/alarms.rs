@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::rules::{down, finding, planned, rested, status};
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Cause, Certificates, Desired, Fact, Keyspace, MemberId, Observation,
     Ordinal, PodPhase,
@@ -33,12 +33,12 @@ fn a_corrupt_member_is_replaced_where_the_others_are_a_majority() {
     alarm(&mut seen, AlarmKind::Corrupt, member);
     let plan = planned(&desired, &seen);
     assert!(
-        matches!(plan.effects.as_slice(), [Effect::MemberRemove { member: removed, .. }] if *removed == member)
+        matches!(plan.actions.as_slice(), [Action::MemberRemove { member: removed, .. }] if *removed == member)
     );
     assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
     let other = (0..3).find(|ordinal| *ordinal != follower).unwrap();
     down(&mut seen, other, PodPhase::Failing(Cause::Other));
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]
@@ -53,9 +53,9 @@ fn nobody_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_t
     down(&mut sick, 1, PodPhase::Failing(Cause::Other));
     let fewer = Desired { replicas: 2, ..desired.clone() };
     for (desired, seen) in [(&desired, lost), (&desired, corrupt), (&fewer, sick)] {
-        assert!(matches!(planned(desired, &seen).effects.as_slice(), [Effect::MemberRemove { .. }]));
+        assert!(matches!(planned(desired, &seen).actions.as_slice(), [Action::MemberRemove { .. }]));
         for certificates in [Certificates::Missing, Certificates::Unfit] {
-            assert_eq!(planned(desired, &Observation { certificates, ..seen.clone() }).effects, []);
+            assert_eq!(planned(desired, &Observation { certificates, ..seen.clone() }).actions, []);
         }
     }
 }
@@ -67,7 +67,7 @@ fn a_corrupt_leader_hands_over_first() {
     alarm(&mut seen, AlarmKind::Corrupt, member);
     let plan = planned(&desired, &seen);
     assert!(
-        matches!(plan.effects.as_slice(), [Effect::MoveLeader { from, to, .. }] if *from == member && *to != member)
+        matches!(plan.actions.as_slice(), [Action::MoveLeader { from, to, .. }] if *from == member && *to != member)
     );
 }
 
@@ -76,7 +76,7 @@ fn nobody_is_replaced_where_nobody_can_tell_who_is_corrupt() {
     let (desired, mut seen) = rested(3);
     alarm(&mut seen, AlarmKind::Corrupt, MemberId(0));
     let desired = Desired { replicas: 5, ..desired };
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]
@@ -87,14 +87,14 @@ fn data_that_were_found_to_differ_are_said_and_hold_changes_up_and_nothing_else(
         seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
         for replicas in [1, 3, 5] {
             let plan = planned(&Desired { replicas, ..desired.clone() }, &seen);
-            assert_eq!(plan.effects, []);
+            assert_eq!(plan.actions, []);
             assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
             assert!(plan.is_at_rest(), "they are compared once more");
         }
     }
     seen.audit = Fact::Known(Audit::Equal);
     let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
-    assert_ne!(plan.effects, []);
+    assert_ne!(plan.actions, []);
     assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
 }
 
@@ -127,7 +127,7 @@ fn leadership_goes_to_nobody_whose_data_differ() {
         seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
         let taker = id(&seen, takes);
         let plan = planned(&desired, &seen);
-        assert!(matches!(plan.effects.as_slice(), [Effect::MoveLeader { to, .. }] if *to == taker));
+        assert!(matches!(plan.actions.as_slice(), [Action::MoveLeader { to, .. }] if *to == taker));
     }
 }
 
@@ -135,7 +135,7 @@ fn leadership_goes_to_nobody_whose_data_differ() {
 fn the_alarm_of_a_member_that_is_gone_is_disarmed() {
     let (desired, mut seen) = rested(3);
     alarm(&mut seen, AlarmKind::Corrupt, MemberId(7));
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::AlarmDisarm { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::AlarmDisarm { .. }]));
 }
 
 #[test]
@@ -148,10 +148,10 @@ fn a_full_database_is_compacted_defragmented_one_at_a_time_and_disarmed() {
         (status.quota, status.db_size, status.db_size_in_use) = (1000, 1000, 1000);
     }
     seen.keyspace = Fact::Known(Keyspace { revision: 5000, compact_revision: 100 });
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::Compact { revision: 4000, .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::Compact { revision: 4000, .. }]));
     seen.keyspace = Fact::Known(Keyspace { revision: 5500, compact_revision: 4000 });
     let plan = planned(&desired, &seen);
-    assert_eq!(plan.effects, [], "nothing to reclaim: a larger quota is needed");
+    assert_eq!(plan.actions, [], "nothing to reclaim: a larger quota is needed");
     assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::DATABASE_QUOTA_EXCEEDED));
     for ordinal in 0..3 {
         status(&mut seen, ordinal).db_size_in_use = 300;
@@ -159,14 +159,14 @@ fn a_full_database_is_compacted_defragmented_one_at_a_time_and_disarmed() {
     let mut order = Vec::new();
     for _ in 0..3 {
         let plan = planned(&desired, &seen);
-        let [Effect::Defragment { ordinal, .. }] = plan.effects.as_slice() else {
-            panic!("{:#?}", plan.effects)
+        let [Action::Defragment { ordinal, .. }] = plan.actions.as_slice() else {
+            panic!("{:#?}", plan.actions)
         };
         order.push(ordinal.0);
         status(&mut seen, ordinal.0).db_size = 300;
     }
     assert_eq!(order.last().copied(), Some(leader(&seen)));
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::AlarmDisarm { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::AlarmDisarm { .. }]));
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_defragmentation_that_frees_nothing_is_not_repeated() {
     let status = status(&mut seen, 0);
     (status.quota, status.db_size, status.db_size_in_use, status.defragmented) =
         (1000, 1000, 500, Age::Fresh);
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_larger_quota_is_rolled_out_in_spite_of_the_alarm() {
         (status.quota, status.db_size, status.db_size_in_use) = (1000, 1000, 1000);
     }
     desired.template.revision += 1;
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
 }
 
 #[test]
@@ -201,15 +201,15 @@ fn files_shrink_past_the_threshold_and_the_leaders_last() {
         let status = status(&mut seen, ordinal);
         (status.db_size, status.db_size_in_use) = (1000, 560);
     }
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
     let last = leader(&seen);
     for ordinal in 0..3 {
         status(&mut seen, ordinal).db_size_in_use = 550;
     }
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::Defragment { ordinal, .. }] if ordinal.0 != last));
+    assert!(matches!(plan.actions.as_slice(), [Action::Defragment { ordinal, .. }] if ordinal.0 != last));
     desired.defragments_at = None;
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::world::World;
 use crate::certs::rotate::steps::Why;
 use crate::controllers::action::Action as _;
-use crate::kinds::etcdcluster::effect::{AuthorityWrite, Effect, LeafWrite};
+use crate::kinds::etcdcluster::actions::{Action, AuthorityWrite, LeafWrite};
 use crate::kinds::etcdcluster::observation::{
     Age, Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Desired, Fact, Handle,
     Holder, Leaf, LeafSecret, Observation, Owner, ResourceVersion, Signer, Uid, Version,
 };
 use crate::kinds::etcdcluster::plan::certificates::keep;
+use crate::kinds::etcdcluster::plan::cluster_state::ClusterState;
 use crate::kinds::etcdcluster::plan::plan;
-use crate::kinds::etcdcluster::plan::view::View;
 
 fn ids(of: &[u64]) -> BTreeSet<CertificateId> {
     of.iter().copied().map(CertificateId).collect()
@@ -65,28 +65,28 @@ impl Cluster {
         self.seen.certificate_secrets.as_mut().unwrap()
     }
 
-    fn effects(&self) -> Vec<Effect> {
-        plan(&self.desired, &self.seen).effects
+    fn actions(&self) -> Vec<Action> {
+        plan(&self.desired, &self.seen).actions
     }
 
     /// What is written of the authority, and who stays trusted beside it.
     fn authority(&self) -> (AuthorityWrite, BTreeSet<CertificateId>) {
-        match self.effects().as_slice() {
-            [Effect::WriteAuthority { write, bundle, .. }] => (*write, bundle.clone()),
+        match self.actions().as_slice() {
+            [Action::WriteAuthority { write, bundle, .. }] => (*write, bundle.clone()),
             other => panic!("{other:#?}"),
         }
     }
 
     /// What is written of each leaf.
     fn leaves(&self) -> BTreeMap<Holder, LeafWrite> {
-        let of = |effect: &Effect| match effect {
-            Effect::WriteCertificate { holder, write, authority, .. } => {
+        let of = |action: &Action| match action {
+            Action::WriteCertificate { holder, write, authority, .. } => {
                 assert_eq!(*authority, handle("ca"));
                 (*holder, *write)
             }
             other => panic!("{other:?}"),
         };
-        self.effects().iter().map(of).collect()
+        self.actions().iter().map(of).collect()
     }
 
     fn all(write: LeafWrite) -> BTreeMap<Holder, LeafWrite> {
@@ -101,7 +101,7 @@ fn the_authority_is_made_before_what_it_signs() {
     let made = Cluster::new(Some(authority(1, &[1])), None);
     assert_eq!(made.leaves(), Cluster::all(LeafWrite::Sign(Why::Missing)));
     let settled = Cluster::new(Some(authority(1, &[1])), Some(&leaf(1, &[1])));
-    assert_eq!(settled.effects(), []);
+    assert_eq!(settled.actions(), []);
 }
 
 #[test]
@@ -137,21 +137,25 @@ fn another_authority_signs_nothing_before_all_know_it_and_then_everything() {
 
     let known = cluster.seen.pods.clone();
     cluster.seen.pods = Fact::Unknown;
-    assert_eq!(cluster.effects(), [], "who runs is not known");
+    assert_eq!(cluster.actions(), [], "who runs is not known");
     cluster.seen.pods = known;
 
     let mut spreads = authority(2, &[1, 2]);
     spreads.signer.as_mut().unwrap().spread_age = Age::Fresh;
     cluster.secrets().authority = Fact::Known(spreads);
-    assert_eq!(cluster.effects(), [], "clients have had no time");
+    assert_eq!(cluster.actions(), [], "clients have had no time");
     cluster.secrets().authority = Fact::Known(authority(2, &[1, 2]));
 
     cluster.desired.template.revision += 1;
-    assert_eq!(keep(&View::new(&cluster.desired, &cluster.seen)), [], "members have not started with it");
+    assert_eq!(
+        keep(&ClusterState::new(&cluster.desired, &cluster.seen)),
+        [],
+        "members have not started with it"
+    );
     let mut last = leaf(1, &[1, 2]);
     last.leaf.as_mut().unwrap().last_call_age = Age::PastDeadline;
     cluster.secrets().leaves.insert(Holder::Server, Fact::Known(last));
-    let signed = keep(&View::new(&cluster.desired, &cluster.seen));
+    let signed = keep(&ClusterState::new(&cluster.desired, &cluster.seen));
     assert_eq!(signed.len(), 1, "it is about to expire: {signed:?}");
 }
 
@@ -162,7 +166,7 @@ fn the_authority_before_is_forgotten_a_day_after_its_last_leaf() {
     let mut young = leaf(2, &[1, 2]);
     young.leaf.as_mut().unwrap().overlap_age = Age::Fresh;
     cluster.secrets().leaves.insert(Holder::Client, Fact::Known(young));
-    assert_eq!(cluster.effects(), [], "somebody may have a copy of the leaf before");
+    assert_eq!(cluster.actions(), [], "somebody may have a copy of the leaf before");
     let behind = Cluster::new(Some(authority(2, &[2])), Some(&leaf(2, &[1, 2])));
     assert_eq!(behind.leaves(), Cluster::all(LeafWrite::Trust));
 }
@@ -182,7 +186,7 @@ fn nothing_is_written_where_work_rests_or_anything_is_in_doubt() {
     let theirs = LeafSecret { owner: Owner::Foreign, ..leaf(1, &[1]) };
     foreign.secrets().leaves.insert(Holder::Client, Fact::Known(theirs));
     for cluster in [paused, deleted, unread, unknown, foreign] {
-        assert_eq!(cluster.effects(), []);
+        assert_eq!(cluster.actions(), []);
     }
 }
 
@@ -193,9 +197,9 @@ fn members_that_run_wait_for_no_certificate() {
     cluster.secrets().leaves.insert(Holder::Client, Fact::Known(LeafSecret { leaf: None, ..missing }));
     cluster.seen.certificates = Certificates::Valid;
     cluster.seen.budget = Fact::Absent;
-    let effects = cluster.effects();
-    let [Effect::WriteCertificate { .. }, Effect::ApplyBudget { .. }] = effects.as_slice() else {
-        panic!("{effects:#?}")
+    let actions = cluster.actions();
+    let [Action::WriteCertificate { .. }, Action::ApplyBudget { .. }] = actions.as_slice() else {
+        panic!("{actions:#?}")
     };
-    assert!(!effects[0].holds_up_others());
+    assert!(!actions[0].holds_up_others());
 }

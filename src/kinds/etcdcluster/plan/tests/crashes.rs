@@ -1,4 +1,4 @@
-//! The operator killed before and after each effect of a whole story: the next start brings it to the same end.
+//! The operator killed before and after each action of a whole story: the next start brings it to the same end.
 
 use super::world::World;
 use crate::kinds::etcdcluster::observation::{RecoveryRequest, Version};
@@ -11,13 +11,13 @@ fn end(world: &World) -> (Vec<u32>, usize, usize, usize, Vec<Version>) {
     (world.ordinals(), world.live_voters(), world.pods.len(), world.volumes.len(), versions)
 }
 
-/// Tells a story once undisturbed, and then with a kill at each of its effects, and with everybody else slow.
+/// Tells a story once undisturbed, and then with a kill at each of its actions, and with everybody else slow.
 fn survives(begin: impl Fn() -> World, story: impl Fn(&mut World)) {
     let mut calm = begin();
     let first = calm.log.len();
     story(&mut calm);
     let last = calm.log.len();
-    assert!(last > first, "a story without effects");
+    assert!(last > first, "a story without actions");
     for pace in [1, 3] {
         for at in first..last {
             for before in [true, false] {

@@ -4,8 +4,8 @@ use super::rules::{down, planned};
 use super::sequences::is_settled;
 use super::world::World;
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{Audit, Cause, Fact, Ordinal, PodPhase, Version};
 
 const STEPS: [(Version, Version); 2] =
@@ -20,7 +20,7 @@ fn bound(from: Version, to: Version) -> World {
 }
 
 fn backups(world: &World) -> usize {
-    world.log.iter().filter(|effect| matches!(effect, Effect::StartBackup { .. })).count()
+    world.log.iter().filter(|action| matches!(action, Action::StartBackup { .. })).count()
 }
 
 #[test]
@@ -73,11 +73,11 @@ fn nobody_is_brought_down_before_a_silent_member_has_told_that_its_data_can_be_r
         let seen = world.observe();
         assert_eq!(seen.cluster_version, Fact::Known(to.minor));
         let plan = planned(&world.desired, &seen);
-        assert!(matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }]), "{:?}", plan.effects);
+        assert!(matches!(plan.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "{:?}", plan.actions);
         for phase in [PodPhase::Starting, PodPhase::Failing(Cause::Other)] {
             let mut seen = seen.clone();
             down(&mut seen, 1, phase);
-            assert_eq!(planned(&world.desired, &seen).effects, [], "{to}");
+            assert_eq!(planned(&world.desired, &seen).actions, [], "{to}");
         }
     }
 }
@@ -88,7 +88,7 @@ fn a_version_that_is_lower_than_agreed_on_is_prepared_for_though_pods_are_made_o
         let mut world = bound(from, to);
         world.set.as_mut().unwrap().template.version = to;
         let plan = planned(&world.desired, &world.observe());
-        assert!(matches!(plan.effects.as_slice(), [Effect::DowngradeEnable { .. }]), "{:?}", plan.effects);
+        assert!(matches!(plan.actions.as_slice(), [Action::DowngradeEnable { .. }]), "{:?}", plan.actions);
         assert!(is_settled(&world.run()));
     }
 }
@@ -101,11 +101,11 @@ fn data_that_differ_are_compared_again_though_a_change_waits_for_it() {
         let mut seen = world.observe();
         seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(2)].into() });
         let plan = crate::kinds::etcdcluster::plan::plan(&world.desired, &seen);
-        if plan.effects.is_empty() {
+        if plan.actions.is_empty() {
             assert!(plan.record.operation.is_some() && plan.is_at_rest(), "{plan:#?}");
             return;
         }
-        plan.effects.iter().for_each(|effect| world.apply(effect));
+        plan.actions.iter().for_each(|action| world.apply(action));
     }
     panic!("it does not wait");
 }

@@ -3,8 +3,8 @@
 use super::rules::{V3_6, down, finding, planned, status};
 use super::world::World;
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{Age, Cause, Desired, Observation, Ordinal, PodPhase, Purpose};
 
 #[test]
@@ -17,8 +17,8 @@ fn a_member_that_never_started_is_adopted() {
     world.add(Ordinal(1));
     world.pass();
     let plan = planned(&world.desired, &world.observe());
-    let [Effect::WriteConfig { entries, initial_cluster, .. }] = plan.effects.as_slice() else {
-        panic!("{:#?}", plan.effects)
+    let [Action::WriteConfig { entries, initial_cluster, .. }] = plan.actions.as_slice() else {
+        panic!("{:#?}", plan.actions)
     };
     assert_eq!(entries[&Ordinal(1)].purpose, Purpose::Join);
     assert_eq!(initial_cluster, &[Ordinal(0), Ordinal(1)]);
@@ -32,7 +32,7 @@ fn with_learner() -> (Desired, Observation) {
         world.rounds(1);
         let (seen, desired) = (world.observe(), world.desired.clone());
         let plan = planned(&desired, &seen);
-        if plan.effects.iter().any(|effect| matches!(effect, Effect::MemberPromote { .. })) {
+        if plan.actions.iter().any(|action| matches!(action, Action::MemberPromote { .. })) {
             return (desired, seen);
         }
     }
@@ -42,10 +42,10 @@ fn with_learner() -> (Desired, Observation) {
 fn a_learner_is_promoted_only_when_it_has_caught_up() {
     let (desired, mut seen) = with_learner();
     (status(&mut seen, 0).raft_applied_index, status(&mut seen, 1).raft_applied_index) = (1000, 900);
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::MemberPromote { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::MemberPromote { .. }]));
     status(&mut seen, 1).raft_applied_index = 899;
     let plan = planned(&desired, &seen);
-    assert_eq!(plan.effects, []);
+    assert_eq!(plan.actions, []);
     assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::WAITING_FOR_LEARNER));
     seen.operation_age = Age::PastDeadline;
     assert_eq!(finding(&planned(&desired, &seen), condition::DEGRADED), (State::True, reason::LEARNER_STUCK));
@@ -62,10 +62,10 @@ fn a_learner_is_removed_for_its_data_or_when_it_is_no_longer_wanted_and_for_noth
         let mut seen = seen.clone();
         down(&mut seen, 1, phase);
         let plan = planned(&desired, &seen);
-        let removes = matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]);
+        let removes = matches!(plan.actions.as_slice(), [Action::MemberRemove { ordinal: Ordinal(1), .. }]);
         assert_eq!(removes, removed, "{phase:?}");
-        assert!(removes || plan.effects.is_empty());
+        assert!(removes || plan.actions.is_empty());
     }
     let plan = planned(&Desired { replicas: 1, ..desired }, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]));
+    assert!(matches!(plan.actions.as_slice(), [Action::MemberRemove { ordinal: Ordinal(1), .. }]));
 }

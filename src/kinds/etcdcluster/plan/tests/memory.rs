@@ -4,8 +4,8 @@ use super::rules::{down, planned};
 use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{
     Cause, Fact, Ordinal, PodPhase, RecoveryRequest, Template, Version,
 };
@@ -82,11 +82,11 @@ fn a_single_member_is_made_anew_once_others_have_its_data() {
         let grown = world
             .log
             .iter()
-            .rposition(|effect| matches!(effect, Effect::MemberPromote { ordinal: Ordinal(2), .. }));
+            .rposition(|action| matches!(action, Action::MemberPromote { ordinal: Ordinal(2), .. }));
         let remade = world
             .log
             .iter()
-            .rposition(|effect| matches!(effect, Effect::DeletePod { ordinal: Ordinal(0), .. }));
+            .rposition(|action| matches!(action, Action::DeletePod { ordinal: Ordinal(0), .. }));
         assert!(grown.is_some() && remade.is_some());
         assert!(world.pods.values().all(|process| process.pod.template == template));
         world.desired.replicas = 1;
@@ -121,11 +121,11 @@ fn a_pod_that_fails_keeps_its_data_while_another_member_cannot_be_asked() {
         set.template = desired.template;
     }
     down(&mut seen, 1, PodPhase::Failing(Cause::Flags));
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::WriteConfig { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::WriteConfig { .. }]));
     seen.statuses.insert(Ordinal(2), Fact::Unknown);
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
     desired.is_in_memory = false;
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::WriteConfig { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::WriteConfig { .. }]));
 }
 
 #[test]

@@ -6,13 +6,13 @@ use super::rules::{V3_6, planned};
 use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{
     Age, Cause, ConfigEntry, Fact, Operation, OperationKind, Ordinal, Phase, PodPhase, Purpose,
     RecoveryPhase, RecoveryRequest, Target, Version,
 };
-use crate::kinds::etcdcluster::plan::{Closed, Plan, plan};
+use crate::kinds::etcdcluster::plan::{BlockedReason, Plan, plan};
 
 pub fn request(token: &str, survivor: Option<u32>) -> RecoveryRequest {
     RecoveryRequest { token: token.to_owned(), survivor: survivor.map(Ordinal) }
@@ -49,10 +49,10 @@ pub fn run_to(world: &mut World, wanted: RecoveryPhase) {
 /// Volumes that were kept beyond their claims, and those whose claims went for that.
 pub fn retained_and_deleted(world: &World, since: usize) -> (Vec<u32>, Vec<u32>) {
     let (mut retained, mut deleted) = (Vec::new(), Vec::new());
-    for effect in &world.log[since..] {
-        match effect {
-            Effect::RetainVolume { ordinal, .. } => retained.push(ordinal.0),
-            Effect::DeleteVolume { ordinal, keeps_data: true, .. } => {
+    for action in &world.log[since..] {
+        match action {
+            Action::RetainVolume { ordinal, .. } => retained.push(ordinal.0),
+            Action::DeleteVolume { ordinal, keeps_data: true, .. } => {
                 assert!(retained.contains(&ordinal.0), "{ordinal:?} before it was kept");
                 deleted.push(ordinal.0);
             }
@@ -64,8 +64,8 @@ pub fn retained_and_deleted(world: &World, since: usize) -> (Vec<u32>, Vec<u32>)
 
 /// The entries that were written since.
 pub fn written(world: &World, since: usize) -> Vec<(Ordinal, ConfigEntry)> {
-    let entries = world.log[since..].iter().flat_map(|effect| match effect {
-        Effect::WriteConfig { entries, .. } => entries.clone(),
+    let entries = world.log[since..].iter().flat_map(|action| match action {
+        Action::WriteConfig { entries, .. } => entries.clone(),
         _ => BTreeMap::new(),
     });
     entries.collect()
@@ -76,7 +76,7 @@ pub fn entry(world: &World, ordinal: u32) -> ConfigEntry {
 }
 
 pub fn deletes_pod(plan: &Plan, wanted: u32) -> bool {
-    matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal, .. }] if ordinal.0 == wanted)
+    matches!(plan.actions.as_slice(), [Action::DeletePod { ordinal, .. }] if ordinal.0 == wanted)
 }
 
 #[test]
@@ -135,8 +135,8 @@ fn a_survivor_that_restarts_by_itself_at_the_wrong_time_is_started_anew_all_the_
         let plan = world.run();
         assert!(is_settled(&plan), "after {rounds}: {plan:#?}");
         assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
-        let is_clearing = |effect: &Effect| match effect {
-            Effect::WriteRecord { record, .. } => {
+        let is_clearing = |action: &Action| match action {
+            Action::WriteRecord { record, .. } => {
                 record.recovery.as_ref().is_some_and(|one| one.phase == RecoveryPhase::Clearing)
             }
             _ => false,
@@ -154,7 +154,7 @@ fn a_request_while_there_is_a_quorum_is_consumed_and_does_nothing() {
     let before = world.log.len();
     assert!(is_settled(&world.run()));
     assert_eq!(world.record.recovery.as_ref().unwrap().phase, RecoveryPhase::Cancelled);
-    assert!(world.log[before..].iter().all(|effect| matches!(effect, Effect::WriteRecord { .. })));
+    assert!(world.log[before..].iter().all(|action| matches!(action, Action::WriteRecord { .. })));
     let (kind, target, phase) = (OperationKind::ScaleOut, Target::Member(Ordinal(3)), Phase::Joining);
     let mut seen = world.observe();
     seen.record.operation = Some(Operation { kind, target, phase });
@@ -189,12 +189,12 @@ fn the_claim_of_a_volume_that_nobody_could_look_at_stays_and_no_change_begins() 
         planned(&world.desired, &seen)
     };
     let mut plan = blind(&world);
-    while matches!(plan.effects.as_slice(), [Effect::LabelPod { .. }]) {
+    while matches!(plan.actions.as_slice(), [Action::LabelPod { .. }]) {
         world.pass();
         plan = blind(&world);
     }
-    assert!(matches!(plan.effects.as_slice(), [Effect::RetainVolume { .. }]), "{:#?}", plan.effects);
-    assert_eq!(plan.summary.closed, Some(Closed::Unkept(Ordinal(1))));
+    assert!(matches!(plan.actions.as_slice(), [Action::RetainVolume { .. }]), "{:#?}", plan.actions);
+    assert_eq!(plan.summary.blocked, Some(BlockedReason::Unkept(Ordinal(1))));
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_member_that_comes_back_too_late_is_stopped_before_the_survivor_is_forced() 
         run_to(&mut world, wanted);
         break_down(&mut world, 1);
         let plan = planned(&world.desired, &world.observe());
-        assert!(deletes_pod(&plan, 1), "{wanted:?}: {:#?}", plan.effects);
+        assert!(deletes_pod(&plan, 1), "{wanted:?}: {:#?}", plan.actions);
         assert!(is_settled(&world.run()));
     }
 }
@@ -297,6 +297,6 @@ fn a_survivor_that_was_told_late_what_it_is_to_be_is_made_anew_again() {
     let plan = planned(&world.desired, &seen);
     assert!(deletes_pod(&plan, 0), "{plan:#?}");
     seen.health_age = Age::Fresh;
-    assert_eq!(planned(&world.desired, &seen).effects, [], "it may still come to be alone");
+    assert_eq!(planned(&world.desired, &seen).actions, [], "it may still come to be alone");
     assert!(is_settled(&world.run()));
 }

@@ -5,7 +5,7 @@ use super::recoveries::{
 };
 use super::rules::planned;
 use super::sequences::is_settled;
-use crate::kinds::etcdcluster::effect::Effect;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Cause, Certificates, Desired, Fact, Keyspace, Ordinal, PodPhase, Purpose,
     RecoveryPhase, Uid,
@@ -29,9 +29,9 @@ fn what_was_set_aside_is_kept_whatever_is_asked_for_meanwhile() {
             assert!(is_settled(&world.run()));
             assert_eq!((world.ordinals(), phase(&world)), (vec![0, 1, 2], Some(RecoveryPhase::Cancelled)));
             assert_eq!(retained_and_deleted(&world, before), (vec![1, 2], vec![1, 2]));
-            for effect in &world.log[before..] {
-                if let Effect::DeleteVolume { volume, keeps_data: false, .. } = effect {
-                    assert!(!volumes.contains(&volume.uid), "{wanted:?} {next:?}: {effect:?}");
+            for action in &world.log[before..] {
+                if let Action::DeleteVolume { volume, keeps_data: false, .. } = action {
+                    assert!(!volumes.contains(&volume.uid), "{wanted:?} {next:?}: {action:?}");
                 }
             }
             let first =
@@ -135,13 +135,13 @@ fn the_survivor_is_made_anew_by_the_guard_of_this_release_and_from_what_is_known
     let mut seen = world.observe();
     let plan = planned(&world.desired, &seen);
     assert!(
-        matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }, Effect::WriteConfig { .. }]),
+        matches!(plan.actions.as_slice(), [Action::ApplyStatefulSet { .. }, Action::WriteConfig { .. }]),
         "{plan:#?}"
     );
     seen.certificates = Certificates::Missing;
     world.desired.template.revision += 1;
     let plan = planned(&world.desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::WriteConfig { .. }]), "{plan:#?}");
+    assert!(matches!(plan.actions.as_slice(), [Action::WriteConfig { .. }]), "{plan:#?}");
     world.desired.template.revision -= 1;
     assert!(is_settled(&world.run()));
     assert!(world.set.unwrap().has_our_guard);
@@ -152,7 +152,7 @@ fn a_full_database_is_seen_to_although_what_was_set_aside_could_not_be_kept() {
     let mut world = with_two_down();
     world.desired.recovery = Some(request("now", None));
     run_to(&mut world, RecoveryPhase::Done);
-    let keeps = |plan: &Plan| matches!(plan.effects.as_slice(), [Effect::RetainVolume { .. }]);
+    let keeps = |plan: &Plan| matches!(plan.actions.as_slice(), [Action::RetainVolume { .. }]);
     while !keeps(&planned(&world.desired, &world.observe())) {
         world.pass();
     }
@@ -161,5 +161,5 @@ fn a_full_database_is_seen_to_although_what_was_set_aside_could_not_be_kept() {
     seen.alarms = Fact::Known(vec![Alarm { member, kind: AlarmKind::NoSpace }]);
     seen.keyspace = Fact::Known(Keyspace { revision: 100_000, compact_revision: 1 });
     let plan = planned(&world.desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::Compact { .. }]), "{plan:#?}");
+    assert!(matches!(plan.actions.as_slice(), [Action::Compact { .. }]), "{plan:#?}");
 }

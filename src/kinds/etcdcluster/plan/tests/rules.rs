@@ -2,8 +2,8 @@
 
 use super::world::{CLUSTER, World};
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{
     Age, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Handle, Member, MemberStatus,
     Observation, Ordinal, Owner, Pod, PodPhase, Record, ResourceVersion, Role, RootPassword, Uid, Unreadable,
@@ -18,8 +18,8 @@ pub fn planned(desired: &Desired, seen: &Observation) -> Plan {
     let mut seen = seen.clone();
     for _ in 0..5 {
         let plan = plan(desired, &seen);
-        match plan.effects.as_slice() {
-            [Effect::WriteRecord { record, .. }] => seen.record = record.clone(),
+        match plan.actions.as_slice() {
+            [Action::WriteRecord { record, .. }] => seen.record = record.clone(),
             _ => return plan,
         }
     }
@@ -65,8 +65,8 @@ pub fn down(seen: &mut Observation, ordinal: u32, phase: PodPhase) {
     (pod.phase, pod.startup_age) = (phase, Age::PastDeadline);
 }
 
-fn irreversible(plan: &Plan) -> Vec<&Effect> {
-    plan.effects.iter().filter(|effect| effect.is_irreversible()).collect()
+fn irreversible(plan: &Plan) -> Vec<&Action> {
+    plan.actions.iter().filter(|action| action.is_irreversible()).collect()
 }
 
 /// Growth, shrinking and an upgrade of three members.
@@ -91,7 +91,7 @@ fn what_is_unknown_is_not_absent() {
             let mut seen = seen.clone();
             forget(&mut seen);
             let plan = planned(&desired, &seen);
-            assert!(irreversible(&plan).is_empty(), "{number}: {:#?}", plan.effects);
+            assert!(irreversible(&plan).is_empty(), "{number}: {:#?}", plan.actions);
         }
     }
 }
@@ -103,7 +103,7 @@ fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
         for mut desired in changes(&desired) {
             desired.template.revision += 1;
             let seen = Observation { certificates, ..seen.clone() };
-            assert_eq!(planned(&desired, &seen).effects, [], "{certificates:?}");
+            assert_eq!(planned(&desired, &seen).actions, [], "{certificates:?}");
         }
     }
     let mut trusting_others = desired;
@@ -111,7 +111,7 @@ fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
     for certificates in [Certificates::Valid, Certificates::Expiring] {
         let seen = Observation { certificates, ..seen.clone() };
         let plan = planned(&trusting_others, &seen);
-        assert!(matches!(plan.effects.as_slice(), [Effect::ApplyStatefulSet { .. }]), "{:?}", plan.effects);
+        assert!(matches!(plan.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "{:?}", plan.actions);
         assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::RESTARTING));
     }
 }
@@ -130,11 +130,11 @@ fn nothing_known_at_all_is_an_answer_too() {
     seen.alarms = Fact::Unknown;
     seen.statuses.clear();
     for desired in changes(&desired) {
-        assert_eq!(planned(&desired, &seen).effects, []);
+        assert_eq!(planned(&desired, &seen).actions, []);
     }
     seen.record = Record::default();
     let plan = planned(&desired, &seen);
-    assert_eq!(plan.effects, []);
+    assert_eq!(plan.actions, []);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn no_change_begins_before_the_health_interval_is_over() {
     let (desired, mut seen) = rested(3);
     seen.health_age = Age::Fresh;
     for desired in changes(&desired) {
-        assert_eq!(planned(&desired, &seen).effects, []);
+        assert_eq!(planned(&desired, &seen).actions, []);
     }
 }
 
@@ -151,7 +151,7 @@ fn no_change_begins_while_a_member_is_down() {
     let (desired, mut seen) = rested(3);
     down(&mut seen, 1, PodPhase::Pending(Some(Cause::Unschedulable)));
     for desired in &changes(&desired)[..1] {
-        assert_eq!(planned(desired, &seen).effects, []);
+        assert_eq!(planned(desired, &seen).actions, []);
     }
 }
 
@@ -160,7 +160,7 @@ fn what_is_intended_is_recorded_before_it_is_done() {
     let (desired, seen) = rested(3);
     for desired in changes(&desired) {
         let plan = plan(&desired, &seen);
-        assert!(matches!(plan.effects.as_slice(), [Effect::WriteRecord { .. }]), "{:#?}", plan.effects);
+        assert!(matches!(plan.actions.as_slice(), [Action::WriteRecord { .. }]), "{:#?}", plan.actions);
         assert!(plan.record.operation.is_some());
     }
 }
@@ -171,7 +171,7 @@ fn another_cluster_behind_an_endpoint_stops_everything() {
     status(&mut seen, 1).cluster_id = ClusterId(0xbad);
     for desired in changes(&desired) {
         let plan = planned(&desired, &seen);
-        assert_eq!(plan.effects, []);
+        assert_eq!(plan.actions, []);
         assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CLUSTER_ID_MISMATCH));
     }
 }
@@ -193,7 +193,7 @@ fn an_object_of_somebody_else_is_never_adopted() {
         take(&mut seen);
         for desired in changes(&desired) {
             let plan = planned(&desired, &seen);
-            assert_eq!(plan.effects, []);
+            assert_eq!(plan.actions, []);
             assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
         }
     }
@@ -204,11 +204,11 @@ fn an_invalid_spec_leaves_members_alone_and_their_pods_still_start() {
     let (desired, mut seen) = rested(3);
     let desired = Desired { is_valid: false, replicas: 7, ..desired };
     let plan = planned(&desired, &seen);
-    assert_eq!(plan.effects, []);
+    assert_eq!(plan.actions, []);
     assert_eq!(finding(&plan, condition::SPEC_VALID), (State::False, reason::INVALID));
     down(&mut seen, 2, PodPhase::Terminal(Cause::Killed));
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::DeletePod { ordinal: Ordinal(2), .. }]));
+    assert!(matches!(plan.actions.as_slice(), [Action::DeletePod { ordinal: Ordinal(2), .. }]));
 }
 
 #[test]
@@ -228,11 +228,11 @@ fn only_a_fault_of_the_data_justifies_a_replacement() {
         let (desired, mut seen) = rested(3);
         down(&mut seen, 1, PodPhase::Failing(cause));
         let plan = planned(&desired, &seen);
-        let removes = matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]);
-        assert_eq!(removes, replaced, "{cause:?}: {:#?}", plan.effects);
-        assert!(removes || plan.effects.is_empty());
+        let removes = matches!(plan.actions.as_slice(), [Action::MemberRemove { ordinal: Ordinal(1), .. }]);
+        assert_eq!(removes, replaced, "{cause:?}: {:#?}", plan.actions);
+        assert!(removes || plan.actions.is_empty());
         seen.replacement_age = Age::Fresh;
-        assert_eq!(planned(&desired, &seen).effects, [], "too many in a row");
+        assert_eq!(planned(&desired, &seen).actions, [], "too many in a row");
     }
 }
 
@@ -240,7 +240,7 @@ fn only_a_fault_of_the_data_justifies_a_replacement() {
 fn a_member_that_answers_is_not_replaced_whatever_its_volume() {
     let (desired, mut seen) = rested(3);
     volume(&mut seen, 1).handle.uid = Uid("another".to_owned());
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_member_that_the_others_cannot_spare_is_not_removed() {
     let (desired, mut seen) = rested(3);
     down(&mut seen, 0, PodPhase::Failing(Cause::Other));
     down(&mut seen, 1, PodPhase::Failing(Cause::DataLost));
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn the_sick_leaves_before_the_sound_when_a_cluster_shrinks() {
     desired.replicas = 4;
     down(&mut seen, 1, PodPhase::Pending(Some(Cause::Unschedulable)));
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::MemberRemove { ordinal: Ordinal(1), .. }]));
+    assert!(matches!(plan.actions.as_slice(), [Action::MemberRemove { ordinal: Ordinal(1), .. }]));
 }
 
 #[test]
@@ -269,12 +269,12 @@ fn a_leader_hands_over_before_it_is_removed_unless_that_fails_for_long() {
         status(&mut seen, ordinal).leader = Some(leader);
     }
     let first = planned(&desired, &seen);
-    assert!(matches!(first.effects.as_slice(), [Effect::MoveLeader { from, .. }] if *from == leader));
+    assert!(matches!(first.actions.as_slice(), [Action::MoveLeader { from, .. }] if *from == leader));
     seen.record = first.record;
-    assert_eq!(planned(&desired, &seen).effects, first.effects, "again, for a while");
+    assert_eq!(planned(&desired, &seen).actions, first.actions, "again, for a while");
     seen.operation_age = Age::PastDeadline;
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::MemberRemove { member, .. }] if *member == leader));
+    assert!(matches!(plan.actions.as_slice(), [Action::MemberRemove { member, .. }] if *member == leader));
 }
 
 #[test]
@@ -282,11 +282,11 @@ fn the_budget_is_priced_before_the_change() {
     let (mut desired, mut seen) = rested(3);
     desired.replicas = 4;
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::ApplyBudget { min_available: 3, .. }]));
+    assert!(matches!(plan.actions.as_slice(), [Action::ApplyBudget { min_available: 3, .. }]));
     seen.budget = Fact::Absent;
     desired.replicas = 2;
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::ApplyBudget { min_available: 2, found: None }]));
+    assert!(matches!(plan.actions.as_slice(), [Action::ApplyBudget { min_available: 2, found: None }]));
 }
 
 #[test]
@@ -296,10 +296,10 @@ fn bootstrap_waits_for_certificates() {
     (seen.certificates, seen.services, seen.has_finalizer) =
         (Certificates::Missing, Fact::Known(Found::Current), true);
     let plan = planned(&world.desired, &seen);
-    assert_eq!(plan.effects, []);
+    assert_eq!(plan.actions, []);
     assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::SECRET_UNREADABLE));
     seen.certificates = Certificates::Valid;
-    assert!(matches!(planned(&world.desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+    assert!(matches!(planned(&world.desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
 }
 
 #[test]
@@ -307,12 +307,12 @@ fn clients_are_let_in_after_authentication_is_on() {
     let (mut desired, mut seen) = rested(1);
     desired.authenticates = true;
     pod(&mut seen, 0).role = None;
-    let effects = planned(&desired, &seen).effects;
-    assert_eq!(effects, [Effect::AuthEnable { cluster_id: CLUSTER, secret: None }]);
+    let actions = planned(&desired, &seen).actions;
+    assert_eq!(actions, [Action::AuthEnable { cluster_id: CLUSTER, secret: None }]);
     seen.auth = Fact::Unknown;
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
     seen.auth = Fact::Known(true);
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::LabelPod { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::LabelPod { .. }]));
 }
 
 #[test]
@@ -331,23 +331,23 @@ fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
     ] {
         (seen.auth, seen.root_password) = (Fact::Known(false), waits);
         let plan = planned(&desired, &seen);
-        assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], false));
+        assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], false));
     }
     seen.root_password = Fact::Known(outdated.clone());
-    let enable = Effect::AuthEnable { cluster_id, secret: Some(secret.clone()) };
-    assert_eq!(planned(&desired, &seen).effects, [enable]);
+    let enable = Action::AuthEnable { cluster_id, secret: Some(secret.clone()) };
+    assert_eq!(planned(&desired, &seen).actions, [enable]);
     // Clients are in already: they are not let in unasked until somebody mends the Secret.
     pod(&mut seen, 0).role = Some(Role::Voter);
     seen.root_password = Fact::Known(RootPassword::Unreadable(Unreadable::Missing));
     let plan = planned(&desired, &seen);
-    assert_eq!(plan.effects, [Effect::AuthEnable { cluster_id, secret: None }]);
+    assert_eq!(plan.actions, [Action::AuthEnable { cluster_id, secret: None }]);
     assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::ROOT_PASSWORD_UNSET));
     // Another one.
-    for (found, effects, (state, why)) in [
+    for (found, actions, (state, why)) in [
         (RootPassword::Current, &[][..], (State::True, reason::CERTIFICATES_VALID)),
         (
             outdated,
-            &[Effect::SetRootPassword { cluster_id, secret }],
+            &[Action::SetRootPassword { cluster_id, secret }],
             (State::False, reason::ROOT_PASSWORD_OUTDATED),
         ),
         (RootPassword::Barred, &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
@@ -355,18 +355,18 @@ fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
     ] {
         (seen.auth, seen.root_password) = (Fact::Known(true), Fact::Known(found));
         let plan = planned(&desired, &seen);
-        assert_eq!(plan.effects, effects);
+        assert_eq!(plan.actions, actions);
         assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (state, why));
         assert_eq!(plan.summary.is_reached, state == State::True);
     }
     // Whether it has it is not known, while others are looked at: nothing is done, and nothing is said to be well.
     seen.root_password = Fact::Unknown;
     let plan = planned(&desired, &seen);
-    assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], false));
+    assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], false));
     assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::Unknown, reason::UNREACHABLE));
     // It stays when it is not asked for any more.
     seen.root_password = Fact::Absent;
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]
@@ -374,13 +374,13 @@ fn an_upgrade_waits_for_its_backup() {
     let (mut desired, mut seen) = rested(3);
     (desired.backs_up_before_upgrade, desired.template.version) = (true, Version::new(6, 17));
     let plan = planned(&desired, &seen);
-    assert!(matches!(plan.effects.as_slice(), [Effect::StartBackup { .. }]));
+    assert!(matches!(plan.actions.as_slice(), [Action::StartBackup { .. }]));
     for backup in [Backup::Running, Backup::Failed, Backup::Foreign] {
         seen.backup = Fact::Known(backup);
-        assert_eq!(planned(&desired, &seen).effects, []);
+        assert_eq!(planned(&desired, &seen).actions, []);
     }
     seen.backup = Fact::Known(Backup::Recent);
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
 }
 
 #[test]
@@ -393,17 +393,17 @@ fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
         (Fact::Unknown, false),
     ] {
         seen.backup_schedule = found;
-        let effects = planned(&desired, &seen).effects;
-        assert_eq!(effects == [Effect::ApplyBackupSchedule], is_applied, "{found:?}: {effects:?}");
-        assert_eq!(effects.is_empty(), !is_applied);
+        let actions = planned(&desired, &seen).actions;
+        assert_eq!(actions == [Action::ApplyBackupSchedule], is_applied, "{found:?}: {actions:?}");
+        assert_eq!(actions.is_empty(), !is_applied);
     }
     seen.backup_schedule = Fact::Known(Found::Outdated);
     desired.replicas = 5;
-    assert!(!planned(&desired, &seen).effects.contains(&Effect::ApplyBackupSchedule));
+    assert!(!planned(&desired, &seen).actions.contains(&Action::ApplyBackupSchedule));
     desired.replicas = 0;
-    assert!(matches!(planned(&desired, &seen).effects.as_slice(), [Effect::ApplyStatefulSet { .. }]));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
     seen.stateful_set = Fact::Absent;
-    assert_eq!(planned(&desired, &seen).effects, [Effect::ApplyBackupSchedule]);
+    assert_eq!(planned(&desired, &seen).actions, [Action::ApplyBackupSchedule]);
 }
 
 #[test]
@@ -430,7 +430,7 @@ fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_
     {
         seen.pods = pods;
         let plan = planned(&desired, &seen);
-        assert_eq!((plan.effects.as_slice(), plan.summary.is_reached), (&[][..], is_reached));
+        assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], is_reached));
         assert_eq!(finding(&plan, condition::DEGRADED), (State::False, reason::HEALTHY));
         assert_eq!(finding(&plan, condition::QUORUM_LOST), (State::False, reason::STOPPED));
         assert_eq!(finding(&plan, condition::AVAILABLE), (State::False, reason::STOPPED));
@@ -450,7 +450,7 @@ fn a_volume_grows_where_its_class_lets_it() {
         let plan = planned(&desired, &seen);
         let size = desired.volume_size;
         let resizes =
-            matches!(plan.effects.as_slice(), [Effect::ResizeVolume { size: to, .. }] if *to == size);
+            matches!(plan.actions.as_slice(), [Action::ResizeVolume { size: to, .. }] if *to == size);
         assert_eq!(resizes, grows);
     }
 }
@@ -459,10 +459,10 @@ fn a_volume_grows_where_its_class_lets_it() {
 fn a_protected_object_is_not_let_go_and_neither_is_one_whose_pods_are_unknown() {
     let (desired, mut seen) = rested(1);
     let protected = Desired { is_deleting: true, is_protected: true, ..desired.clone() };
-    assert_eq!(planned(&protected, &seen).effects, []);
+    assert_eq!(planned(&protected, &seen).actions, []);
     let desired = Desired { is_deleting: true, ..desired };
     (seen.pods, seen.stateful_set) = (Fact::Unknown, Fact::Absent);
-    assert_eq!(planned(&desired, &seen).effects, []);
+    assert_eq!(planned(&desired, &seen).actions, []);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use super::world::{World, desired};
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::versions;
-use crate::kinds::etcdcluster::effect::Effect;
 use crate::kinds::etcdcluster::observation::{Age, Desired, MemberStatus, Record, Version};
 use crate::kinds::etcdcluster::plan::{Plan, Refusal, Step, plan};
 
@@ -16,7 +16,7 @@ pub fn says(plan: &Plan, about: &str) -> (State, &'static str) {
 }
 
 pub fn is_settled(plan: &Plan) -> bool {
-    plan.summary.is_reached && plan.effects.is_empty() && plan.record.operation.is_none()
+    plan.summary.is_reached && plan.actions.is_empty() && plan.record.operation.is_none()
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn an_upgrade_goes_one_minor_at_a_time_with_the_leader_last() {
         assert_eq!(plan.summary.version, Some(version));
         let deleted: Vec<_> = world.log[before..]
             .iter()
-            .filter_map(|effect| match effect {
-                Effect::DeletePod { ordinal, .. } => Some(*ordinal),
+            .filter_map(|action| match action {
+                Action::DeletePod { ordinal, .. } => Some(*ordinal),
                 _ => None,
             })
             .collect();
         assert_eq!(deleted.len(), 3);
         assert_eq!(deleted.last().copied(), leader);
-        assert!(world.log[before..].iter().any(|effect| matches!(effect, Effect::MoveLeader { .. })));
+        assert!(world.log[before..].iter().any(|action| matches!(action, Action::MoveLeader { .. })));
     }
     assert_eq!(world.membership_changes().len(), 4);
 }
@@ -103,8 +103,8 @@ fn a_step_to_3_7_waits_until_every_member_has_saved_a_snapshot() {
     world.desired.template.version = Version::new(7, 3);
     world.run();
     let appended =
-        world.log.iter().position(|effect| matches!(effect, Effect::AppendEntries { .. })).unwrap();
-    let deleted = world.log.iter().position(|effect| matches!(effect, Effect::DeletePod { .. })).unwrap();
+        world.log.iter().position(|action| matches!(action, Action::AppendEntries { .. })).unwrap();
+    let deleted = world.log.iter().position(|action| matches!(action, Action::DeletePod { .. })).unwrap();
     assert!(appended < deleted);
 }
 
@@ -119,7 +119,7 @@ fn a_downgrade_of_one_minor_goes_through_etcd() {
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
     assert_eq!(plan.summary.version, Some(Version::new(5, 33)));
-    let enabled = world.log.iter().filter(|effect| matches!(effect, Effect::DowngradeEnable { .. })).count();
+    let enabled = world.log.iter().filter(|action| matches!(action, Action::DowngradeEnable { .. })).count();
     assert_eq!(enabled, 1);
 }
 
@@ -199,7 +199,7 @@ fn a_changed_template_restarts_each_member_once() {
     world.desired.template.revision += 1;
     assert!(is_settled(&world.run()));
     let deleted =
-        world.log[before..].iter().filter(|effect| matches!(effect, Effect::DeletePod { .. })).count();
+        world.log[before..].iter().filter(|action| matches!(action, Action::DeletePod { .. })).count();
     assert_eq!(deleted, 3);
 }
 
@@ -252,8 +252,8 @@ fn pods_that_are_all_gone_come_back_without_any_change_of_members() {
     world.pods.clear();
     assert!(is_settled(&world.run()));
     assert_eq!(world.ids(), ids);
-    let touched = world.log[before..].iter().any(|effect| {
-        effect.is_irreversible() || !matches!(effect, Effect::LabelPod { .. } | Effect::WriteRecord { .. })
+    let touched = world.log[before..].iter().any(|action| {
+        action.is_irreversible() || !matches!(action, Action::LabelPod { .. } | Action::WriteRecord { .. })
     });
     assert!(!touched, "{:#?}", &world.log[before..]);
 }
@@ -262,7 +262,7 @@ fn pods_that_are_all_gone_come_back_without_any_change_of_members() {
 fn a_lost_answer_of_a_member_add_is_adopted_and_not_repeated() {
     let mut world = World::settled(1, V3_6);
     world.desired.replicas = 3;
-    while !world.log.iter().any(|effect| matches!(effect, Effect::MemberAdd { .. })) {
+    while !world.log.iter().any(|action| matches!(action, Action::MemberAdd { .. })) {
         world.kill = Some((world.log.len(), false));
         world.pass();
         world.turn();
@@ -359,11 +359,11 @@ fn a_seed_that_serves_and_never_leads_begins_anew_and_no_other_does() {
         seen.operation_age = Age::Fresh;
         let early = plan(&world.desired, &seen);
         seen.operation_age = Age::PastDeadline;
-        (early.effects, plan(&world.desired, &seen).effects)
+        (early.actions, plan(&world.desired, &seen).actions)
     };
     let (early, late) = lead(None);
     assert_eq!(early, []);
-    assert!(matches!(late.as_slice(), [Effect::DeleteVolume { membership: None, .. }]), "{late:?}");
+    assert!(matches!(late.as_slice(), [Action::DeleteVolume { membership: None, .. }]), "{late:?}");
     let (early, late) = lead(world.etcd.leader);
     assert_eq!(early, late, "one that leads is recorded");
     world.volumes.values_mut().for_each(|(volume, _)| volume.is_deleting = true);
@@ -372,8 +372,8 @@ fn a_seed_that_serves_and_never_leads_begins_anew_and_no_other_does() {
     for status in seen.statuses.values_mut() {
         *status = status.clone().map(|status| MemberStatus { leader: None, ..status });
     }
-    let effects = plan(&world.desired, &seen).effects;
-    assert!(matches!(effects.as_slice(), [Effect::DeletePod { .. }]), "{effects:?}");
+    let actions = plan(&world.desired, &seen).actions;
+    assert!(matches!(actions.as_slice(), [Action::DeletePod { .. }]), "{actions:?}");
 }
 
 #[test]
@@ -387,7 +387,7 @@ fn a_record_that_was_lost_is_read_anew_and_nobody_is_disturbed() {
         }
         assert!(is_settled(&world.run()));
         assert_eq!((world.ids(), world.live_voters()), (ids, usize::try_from(replicas).unwrap()));
-        let touched = world.log[before..].iter().any(Effect::is_irreversible);
+        let touched = world.log[before..].iter().any(Action::is_irreversible);
         assert!(!touched, "{:#?}", &world.log[before..]);
     }
 }

@@ -1,4 +1,4 @@
-//! A small world: etcd's membership, pods and their volumes, and the API server's objects. It carries effects out, as
+//! A small world: etcd's membership, pods and their volumes, and the API server's objects. It carries actions out, as
 //! etcd and Kubernetes would, and asserts in each step what must always hold.
 //!
 //! It does not know of logs and terms: an index stands for all that a member has.
@@ -8,7 +8,7 @@ mod kubelet;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kinds::etcdcluster::effect::{Effect, MembershipGuard};
+use crate::kinds::etcdcluster::actions::{Action, MembershipGuard};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Desired, Fact, Found, Handle,
     Member, MemberId, MemberStatus, Membership, Minor, Observation, Ordinal, Owner, Pod, PodPhase, Purpose,
@@ -60,8 +60,8 @@ pub struct World {
     pub volumes: BTreeMap<Ordinal, (Volume, Option<Data>)>,
     pub etcd: Etcd,
     pub bad_versions: BTreeSet<Version>,
-    pub log: Vec<Effect>,
-    /// The effect, counted over the whole life, at which the operator is killed; and whether before or after it.
+    pub log: Vec<Action>,
+    /// The action, counted over the whole life, at which the operator is killed; and whether before or after it.
     pub kill: Option<(usize, bool)>,
     /// Passes for each turn of everybody else.
     pub pace: usize,
@@ -230,16 +230,16 @@ impl World {
         let seen = self.observe();
         let plan = plan(&self.desired, &seen);
         assert_eq!(plan, super::super::plan(&self.desired, &seen), "the same facts give the same plan");
-        let irreversible = plan.effects.iter().filter(|effect| effect.is_irreversible()).count();
-        assert!(irreversible <= 1, "{:#?}", plan.effects);
-        assert!(plan.effects.is_empty() || !self.desired.is_paused || self.desired.is_deleting);
-        for effect in &plan.effects {
+        let irreversible = plan.actions.iter().filter(|action| action.is_irreversible()).count();
+        assert!(irreversible <= 1, "{:#?}", plan.actions);
+        assert!(plan.actions.is_empty() || !self.desired.is_paused || self.desired.is_deleting);
+        for action in &plan.actions {
             let kill = self.kill.take_if(|(at, _)| *at == self.log.len());
             if kill.is_some_and(|(_, before)| before) {
                 break;
             }
-            self.apply(effect);
-            self.log.push(effect.clone());
+            self.apply(action);
+            self.log.push(action.clone());
             self.check();
             if kill.is_some() {
                 break;
@@ -272,11 +272,11 @@ impl World {
         for turn in 0..LONGEST_RUN * self.pace {
             let plan = self.pass();
             let moved = turn % self.pace == 0 && self.turn();
-            calm = if plan.effects.is_empty() && !moved { calm + 1 } else { 0 };
+            calm = if plan.actions.is_empty() && !moved { calm + 1 } else { 0 };
             if calm > 2 * self.pace {
                 return plan;
             }
-            last = plan.effects;
+            last = plan.actions;
         }
         panic!(
             "no rest after {LONGEST_RUN} passes; the last did {last:#?}\n{:#?}\n{:#?}",
@@ -292,12 +292,12 @@ impl World {
         }
     }
 
-    /// Names of the effects so far, of those that change who is a member.
+    /// Names of the actions so far, of those that change who is a member.
     pub fn membership_changes(&self) -> Vec<String> {
-        let changes = self.log.iter().filter_map(|effect| match effect {
-            Effect::MemberAdd { ordinal, .. } => Some(format!("add {}", ordinal.0)),
-            Effect::MemberPromote { ordinal, .. } => Some(format!("promote {}", ordinal.0)),
-            Effect::MemberRemove { ordinal, .. } => Some(format!("remove {}", ordinal.0)),
+        let changes = self.log.iter().filter_map(|action| match action {
+            Action::MemberAdd { ordinal, .. } => Some(format!("add {}", ordinal.0)),
+            Action::MemberPromote { ordinal, .. } => Some(format!("promote {}", ordinal.0)),
+            Action::MemberRemove { ordinal, .. } => Some(format!("remove {}", ordinal.0)),
             _ => None,
         });
         changes.collect()

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{is_stuck, outdated};
 use crate::kinds::etcdcluster::api::versions;
 use crate::kinds::etcdcluster::observation::{Backup, Fact, MemberStatus, Minor, Ordinal, Version};
-use crate::kinds::etcdcluster::plan::view::{View, quorum};
+use crate::kinds::etcdcluster::plan::cluster_state::{ClusterState, quorum};
 
 /// The first minor that cannot read what older members have logged: a snapshot has to lie before it.
 const FIRST_WITHOUT_V2: Minor = 7;
@@ -65,59 +65,59 @@ pub enum Refusal {
 
 /// What the rules say of the version that is asked for.
 #[must_use]
-pub fn step(view: &View) -> Step {
+pub fn step(cluster: &ClusterState) -> Step {
     // A pod that is made anew reads its certificates anew; and whom it is to trust is part of its template.
-    if view.stateful_set().is_some() && !view.seen.certificates.is_usable() {
+    if cluster.stateful_set().is_some() && !cluster.seen.certificates.is_usable() {
         return Step::Unclear;
     }
-    let wanted = view.desired.template.version;
+    let wanted = cluster.desired.template.version;
     if versions::find(wanted.minor).is_none() {
         return Step::Refused(Refusal::Unsupported);
     }
-    let current = view.template().version;
+    let current = cluster.template().version;
     let allowed = |status: &MemberStatus| status.downgrade_target.is_known_and(|to| *to < wanted.minor);
-    if view.seen.answers().any(|(_, status)| allowed(status)) {
+    if cluster.seen.answers().any(|(_, status)| allowed(status)) {
         return Step::Prepare(Preparation::CancelDowngrade);
     }
-    if let Some(step) = in_memory(view) {
+    if let Some(step) = in_memory(cluster) {
         return step;
     }
-    if current == wanted && !view.seen.cluster_version.is_known_and(|agreed| wanted.minor < *agreed) {
+    if current == wanted && !cluster.seen.cluster_version.is_known_and(|agreed| wanted.minor < *agreed) {
         return Step::Go(wanted);
     }
-    let Fact::Known(agreed) = view.seen.cluster_version else { return Step::Unclear };
+    let Fact::Known(agreed) = cluster.seen.cluster_version else { return Step::Unclear };
     // Once members have agreed on the lower minor nothing is in the way of those that are not there yet.
     let refused = versions::refused_upgrade(wanted, agreed, None)
-        .or_else(|| versions::refused_downgrade(wanted, agreed, view.desired.allows_downgrade));
+        .or_else(|| versions::refused_downgrade(wanted, agreed, cluster.desired.allows_downgrade));
     if let Some(refusal) = refused {
         return Step::Refused(Refusal::Version(refusal));
     }
-    let answers: Vec<_> = view.seen.answers().map(|(_, status)| status).collect();
+    let answers: Vec<_> = cluster.seen.answers().map(|(_, status)| status).collect();
     let goes_down = |status: &&MemberStatus| status.downgrade_target.is_known_and(|to| *to == wanted.minor);
     let is_on_its_way_down = current.minor > wanted.minor && answers.iter().any(goes_down);
-    if is_on_its_way_down && !all_members(view, |ordinal| view.status(ordinal).is_some()) {
+    if is_on_its_way_down && !all_members(cluster, |ordinal| cluster.status(ordinal).is_some()) {
         // Whether a silent one has data that the lower minor can read is not known.
         return Step::Prepare(Preparation::Downgrade(wanted.minor));
     }
     if wanted.minor > agreed {
-        return upwards(view, wanted, agreed, &answers);
+        return upwards(cluster, wanted, agreed, &answers);
     }
     let above: Vec<_> = answers.into_iter().filter(|status| status.version.minor > wanted.minor).collect();
     if wanted.minor < agreed || above.iter().any(|status| !is_readable_by(status, wanted.minor)) {
         return Step::Prepare(Preparation::Downgrade(wanted.minor));
     }
-    if wanted > current { backed_up(view, wanted) } else { Step::Go(wanted) }
+    if wanted > current { backed_up(cluster, wanted) } else { Step::Go(wanted) }
 }
 
 /// What keeps pods with data in memory from being made anew, where one is due: each takes its data with it, which the
 /// others have to be a majority to make up for. Nothing is in the way where that is so.
-fn in_memory(view: &View) -> Option<Step> {
-    if !view.desired.is_in_memory || !is_due(view) {
+fn in_memory(cluster: &ClusterState) -> Option<Step> {
+    if !cluster.desired.is_in_memory || !is_due(cluster) {
         return None;
     }
     let spare_one = |voters: usize| voters.saturating_sub(1) >= quorum(voters);
-    let asked_for = usize::try_from(view.desired.replicas).unwrap_or(usize::MAX);
-    match view.membership()?.voters().count() {
+    let asked_for = usize::try_from(cluster.desired.replicas).unwrap_or(usize::MAX);
+    match cluster.membership()?.voters().count() {
         voters if spare_one(voters) => None,
         _ if spare_one(asked_for) => Some(Step::Prepare(Preparation::Voters)),
         _ => Some(Step::Refused(Refusal::DropsData)),
@@ -125,18 +125,19 @@ fn in_memory(view: &View) -> Option<Step> {
 }
 
 /// Whether pods are not made from what is asked for, or will not be.
-fn is_due(view: &View) -> bool {
-    let wanted = view.desired.template;
-    let comes = view.stateful_set().is_some_and(|set| set.template != wanted);
-    comes || !outdated(view, wanted).is_empty()
+fn is_due(cluster: &ClusterState) -> bool {
+    let wanted = cluster.desired.template;
+    let comes = cluster.stateful_set().is_some_and(|set| set.template != wanted);
+    comes || !outdated(cluster, wanted).is_empty()
 }
 
-fn upwards(view: &View, wanted: Version, agreed: Minor, answers: &[&MemberStatus]) -> Step {
+fn upwards(cluster: &ClusterState, wanted: Version, agreed: Minor, answers: &[&MemberStatus]) -> Step {
     // Of one that does not come up as it is nothing is to be learned, and it is what has to be made anew.
     let is_accounted_for = |ordinal: Ordinal| {
-        view.status(ordinal).is_some() || view.pod(ordinal).is_some_and(|pod| is_stuck(view, ordinal, pod))
+        cluster.status(ordinal).is_some()
+            || cluster.pod(ordinal).is_some_and(|pod| is_stuck(cluster, ordinal, pod))
     };
-    if !all_members(view, is_accounted_for) {
+    if !all_members(cluster, is_accounted_for) {
         return Step::Unclear;
     }
     let lowest = answers.iter().map(|status| status.version).min();
@@ -152,20 +153,21 @@ fn upwards(view: &View, wanted: Version, agreed: Minor, answers: &[&MemberStatus
             return Step::Prepare(Preparation::Snapshots);
         }
     }
-    backed_up(view, wanted)
+    backed_up(cluster, wanted)
 }
 
 /// Whether that is so of each member.
-fn all_members(view: &View, is_so: impl Fn(Ordinal) -> bool) -> bool {
-    view.membership()
+fn all_members(cluster: &ClusterState, is_so: impl Fn(Ordinal) -> bool) -> bool {
+    cluster
+        .membership()
         .is_some_and(|membership| membership.members.iter().all(|member| member.ordinal.is_some_and(&is_so)))
 }
 
-fn backed_up(view: &View, wanted: Version) -> Step {
-    let has_backup = view.seen.backup.is_known_and(|backup| *backup == Backup::Recent);
+fn backed_up(cluster: &ClusterState, wanted: Version) -> Step {
+    let has_backup = cluster.seen.backup.is_known_and(|backup| *backup == Backup::Recent);
     // Where one runs it already, this is the way back from a downgrade that was given up.
-    let is_new = view.seen.answers().all(|(_, status)| status.version < wanted);
-    if view.desired.backs_up_before_upgrade && !has_backup && is_new {
+    let is_new = cluster.seen.answers().all(|(_, status)| status.version < wanted);
+    if cluster.desired.backs_up_before_upgrade && !has_backup && is_new {
         Step::Prepare(Preparation::Backup)
     } else {
         Step::Go(wanted)

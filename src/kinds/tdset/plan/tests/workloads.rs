@@ -217,7 +217,7 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
     cluster.scale(5, by_kubectl(EARLY));
     let expected = json!({"minReplicas": 2, "maxReplicas": 10});
     let work = cluster.pass(&tdset).work;
-    let [Step::Apply(apply)] = work.as_slice() else { panic!("{work:?}") };
+    let [ApiWrite::Apply(apply)] = work.as_slice() else { panic!("{work:?}") };
     assert_eq!((&apply.manifest.object["spec"], apply.manager), (&expected, COUNT_MANAGER));
     let told = cluster.pass(&tdset);
     assert_eq!(verbs(&told.work), [""; 0]);

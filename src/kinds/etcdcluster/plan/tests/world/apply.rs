@@ -1,41 +1,41 @@
-//! Carrying effects out. A guard that fails is a fault of the plan here, for nobody else acts between its look and this.
+//! Carrying actions out. A guard that fails is a fault of the plan here, for nobody else acts between its look and this.
 
 use super::*;
 
 impl World {
-    pub fn apply(&mut self, effect: &Effect) {
-        match effect {
-            Effect::WriteRecord { before, record } => {
+    pub fn apply(&mut self, action: &Action) {
+        match action {
+            Action::WriteRecord { before, record } => {
                 assert_eq!(before, &self.record);
                 assert!(self.record.cluster_id.is_none() || self.record.cluster_id == record.cluster_id);
                 self.record = record.clone();
             }
-            Effect::ApplyServices => self.services = Found::Current,
-            Effect::AddFinalizer => self.has_finalizer = true,
-            Effect::RemoveFinalizer => self.has_finalizer = false,
-            Effect::ApplyStatefulSet { found, replicas, template, .. } => {
+            Action::ApplyServices => self.services = Found::Current,
+            Action::AddFinalizer => self.has_finalizer = true,
+            Action::RemoveFinalizer => self.has_finalizer = false,
+            Action::ApplyStatefulSet { found, replicas, template, .. } => {
                 assert_eq!(found.as_ref(), self.set.as_ref().map(|set| &set.handle));
                 let handle = self.handle();
                 let (replicas, template) = (*replicas, *template);
                 let (owner, has_our_guard) = (Owner::Ours, true);
                 self.set = Some(StatefulSet { handle, owner, replicas, template, has_our_guard });
             }
-            Effect::WriteConfig { found, entries, .. } => self.write_config(found.as_ref(), entries),
-            Effect::WithdrawConfig { found, ordinal } => {
+            Action::WriteConfig { found, entries, .. } => self.write_config(found.as_ref(), entries),
+            Action::WithdrawConfig { found, ordinal } => {
                 let handle = self.handle();
                 let config = self.config.as_mut().unwrap();
                 assert_eq!(found, &config.handle);
                 config.entries.remove(ordinal).expect("an entry to withdraw");
                 config.handle = handle;
             }
-            Effect::LabelPod { pod, ordinal, role } => {
+            Action::LabelPod { pod, ordinal, role } => {
                 let version = self.handle().resource_version;
                 let process = self.pods.get_mut(ordinal).unwrap();
                 assert_eq!(pod, &process.pod.handle);
                 process.pod.role = *role;
                 process.pod.handle.resource_version = version;
             }
-            Effect::DeletePod { pod, ordinal, .. } => {
+            Action::DeletePod { pod, ordinal, .. } => {
                 let process = self.pods.get_mut(ordinal).unwrap();
                 assert_eq!(pod, &process.pod.handle);
                 process.pod.is_deleting = true;
@@ -43,16 +43,16 @@ impl World {
                 let drops_data = self.desired.is_in_memory && self.record.cluster_id.is_some();
                 assert!(!drops_data || self.has_quorum(), "a pod took the last majority's data with it");
             }
-            Effect::ApplyBudget { found, min_available } => {
+            Action::ApplyBudget { found, min_available } => {
                 assert_eq!(found.as_ref(), self.budget.as_ref().map(|budget| &budget.handle));
                 let handle = self.handle();
                 self.budget = Some(Budget { handle, owner: Owner::Ours, min_available: *min_available });
             }
-            Effect::RetainVolume { volume, ordinal } => {
+            Action::RetainVolume { volume, ordinal } => {
                 self.volume(volume, *ordinal).is_retained = Fact::Known(true);
             }
-            Effect::ResizeVolume { volume, ordinal, size } => self.volume(volume, *ordinal).size = *size,
-            Effect::DeleteVolume { volume, ordinal, membership, .. } => {
+            Action::ResizeVolume { volume, ordinal, size } => self.volume(volume, *ordinal).size = *size,
+            Action::DeleteVolume { volume, ordinal, membership, .. } => {
                 self.delete_volume(volume, *ordinal, membership.is_some());
             }
             other => self.ask_etcd(other),
@@ -95,23 +95,23 @@ impl World {
         self.config = Some(Config { handle, owner: Owner::Ours, entries: all });
     }
 
-    fn ask_etcd(&mut self, effect: &Effect) {
-        assert!(self.has_quorum(), "{effect:?} without a quorum");
-        match effect {
-            Effect::MemberAdd { membership, ordinal, pod, volume } => {
+    fn ask_etcd(&mut self, action: &Action) {
+        assert!(self.has_quorum(), "{action:?} without a quorum");
+        match action {
+            Action::MemberAdd { membership, ordinal, pod, volume } => {
                 self.answer(membership);
                 assert_eq!(pod, &self.pods[ordinal].pod.handle.uid);
                 assert_eq!(volume, &self.volumes[ordinal].0.handle.uid);
                 self.add(*ordinal);
             }
-            Effect::MemberPromote { membership, member, .. } => {
+            Action::MemberPromote { membership, member, .. } => {
                 self.answer(membership);
                 let found = self.etcd.members.iter_mut().find(|one| one.id == *member).unwrap();
                 assert!(found.is_learner && found.is_started);
                 found.is_learner = false;
                 assert!(self.has_quorum(), "the promotion cost the quorum");
             }
-            Effect::MemberRemove { membership, member, ordinal } => {
+            Action::MemberRemove { membership, member, ordinal } => {
                 self.answer(membership);
                 let found = *self.etcd.members.iter().find(|one| one.id == *member).unwrap();
                 assert_eq!(found.ordinal, Some(*ordinal));
@@ -120,19 +120,19 @@ impl World {
                 self.etcd.members.retain(|one| one.id != *member);
                 assert!(self.has_quorum(), "the removal cost the quorum");
             }
-            Effect::MoveLeader { membership, from, to } => {
+            Action::MoveLeader { membership, from, to } => {
                 self.answer(membership);
                 assert_eq!(self.etcd.leader, Some(*from));
                 self.etcd.leader = Some(*to);
             }
-            Effect::AlarmDisarm { alarm, .. } => self.etcd.alarms.retain(|one| one != alarm),
-            Effect::AppendEntries { .. } => {
+            Action::AlarmDisarm { alarm, .. } => self.etcd.alarms.retain(|one| one != alarm),
+            Action::AppendEntries { .. } => {
                 for process in self.pods.values_mut().filter(|process| process.pod.phase == PodPhase::Up) {
                     process.has_saved_snapshot = true;
                 }
             }
-            Effect::DowngradeCancel { .. } => self.etcd.downgrade = None,
-            Effect::DowngradeEnable { membership, target } => {
+            Action::DowngradeCancel { .. } => self.etcd.downgrade = None,
+            Action::DowngradeEnable { membership, target } => {
                 self.answer(membership);
                 self.etcd.downgrade = Some(*target);
             }

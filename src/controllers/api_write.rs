@@ -1,0 +1,234 @@
+//! What a plan may ask for, and the one writer that does it.
+//!
+//! Guarantees: each call has a limit; nothing is written to an object that is not ours; an event that could not be
+//! published holds nothing up.
+//!
+//! On force. An object that was not there is applied *without* force: should somebody else have made one of the same
+//! name meanwhile, differing fields are a conflict and the object stays theirs. An object that was seen to be ours is
+//! applied with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field
+//! that somebody else has taken over there is taken back. What the manifest leaves out belongs to whoever wrote it.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use kube::{Api, Client, ResourceExt as _};
+use tracing::{debug, warn};
+
+use super::manifest::{Manifest, Place};
+use super::outcome::Error;
+use crate::runtime::call::{self, call};
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ApiWrite {
+    /// Apply a manifest.
+    Apply(Apply),
+    /// Merge fields into an object or its scale.
+    Merge(Merge),
+    /// Make an object. One that is there by now is a conflict, and stays as it is.
+    Create {
+        /// What.
+        manifest: Manifest,
+        /// As whom.
+        manager: &'static str,
+    },
+    /// Delete the object of that uid at that place. That it is gone is fine.
+    Delete {
+        /// Where it is.
+        place: Place,
+        /// Which one it is.
+        uid: String,
+        /// In which state; none: in any.
+        resource_version: Option<String>,
+    },
+    /// Merge these fields into the object's status.
+    ///
+    /// Not applied: to apply, the API server has to make sense of the whole object, and answers 500 for one that its
+    /// schema does not fit, which is when there is most to say.
+    Status {
+        /// The fields; null takes one away.
+        manifest: Manifest,
+        /// As whom.
+        manager: &'static str,
+    },
+    /// Tell of something.
+    Event(Note),
+}
+
+/// A manifest and how it is applied.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apply {
+    /// What.
+    pub manifest: Manifest,
+    /// As whom.
+    pub manager: &'static str,
+    /// Resource version of the object that is there and ours; then it is applied with force.
+    pub seen: Option<String>,
+}
+
+/// Fields to merge. Only for objects that others own: what is merged is theirs as much as ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merge {
+    /// The fields, with the uid of the object that they are for.
+    pub manifest: Manifest,
+    /// As whom.
+    pub manager: &'static str,
+    /// Whether they belong into its scale subresource.
+    pub scale: bool,
+    /// Resource version of the object as it was seen.
+    pub seen: Option<String>,
+}
+
+/// An event of the object that is worked on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// Whether somebody should look.
+    pub warning: bool,
+    /// Why, in one CamelCase word.
+    pub reason: &'static str,
+    /// What was done, in one CamelCase word.
+    pub action: &'static str,
+    /// A sentence.
+    pub text: String,
+}
+
+/// Longest note that the API server takes, in bytes.
+const LONGEST_NOTE: usize = 1024;
+
+/// What became of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteOutcome {
+    /// Whether it changed anything.
+    pub changed: bool,
+    /// Resource version of the object afterwards.
+    pub resource_version: Option<String>,
+}
+
+impl WriteOutcome {
+    const NONE: Self = Self { changed: false, resource_version: None };
+}
+
+/// Does what plans ask for.
+#[derive(Clone)]
+pub struct ApiWriter {
+    client: Client,
+    reporter: Reporter,
+}
+
+impl ApiWriter {
+    /// Acts through `client`; events are reported by `controller` on this host.
+    #[must_use]
+    pub fn new(client: Client, controller: &str) -> Self {
+        Self { client, reporter: controller.into() }
+    }
+
+    /// Does one thing for the object `regarding`.
+    ///
+    /// # Errors
+    /// When the API server refuses it or does not answer.
+    pub async fn perform(&self, step: &ApiWrite, regarding: &ObjectReference) -> Result<WriteOutcome, Error> {
+        match step {
+            ApiWrite::Apply(apply) => self.apply(apply).await,
+            ApiWrite::Merge(merge) => self.merge(merge).await,
+            ApiWrite::Status { manifest, manager } => self.say(manifest, manager).await,
+            ApiWrite::Create { manifest, manager } => self.create(manifest, manager).await,
+            ApiWrite::Delete { place, uid, resource_version } => {
+                self.delete(place, uid, resource_version.clone()).await
+            }
+            ApiWrite::Event(note) => {
+                self.publish(note, regarding).await;
+                Ok(WriteOutcome::NONE)
+            }
+        }
+    }
+
+    async fn apply(&self, apply: &Apply) -> Result<WriteOutcome, Error> {
+        let place = &apply.manifest.place;
+        let mut params = PatchParams::apply(apply.manager);
+        params.force = apply.seen.is_some();
+        let patch = Patch::Apply(&apply.manifest.object);
+        let answer = call(self.api(place).patch(&place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("apply", place))?.resource_version();
+        let changed = apply.seen.is_none() || apply.seen != after;
+        debug!(object = %place, manager = apply.manager, changed, "applied");
+        Ok(WriteOutcome { changed, resource_version: after })
+    }
+
+    async fn merge(&self, merge: &Merge) -> Result<WriteOutcome, Error> {
+        let place = &merge.manifest.place;
+        let params = PatchParams { field_manager: Some(merge.manager.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(&merge.manifest.object);
+        let (api, name) = (self.api(place), place.name.as_str());
+        let after = if merge.scale {
+            let answer = call(api.patch_scale(name, &params, &patch)).await;
+            answer.map_err(failed("patch the scale of", place))?.metadata.resource_version
+        } else {
+            call(api.patch(name, &params, &patch)).await.map_err(failed("patch", place))?.resource_version()
+        };
+        let changed = merge.seen.is_none() || merge.seen != after;
+        debug!(object = %place, manager = merge.manager, changed, "merged");
+        Ok(WriteOutcome { changed, resource_version: after })
+    }
+
+    async fn say(&self, manifest: &Manifest, manager: &str) -> Result<WriteOutcome, Error> {
+        let place = &manifest.place;
+        let params = PatchParams { field_manager: Some(manager.to_owned()), ..PatchParams::default() };
+        let patch = Patch::Merge(&manifest.object);
+        let answer = call(self.api(place).patch_status(&place.name, &params, &patch)).await;
+        let after = answer.map_err(failed("write the status of", place))?.resource_version();
+        debug!(object = %place, "status written");
+        Ok(WriteOutcome { changed: true, resource_version: after })
+    }
+
+    async fn create(&self, manifest: &Manifest, manager: &str) -> Result<WriteOutcome, Error> {
+        let place = &manifest.place;
+        let params = PostParams { field_manager: Some(manager.to_owned()), ..PostParams::default() };
+        let object = serde_json::from_value(manifest.object.clone()).map_err(kube::Error::SerdeError);
+        let api = self.api(place);
+        let answer = call(async { api.create(&params, &object?).await }).await;
+        let after = answer.map_err(failed("create", place))?.resource_version();
+        debug!(object = %place, manager, "created");
+        Ok(WriteOutcome { changed: true, resource_version: after })
+    }
+
+    async fn delete(
+        &self,
+        place: &Place,
+        uid: &str,
+        resource_version: Option<String>,
+    ) -> Result<WriteOutcome, Error> {
+        let only = Preconditions { uid: Some(uid.to_owned()), resource_version };
+        let params = DeleteParams { preconditions: Some(only), ..DeleteParams::background() };
+        match call(self.api(place).delete(&place.name, &params)).await {
+            Ok(_) => Ok(WriteOutcome { changed: true, resource_version: None }),
+            Err(error) if error.is_not_found() => Ok(WriteOutcome::NONE),
+            Err(error) => Err(failed("delete", place)(error)),
+        }
+    }
+
+    /// Each event by a recorder of its own: a recorder folds events of one reason into the first one's note, and
+    /// the notes are what differs.
+    async fn publish(&self, note: &Note, regarding: &ObjectReference) {
+        let mut text = note.text.clone();
+        text.truncate(text.floor_char_boundary(LONGEST_NOTE));
+        let event = Event {
+            type_: if note.warning { EventType::Warning } else { EventType::Normal },
+            reason: note.reason.to_owned(),
+            note: Some(text),
+            action: note.action.to_owned(),
+            secondary: None,
+        };
+        let recorder = Recorder::new(self.client.clone(), self.reporter.clone());
+        if let Err(error) = call(recorder.publish(&event, regarding)).await {
+            warn!(reason = note.reason, %error, "failed to publish an event");
+        }
+    }
+
+    fn api(&self, place: &Place) -> Api<DynamicObject> {
+        Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource)
+    }
+}
+
+fn failed<'a>(verb: &'static str, place: &'a Place) -> impl FnOnce(call::Error) -> Error + use<'a> {
+    move |source| Error { verb, object: place.to_string(), source }
+}

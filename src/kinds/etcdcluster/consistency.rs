@@ -1,0 +1,98 @@
+//! Comparing what the voters of a cluster hold.
+//!
+//! Guarantees: only what voters of one list told, of the same keys, is compared; whoever does not answer, or has
+//! dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one that
+//! hashes its keys commits nothing meanwhile, and soon answers nothing (`store.hashByRev` of etcd's
+//! `server/storage/mvcc/kvstore.go` holds the lock that its commits wait for).
+//! Never: changes anything.
+
+pub mod decision;
+
+use std::time::Duration;
+
+use tracing::debug;
+
+use super::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
+use super::observe::Snapshot;
+use crate::kinds::etcdcluster::etcd::{Client, Error};
+use decision::Print;
+
+/// How long the voters of one cluster may take together.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// The largest database, in bytes in use, that a member is asked to hash without need: one that is read from a slow disk
+/// takes less time than a readiness probe does to fail.
+const LARGEST: u64 = 2 << 30;
+
+/// A voter that is asked.
+#[derive(Clone, Debug)]
+pub struct Voter<'a> {
+    /// Where it is.
+    pub ordinal: Ordinal,
+    /// Who has to answer.
+    pub member: MemberId,
+    /// How it is reached.
+    pub client: &'a Client,
+}
+
+/// Compares the voters of the list that a pass saw.
+pub async fn look(sight: &Snapshot) -> Fact<Audit> {
+    let Fact::Known(membership) = &sight.observation.membership else { return Fact::Unknown };
+    // What was found to differ holds all changes up until it has been compared again, whatever that takes.
+    let differs = sight.observation.audit.is_known_and(|audit| *audit != Audit::Equal);
+    if !differs && sight.observation.answers().any(|(_, status)| status.db_size_in_use > LARGEST) {
+        return Fact::Unknown;
+    }
+    let voters: Option<Vec<_>> = membership
+        .voters()
+        .map(|member| {
+            let ordinal = member.ordinal?;
+            Some(Voter { ordinal, member: member.id, client: sight.reach.client(ordinal)? })
+        })
+        .collect();
+    let Some(voters) = voters else { return Fact::Unknown };
+    compare(membership.cluster_id, &voters).await
+}
+
+/// Compares voters.
+pub async fn compare(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Fact<Audit> {
+    if voters.len() < 2 {
+        return Fact::Absent;
+    }
+    match tokio::time::timeout(LIMIT, prints(cluster_id, voters)).await {
+        Ok(Ok(Some((revision, prints)))) => decision::verdict(revision, &prints),
+        Ok(Ok(None)) => Fact::Unknown,
+        Ok(Err(error)) => {
+            debug!(%error, "the members' data could not be compared");
+            Fact::Unknown
+        }
+        Err(_) => {
+            debug!("the members took too long to compare their data");
+            Fact::Unknown
+        }
+    }
+}
+
+/// What each told of its keys up to the revision that all of them have; none where another one answered.
+async fn prints(cluster_id: ClusterId, voters: &[Voter<'_>]) -> Result<Option<(u64, Vec<Print>)>, Error> {
+    let mut lowest = i64::MAX;
+    for Voter { member, client, .. } in voters {
+        let header = client.status().await?.header;
+        if (header.cluster_id, header.member_id) != (cluster_id.0, member.0) {
+            return Ok(None);
+        }
+        lowest = lowest.min(header.revision);
+    }
+    let mut prints = Vec::new();
+    for Voter { ordinal, member, client } in voters {
+        let hash = client.hash_keys(lowest).await?;
+        // 3.5 does not say up to where it went.
+        let is_asked = [0, lowest].contains(&hash.hash_revision);
+        let header = hash.header;
+        if !is_asked || (header.cluster_id, header.member_id) != (cluster_id.0, member.0) {
+            return Ok(None);
+        }
+        prints.push(Print { ordinal: *ordinal, hash: hash.hash, compact_revision: hash.compact_revision });
+    }
+    Ok(u64::try_from(lowest).ok().map(|revision| (revision, prints)))
+}

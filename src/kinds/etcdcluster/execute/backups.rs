@@ -1,0 +1,53 @@
+//! What takes backups.
+//!
+//! Guarantees: a CronJob that is somebody else's is neither changed nor deleted; a Job of a name is made once, however
+//! often that is tried.
+
+use k8s_openapi::api::batch::v1::CronJob;
+
+use super::objects::{apply, is_ours};
+use super::{Execution, Failure};
+use crate::controllers::api_write::ApiWrite;
+use crate::controllers::manifest::Manifest;
+use crate::kinds::etcdcluster::names::{self, MANAGER};
+use crate::kinds::etcdcluster::observation::{ClusterId, Version};
+use crate::kinds::etcdcluster::observe::backups::Scheduled;
+use crate::kinds::etcdcluster::observe::kubernetes::handle;
+use crate::kinds::etcdcluster::resources::backup;
+
+/// Makes the CronJob, puts it right, or deletes it.
+pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
+    let name = names::backup(&execution.name());
+    let place = execution.place::<CronJob>(&name);
+    let found: Option<CronJob> = execution.read(&name).await?;
+    if found.as_ref().is_some_and(|found| !is_ours(execution, &found.metadata)) {
+        return Err(Failure::moved(format!("{place} is somebody else's")));
+    }
+    let seen = found.as_ref().map(|found| handle(&found.metadata));
+    match (
+        backup::cron_job(execution.spec, execution.object.status.as_ref(), &execution.kind.guard_image),
+        seen,
+    ) {
+        (Some(manifest), seen) => apply(execution, manifest, seen.as_ref()).await,
+        (None, Some(seen)) => execution.delete::<CronJob>(&name, &seen).await,
+        (None, None) => Ok(()),
+    }
+}
+
+/// What has been applied, where that was done just now.
+pub fn scheduled(execution: Execution<'_>) -> Option<Scheduled> {
+    let manifest =
+        backup::cron_job(execution.spec, execution.object.status.as_ref(), &execution.kind.guard_image)?;
+    Some(Scheduled { stamp: manifest.stamp()?.to_owned(), generation: None })
+}
+
+/// Begins the backup before an upgrade. That it was begun already is fine.
+pub async fn start(execution: Execution<'_>, cluster_id: ClusterId, version: Version) -> Result<(), Failure> {
+    if execution.observation().record.cluster_id != Some(cluster_id) {
+        return Err(Failure::moved("another cluster is recorded"));
+    }
+    let job =
+        backup::job(execution.spec, execution.object.status.as_ref(), version, &execution.kind.guard_image);
+    let job = job.ok_or_else(|| Failure::moved("the members are not known yet"))?;
+    execution.write(&ApiWrite::Create { manifest: Manifest::of(&job), manager: MANAGER }).await
+}

@@ -1,0 +1,105 @@
+//! The objects that are applied as a whole: Services, StatefulSet, PodDisruptionBudget.
+//!
+//! Guarantees: one that is there is changed only as it was seen, and with force; one that was not there is made only
+//! where it still is not, and without force. See [`crate::controllers::api_write`].
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::{Execution, Failure};
+use crate::controllers::api_write::{ApiWrite, Apply};
+use crate::controllers::manifest::Manifest;
+use crate::kinds::etcdcluster::names::MANAGER;
+use crate::kinds::etcdcluster::observation::{Handle, Owner, Template};
+use crate::kinds::etcdcluster::observe::kubernetes::{handle, owner};
+use crate::kinds::etcdcluster::resources::{budget as budgets, services as service, stateful_set as sets};
+
+/// The Services, those that are as they should be left alone.
+pub async fn services(execution: Execution<'_>) -> Result<(), Failure> {
+    for manifest in service::manifests(execution.spec) {
+        let found: Option<Service> = execution.read(&manifest.place.name).await?;
+        let found = match &found {
+            Some(found) if !is_ours(execution, &found.metadata) => {
+                return Err(Failure::moved(format!("{} is somebody else's", manifest.place)));
+            }
+            Some(found) if !manifest.missing_from(found) => continue,
+            found => found.as_ref().map(|found| handle(&found.metadata)),
+        };
+        apply(execution, manifest, found.as_ref()).await?;
+    }
+    Ok(())
+}
+
+/// The StatefulSet.
+pub async fn stateful_set(
+    execution: Execution<'_>,
+    found: Option<&Handle>,
+    replicas: u32,
+    template: &Template,
+) -> Result<(), Failure> {
+    let (spec, image) = (execution.spec, &execution.kind.guard_image);
+    let new = sets::manifest(spec, template, replicas, image);
+    let live: Option<StatefulSet> = as_seen(execution, &new, found).await?;
+    let revision = execution.seen.desired.template.revision;
+    let over = |live| sets::over(&live, spec, template, replicas, image, revision);
+    let manifest = live.map_or(new, over);
+    apply(execution, manifest, found).await
+}
+
+/// The PodDisruptionBudget.
+pub async fn budget(
+    execution: Execution<'_>,
+    found: Option<&Handle>,
+    min_available: u32,
+) -> Result<(), Failure> {
+    let manifest = budgets::manifest(execution.spec, min_available);
+    as_seen::<PodDisruptionBudget>(execution, &manifest, found).await?;
+    apply(execution, manifest, found).await
+}
+
+/// The object where it is still as it was seen, or still not there.
+async fn as_seen<K>(
+    execution: Execution<'_>,
+    manifest: &Manifest,
+    seen: Option<&Handle>,
+) -> Result<Option<K>, Failure>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    K: Clone + std::fmt::Debug + DeserializeOwned,
+{
+    let place = &manifest.place;
+    let live: Option<K> = execution.read(&place.name).await?;
+    if live.as_ref().map(|live| handle(live.meta())).as_ref() != seen {
+        return Err(Failure::moved(format!("{place} has changed")));
+    }
+    if live.as_ref().is_some_and(|live| !is_ours(execution, live.meta())) {
+        return Err(Failure::moved(format!("{place} is somebody else's")));
+    }
+    Ok(live)
+}
+
+/// Whether an object is controlled by the cluster.
+pub fn is_ours(execution: Execution<'_>, metadata: &ObjectMeta) -> bool {
+    owner(metadata, execution.spec.uid()) == Owner::Ours
+}
+
+/// Applies a manifest over what was found, or where there must be nothing.
+pub async fn apply(
+    execution: Execution<'_>,
+    manifest: Manifest,
+    found: Option<&Handle>,
+) -> Result<(), Failure> {
+    let mut manifest = manifest;
+    if let Some(found) = found {
+        manifest = manifest.only_for(&found.uid.0);
+        manifest.object["metadata"]["resourceVersion"] = json!(found.resource_version.0);
+    }
+    let seen = found.map(|found| found.resource_version.0.clone());
+    execution.write(&ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen })).await
+}

@@ -1,0 +1,38 @@
+//! Pods: what they are labelled, and their restart.
+
+use k8s_openapi::api::core::v1::Pod;
+use serde_json::json;
+
+use super::{Execution, Failure, membership};
+use crate::kinds::etcdcluster::actions::Precondition;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{Handle, Ordinal, Role};
+
+/// Tells Service and PodDisruptionBudget what the pod's member is.
+pub async fn label(
+    execution: Execution<'_>,
+    pod: &Handle,
+    ordinal: Ordinal,
+    role: Option<Role>,
+) -> Result<(), Failure> {
+    let labels = json!({"metadata": {"labels": {names::ROLE: role.map(names::role_text)}}});
+    let name = names::member(&execution.name(), ordinal);
+    execution.merge::<Pod>(&name, &pod.uid.0, Some(&pod.resource_version.0), labels).await
+}
+
+/// Deletes the pod, in the grace period that it has.
+pub async fn delete(
+    execution: Execution<'_>,
+    pod: &Handle,
+    ordinal: Ordinal,
+    precondition: Option<Precondition>,
+) -> Result<(), Failure> {
+    match precondition {
+        Some(Precondition::OthersServe { membership, member }) => {
+            membership::others_serve(execution, membership, member).await?;
+        }
+        Some(Precondition::QuorumLost) => membership::quorum_is_lost(execution).await?,
+        None => {}
+    }
+    execution.delete::<Pod>(&names::member(&execution.name(), ordinal), pod).await
+}

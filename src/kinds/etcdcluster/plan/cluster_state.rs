@@ -1,0 +1,282 @@
+//! What follows from one pass's facts: the words that all concerns of the plan share. Pure.
+//!
+//! Guarantees: every question has an answer; one about the list of members says no unless the list is known, is
+//! linearizable and is of the recorded cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::kinds::etcdcluster::actions::{Action, MembershipGuard};
+use crate::kinds::etcdcluster::observation::{
+    AlarmKind, Audit, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
+    Observation, Ordinal, Owner, Pod, PodPhase, Purpose, StatefulSet, Template,
+};
+
+/// How many of `voters` make a majority.
+#[must_use]
+pub const fn quorum(voters: usize) -> usize {
+    voters / 2 + 1
+}
+
+/// The facts.
+#[derive(Clone, Copy)]
+pub struct ClusterState<'a> {
+    /// What is asked for.
+    pub desired: &'a Desired,
+    /// What was read.
+    pub seen: &'a Observation,
+}
+
+impl<'a> ClusterState<'a> {
+    /// The facts of one pass.
+    pub const fn new(desired: &'a Desired, seen: &'a Observation) -> Self {
+        Self { desired, seen }
+    }
+
+    /// The cluster that is recorded.
+    pub const fn cluster_id(&self) -> Option<ClusterId> {
+        self.seen.record.cluster_id
+    }
+
+    /// The list of members, where it is known and of our cluster.
+    pub fn membership(&self) -> Option<&'a Membership> {
+        let membership = self.seen.membership.as_ref().found()?;
+        (Some(membership.cluster_id) == self.cluster_id()).then_some(membership)
+    }
+
+    /// The guard of a change of that list.
+    pub fn guard(&self) -> Option<MembershipGuard> {
+        self.membership().map(MembershipGuard::of)
+    }
+
+    /// Members that etcd counts, learners among them.
+    pub fn member_count(&self) -> usize {
+        self.membership().map_or(0, |membership| membership.members.len())
+    }
+
+    /// Members that vote, with their ordinals; those of foreign URLs are left out.
+    pub fn voters(&self) -> Vec<(Ordinal, &'a Member)> {
+        self.placed(|member| !member.is_learner)
+    }
+
+    /// The members that do not vote yet.
+    pub fn learners(&self) -> Vec<(Ordinal, &'a Member)> {
+        self.placed(|member| member.is_learner)
+    }
+
+    fn placed(&self, wanted: impl Fn(&Member) -> bool) -> Vec<(Ordinal, &'a Member)> {
+        let members = self.membership().map_or(&[][..], |membership| &membership.members);
+        let members = members.iter().filter(|member| wanted(member));
+        let mut placed: Vec<_> = members.filter_map(|member| Some((member.ordinal?, member))).collect();
+        placed.sort_unstable();
+        placed
+    }
+
+    /// Whether its deletion has to wait for us and does not. It has to where volumes go with it, or where it is refused;
+    /// else what was made for it goes by its owner, and a namespace goes whether or not anybody works here.
+    pub const fn needs_finalizer(&self) -> bool {
+        let takes_volumes = self.desired.deletes_volumes && !self.desired.is_in_memory;
+        (takes_volumes || self.desired.is_protected) && !self.seen.has_finalizer
+    }
+
+    /// How many vote, those of foreign URLs too.
+    pub fn voter_count(&self) -> usize {
+        self.membership().map_or(0, |membership| membership.voters().count())
+    }
+
+    /// The member at an ordinal.
+    pub fn member(&self, ordinal: Ordinal) -> Option<&'a Member> {
+        self.membership()?.at(ordinal)
+    }
+
+    /// What the member at an ordinal answered.
+    pub fn status(&self, ordinal: Ordinal) -> Option<&'a MemberStatus> {
+        self.seen.status(ordinal).found()
+    }
+
+    /// The pod at an ordinal.
+    pub fn pod(&self, ordinal: Ordinal) -> Option<&'a Pod> {
+        self.seen.pod(ordinal).found()
+    }
+
+    /// The StatefulSet.
+    pub fn stateful_set(&self) -> Option<&'a StatefulSet> {
+        self.seen.stateful_set.as_ref().found()
+    }
+
+    /// Whether the member at an ordinal answers as one of our cluster and follows a leader, in a pod that stays.
+    pub fn is_healthy(&self, ordinal: Ordinal) -> bool {
+        let Some(status) = self.status(ordinal) else { return false };
+        let is_itself = self.membership().is_none()
+            || self.member(ordinal).is_some_and(|member| member.id == status.member_id && member.is_started);
+        let stays = self.pod(ordinal).is_some_and(|pod| !pod.is_deleting && pod.phase == PodPhase::Up);
+        is_itself
+            && stays
+            && Some(status.cluster_id) == self.cluster_id()
+            && status.leader.is_some()
+            && !status.has_errors
+    }
+
+    /// Voters that are healthy, one left out.
+    pub fn healthy_voters_but(&self, left_out: Option<MemberId>) -> usize {
+        let voters = self.voters();
+        let others = voters.iter().filter(|(_, member)| Some(member.id) != left_out);
+        others.filter(|(ordinal, _)| self.is_healthy(*ordinal)).count()
+    }
+
+    /// Whether the other voters are a majority of what is left without `member`, and not nobody.
+    pub fn can_spare(&self, member: &Member) -> bool {
+        let left = self.voter_count().saturating_sub(usize::from(!member.is_learner));
+        left > 0 && self.healthy_voters_but(Some(member.id)) >= quorum(left)
+    }
+
+    /// Whether the pod of `member` can go: where its data end with it, the other voters are a majority of all.
+    pub fn can_lose_pod(&self, member: &Member) -> bool {
+        !self.desired.is_in_memory || self.healthy_voters_but(Some(member.id)) >= quorum(self.voter_count())
+    }
+
+    /// Who leads: the one that says so itself and has got furthest.
+    pub fn leader(&self) -> Option<Ordinal> {
+        let leaders = self
+            .seen
+            .answers()
+            .filter(|(ordinal, status)| status.leader == Some(status.member_id) && self.is_healthy(*ordinal));
+        leaders.max_by_key(|(ordinal, status)| (status.raft_index, *ordinal)).map(|(ordinal, _)| ordinal)
+    }
+
+    /// Hands leadership over, where the leader is at `ordinal` and another voter can take it.
+    pub fn move_leader_from(&self, ordinal: Ordinal) -> Option<Action> {
+        if self.leader() != Some(ordinal) {
+            return None;
+        }
+        let from = self.member(ordinal)?.id;
+        let voters = self.voters();
+        let others = voters.into_iter().filter(|(other, member)| {
+            *other != ordinal && member.is_started && self.is_healthy(*other) && self.data_are_sound(*other)
+        });
+        let furthest = others.max_by_key(|(other, _)| {
+            (self.status(*other).map_or(0, |status| status.raft_applied_index), std::cmp::Reverse(*other))
+        });
+        Some(Action::MoveLeader { membership: self.guard()?, from, to: furthest?.1.id })
+    }
+
+    /// Whether nothing says that the data at an ordinal differ from the others'.
+    fn data_are_sound(&self, ordinal: Ordinal) -> bool {
+        let Some(member) = self.member(ordinal) else { return false };
+        if let Some(Audit::Different { minority, .. }) = self.seen.audit.known()
+            && minority.contains(&ordinal)
+        {
+            return false;
+        }
+        let mut alarms = self.seen.alarms.known().into_iter().flatten();
+        !alarms.any(|alarm| alarm.kind == AlarmKind::Corrupt && alarm.member == member.id)
+    }
+
+    /// Whether the data of the member at an ordinal are beyond use: its volume is another one or gone, or its pod
+    /// says so. Nobody's data are while it answers.
+    pub fn has_lost_data(&self, ordinal: Ordinal) -> bool {
+        if self.seen.pods.is_unknown() || self.status(ordinal).is_some() {
+            return false;
+        }
+        let Fact::Known(entry) = self.seen.entry(ordinal) else { return false };
+        let replaced = match self.seen.volume(ordinal) {
+            Fact::Known(volume) => volume.handle.uid != entry.volume,
+            Fact::Absent => true,
+            Fact::Unknown => false,
+        };
+        replaced || self.pod(ordinal).is_some_and(fails_on_data)
+    }
+
+    /// The ordinal that the next member gets: the lowest without one, while the cluster is too small.
+    pub fn next_ordinal(&self) -> Option<Ordinal> {
+        let membership = self.membership()?;
+        let desired = usize::try_from(self.desired.replicas).unwrap_or(usize::MAX);
+        if membership.members.len() > desired {
+            return None;
+        }
+        (0..self.desired.replicas).map(Ordinal).find(|ordinal| membership.at(*ordinal).is_none())
+    }
+
+    /// The ordinals that have to have a pod: those of members, and of entries that are no leftovers.
+    pub fn occupied(&self) -> BTreeSet<Ordinal> {
+        let members = self.membership().into_iter().flat_map(|membership| &membership.members);
+        let entries = self.seen.entries().filter(|(_, entry)| entry.purpose != Purpose::Retired);
+        members.filter_map(|member| member.ordinal).chain(entries.map(|(ordinal, _)| ordinal)).collect()
+    }
+
+    /// Pods that the StatefulSet has to keep for them.
+    pub fn least_replicas(&self) -> u32 {
+        self.occupied().last().map_or(0, |ordinal| ordinal.0.saturating_add(1))
+    }
+
+    /// What pods are made from while nothing is being rolled: what the StatefulSet has, and without one what the
+    /// members were told last.
+    pub fn template(&self) -> Template {
+        if let Some(set) = self.stateful_set() {
+            return set.template;
+        }
+        let told = self.seen.entries().map(|(_, entry)| entry.template).max();
+        told.unwrap_or(self.desired.template)
+    }
+
+    /// The entry of a member, made for the volume that is there and, where that may be empty, for the pod that is.
+    pub fn entry_for(&self, ordinal: Ordinal, purpose: Purpose, template: Template) -> Option<ConfigEntry> {
+        let volume = self.seen.volume(ordinal).found()?;
+        let pod = match purpose {
+            Purpose::Seed | Purpose::Join => {
+                let pod = self.pod(ordinal).filter(|pod| !pod.is_deleting)?;
+                Some(pod.handle.uid.clone())
+            }
+            Purpose::Run | Purpose::Force | Purpose::Retired | Purpose::SetAside => None,
+        };
+        let usable = volume.owner == Owner::Ours && !volume.is_deleting;
+        let member = self.member(ordinal).map(|member| member.id);
+        let volume = volume.handle.uid.clone();
+        usable.then_some(ConfigEntry { purpose, member, volume, template, pod, raft_index: None })
+    }
+
+    /// Writes entries. Nothing where the ConfigMap could not be read.
+    pub fn write_config(&self, entries: BTreeMap<Ordinal, ConfigEntry>) -> Option<Action> {
+        let found = match &self.seen.config {
+            Fact::Known(config) => Some(config.handle.clone()),
+            Fact::Absent => None,
+            Fact::Unknown => return None,
+        };
+        if entries.is_empty() {
+            return None;
+        }
+        let members = self.membership().map_or(&[][..], |membership| &membership.members);
+        let mut initial_cluster: Vec<_> = members.iter().filter_map(|member| member.ordinal).collect();
+        initial_cluster.sort_unstable();
+        Some(Action::WriteConfig { found, entries, initial_cluster })
+    }
+
+    /// The same of one entry.
+    pub fn write_entry(&self, ordinal: Ordinal, entry: ConfigEntry) -> Option<Action> {
+        self.write_config(BTreeMap::from([(ordinal, entry)]))
+    }
+
+    /// Sets count and template of the StatefulSet; nothing where both are so already, or nobody could tell.
+    pub fn apply_stateful_set(&self, replicas: u32, template: Template) -> Option<Action> {
+        match &self.seen.stateful_set {
+            Fact::Known(set) if (set.replicas, set.template) == (replicas, template) => None,
+            Fact::Known(set) => Some(Action::ApplyStatefulSet {
+                found: Some(set.handle.clone()),
+                from: set.replicas,
+                replicas,
+                template,
+            }),
+            Fact::Absent => Some(Action::ApplyStatefulSet { found: None, from: 0, replicas, template }),
+            Fact::Unknown => None,
+        }
+    }
+}
+
+/// Whether a pod fails because of its data.
+pub const fn fails_on_data(pod: &Pod) -> bool {
+    match pod.phase {
+        PodPhase::Pending(Some(cause)) | PodPhase::Failing(cause) | PodPhase::Terminal(cause) => {
+            cause.is_data()
+        }
+        PodPhase::Pending(None) | PodPhase::Waiting | PodPhase::Starting | PodPhase::Up => false,
+    }
+}

@@ -1,0 +1,88 @@
+//! The gate before every change that is not a repair: all is well, and has been for a while. Pure.
+
+use serde::Serialize;
+
+use super::cluster_state::ClusterState;
+use super::finish;
+use crate::kinds::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal, Purpose};
+
+/// What keeps the gate closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub enum BlockedReason {
+    /// Who the members are could not be found out.
+    MembersUnknown,
+    /// A member has a peer URL that is not of ours.
+    ForeignMember,
+    /// A member does not vote yet.
+    Learner(Ordinal),
+    /// A member is counted and has not started yet.
+    Unstarted(Ordinal),
+    /// A member does not serve.
+    Down(Ordinal),
+    /// All serve, not yet for long enough.
+    Settling,
+    /// Which alarms are armed could not be found out.
+    AlarmsUnknown,
+    /// A member's data differ from the others'.
+    Corrupt,
+    /// What pods are told could not be found out.
+    ConfigUnknown,
+    /// What pods are made from could not be found out.
+    StatefulSetUnknown,
+    /// How strict the PodDisruptionBudget is could not be found out.
+    BudgetUnknown,
+    /// What a removed member left is still there.
+    Leftovers(Ordinal),
+    /// So is what a recovery set aside, and it does not outlive its claim yet.
+    Unkept(Ordinal),
+    /// All else is well, and the members' data were found to differ.
+    Different,
+}
+
+/// Whether a change may begin. An alarm about space does not close the gate: a larger quota is such a change.
+pub fn check(cluster: &ClusterState) -> Result<(), BlockedReason> {
+    let membership = cluster.membership().ok_or(BlockedReason::MembersUnknown)?;
+    for member in &membership.members {
+        let ordinal = member.ordinal.ok_or(BlockedReason::ForeignMember)?;
+        if !member.is_started {
+            return Err(BlockedReason::Unstarted(ordinal));
+        }
+        if member.is_learner {
+            return Err(BlockedReason::Learner(ordinal));
+        }
+        if !cluster.is_healthy(ordinal) {
+            return Err(BlockedReason::Down(ordinal));
+        }
+    }
+    if cluster.seen.config.is_unknown() {
+        return Err(BlockedReason::ConfigUnknown);
+    }
+    if cluster.seen.stateful_set.is_unknown() {
+        return Err(BlockedReason::StatefulSetUnknown);
+    }
+    if let Some((ordinal, entry)) = cluster.seen.entries().find(|(_, entry)| entry.purpose.is_stopped()) {
+        let is_kept = entry.purpose != Purpose::SetAside
+            || cluster.seen.volume(ordinal).found().is_none_or(cleanup::is_safe)
+            || cluster.desired.is_in_memory;
+        return Err(if is_kept { BlockedReason::Leftovers(ordinal) } else { BlockedReason::Unkept(ordinal) });
+    }
+    let Fact::Known(alarms) = &cluster.seen.alarms else { return Err(BlockedReason::AlarmsUnknown) };
+    if alarms.iter().any(|alarm| alarm.kind == AlarmKind::Corrupt) {
+        return Err(BlockedReason::Corrupt);
+    }
+    if cluster.seen.budget.is_unknown() {
+        return Err(BlockedReason::BudgetUnknown);
+    }
+    if !cluster.seen.health_age.is_past() {
+        return Err(BlockedReason::Settling);
+    }
+    match cluster.seen.audit.known() {
+        Some(Audit::Different { .. }) => Err(BlockedReason::Different),
+        Some(Audit::Equal) | None => Ok(()),
+    }
+}
+
+/// Whether a change may begin.
+pub fn hold(cluster: &ClusterState) -> bool {
+    check(cluster).is_ok()
+}

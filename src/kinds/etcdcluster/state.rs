@@ -1,0 +1,218 @@
+//! What one process remembers of a cluster between two passes: since when things are as they are.
+//!
+//! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
+//! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
+//! anew, which makes it wait; what was replaced and defragmented before it is not counted again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::actions::Action;
+use super::consistency::decision::ConsistencyCheckState;
+use super::metrics::Tally;
+use super::observation::{
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, OperationKind, Ordinal,
+    PodPhase, Uid,
+};
+use super::observe::backups::Scheduled;
+use super::observe::kubernetes::age;
+use super::root_password::Proven;
+
+/// How long all members have to be as they are before something is changed.
+const HEALTH: Duration = Duration::from_secs(5);
+
+/// How long the phase of an operation should take at most.
+const OPERATION: Duration = Duration::from_mins(10);
+
+/// How long fewer voters than a majority may answer before the quorum counts as lost.
+const QUORUM_LOSS: Duration = Duration::from_mins(1);
+
+/// In which time how many members are replaced at most.
+const REPLACEMENTS: (usize, Duration) = (2, Duration::from_hours(1));
+
+/// How long after a member was defragmented it is not again.
+const DEFRAGMENTED: Duration = Duration::from_mins(10);
+
+/// Two looks with more time between them are not one.
+const GAP: Duration = Duration::from_mins(2);
+
+/// What is remembered of a cluster.
+#[derive(Clone, Debug, Default)]
+pub struct ReconcileState {
+    /// When it was looked at last.
+    looked: Option<Instant>,
+    /// The operation, and since when it is in its phase.
+    operation: Option<(Operation, Instant)>,
+    /// How its members are, and since when.
+    health: Option<(Health, Instant)>,
+    /// Since when fewer voters than a majority have answered.
+    quorum_lost: Option<Instant>,
+    /// When members were replaced.
+    replaced: Vec<Instant>,
+    /// When members were defragmented.
+    defragmented: BTreeMap<MemberId, Instant>,
+    /// Revisions of its key space, while that is full, and when they were asked for.
+    pub keyspace: Option<(Instant, Keyspace)>,
+    /// What was said last of its certificates.
+    pub certificates: Option<String>,
+    /// Whether no backups are asked for, and nothing was found that takes them.
+    pub has_no_backups: bool,
+    /// What was applied last as what takes them.
+    pub scheduled: Option<Scheduled>,
+    /// Passes in a row that had nothing to do.
+    pub idle: u32,
+    /// What etcd said of root's password.
+    pub password: Option<Proven>,
+    /// When the members' data were compared, and what that told.
+    pub audit: ConsistencyCheckState,
+    /// What is counted for the metrics page.
+    pub tally: Tally,
+    /// Why the cluster was told to be degraded, while it is.
+    pub degraded: Option<&'static str>,
+    /// What the last pass that was traced stood on.
+    pub traced: Option<u64>,
+    /// The number of the line of this pass, where it is traced.
+    pub line: Option<u64>,
+    /// The alarms that have been told of; none: none have been looked at.
+    pub alarms: Option<Vec<Alarm>>,
+}
+
+/// How the members are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Health {
+    membership: Fact<Membership>,
+    pods: Vec<(Ordinal, Uid, PodPhase, bool)>,
+    /// Who answers, whether it sees a leader, and whether it reports errors.
+    answers: Vec<(Ordinal, MemberId, bool, bool)>,
+}
+
+impl Health {
+    fn of(seen: &Observation) -> Self {
+        let pods = seen.pods.elements();
+        let pods = pods.map(|(at, pod)| (at, pod.handle.uid.clone(), lasting(pod.phase), pod.is_deleting));
+        let answers = seen
+            .answers()
+            .map(|(at, status)| (at, status.member_id, status.leader.is_some(), status.has_errors));
+        Self { membership: seen.membership.clone(), pods: pods.collect(), answers: answers.collect() }
+    }
+}
+
+/// The phase, but for one that fails whenever it starts: the kubelet starts it again and again, every few seconds at
+/// first. Were each start a change, two such members could keep a recovery from ever beginning.
+const fn lasting(phase: PodPhase) -> PodPhase {
+    match phase {
+        PodPhase::Failing(_) => PodPhase::Starting,
+        other => other,
+    }
+}
+
+impl ReconcileState {
+    /// Writes the ages into what was seen at `now`, and remembers it.
+    pub fn look(&mut self, seen: &mut Observation, now: Instant) {
+        if self.looked.is_none_or(|looked| now.duration_since(looked) > GAP) {
+            (self.health, self.quorum_lost) = (None, None);
+        }
+        self.looked = Some(now);
+
+        let operation = seen.record.operation;
+        let kept = self.operation.filter(|(known, _)| Some(*known) == operation);
+        self.operation = operation.map(|operation| kept.unwrap_or((operation, now)));
+        let health = Health::of(seen);
+        let kept = self.health.take().filter(|(known, _)| *known == health);
+        self.health = Some(kept.unwrap_or((health, now)));
+        self.quorum_lost = lacks_quorum(seen).then(|| self.quorum_lost.unwrap_or(now));
+        let (most, within) = REPLACEMENTS;
+        self.replaced.retain(|at| now.duration_since(*at) < within);
+        self.defragmented.retain(|_, at| now.duration_since(*at) < DEFRAGMENTED);
+
+        let past =
+            |since: Option<Instant>, limit| age(since.is_some_and(|at| now.duration_since(at) >= limit));
+        seen.operation_age = past(self.operation.map(|(_, since)| since), OPERATION);
+        seen.health_age = past(self.health.as_ref().map(|(_, since)| *since), HEALTH);
+        seen.quorum_loss_age = past(self.quorum_lost, QUORUM_LOSS);
+        seen.replacement_age = age(self.replaced.len() < most);
+        seen.audit = self.audit.recall(seen.membership.known().map(Membership::fingerprint));
+        for status in seen.statuses.values_mut() {
+            if let Fact::Known(status) = status
+                && self.defragmented.contains_key(&status.member_id)
+            {
+                status.defragmented = Age::Fresh;
+            }
+        }
+    }
+
+    /// An action was carried out at `now` in the course of an operation, or at least tried.
+    pub fn carried_out(
+        &mut self,
+        action: &Action,
+        operation: Option<Operation>,
+        is_done: bool,
+        now: Instant,
+    ) {
+        let shrinks = operation.is_some_and(|operation| operation.kind == OperationKind::ScaleIn);
+        match action {
+            Action::MemberRemove { .. } if is_done && !shrinks => self.replaced.push(now),
+            Action::Compact { .. } => self.keyspace = None,
+            Action::Defragment { member, .. } => {
+                // Also one that was not heard to end.
+                self.defragmented.insert(*member, now);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether fewer voters than a majority answer. Not where nobody could be asked for want of the list of pods.
+fn lacks_quorum(seen: &Observation) -> bool {
+    if seen.record.cluster_id.is_none() || seen.pods.is_unknown() || seen.membership.known().is_some() {
+        return false;
+    }
+    let voters: BTreeSet<Ordinal> = match &seen.last_membership {
+        Fact::Known(list) => list.voters().filter_map(|member| member.ordinal).collect(),
+        Fact::Absent | Fact::Unknown => {
+            seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped()).map(|(at, _)| at).collect()
+        }
+    };
+    voters.iter().filter(|at| seen.status(**at).known().is_some()).count() <= voters.len() / 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observation::Cause;
+    use super::super::resources::tests::plain;
+    use super::super::status::tests::seen as three;
+    use super::*;
+
+    /// Three members, of which the last does not answer, and looks at them a second apart.
+    fn health_ages(phases: impl IntoIterator<Item = PodPhase>) -> Vec<Age> {
+        let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
+        let looks = phases.into_iter().zip(1..).map(|(phase, second)| {
+            let mut seen = three(&cluster);
+            seen.statuses.insert(Ordinal(2), Fact::Unknown);
+            if let Fact::Known(pods) = &mut seen.pods {
+                pods.entry(Ordinal(2)).and_modify(|pod| pod.phase = phase);
+            }
+            recall.look(&mut seen, begun + Duration::from_secs(second));
+            seen.health_age
+        });
+        looks.collect()
+    }
+
+    #[test]
+    fn a_member_that_fails_each_time_it_starts_holds_up_no_decision_for_ever() {
+        let failing = PodPhase::Failing(Cause::DataLost);
+        let ages = health_ages([failing, failing, PodPhase::Starting].into_iter().cycle().take(20));
+        let settled = ages.iter().position(|age| age.is_past()).expect("it comes to be settled");
+        assert!(ages[settled..].iter().all(|age| age.is_past()), "{ages:?}");
+    }
+
+    #[test]
+    fn a_member_that_comes_up_is_news() {
+        let mut phases = vec![PodPhase::Starting; 10];
+        phases.push(PodPhase::Up);
+        let ages = health_ages(phases);
+        assert!(ages[9].is_past() && !ages[10].is_past(), "{ages:?}");
+    }
+}

@@ -1,0 +1,148 @@
+//! What is new in a status, as events: told when it begins, and not again while it lasts. Pure.
+//!
+//! Guarantees: what has been told stands in the status, so that whoever works next does not tell it again. What comes and
+//! goes with every start of a pod while it lasts is told once by each process.
+
+use std::collections::BTreeSet;
+
+use super::backups;
+use crate::api::condition::State;
+use crate::controllers::api_write::Note;
+use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
+
+/// Conditions and their reasons that somebody should look at. A member that is down is not among them, for each restart
+/// is one, and neither is a full database, whose alarm is told.
+const TOLD: [(&str, State, &[&str]); 3] = [
+    (
+        condition::DEGRADED,
+        State::True,
+        &[
+            reason::NAME_TAKEN,
+            reason::CLUSTER_ID_MISMATCH,
+            reason::QUORUM_LOST,
+            reason::CORRUPT,
+            reason::WRITE_REFUSED,
+            reason::UPGRADE_STALLED,
+            reason::LEARNER_STUCK,
+        ],
+    ),
+    (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),
+    (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
+];
+
+/// The same of backups.
+const BACKUPS: (&str, State, &[&str]) =
+    (condition::BACKUP_READY, State::False, &[reason::BACKUP_OVERDUE, reason::NAME_TAKEN]);
+
+/// The event that nothing needs attention any more.
+const RECOVERED: &str = "Recovered";
+
+/// What a message says of volumes that stay as they are, and no other message does.
+pub const STAYS: &str = "lets no volume grow";
+
+/// What conditions of `status` say that those of `previous` did not. `told`: why `Degraded` was told to be True last,
+/// until it is False.
+pub fn of(
+    previous: &EtcdClusterStatus,
+    status: &EtcdClusterStatus,
+    told: &mut Option<&'static str>,
+) -> Vec<Note> {
+    let mut notes: Vec<_> = TOLD.into_iter().filter_map(|told| begun(previous, status, told)).collect();
+    // Between two starts the pod of an upgrade that is stalled is one that merely does not serve yet.
+    let again = told.filter(|told| *told == reason::UPGRADE_STALLED);
+    notes.retain(|note| again != Some(note.reason));
+    notes.extend(over(previous, status, told));
+    let [(_, _, reasons), ..] = TOLD;
+    *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
+    notes.extend(volumes(previous, status));
+    notes.extend(begun(previous, status, BACKUPS));
+    notes.extend(backups::news(previous, status));
+    notes
+}
+
+/// State, reason and message of a condition.
+fn said<'a>(status: &'a EtcdClusterStatus, about: &str) -> Option<(&'a str, &'a str, &'a str)> {
+    let condition = status.conditions.iter().flatten().find(|one| one.type_ == about)?;
+    Some((&condition.status, &condition.reason, &condition.message))
+}
+
+fn begun(
+    previous: &EtcdClusterStatus,
+    status: &EtcdClusterStatus,
+    (about, state, reasons): (&str, State, &'static [&'static str]),
+) -> Option<Note> {
+    let (is, why, text) = said(status, about)?;
+    let reason = *reasons.iter().find(|reason| **reason == why).filter(|_| is == state.as_str())?;
+    let is_news = said(previous, about).is_none_or(|(was, before, _)| (was, before) != (is, why));
+    is_news.then(|| Note { warning: true, reason, action: "Report", text: text.to_owned() })
+}
+
+/// Nothing needs attention any more, and something did that was told.
+fn over(
+    previous: &EtcdClusterStatus,
+    status: &EtcdClusterStatus,
+    told: &mut Option<&'static str>,
+) -> Option<Note> {
+    let [(about, _, reasons), ..] = TOLD;
+    let (_, _, text) = said(status, about).filter(|(_, why, _)| *why == reason::HEALTHY)?;
+    let told = told.take();
+    let was_told =
+        told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
+    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Report", text: text.to_owned() })
+}
+
+/// Volumes that are to grow and cannot.
+fn volumes(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Option<Note> {
+    let says = |status| said(status, condition::SPEC_VALID).filter(|(_, _, text)| text.contains(STAYS));
+    let (_, _, text) = says(status)?;
+    let note = || Note {
+        warning: true,
+        reason: "VolumeCannotGrow",
+        action: "ResizeVolume",
+        text: text.rsplit_once("; ").map_or(text, |(_, last)| last).to_owned(),
+    };
+    says(previous).is_none().then(note)
+}
+
+/// Alarms that were armed or disarmed since `told`, which is brought up to date. A process that has just begun takes
+/// those for told that the status speaks of.
+pub fn alarms(
+    name: &str,
+    previous: &EtcdClusterStatus,
+    seen: &Observation,
+    told: &mut Option<Vec<Alarm>>,
+) -> Vec<Note> {
+    let Fact::Known(armed) = &seen.alarms else { return Vec::new() };
+    let speaks = || {
+        let of_alarms = [reason::CORRUPT, reason::DATABASE_QUOTA_EXCEEDED];
+        said(previous, condition::DEGRADED).is_some_and(|(_, why, _)| of_alarms.contains(&why))
+    };
+    let before = told.replace(armed.clone());
+    let before = before.unwrap_or_else(|| if speaks() { armed.clone() } else { Vec::new() });
+    let set = |alarms: &[Alarm]| alarms.iter().copied().collect::<BTreeSet<_>>();
+    let (before, armed) = (set(&before), set(armed));
+    let note = |alarm: &Alarm, warning, reason, action, verb: &str| {
+        let (kind, whose) = (alarm.kind.as_str(), whose(name, seen, alarm));
+        Note { warning, reason, action, text: format!("alarm {kind} of {whose} is {verb}") }
+    };
+    let raised = armed.difference(&before);
+    let raised = raised.map(|alarm| note(alarm, true, "AlarmRaised", "Report", "armed"));
+    let gone = before.difference(&armed);
+    raised.chain(gone.map(|alarm| note(alarm, false, "AlarmDisarmed", "DisarmAlarm", "disarmed"))).collect()
+}
+
+fn whose(name: &str, seen: &Observation, alarm: &Alarm) -> String {
+    let list = [&seen.membership, &seen.last_membership].into_iter().find_map(Fact::known);
+    let ordinal = list.and_then(|list| list.find(alarm.member)).and_then(|member| member.ordinal);
+    match ordinal {
+        Some(ordinal) => format!("member {}", names::member(name, ordinal)),
+        None if alarm.member.0 == 0 => "a member that could not be told".to_owned(),
+        None => format!("member {:x}, which is gone,", alarm.member.0),
+    }
+}
+
+#[cfg(test)]
+mod tests;
