@@ -165,7 +165,8 @@ impl<Kind: Reconciler> Context<Kind> {
     }
 }
 
-fn named<K: Resource>(object: &K) -> String {
+/// `namespace/name` of an object.
+pub fn named<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
 }
 

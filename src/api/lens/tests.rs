@@ -5,10 +5,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::super::field::Path;
-use super::super::{Kind, Version, schema, tdset::TDSetKind};
+use super::super::{Kind, Version, schema};
 use super::memory::{self, PREFIX};
 use super::{Lens, Row, tree};
 use crate::kinds::KINDS;
+use crate::kinds::tdset::api::TDSetKind;
 use crate::properties::arbitrary::Source;
 
 mod tables;

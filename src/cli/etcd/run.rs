@@ -37,7 +37,7 @@ struct NotStarted {
 /// Something could not be read or written, or there is no such program.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let places = &options.places;
-    let start = match member::run::prepare(&places.work, &places.data)? {
+    let start = match agent::run::prepare(&places.work, &places.data)? {
         Ok(start) => start,
         Err(refusal) => return Ok(refuse(&places.termination_log, refusal)),
     };

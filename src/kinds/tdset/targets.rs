@@ -22,9 +22,9 @@ use super::observation::{self, Blocker, ObjectKey, Scaled, Writer};
 use crate::api::condition::State;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
-use crate::controllers::memory::Memory;
 use crate::controllers::outcome::Error;
 use crate::controllers::scope::WatchScope;
+use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::Reference;
 use crate::runtime::call::{self, call};
@@ -40,9 +40,9 @@ pub struct Targets {
     watched: Mutex<HashMap<ApiResource, DiffingStore<Metadata>>>,
     begun: UnboundedSender<BoxStream<'static, ObjectKey>>,
     /// What was read last, for each object that asks.
-    scales: Memory<Option<Arc<Scale>>>,
+    scales: StateStore<Option<Arc<Scale>>>,
     /// The same of ConfigMaps, by name: an object may ask for several.
-    texts: Memory<HashMap<String, Arc<ConfigMap>>>,
+    texts: StateStore<HashMap<String, Arc<ConfigMap>>>,
 }
 
 /// Whether there is no such kind, or no such object. By the code: of a group that is not served the API server says so
@@ -66,8 +66,8 @@ impl Targets {
             kinds: Mutex::default(),
             watched: Mutex::default(),
             begun,
-            scales: Memory::default(),
-            texts: Memory::default(),
+            scales: StateStore::default(),
+            texts: StateStore::default(),
         };
         (targets, watches.flatten_unordered(None).boxed())
     }

@@ -10,7 +10,7 @@ use super::{Execution, Failure, unless_refused};
 use crate::kinds::etcdcluster::etcd::{Password, Refusal};
 use crate::kinds::etcdcluster::observation::{ClusterId, Handle};
 use crate::kinds::etcdcluster::observe::kubernetes::handle;
-use crate::kinds::etcdcluster::password::{ROOT, decision};
+use crate::kinds::etcdcluster::root_password::{ROOT, decision};
 
 /// Makes root known to etcd, and lets etcd ask who is there.
 ///

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::cleanup;
 use super::cluster_state::ClusterState;
-use super::finish;
 use crate::kinds::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal, Purpose};
 
 /// What keeps the gate closed.

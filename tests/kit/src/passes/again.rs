@@ -122,7 +122,7 @@ impl Check {
         for rule in broken {
             self.fault(line, rule, &format!("{}: {:?}", pass.object, again.actions));
         }
-        let names = again.actions.iter().map(action::Action::name).collect();
+        let names = again.actions.iter().map(actions::Action::name).collect();
         self.runs.entry(line.run.clone()).or_default().planned.insert(line.number, names);
     }
 
