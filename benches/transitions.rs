@@ -6,9 +6,9 @@
 //! ```
 //!
 //! What is told: when the first, the middle and the last Deployment got its count, counted from the boundary; when the
-//! last status told of it; and the rate as a share of what the same API server takes of bare patches, as many at a time.
-//! The share is what to compare between machines and releases: gatehouse's passes and the patches meet the same API
-//! server, etcd and disk. Nothing is asserted about time.
+//! last status told of it; and the rate as a share of what the same API server takes of bare patches, as many at a
+//! time. The share is what to compare between machines and releases: gatehouse's passes and the patches meet the same
+//! API server, etcd and disk. Nothing is asserted about time.
 //!
 //! There is no controller-manager, so that nobody else writes.
 

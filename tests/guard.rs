@@ -1,5 +1,5 @@
-//! The guard in the pod of a member, by the built binary and a real etcd, in folders that look like a pod's: a ConfigMap
-//! mounted as a kubelet does it, a volume, and the folder that containers share.
+//! The guard in the pod of a member, by the built binary and a real etcd, in folders that look like a pod's: a
+//! ConfigMap mounted as a kubelet does it, a volume, and the folder that containers share.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
 

@@ -1,9 +1,10 @@
 //! Passes that operators logged while they worked real clusters, planned again; and what is wrong on purpose, found.
 //!
-//! `tests/traces/` has what they logged, a file for each kind of operation: `NAME.ndjson`, as `kubectl logs` prints it or
-//! as lines of passes alone; a run of the cluster tier with `KEEP_TRACES=FOLDER` leaves such lines. A plan that has changed
-//! shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` replaces the plans by those of now, and nothing
-//! else. Read that before it is committed: [`kit::passes`] has what a replay shows, and what it does not.
+//! `tests/traces/` has what they logged, a file for each kind of operation: `NAME.ndjson`, as `kubectl logs` prints it
+//! or as lines of reconciliations alone; a run of the cluster tier with `KEEP_TRACES=FOLDER` leaves such lines. A plan
+//! that has changed shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` replaces the plans by those of
+//! now, and nothing else. Read that before it is committed: [`kit::passes`] has what a replay shows, and what it does
+//! not.
 
 #![expect(
     clippy::unwrap_used,
@@ -134,7 +135,7 @@ fn found(log: &Log) -> Vec<Rule> {
     check(log).violations.into_iter().map(|violation| violation.rule).collect()
 }
 
-/// The last pass that has read which cluster it is.
+/// The last reconciliation that has read which cluster it is.
 fn last_recorded(log: &mut Log) -> &mut Pass {
     let mut passes = log.lines.iter_mut().filter_map(pass_of);
     passes.rfind(|pass| pass.seen.record.cluster_id.is_some()).unwrap()
@@ -168,7 +169,7 @@ fn what_is_wrong_with_a_log_is_found() {
     }
 }
 
-/// A read that was answered with what was so before excuses the next pass, and no later one.
+/// A read that was answered with what was so before excuses the next reconciliation, and no later one.
 #[test]
 fn an_old_answer_excuses_one_pass() {
     let mut log = logged();
@@ -200,7 +201,7 @@ fn pass_with(change: impl Fn(&mut Desired, &mut Observation) -> bool) -> Pass {
         Event::Action(_) => None,
     });
     let mut changed = passes.filter_map(|mut pass| change(&mut pass.desired, &mut pass.seen).then_some(pass));
-    let mut pass = changed.next().expect("a pass with such facts was logged");
+    let mut pass = changed.next().expect("a reconciliation with such facts was logged");
     pass.plan = written(&plan(&pass.desired, &pass.seen));
     pass
 }
@@ -249,7 +250,7 @@ const fn labels(action: &Action) -> bool {
     matches!(action, Action::LabelPod { .. })
 }
 
-/// Where a fault is planted: in the first pass with such an action.
+/// Where a fault is planted: in the first reconciliation with such an action.
 type Which = fn(&Action) -> bool;
 type Facts = (Desired, Observation, Plan);
 

@@ -1,7 +1,7 @@
 //! Conditions of a status: how one is said, and when its time moves.
 //!
 //! Guarantees: `lastTransitionTime` moves exactly when `status` does, one condition per type, the order of the list
-//! stays. Never: removes a condition that somebody else wrote.
+//! stays. Never: removes a condition that another client wrote.
 //!
 //! Source of the rules: Kubernetes API conventions, "Typical status properties", and
 //! `k8s.io/apimachinery/pkg/api/meta.SetStatusCondition`.

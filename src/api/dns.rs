@@ -1,7 +1,7 @@
 //! How pods resolve names: the part of a pod's spec that each kind takes over as it is.
 //!
-//! Guarantees: what passes [`judge`] and the schema, the API server takes in a pod (kubernetes, `pkg/apis/core/validation`,
-//! `validatePodDNSConfig`).
+//! Guarantees: what passes [`judge`] and the schema, the API server takes in a pod (kubernetes,
+//! `pkg/apis/core/validation`, `validatePodDNSConfig`).
 
 use core::net::IpAddr;
 

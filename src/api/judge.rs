@@ -167,7 +167,8 @@ fn repair(object: &mut Value, faults: &[Fault]) -> bool {
     })
 }
 
-/// Removes a field, and leaves the others in no order; false where it is the item of a list, whose removal would shift the others.
+/// Removes a field, and leaves the others in no order; false where it is the item of a list, whose removal would shift
+/// the others.
 fn remove(value: &mut Value, path: &[Segment]) -> bool {
     let Some((step, rest)) = path.split_first() else { return false };
     match (step, rest.is_empty()) {

@@ -125,7 +125,7 @@ pub trait Kind: Send + Sync {
     fn names(&self) -> Names;
 
     /// Its definition, both versions in it, without the conversion stanza (that needs an address).
-    /// Made anew each time: it is large, and seldom needed.
+    /// Made again each time: it is large, and seldom needed.
     fn definition(&self) -> CustomResourceDefinition;
 
     /// What objects are judged by, in each version: the schemas of the definition.

@@ -56,7 +56,7 @@ pub enum Error {
         /// Why.
         source: call::Error,
     },
-    /// Somebody keeps writing it.
+    /// Another client keeps writing it.
     #[error("failed to settle on what is in secret {0}: it changed {ATTEMPTS} times in a row")]
     Contended(String),
     /// A certificate could not be made.
@@ -215,7 +215,7 @@ impl SharedAuthority {
         call(self.secrets.get_opt(&self.name)).await.map_err(|source| self.failed("read", source))
     }
 
-    /// The Secret as written, or `None` when somebody else was first.
+    /// The Secret as written, or `None` when another replica was first.
     async fn write(&self, change: Change) -> Result<Option<Secret>, Error> {
         let (verb, outcome) = match change.version {
             None => ("create", self.create(change.data).await),

@@ -4,7 +4,7 @@
 //! Source ── refresh ──▶ sink (the server's certificate)
 //!   │                └▶ State: bundle and expiry (installation, metrics, readiness)
 //!   ├ SharedAuthority   own authority in one Secret, a leaf of its own for each replica
-//!   └ MountedFiles      what somebody else puts into a directory
+//!   └ MountedFiles      what others put into a directory
 //! ```
 //!
 //! Guarantees: what is served stays served until something better has been read, checked and accepted; a failure
@@ -78,7 +78,7 @@ pub struct Facts {
     pub leaf: Option<Validity>,
     /// When the authority that signs leaves holds, where it is ours.
     pub authority: Option<Validity>,
-    /// What a client has to trust; absent where somebody else sees to that.
+    /// What a client has to trust; absent where others do.
     pub bundle: Option<Bundle>,
 }
 

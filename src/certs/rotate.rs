@@ -1,5 +1,5 @@
-//! When the gate's certificates are renewed, and what is trusted meanwhile. What follows from that is in [`steps`], which
-//! the certificates of etcd clusters share.
+//! When the gate's certificates are renewed, and what is trusted meanwhile. What follows from that is in [`steps`],
+//! which the certificates of etcd clusters share.
 //!
 //! Pure: the time and everything that was read are arguments, so that replicas which see the same decide the same.
 //!
@@ -42,7 +42,7 @@ pub const OVERLAP: SignedDuration = SignedDuration::from_hours(8 * 24);
 /// Whether API servers are told to trust the authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InForce {
-    /// Somebody else tells them: time has to do.
+    /// Another client tells them: time has to do.
     Unseen,
     /// They were, when last looked at.
     Trusted,
@@ -83,8 +83,8 @@ pub fn leaf(
     if now >= authority.validity().not_after {
         return LeafStep::Keep; // what it signed now would not hold
     }
-    // Served too early, a leaf of a new key would be refused by whoever has the old bundle; too late, it is the old leaf
-    // that is refused.
+    // Served too early, a leaf of a new key would be refused by whoever has the old bundle; too late, it is the old
+    // leaf that is refused.
     let is_seen = in_force != InForce::Distrusted;
     let has_spread = is_seen && now >= after(issued(authority), PROPAGATION);
     let margin = if is_seen { PROPAGATION } else { SignedDuration::ZERO };
@@ -129,13 +129,13 @@ pub fn authority_renewal(authority: &Certificate) -> Timestamp {
     share(authority.validity(), 6_000 + jitter)
 }
 
-/// When a leaf is signed anew: at two thirds of its life.
+/// When a leaf is signed again: at two thirds of its life.
 #[must_use]
 pub fn leaf_renewal(leaf: Validity) -> Timestamp {
     share(leaf, 6_667)
 }
 
-/// From when on a leaf that somebody else renews is overdue: at five sixths of its life. The usual moment is two thirds.
+/// From when on a leaf that others renew is overdue: at five sixths of its life. The usual moment is two thirds.
 #[must_use]
 pub fn leaf_overdue(leaf: Validity) -> Timestamp {
     share(leaf, 8_333)

@@ -3,10 +3,10 @@
 //! Guarantees: each call has a limit; nothing is written to an object that is not ours; an event that could not be
 //! published holds nothing up.
 //!
-//! On force. An object that was not there is applied *without* force: should somebody else have made one of the same
+//! On force. An object that was not there is applied *without* force: should another client have made one of the same
 //! name meanwhile, differing fields are a conflict and the object stays theirs. An object that was seen to be ours is
 //! applied with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field
-//! that somebody else has taken over there is taken back. What the manifest leaves out belongs to whoever wrote it.
+//! that another client has taken over there is taken back. What the manifest leaves out belongs to whoever wrote it.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};

@@ -1,7 +1,7 @@
 //! Objects that were made for others, kept up to date by a watch.
 //!
 //! Guarantees: looking at an object that is there costs no call; one that is not in the cache is asked for, so that
-//! an object of somebody else, which has no label of ours and is not watched, is not taken for none.
+//! an object of another owner, which has no label of ours and is not watched, is not taken for none.
 //! Assumes: everything that is made carries the label that is watched for.
 
 use std::fmt::Debug;

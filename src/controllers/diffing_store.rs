@@ -1,7 +1,7 @@
 //! Objects of any type, as a watch last told of them: trimmed, and with a word on each that differs from before.
 //!
 //! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that went while
-//! nobody watched is missed when the list is read anew.
+//! nobody watched is missed when the list is read again.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -181,8 +181,8 @@ fn is_zero(value: &Value) -> bool {
     }
 }
 
-/// Metadata of what is made for the `Owner` of that metadata: it is its controller, and its foreground deletion waits for
-/// what is made.
+/// Metadata of what is made for the `Owner` of that metadata: it is its controller, and its foreground deletion waits
+/// for what is made.
 #[must_use]
 pub fn owned_by<Owner: Resource<DynamicType = ()>>(owner: &ObjectMeta) -> ObjectMeta {
     let reference = || {
@@ -204,8 +204,8 @@ pub fn owned_by<Owner: Resource<DynamicType = ()>>(owner: &ObjectMeta) -> Object
 
 /// The ServiceAccount of a pod, by its name where none is asked for too.
 ///
-/// To leave the field out would not take another one back: the API server copies `serviceAccountName` into its older twin
-/// `serviceAccount`, which nobody owns and so stays, and fills in the one by the other (kubernetes
+/// To leave the field out would not take another one back: the API server copies `serviceAccountName` into its older
+/// twin `serviceAccount`, which nobody owns and so stays, and fills in the one by the other (kubernetes
 /// `pkg/apis/core/v1/conversion.go`, `Convert_v1_PodSpec_To_core_PodSpec`).
 #[must_use]
 pub fn service_account(asked: Option<String>) -> Option<String> {

@@ -1,21 +1,22 @@
 //! The operator: what works on the objects that the gate lets in.
 //!
 //! ```text
-//!  watch of the kind ──▶ store ─┐                    ┌▶ apply, delete ──▶ API server
-//!  watches of what is made ─────┼▶ queue ─▶ a pass ──┤                        │
-//!  a pass's own wake ───────────┘   observe, plan    └▶ report: status, events │
+//!  watch of the kind ──▶ store ─┐                      ┌▶ apply, delete ──▶ API server
+//!  watches of what is made ─────┼▶ queue ─▶ a reconciliation ──┤                        │
+//!  a reconciliation's own wake ───────────┘   observe, plan    └▶ report: status, events │
 //!            ▲                                                                 │
 //!            └─────────────────── what changed ◀───────────────────────────────┘
 //! ```
 //!
-//! Guarantees: one pass at a time for an object; passes of different objects run side by side, up to a limit; an
-//! object that no release can read holds up no other; a pass that fails is tried again, later and later.
+//! Guarantees: one reconciliation at a time for an object; those of different objects run side by side, up to a limit;
+//! an object that no release can read holds up no other; a reconciliation that fails is tried again, later and later.
 //! Assumes: nobody else works on these objects; the election of [`crate::runtime::leader`] sees to that.
 //! Never: writes where nothing has changed; finds its work by polling; keeps anything that matters from one term to
 //! the next.
 //!
-//! What a reconciliation does is in [`reconcile`], once for all kinds. One folder a kind has what is its own: `spec` (pure),
-//! `observe` (all reads), `plan` (pure), `status` (pure), `resources` (pure builders), and in `mod` how it is reconciled.
+//! What a reconciliation does is in [`reconcile`], once for all kinds. One folder a kind has what is its own: `spec`
+//! (pure), `observe` (all reads), `plan` (pure), `status` (pure), `resources` (pure builders), and in `mod` how it is
+//! reconciled.
 
 pub mod action;
 pub mod api_write;
@@ -87,7 +88,7 @@ struct Context<Kind: Reconciler> {
 }
 
 impl<Kind: Reconciler> Context<Kind> {
-    /// Forgets who is gone: who was deleted, and who is not in a list that was read anew, for its deletion was not
+    /// Forgets who is gone: who was deleted, and who is not in a list that was read again, for its deletion was not
     /// seen.
     fn heed(&self, event: &Event<Watched<Kind::Object>>) {
         let listed = || self.listed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -148,7 +149,7 @@ impl<Kind: Reconciler> Context<Kind> {
         Ok(again.map_or_else(Action::await_change, Action::requeue))
     }
 
-    /// How soon a pass that failed is tried again.
+    /// How soon a reconciliation that failed is tried again.
     fn failed(&self, object: &Watched<Kind::Object>, error: &Error) -> Action {
         let pause = self.pause(object.meta().uid.as_deref().unwrap_or_default(), error.class());
         let error = error.said();

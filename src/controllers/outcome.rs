@@ -1,7 +1,7 @@
 //! How a pass over one object ended, and when the next one is.
 //!
 //! Guarantees: an outcome is no error. What failed has a class, and the class alone decides how soon it is tried
-//! again: later and later where the API server is in trouble, at once where somebody else wrote first.
+//! again: later and later where the API server is in trouble, at once where another client wrote first.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use kube::core::Status;
 use crate::runtime::call;
 use crate::runtime::supervisor::chain;
 
-/// How a pass ended that did not fail.
+/// How a reconciliation ended that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All is as it should be; the next look is after that time.
@@ -27,7 +27,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// After what time the next pass is, events aside.
+    /// After what time the next reconciliation is, events aside.
     #[must_use]
     pub const fn again(self) -> Option<Duration> {
         match self {
@@ -54,7 +54,7 @@ impl Outcome {
 pub enum Class {
     /// It may well succeed next time: no answer, too many requests, trouble inside the API server.
     Transient,
-    /// Somebody else wrote first: look again, then decide again.
+    /// Another client wrote first: look again, then decide again.
     Conflict,
     /// The API server does not know the owner's kind yet: with `OwnerReferencesPermissionEnforcement` it refuses owners
     /// of a kind that it has just been given, until it looks its kinds up again, within 30 seconds
@@ -152,7 +152,7 @@ fn reason(status: &Status) -> String {
     format!("{} ({}){why}", status.reason, status.code)
 }
 
-/// What the API server itself forbids: a missing right, a quota, a Pod Security level. A webhook of somebody else may
+/// What the API server itself forbids: a missing right, a quota, a Pod Security level. A webhook of another owner may
 /// say anything.
 fn forbidden(status: &Status) -> Option<&str> {
     let (_object, why) = status.message.split_once(" is forbidden: ")?;

@@ -27,7 +27,7 @@ use crate::api::field::Fault;
 /// When the status is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Before the actions: it says what is intended, and whoever works next goes on from there.
+    /// Before the actions: it says what is intended, and the operator that works next goes on from there.
     First,
     /// After the actions, and not while they change something: what comes of it is seen by the next reconciliation. The
     /// events come before the status, so that one may be published twice and none is lost.

@@ -1,7 +1,7 @@
-//! What one process remembers of objects between two passes.
+//! What one process remembers of objects between two reconciliations.
 //!
-//! Guarantees: nothing that matters is here alone; without it a pass is only less precise or does a call too many.
-//! What is forgotten when: with the object.
+//! Guarantees: nothing that matters is here alone; without it a reconciliation is only less precise or does a call too
+//! many. What is forgotten when: with the object.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -142,8 +142,8 @@ where
 }
 
 impl Policy {
-    /// Whether an object stays as it is because of who wrote it. Without the annotation, somebody took it off: that is a
-    /// change to undo like any other.
+    /// Whether an object stays as it is because of who wrote it. Without the annotation, somebody took it off: that is
+    /// a change to undo like any other.
     fn leaves_alone<K: Resource>(self, live: &PartialObjectMeta<K>, wanted: &K) -> bool {
         let (Some(theirs), Some(ours)) =
             (live.annotations().get(INSTALLED_BY), wanted.annotations().get(INSTALLED_BY))

@@ -68,7 +68,7 @@ pub struct Plan {
     pub cluster_role: Option<String>,
     /// Whether what a newer release wrote is written over at the start.
     pub replaces_newer: bool,
-    /// What the API server has to trust; none where somebody else writes that (cert-manager's injector), or where
+    /// What the API server has to trust; none where others write that (cert-manager's injector), or where
     /// the certificate is publicly trusted.
     pub bundle: Option<Bundle>,
 }

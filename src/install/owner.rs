@@ -1,8 +1,8 @@
 //! Who owns the webhook configurations.
 //!
 //! Guarantees: what is owned goes with its owner. The garbage collector removes configurations whose ClusterRole is
-//! gone, so that an uninstall, which deletes it, leaves nothing behind that points at a gate which is gone too. The uid is
-//! read anew for each writing: with that of a ClusterRole from before, they would be removed at once.
+//! gone, so that an uninstall, which deletes it, leaves nothing behind that points at a gate which is gone too. The uid
+//! is read again for each writing: with that of a ClusterRole from before, they would be removed at once.
 //! Never: owns definitions. Those stay, and the users' objects with them.
 
 use k8s_openapi::api::rbac::v1::ClusterRole;

@@ -1,8 +1,8 @@
 //! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`.
 //!
 //! Guarantees: all faults of an object in one answer, in the field paths of the version that its author wrote, also
-//! where the API server has converted it on the way (`requestKind`); a patch adds what is absent, and puts back what the
-//! author's version cannot say; what is not understood is refused.
+//! where the API server has converted it on the way (`requestKind`); a patch adds what is absent, and puts back what
+//! the author's version cannot say; what is not understood is refused.
 //!
 //! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would tell the
 //! author only what *they* found; what no other mutating hook can be expected to mend (anything but a missing

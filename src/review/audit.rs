@@ -1,11 +1,11 @@
 //! What an audit log is told of a review: short annotations, which the API server puts beside the request.
 //!
 //! Guarantees: nothing where an object was allowed as it was written in the present version, so that the common answer
-//! stays small; no values, only paths and numbers; a text of no more than [`LONGEST`] bytes, and no control character in
-//! it, since a path has keys in it that users make up.
+//! stays small; no values, only paths and numbers; a text of no more than [`LONGEST`] bytes, and no control character
+//! in it, since a path has keys in it that users make up.
 //! Assumes: the API server puts the webhook's name and a slash before each key, and throws a key away that is then no
-//! qualified name (apiserver, `pkg/admission/attributes.go`): at most 63 of `A-Za-z0-9-_.` behind the slash. For texts it
-//! has no limit at webhooks; those of its own policies end at 10 KiB, and these stay far below.
+//! qualified name (apiserver, `pkg/admission/attributes.go`): at most 63 of `A-Za-z0-9-_.` behind the slash. For texts
+//! it has no limit at webhooks; those of its own policies end at 10 KiB, and these stay far below.
 
 use std::collections::BTreeMap;
 

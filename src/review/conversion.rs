@@ -304,8 +304,8 @@ impl<'a> Metadata<'a> {
         memory::room(others.map(|(key, value)| key.len() + json::text(value).map_or(0, |text| text.len())))
     }
 
-    /// Appends the metadata with the annotations of `loss` and no other loss annotations. All else as it came, and where
-    /// that can have no annotations, without them.
+    /// Appends the metadata with the annotations of `loss` and no other loss annotations. All else as it came, and
+    /// where that can have no annotations, without them.
     fn write(&self, text: &mut Vec<u8>, loss: &Loss) {
         let untouched = loss.is_empty() && !self.has_loss();
         let is_nothing = self.raw.is_empty() || self.raw == "null";

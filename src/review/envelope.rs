@@ -48,7 +48,7 @@ pub(super) fn unreadable(what: &str, error: &Unreadable) -> Failure {
     }
 }
 
-/// The document, read in one pass.
+/// The document, read in one reconciliation.
 #[derive(Default)]
 struct Review<'a> {
     api_version: Option<&'a RawValue>,

@@ -32,7 +32,7 @@ impl Error {
         matches!(self, Self::Refused(status) if status.is_not_found())
     }
 
-    /// Somebody else wrote first: the object is there already, or has another resource version.
+    /// Another client wrote first: the object is there already, or has another resource version.
     #[must_use]
     pub fn is_lost_race(&self) -> bool {
         matches!(self, Self::Refused(status) if status.is_conflict() || status.is_already_exists())

@@ -1,8 +1,8 @@
 //! A task on a runtime of its own.
 //!
 //! Guarantees: the task has threads of its own, so that one that keeps them busy holds up no other part of the process;
-//! a panic in it is an ending like another; when this has returned, nothing that the task started runs any more, but for
-//! threads that stand still for longer than [`LIMIT`], which are left behind.
+//! a panic in it is an ending like another; when this has returned, nothing that the task started runs any more, but
+//! for threads that stand still for longer than [`LIMIT`], which are left behind.
 //! Never: ends the process. What does so by itself (a stack or a memory that is used up) takes all parts with it.
 
 use std::time::Duration;

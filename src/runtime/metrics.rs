@@ -158,7 +158,7 @@ pub struct Metrics {
     pub accept_failures: Counter,
     /// When certificates end, in seconds since 1970.
     pub certificate_expiry: Family<Which, Gauge<f64, AtomicU64>>,
-    /// Authorities that callers are told to trust; 0 where somebody else sees to that.
+    /// Authorities that callers are told to trust; 0 where others do.
     pub bundle_certificates: Gauge,
     /// 1 while the last look at the certificates failed.
     pub certificates_failing: Gauge,

@@ -87,7 +87,7 @@ pub struct Patience {
     pub stop: Duration,
     /// Before the first restart; doubled each time.
     pub first_restart: Duration,
-    /// Before any restart, at most; a task that ran for longer than this begins anew.
+    /// Before any restart, at most; a task that ran for longer than this begins again.
     pub longest_restart: Duration,
 }
 

@@ -34,7 +34,8 @@ pub enum LogFormat {
 /// Who writes lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
-    /// Whoever logs, who waits until standard error has taken the line: what ends soon, and what becomes another program.
+    /// Whoever logs, who waits until standard error has taken the line: what ends soon, and what becomes another
+    /// program.
     Direct,
     /// A thread of its own, for which nobody waits: what serves.
     Queued,
@@ -72,7 +73,7 @@ pub enum Error {
         /// What is wrong with it.
         source: ParseError,
     },
-    /// Somebody else logs already.
+    /// Another client logs already.
     #[error("failed to start logging")]
     Taken(#[from] TryInitError),
     /// The system starts no thread.

@@ -55,8 +55,8 @@ pub(super) enum Phase {
     Closing,
 }
 
-/// Requests that one connection of HTTP/2 may have open: what RFC 9113 advises at least. Clients open as many before they
-/// have heard of a limit, and would be refused the rest.
+/// Requests that one connection of HTTP/2 may have open: what RFC 9113 advises at least. Clients open as many before
+/// they have heard of a limit, and would be refused the rest.
 const STREAMS: u32 = 100;
 
 /// Bytes that a connection keeps of a head that has not ended, or of an answer that is not taken.

@@ -56,7 +56,8 @@ impl Reviewer for Rules {
     }
 }
 
-/// An answer of more bytes than this counts until its client has taken it. Smaller ones fit into the buffers of a socket.
+/// An answer of more bytes than this counts until its client has taken it. Smaller ones fit into the buffers of a
+/// socket.
 const LARGE_ANSWER: usize = 16 * 1024;
 
 /// What all requests share.

@@ -1,8 +1,8 @@
 //! Plain HTTP for the kubelet and for Prometheus: `/livez`, `/readyz`, `/metrics`.
 //!
 //! Guarantees: it answers for as long as the process lives, draining or not. A connection is for one request, which has
-//! [`HEAD`] to arrive and [`WHOLE`] to be answered; of more than [`MOST`] at a time the oldest gives way, so that probes
-//! are answered whoever else is there. Never: on the gate's port, or about anything that is secret.
+//! [`HEAD`] to arrive and [`WHOLE`] to be answered; of more than [`MOST`] at a time the oldest gives way, so that
+//! probes are answered whoever else is there. Never: on the gate's port, or about anything that is secret.
 
 use std::io;
 use std::net::SocketAddr;

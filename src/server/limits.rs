@@ -10,7 +10,8 @@ pub struct Limits {
     /// Connections open at a time. One more takes the place of the one that has asked for nothing for longest, or else
     /// waits. Each is a file, so the process may not have more of them than it may open files.
     pub connections: usize,
-    /// Reviews that have arrived and are worked on at a time; more are answered 503 with `Retry-After`, which the API server honours.
+    /// Reviews that have arrived and are worked on at a time; more are answered 503 with `Retry-After`, which the API
+    /// server honours.
     pub in_flight: usize,
     /// Bytes of a review that is judged where it was read. What is larger is judged on a thread of its own, and holds
     /// up nobody there.

@@ -1,8 +1,8 @@
 //! The gate: HTTPS in front of [`crate::review`].
 //!
-//! Guarantees: every review is answered in its time or says that it could not be; nothing that one client does holds
-//! up another, and a client that stands still gives way to one that goes on; a shutdown loses no request. Assumes: somebody swaps certificates into [`ServedCertificate`]. Never:
-//! asks a Kubernetes API anything.
+//! Guarantees: every review is answered in its time or says that it could not be; nothing that one client does holds up
+//! another, and a client that stands still gives way to one that goes on; a shutdown loses no request. Assumes:
+//! somebody swaps certificates into [`ServedCertificate`]. Never: asks a Kubernetes API anything.
 //!
 //! ```text
 //!   listener ──▶ connection (tls, certificate) ──▶ router ──▶ handler (limits, deadline, body) ──▶ review

@@ -253,7 +253,7 @@ fn secrets_of_others_are_never_touched(bed: &Bed) {
     for (name, part, theirs) in theirs.collect::<Vec<_>>() {
         place.create(name, &json!({}));
         let secret = format!("{name}-{part}");
-        let words = format!("{}/{secret} belongs to somebody else", namespace.name);
+        let words = format!("{}/{secret} belongs to another owner", namespace.name);
         place.until(name, "SecretUnreadable", &words);
         place.look(name);
         assert_eq!(namespace.get("secret", &secret), theirs);

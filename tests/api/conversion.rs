@@ -43,8 +43,8 @@ fn names(list: &Value) -> Vec<String> {
     items.iter().map(|item| item["metadata"]["name"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// Waits until the operator has made what the object asks for: as many replicas are there as are asked for, or none where
-/// no controllers make them.
+/// Waits until the operator has made what the object asks for: as many replicas are there as are asked for, or none
+/// where no controllers make them.
 fn settled(namespace: &Namespace, name: &str) {
     let has_controllers = namespace.bed.cluster.has_controller_manager();
     namespace.bed.objects.until(&format!("tdset/{name}"), &namespace.name, |object| {
@@ -54,8 +54,8 @@ fn settled(namespace: &Namespace, name: &str) {
     });
 }
 
-/// Writes an object as it was read, but for an edit; again where the operator wrote its status in between. What was read,
-/// and what is there then.
+/// Writes an object as it was read, but for an edit; again where the operator wrote its status in between. What was
+/// read, and what is there then.
 fn rewrite(namespace: &Namespace, path: &str, edit: impl Fn(&mut Value)) -> (Value, Value) {
     eventually(|| {
         let read = namespace.bed.objects.at(path);

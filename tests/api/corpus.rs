@@ -158,7 +158,7 @@ fn replace_all(
         while is_overtaken(outcome) {
             assert!(
                 tries < TRIES,
-                "{}: written by somebody else at each of {TRIES} tries",
+                "{}: written by another client at each of {TRIES} tries",
                 cases[place].name
             );
             tries += 1;

@@ -34,7 +34,8 @@ pub fn until_guarded(bed: &Bed, namespace: &str) {
     });
 }
 
-/// Takes away what gates of earlier tests, which have ended, have left: their objects, what they installed, and who led.
+/// Takes away what gates of earlier tests, which have ended, have left: their objects, what they installed, and who
+/// led.
 pub fn clear(bed: &Bed) {
     for path in CONFIGURATIONS.into_iter().chain([SECRET, LEASE]) {
         bed.objects.if_there(Ask::delete(path));

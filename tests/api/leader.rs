@@ -1,8 +1,8 @@
 //! Which of several replicas works, and what becomes of the work when that one dies, leaves, or hears nothing from the
 //! API server. What is left when all of them are gone is in [`removal`].
 //!
-//! Tests take turns on a control plane. When who leads changes is told by the Lease: a term is over when its last renewal
-//! is as old as the Lease lasts.
+//! Tests take turns on a control plane. When who leads changes is told by the Lease: a term is over when its last
+//! renewal is as old as the Lease lasts.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

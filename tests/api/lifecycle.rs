@@ -1,8 +1,8 @@
 //! What becomes of the installation when gatehouse dies, comes back, comes twice, or when others change what it
 //! wrote. Tests take turns on a control plane.
 //!
-//! That nothing is written is shown by a change that gatehouse has to put right: once each replica has looked at what it
-//! guards after that change, what still has its version nobody has written. The guard does not look at the Secret.
+//! That nothing is written is shown by a change that gatehouse has to put right: once each replica has looked at what
+//! it guards after that change, what still has its version nobody has written. The guard does not look at the Secret.
 
 mod authority;
 
@@ -124,8 +124,8 @@ impl<'a> Life<'a> {
         changes.into_iter().map(|event| event["object"].clone()).collect()
     }
 
-    /// Waits until each of these gates has looked, from beginning to end, at all that it guards since this was asked: what
-    /// is written before wakes it no more. The versions of the labels that wake them.
+    /// Waits until each of these gates has looked, from beginning to end, at all that it guards since this was asked:
+    /// what is written before wakes it no more. The versions of the labels that wake them.
     fn until_looked_at(&self, gates: &[&Gate]) -> [Value; 2] {
         // Of two looks that end, one after the other, the second begins after the first change.
         [json!("wanted"), Value::Null].map(|look| {
@@ -140,8 +140,8 @@ impl<'a> Life<'a> {
         })
     }
 
-    /// Nobody has written to what is guarded since these versions, and each of these gates has looked at all of it since
-    /// then: they put right what is changed here. The versions after that.
+    /// Nobody has written to what is guarded since these versions, and each of these gates has looked at all of it
+    /// since then: they put right what is changed here. The versions after that.
     #[track_caller]
     fn are_left_alone(&self, since: &BTreeMap<String, String>, gates: &[&Gate]) -> BTreeMap<String, String> {
         let policy = "/webhooks/0/failurePolicy";

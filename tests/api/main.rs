@@ -169,8 +169,8 @@ impl Order {
         self.beside.push((place, harness::Test::new(name, LIMIT, run)));
     }
 
-    /// In rounds: one of all that take turns at each place, so that few threads wait for a turn, and a share of the rest,
-    /// what takes longest first.
+    /// In rounds: one of all that take turns at each place, so that few threads wait for a turn, and a share of the
+    /// rest, what takes longest first.
     fn tests(mut self) -> Vec<harness::Test> {
         let rounds = self.in_turns.values().map(Vec::len).max().unwrap_or(1);
         self.beside.sort_by_key(|(place, _)| *place);

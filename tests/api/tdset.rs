@@ -1,7 +1,7 @@
 //! A TDSet and the workload that it makes.
 //!
-//! Spans of seconds or minutes stand for the windows of a day: what resolves their boundaries is the same. Two boundaries
-//! are waited for on the real clock, one of a workload that is made and one of a StatefulSet that is there
+//! Spans of seconds or minutes stand for the windows of a day: what resolves their boundaries is the same. Two
+//! boundaries are waited for on the real clock, one of a workload that is made and one of a StatefulSet that is there
 //! ([`with_span_ahead`]). For all others an operator has a clock that jumps ([`site`]).
 
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub fn span(name: &str, from: Timestamp, until: Timestamp, replicas: u32) -> Val
     json!({"name": name, "between": between, "replicas": replicas})
 }
 
-/// A Deployment that somebody else makes.
+/// A Deployment that another client makes.
 fn foreign(namespace: &Namespace, name: &str, replicas: u32) {
     namespace.create(&workload("Deployment", name, replicas));
 }
@@ -135,9 +135,10 @@ fn from_now(time: Duration) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap()
 }
 
-/// A TDSet with a span of that count, and what its workload counts. The operator has heard of the span before it begins,
-/// however slow the machine is: one that it hears of too late is left alone, and another has longer until its own begins.
-/// `make` makes a TDSet and its workload; `lasts` is how long the span is, in parts of the time until it begins.
+/// A TDSet with a span of that count, and what its workload counts. The operator has heard of the span before it
+/// begins, however slow the machine is: one that it hears of too late is left alone, and another has longer until its
+/// own begins. `make` makes a TDSet and its workload; `lasts` is how long the span is, in parts of the time until it
+/// begins.
 fn with_span_ahead(
     namespace: &Namespace,
     replicas: u32,
@@ -313,7 +314,7 @@ fn between_boundaries_nothing_is_written(bed: &Bed) {
         (tdset["metadata"]["resourceVersion"].clone(), deployment["metadata"]["generation"].clone(), ours)
     };
     let before = written();
-    // What somebody else writes wakes the operator. Of two looks one began after that was written.
+    // What another client writes wakes the operator. Of two looks one began after that was written.
     for colour in ["red", "blue"] {
         let looks = looks(&namespace);
         label(&namespace, "deployment/quiet", colour);

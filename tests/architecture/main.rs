@@ -1,6 +1,7 @@
 //! The borders that keep this code easy to change, held by a test.
 //!
-//! - `src/api`, the API of each kind and `src/review` are pure: they name no client, no server, no clock, no file, nothing asynchronous.
+//! - `src/api`, the API of each kind and `src/review` are pure: they name no client, no server, no clock, no file,
+//!   nothing asynchronous.
 //! - Only `src/runtime` starts tasks and asks the time.
 //! - Imports run in one direction: each room says which others it may name, and no file comes back to itself.
 //! - The grid is complete: every kind has a file for every concern.

@@ -213,8 +213,8 @@ impl Bed {
         })
     }
 
-    /// Has all replicas follow a holder of their Lease who does nothing, until no test needs that any more: none of them
-    /// works, and the gates go on.
+    /// Has all replicas follow a holder of their Lease who does nothing, until no test needs that any more: none of
+    /// them works, and the gates go on.
     pub fn stand_aside(&self) -> Aside<'_> {
         let mut tests = self.aside.lock().unwrap_or_else(PoisonError::into_inner);
         if *tests == 0 {

@@ -1,7 +1,7 @@
-//! What a hand-in passes by because it takes long, and when that runs instead.
+//! What a hand-in reconciliations by because it takes long, and when that runs instead.
 //!
-//! Guarantees: each test that is passed by is of one part of the night; each that takes no more than [`SLICE`] is of one
-//! slice as well, and slices follow one another in turn. A name that no test has is an error.
+//! Guarantees: each test that is passed by is of one part of the night; each that takes no more than [`SLICE`] is of
+//! one slice as well, and slices follow one another in turn. A name that no test has is an error.
 //!
 //! | | what runs |
 //! |---|---|

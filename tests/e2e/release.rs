@@ -58,8 +58,8 @@ impl Way {
         }
     }
 
-    /// Takes it away, its namespace too, and returns when all of it is gone. What works until then does not get the time
-    /// for its drain.
+    /// Takes it away, its namespace too, and returns when all of it is gone. What works until then does not get the
+    /// time for its drain.
     pub fn remove(self, bed: &Bed) {
         match self {
             Self::Chart => {

@@ -1,5 +1,5 @@
-//! Least privilege, seen from the API server: what is granted is what the program declares that it needs, and each right
-//! was used.
+//! Least privilege, seen from the API server: what is granted is what the program declares that it needs, and each
+//! right was used.
 //!
 //! The API server's audit log names each request that gatehouse made. A right that nothing uses fails the test, and a
 //! use that no right allows has failed before. Some rights are asked for in the course of another request, and show
@@ -106,7 +106,8 @@ fn with_owner(version: &str, kind: &str, name: &str, owner: &Value) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": metadata})
 }
 
-/// A user who has all granted rights may make the change that asks for each of these, and a user who lacks that one may not.
+/// A user who has all granted rights may make the change that asks for each of these, and a user who lacks that one may
+/// not.
 pub fn each_is_missed<'a>(bed: &Bed, granted: &BTreeSet<Right>, hidden: impl Iterator<Item = &'a Right>) {
     let namespace = bed.namespace("rights");
     let apply = |user: &User<'_>, change: &Value| {

@@ -126,8 +126,9 @@ pub async fn a_member_that_is_cut_off_answers_of_what_it_remembers_alone(version
     cluster.serves(0).await;
 }
 
-/// etcd writes that an entry is agreed on to its log with the next entry, and not before. A voter that removes the other
-/// one of two, and is killed before that, comes back as one of two (3.5, 3.6) and waits for the other one for ever.
+/// etcd writes that an entry is agreed on to its log with the next entry, and not before. A voter that removes the
+/// other one of two, and is killed before that, comes back as one of two (3.5, 3.6) and waits for the other one for
+/// ever.
 pub async fn a_voter_that_is_left_alone_and_has_written_since_comes_back(version: EtcdVersion) {
     let mut cluster = Cluster::of(version, 2).await;
     let id = cluster.status(1).await.header.member_id;
@@ -142,7 +143,8 @@ pub async fn a_voter_that_is_left_alone_and_has_written_since_comes_back(version
     assert_eq!(cluster.client(0).members().await.unwrap().members.len(), 1);
 }
 
-/// A voter that no longer hears of a majority names no leader. A learner has no vote to ask for, and goes on naming one.
+/// A voter that no longer hears of a majority names no leader. A learner has no vote to ask for, and goes on naming
+/// one.
 pub async fn a_learner_names_the_leader_that_it_last_heard_of(version: EtcdVersion) {
     let mut cluster = Cluster::of(version, 2).await;
     let (client, peer_url) = (cluster.client(0), cluster.bed.peer_url(2));

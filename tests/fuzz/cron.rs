@@ -1,10 +1,10 @@
 //! Schedules of cron: `{"schedule": "0 2 * * *", "zone": "Europe/Berlin", "now": "2026-03-29T12:00:00Z"}`.
 //!
-//! Guarantees: what reads is what the rule in the definition takes; the times at which a schedule was due are those that
-//! a look at every minute finds, each once and the latest first, also where clocks change; two of them are never nearer
-//! than is said.
-//! Not asserted: that the rule refuses what does not read because of a line break or another odd space. What follows `*-` is
-//! not looked at, and there the rule takes them: `*-9\n,*` is one field for it, and two for all others.
+//! Guarantees: what reads is what the rule in the definition takes; the times at which a schedule was due are those
+//! that a look at every minute finds, each once and the latest first, also where clocks change; two of them are never
+//! nearer than is said. Not asserted: that the rule refuses what does not read because of a line break or another odd
+//! space. What follows `*-` is not looked at, and there the rule takes them: `*-9\n,*` is one field for it, and two for
+//! all others.
 //! Assumes: years in which all clocks differ by whole minutes.
 
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
-//! The pure code, given what nobody has thought of: reviews, conversions, schedules and quantities that are random, broken,
-//! or a little off a sound one.
+//! The pure code, given what nobody has thought of: reviews, conversions, schedules and quantities that are random,
+//! broken, or a little off a sound one.
 //!
-//! Each target is a pair of functions: one makes an input from a stream of numbers, the other takes any bytes and panics
-//! where something does not hold of them. Every run tries the corpus (`tests/fuzz/corpus/TARGET`), each file an input that
-//! once found something or lies where something could be found, and some drawn ones.
+//! Each target is a pair of functions: one makes an input from a stream of numbers, the other takes any bytes and
+//! panics where something does not hold of them. Every run tries the corpus (`tests/fuzz/corpus/TARGET`), each file an
+//! input that once found something or lies where something could be found, and some drawn ones.
 //!
 //! ```text
 //! cargo test --workspace --test fuzz                                            the corpus, and some cases of each target

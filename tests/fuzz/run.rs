@@ -200,7 +200,8 @@ impl Run {
         let hangs = at.iter().find(|(_, time)| *time > kit::wait::patient(HANGS));
         assert!(hangs.is_none(), "{}: it does not end: {hangs:?}", self.target.name);
         if let Some(has) = memory("VmRSS").filter(|has| *has > MOST_MEMORY_KB) {
-            // What has been drawn is not drawn again here: it may be what takes the memory. And a thread cannot be ended.
+            // What has been drawn is not drawn again here: it may be what takes the memory. And a thread cannot be
+            // ended.
             eprintln!("{}: {has} kB of memory, with these at work: {at:?}", self.target.name);
             std::process::abort();
         }

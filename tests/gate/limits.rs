@@ -65,8 +65,8 @@ async fn over_the_number_of_connections_the_next_waits_for_a_place() {
     let mut first = gate.connect().await;
     first.ask("/validate", "{}").await;
     let next = TcpStream::connect(gate.address).await.unwrap();
-    // It is in the kernel's queue. Server and test share one thread: a server that would take it has taken it, and counted
-    // it, when the first connection is answered once more.
+    // It is in the kernel's queue. Server and test share one thread: a server that would take it has taken it, and
+    // counted it, when the first connection is answered once more.
     for _ in 0..2 {
         assert_eq!(first.ask("/validate", "{}").await.status, 200);
     }

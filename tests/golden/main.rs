@@ -3,8 +3,8 @@
 //! A pod template with other bytes restarts every member of every EtcdCluster, and every pod of every TDSet, when
 //! gatehouse is upgraded. So `NAME.yaml` has an object, and `NAME.json` beside it all that is built of it.
 //!
-//! `UPDATE_EXPECTED=1 cargo test --test golden` replaces the latter, but not where `CI` is set. Read the difference before
-//! it is committed: a release note has to say what it restarts.
+//! `UPDATE_EXPECTED=1 cargo test --test golden` replaces the latter, but not where `CI` is set. Read the difference
+//! before it is committed: a release note has to say what it restarts.
 
 #![expect(clippy::unwrap_used, reason = "a test says what it expects by unwrapping")]
 

@@ -55,7 +55,8 @@ impl World {
     }
 
     /// Whether the status says that the quorum is lost, and what can be done without one is done: each member with data
-    /// runs and no request to go on from one of them is open, or the one that was chosen to go on from has lost its own.
+    /// runs and no request to go on from one of them is open, or the one that was chosen to go on from has lost its
+    /// own.
     fn is_beyond_help(&self, plan: &Plan) -> bool {
         let is_said =
             [condition::QUORUM_LOST, condition::DEGRADED].map(|about| says(plan, about, State::True));

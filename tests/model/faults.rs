@@ -41,7 +41,7 @@ pub enum Fault {
     NeverReplaces,
     /// It takes the next pod down before the last one is back.
     RollsWithoutGate,
-    /// It takes all pods down in one pass.
+    /// It takes all pods down in one reconciliation.
     RollsAllAtOnce,
     /// It begins with the leader.
     RollsTheLeaderFirst,

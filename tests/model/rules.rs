@@ -35,7 +35,7 @@ pub enum Rule {
     LeaderRestartedFirst,
     /// A member is replaced whose data are there.
     SoundMemberReplaced,
-    /// Who is a member is changed in a pass that did not know the members.
+    /// Who is a member is changed in a reconciliation that did not know the members.
     ChangedUnknown,
     /// Members run more than two minors, or two that are not neighbours.
     MinorsApart,

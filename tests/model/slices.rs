@@ -164,8 +164,8 @@ pub fn blindness() -> Slice {
     Slice::new(start, &[THREE_VOTE], ADDS)
 }
 
-/// Two operators, each of which takes itself for the only one, and a volume that is left of a growth which was given up:
-/// one may be about to delete it while the other one makes a member on it.
+/// Two operators, each of which takes itself for the only one, and a volume that is left of a growth which was given
+/// up: one may be about to delete it while the other one makes a member on it.
 pub fn two_operators() -> Slice {
     let mut start = World::settled(1, NEWEST);
     start.operators.push(Operator::default());

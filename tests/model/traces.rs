@@ -58,7 +58,7 @@ fn a_recovery_that_is_under_way_stops_no_pod_of_a_quorum_that_is_back() {
     let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Step(0), Node(Ordinal(0), Start), Pass(0)];
     let slice = slices::comeback();
     slice.holds_after(&[&fence[..], &[Elect(MemberId(1))]].concat());
-    // What was planned is refused, and the rest of the pass is forgotten.
+    // What was planned is refused, and the rest of the reconciliation is forgotten.
     slice.holds_after(&[&fence[..], &[Elect(MemberId(1)), Step(0)]].concat());
 }
 
@@ -85,8 +85,8 @@ fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
     slices::comeback().holds_after(&way);
 }
 
-/// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to go
-/// answers until it has ended, and counted as one that serves: one of three was left.
+/// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to
+/// go answers until it has ended, and counted as one that serves: one of three was left.
 #[test]
 fn a_pod_that_was_told_to_go_is_none_that_the_next_one_can_be_spared_for() {
     let look = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0)];

@@ -47,7 +47,8 @@ pub struct World {
     pub fresh: Fresh,
     /// Whether a leader was told to hand over and it came to nothing, or there was time enough for it, since it leads.
     pub hand_over_failed: bool,
-    /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else happens.
+    /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else
+    /// happens.
     pub is_prompt: bool,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
@@ -156,7 +157,7 @@ pub struct Etcd {
 /// A process that works the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Operator {
-    /// What is left to do of its pass.
+    /// What is left to do of its reconciliation.
     pub rest: Vec<Effect>,
 }
 
@@ -201,7 +202,7 @@ pub enum Action {
     Tick,
 }
 
-/// What a pass could not read.
+/// What a reconciliation could not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unread {
     StatefulSet,

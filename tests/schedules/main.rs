@@ -1,5 +1,6 @@
-//! The plan of TDSets, explored: the very functions that run in production, against a small model of what is around them,
-//! in every order in which things can happen within bounds. What is checked and what is not is in docs/correctness.md.
+//! The plan of TDSets, explored: the very functions that run in production, against a small model of what is around
+//! them, in every order in which things can happen within bounds. What is checked and what is not is in
+//! docs/correctness.md.
 
 #![expect(clippy::expect_used, reason = "a test says what it expects by panicking")]
 

@@ -96,7 +96,7 @@ impl World {
         true
     }
 
-    /// What follows once the last thing that was planned is done: the report, or the end of the pass.
+    /// What follows once the last thing that was planned is done: the report, or the end of the reconciliation.
     fn go_on(&mut self, at: usize) {
         let now = self.now();
         loop {

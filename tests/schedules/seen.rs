@@ -1,4 +1,4 @@
-//! What a pass reads of the world, in the types of production, and what production plans of that.
+//! What a reconciliation reads of the world, in the types of production, and what production plans of that.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -31,7 +31,7 @@ use crate::faults::Hand;
 use crate::text::Text;
 use crate::world::{Autoscaler, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
 
-/// What a pass has read.
+/// What a reconciliation has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub at: usize,
@@ -96,7 +96,7 @@ impl Plan {
 }
 
 impl Planned {
-    /// What is to be done in a part of a pass, and what each of that writes.
+    /// What is to be done in a part of a reconciliation, and what each of that writes.
     pub fn part(&self, reports: bool, is_refused: bool) -> (&[ApiWrite], &[Text]) {
         let [work, report, refused] = &self.written;
         match (reports, is_refused) {

@@ -295,8 +295,8 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
 /// More comparisons than these are not made: items are then taken in their order.
 const MOST_COMPARED: usize = 1 << 16;
 
-/// Pairs edited items with memories, in the order of both. Where there are more of one than of the other, it takes those
-/// that have most in common; where several choices have as much in common, the first.
+/// Pairs edited items with memories, in the order of both. Where there are more of one than of the other, it takes
+/// those that have most in common; where several choices have as much in common, the first.
 fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usize, Memory)> {
     let in_order = |edited: Vec<usize>, rest: Vec<Item>| {
         edited.into_iter().zip(rest.into_iter().map(|item| item.memory)).collect()
@@ -321,8 +321,8 @@ fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usiz
     }
 }
 
-/// Chooses one of the `long` row for each of the `short` row, in the order of both, so that the pairs have most in common
-/// together; of several such choices, the first.
+/// Chooses one of the `long` row for each of the `short` row, in the order of both, so that the pairs have most in
+/// common together; of several such choices, the first.
 fn best_row(long: usize, short: usize, alike: impl Fn(usize, usize) -> usize) -> Vec<usize> {
     let mut best = vec![vec![Some(0); long + 1]];
     // How much the last `left` of the short row have in common when the first of them takes the one at `at`.

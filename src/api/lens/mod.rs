@@ -1,6 +1,6 @@
-//! Conversion as a table: each row says where a field of a spoke lives in the hub, which is `v1`. Each other version has
-//! a table of its own; between two of them an object goes by way of the hub. Tables are values: they may be written in
-//! the code or read at run time.
+//! Conversion as a table: each row says where a field of a spoke lives in the hub, which is `v1`. Each other version
+//! has a table of its own; between two of them an object goes by way of the hub. Tables are values: they may be written
+//! in the code or read at run time.
 //!
 //! Guarantees, for objects of any content, whole or partial:
 //! - total: no content makes a conversion fail; what cannot be translated is carried over as it is;
@@ -242,9 +242,9 @@ impl Table {
     /// Gives an object that came through the spoke back what only the hub can say, from the object that is stored,
     /// both in the hub's version.
     ///
-    /// Whatever annotations came with it say nothing here: a `kubectl replace` with a manifest of the spoke has none and
-    /// does not ask that everything else be dropped, and a manifest that was exported long ago has old ones. True where
-    /// they would have said something else of fields that the spoke has no place for.
+    /// Whatever annotations came with it say nothing here: a `kubectl replace` with a manifest of the spoke has none
+    /// and does not ask that everything else be dropped, and a manifest that was exported long ago has old ones. True
+    /// where they would have said something else of fields that the spoke has no place for.
     #[must_use]
     pub fn carry(&self, object: Value, stored: &Value) -> (Value, bool) {
         let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {

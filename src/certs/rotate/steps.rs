@@ -82,8 +82,8 @@ pub fn authority<Bundle>(is_due: Option<bool>, other_bundle: Option<Bundle>) -> 
     }
 }
 
-/// What a leaf needs; none where there is no leaf that can be read. `is_known`: whether its peers trust the authority that
-/// signs.
+/// What a leaf needs; none where there is no leaf that can be read. `is_known`: whether its peers trust the authority
+/// that signs.
 #[must_use]
 pub fn leaf(leaf: Option<LeafFacts>, is_known: bool) -> LeafStep {
     let Some(leaf) = leaf else { return LeafStep::Sign(Why::Missing) };

@@ -1,7 +1,7 @@
 //! `gatehouse etcd guard`: the init container of a member.
 //!
-//! Guarantees: it ends with 0 only where etcd may start; told to end while it waits, it ends at once, with the code that
-//! a shell gives for it.
+//! Guarantees: it ends with 0 only where etcd may start; told to end while it waits, it ends at once, with the code
+//! that a shell gives for it.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -41,7 +41,8 @@ pub struct Options {
     /// PEM file of the private key.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// PEM file of the authority that signed the certificate; written as caBundle. Without it, somebody else does.
+    /// PEM file of the authority that signed the certificate; written as caBundle. Without it, caBundle is left as it
+    /// is.
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_ca: Option<PathBuf>,
     /// The least version of TLS that is spoken.
@@ -74,7 +75,7 @@ pub struct Options {
     /// The Secret that keeps gatehouse's own authority.
     #[arg(long, value_name = "NAME", default_value = "gatehouse-ca", env = "GATEHOUSE_CA_SECRET")]
     pub ca_secret: String,
-    /// Write the definitions and the webhook configurations oneself, and keep them so. Without it, somebody else does,
+    /// Write the definitions and the webhook configurations, and keep them so. Without it, others do,
     /// and nothing is read or written outside of namespaces.
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, default_value_t = true, env = "GATEHOUSE_INSTALL")]
     pub install: bool,

@@ -1,9 +1,9 @@
-//! What a pass does, as data, with the guards that each action is conditional on.
+//! What a reconciliation does, as data, with the guards that each action is conditional on.
 //!
 //! Guarantees: an action names the very object, member and cluster that it was decided on, so that whoever carries it
 //! out can read again, live, and refuse where anything has moved; each action names the points before and after it,
 //! where faults are planted and traces hang. A new action that does not does not compile.
-//! Never: decides anything. What to do about a refusal is for the next pass.
+//! Never: decides anything. What to do about a refusal is for the next reconciliation.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -136,7 +136,7 @@ pub enum Action {
         /// What its member is; none: there is no member.
         role: Option<Role>,
     },
-    /// Delete a pod. The StatefulSet makes it anew.
+    /// Delete a pod. The StatefulSet recreates it.
     DeletePod {
         /// The pod.
         pod: Handle,
@@ -341,7 +341,7 @@ impl Action {
         self.points().name()
     }
 
-    /// The points at which whoever carries it out may be stopped.
+    /// The points at which the one that carries it out may be stopped.
     #[must_use]
     pub const fn points(&self) -> FailPoints {
         match self {

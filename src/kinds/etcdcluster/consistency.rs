@@ -20,8 +20,8 @@ use decision::Print;
 /// How long the voters of one cluster may take together.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// The largest database, in bytes in use, that a member is asked to hash without need: one that is read from a slow disk
-/// takes less time than a readiness probe does to fail.
+/// The largest database, in bytes in use, that a member is asked to hash without need: one that is read from a slow
+/// disk takes less time than a readiness probe does to fail.
 const LARGEST: u64 = 2 << 30;
 
 /// A voter that is asked.
@@ -35,7 +35,7 @@ pub struct Voter<'a> {
     pub client: &'a Client,
 }
 
-/// Compares the voters of the list that a pass saw.
+/// Compares the voters of the list that a reconciliation saw.
 pub async fn look(sight: &Snapshot) -> Fact<Audit> {
     let Fact::Known(membership) = &sight.observation.membership else { return Fact::Unknown };
     // What was found to differ holds all changes up until it has been compared again, whatever that takes.

@@ -1,9 +1,9 @@
-//! How the members of one cluster are reached in one pass: a connection to each, and to nobody else.
+//! How the members of one cluster are reached in one reconciliation: a connection to each, and to nobody else.
 //!
-//! Guarantees: what is asked of an ordinal is asked of its pod, at the pod's own address; with TLS the certificate has to
-//! have the member's name.
+//! Guarantees: what is asked of an ordinal is asked of its pod, at the pod's own address; with TLS the certificate has
+//! to have the member's name.
 //! Assumes: whoever answers says in each answer which cluster and which member it is; whoever asks looks.
-//! Never: keeps a connection, or a key, beyond the pass.
+//! Never: keeps a connection, or a key, beyond the reconciliation.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};

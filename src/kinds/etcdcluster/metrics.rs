@@ -110,7 +110,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Counts what a pass saw at `now`.
+    /// Counts what a reconciliation saw at `now`.
     pub fn look(&mut self, seen: &Observation, plan: &Plan, now: Timestamp) {
         if seen.membership.known().is_some() {
             self.last_read = Some(now);

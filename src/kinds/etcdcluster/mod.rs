@@ -6,15 +6,16 @@
 //!   objects, members ─▶ observe ─┘
 //! ```
 //!
-//! Guarantees: who the members are is etcd's word, asked linearizably in the pass that acts on it; what is intended is
-//! written into the status before it is done, so that whoever works next goes on from there; a pass has at most one
-//! action that cannot be taken back. Nothing is decided on a cache: watches only say when to look.
+//! Guarantees: who the members are is etcd's word, asked linearizably in the reconciliation that acts on it; what is
+//! intended is written into the status before it is done, so that the operator that works next goes on from there; a
+//! reconciliation has at most one action that cannot be taken back. Nothing is decided on a cache: watches only say
+//! when to look.
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
 //!
-//! Pure: what is asked for ([`spec`]), what a pass knows ([`observation`]), what it can do ([`action`]), what it does
-//! ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`metrics`]). Effects: what is read
-//! ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by ([`audit`]),
-//! what is written ([`apply`]) and told ([`report`], [`trace`]).
+//! Pure: what is asked for ([`spec`]), what a reconciliation knows ([`observation`]), what it can do ([`action`]), what
+//! it does ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`metrics`]). Effects: what
+//! is read ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by
+//! ([`audit`]), what is written ([`apply`]) and told ([`report`], [`trace`]).
 
 pub mod actions;
 pub mod agent;
@@ -82,16 +83,17 @@ use spec::Spec;
 use state::ReconcileState;
 use trace::Trace;
 
-/// When to look again after something was done: what it made is read anew, so there is nothing to wait for.
+/// When to look again after something was done: what it made is read again, so there is nothing to wait for.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
 /// When to look again while something moves.
 const SOON: Duration = Duration::from_secs(2);
 
-/// The same where pass after pass found nothing to do: what is waited for shows in pods mostly, and they are watched.
+/// The same where reconciliation after reconciliation found nothing to do: what is waited for shows in pods mostly, and
+/// they are watched.
 const PATIENTLY: Duration = Duration::from_secs(15);
 
-/// Passes in a row with nothing to do after which each wait is longer than the one before.
+/// Reconciliations in a row with nothing to do after which each wait is longer than the one before.
 const PATIENCE: u32 = 10;
 
 /// When to look again while nothing does.
@@ -290,8 +292,8 @@ impl Reconciler for Operator {
 }
 
 impl Operator {
-    /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what follows
-    /// from it is for the next pass, which looks at all else anew.
+    /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what
+    /// follows from it is for the next reconciliation, which looks at all else again.
     async fn compare(&self, sight: &Snapshot, state: &mut ReconcileState, now: Timestamp) -> bool {
         let is_due = state.audit.is_due(now);
         let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
@@ -327,7 +329,7 @@ fn outcome(plan: &Plan, progress: &Progress, is_news: bool, state: &mut Reconcil
     }
 }
 
-/// When to look again after so many passes in a row with nothing to do.
+/// When to look again after so many reconciliations in a row with nothing to do.
 fn patiently(idle: u32) -> Duration {
     SOON.saturating_mul(idle.saturating_sub(PATIENCE).saturating_add(1)).min(PATIENTLY)
 }

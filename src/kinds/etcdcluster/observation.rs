@@ -1,9 +1,10 @@
-//! What one pass knows of an EtcdCluster: the whole of what the plan stands on.
+//! What one reconciliation knows of an EtcdCluster: the whole of what the plan stands on.
 //!
-//! Guarantees: small values that can be compared, ordered, hashed and copied, so that a pass can be replayed and a
-//! checker can explore it; no clock (time enters as [`Age`]); no text that only serves messages.
+//! Guarantees: small values that can be compared, ordered, hashed and copied, so that a reconciliation can be replayed
+//! and a checker can explore it; no clock (time enters as [`Age`]); no text that only serves messages.
 //! Assumes: lists of the API server are complete or [`Fact::Unknown`]; pods were listed before volumes, so that the
-//! volume of a pod that is still there is the one that was listed; what etcd says was asked of etcd in this pass.
+//! volume of a pod that is still there is the one that was listed; what etcd says was asked of etcd in this
+//! reconciliation.
 //! Never: takes an error, a time-out or a stale cache for "there is none".
 
 mod backups;
@@ -81,10 +82,10 @@ pub struct RecoveryRequest {
     pub survivor: Option<Ordinal>,
 }
 
-/// Everything that one pass has read.
+/// Everything that one reconciliation has read.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Observation {
-    /// What earlier passes wrote into the status.
+    /// What earlier reconciliations wrote into the status.
     pub record: Record,
     /// Whether the phase of the recorded operation has taken longer than it should.
     pub operation_age: Age,
@@ -164,7 +165,7 @@ pub enum Backup {
     Running,
     /// The last one failed, and it is too early to try again.
     Failed,
-    /// What would take it is of somebody else, or of a cluster of this name that was there before.
+    /// What would take it is of another owner, or of a cluster of this name that was there before.
     Foreign,
 }
 

@@ -8,7 +8,7 @@ use crate::rbac::{AuditTrace, Rule};
 pub fn rules() -> Vec<Rule> {
     vec![
         Rule::new(GROUP, &["etcdclusters"], &["get", "list", "watch"])
-            .because("EtcdClusters are watched, and each pass reads the one that it is for as it is stored."),
+            .because("EtcdClusters are watched, and each reconciliation reads the one that it is for as it is stored."),
         Rule::new(GROUP, &["etcdclusters"], &["patch"]).because(
             "A finalizer has its deletion wait until members have stopped and volumes are as it says.",
         ),

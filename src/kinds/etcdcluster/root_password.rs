@@ -1,9 +1,9 @@
 //! The password of etcd's user root: read from the Secret that the spec names, and held against what etcd takes.
 //!
-//! Guarantees: the password is read anew whenever it is needed, and sent to nobody but a member that has just answered as
-//! one of the recorded cluster, over TLS. Etcd is asked again only after its users or the Secret have changed, for to
-//! compare a password costs it a tenth of a second.
-//! Never: keeps a password, or anything made of it, beyond the pass; writes a Secret.
+//! Guarantees: the password is read again whenever it is needed, and sent to nobody but a member that has just answered
+//! as one of the recorded cluster, over TLS. Etcd is asked again only after its users or the Secret have changed, for
+//! to compare a password costs it a tenth of a second.
+//! Never: keeps a password, or anything made of it, beyond the reconciliation; writes a Secret.
 
 pub mod decision;
 

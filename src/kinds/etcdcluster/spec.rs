@@ -1,7 +1,7 @@
 //! What an EtcdCluster asks for, resolved once. Pure.
 //!
-//! Guarantees: an absent field has its meaning here, and nothing below gives it another. A value that does not read counts
-//! as absent: the gate lets none in, and a cluster that was stored with one goes on with what it has.
+//! Guarantees: an absent field has its meaning here, and nothing below gives it another. A value that does not read
+//! counts as absent: the gate lets none in, and a cluster that was stored with one goes on with what it has.
 //! Assumes: the faults are those that the gate finds; with some of them nothing but restarts is planned.
 
 mod urls;

@@ -1,8 +1,8 @@
-//! What one process remembers of a cluster between two passes: since when things are as they are.
+//! What one process remembers of a cluster between two reconciliations: since when things are as they are.
 //!
 //! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
-//! anew, which makes it wait; what was replaced and defragmented before it is not counted again.
+//! again, which makes it wait; what was replaced and defragmented before it is not counted again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub struct ReconcileState {
     pub has_no_backups: bool,
     /// What was applied last as what takes them.
     pub scheduled: Option<Scheduled>,
-    /// Passes in a row that had nothing to do.
+    /// Reconciliations in a row that had nothing to do.
     pub idle: u32,
     /// What etcd said of root's password.
     pub password: Option<Proven>,
@@ -71,9 +71,9 @@ pub struct ReconcileState {
     pub tally: Tally,
     /// Why the cluster was told to be degraded, while it is.
     pub degraded: Option<&'static str>,
-    /// What the last pass that was traced stood on.
+    /// What the last reconciliation that was traced stood on.
     pub traced: Option<u64>,
-    /// The number of the line of this pass, where it is traced.
+    /// The number of the line of this reconciliation, where it is traced.
     pub line: Option<u64>,
     /// The alarms that have been told of; none: none have been looked at.
     pub alarms: Option<Vec<Alarm>>,

@@ -1,7 +1,8 @@
 //! What is said of an EtcdCluster, and what the status remembers. Pure: the same facts give the same status.
 //!
 //! Guarantees: something is said on every path, also when etcd does not answer; what was known and cannot be found out
-//! any more stays as it was, beside a condition that says so; between two passes that see the same nothing is written.
+//! any more stays as it was, beside a condition that says so; between two reconciliations that see the same nothing is
+//! written.
 
 mod backups;
 mod conditions;
@@ -28,7 +29,7 @@ const NOTABLE_PART: u64 = 10;
 /// How many entries of the log are worth a write.
 const NOTABLE_ENTRIES: u64 = 10_000;
 
-/// What a status is made of besides what a pass knows.
+/// What a status is made of besides what a reconciliation knows.
 #[derive(Clone, Copy, Debug)]
 pub struct StatusInputs<'a> {
     /// What was said before.
@@ -41,7 +42,7 @@ pub struct StatusInputs<'a> {
     pub now: Timestamp,
 }
 
-/// The status after a pass that has seen `seen` and planned `plan`, whose record it has.
+/// The status after a reconciliation that has seen `seen` and planned `plan`, whose record it has.
 #[must_use]
 pub fn of(spec: &Spec, said: StatusInputs<'_>, seen: &Observation, plan: &Plan) -> EtcdClusterStatus {
     let StatusInputs { previous, now, .. } = said;

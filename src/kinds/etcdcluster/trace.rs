@@ -1,9 +1,9 @@
-//! What a pass saw, planned and did, as lines of the log by which it can be planned again.
+//! What a reconciliation saw, planned and did, as lines of the log by which it can be planned again.
 //!
-//! Guarantees: a pass is told before its first action, so that one in which the process ends is told too, and each action
-//! when it is known what came of it; lines are numbered without a gap, so that what is missing was lost on the way; a
-//! pass that does nothing and stands on the same facts as the one before is left out; while nobody listens, nothing is
-//! put into words.
+//! Guarantees: a reconciliation is told before its first action, so that one in which the process ends is told too, and
+//! each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost on
+//! the way; a pass that does nothing and stands on the same facts as the one before is left out; while nobody listens,
+//! nothing is put into words.
 //! Never: tells a secret. [`Desired`] and [`Observation`] have no place for one.
 
 use std::collections::hash_map::{DefaultHasher, RandomState};
@@ -25,7 +25,7 @@ pub fn is_on() -> bool {
     enabled!(target: TARGET, Level::TRACE)
 }
 
-/// What tells the facts of one pass from those of another, within one process.
+/// What tells the facts of one reconciliation from those of another, within one process.
 #[must_use]
 pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -51,7 +51,7 @@ pub struct Pass<'a> {
 /// What came of an action.
 #[derive(Debug, Serialize)]
 struct Action {
-    /// The line of its pass.
+    /// The line of its reconciliation.
     pass: u64,
     name: &'static str,
     outcome: &'static str,
@@ -89,12 +89,12 @@ impl Default for Trace {
 }
 
 impl Trace {
-    /// Tells what a pass has seen and plans; the number of the line.
+    /// Tells what a reconciliation has seen and plans; the number of the line.
     pub fn pass(&self, pass: &Pass<'_>) -> Option<u64> {
         self.write(Event::Pass(pass))
     }
 
-    /// Tells what came of one of the actions of the pass of that line.
+    /// Tells what came of one of the actions of the reconciliation of that line.
     pub fn action(&self, pass: u64, name: &'static str, outcome: &'static str) {
         self.write(Event::Action(Action { pass, name, outcome }));
     }
@@ -110,7 +110,7 @@ impl Trace {
                 Some(number)
             }
             Err(error) => {
-                warn!(%error, "a pass cannot be told");
+                warn!(%error, "a reconciliation cannot be told");
                 None
             }
         }

@@ -21,7 +21,7 @@ pub struct DueQueue(Mutex<Entries>);
 struct Entries {
     times: HashMap<Arc<str>, Timestamp>,
     order: BTreeSet<(Timestamp, Arc<str>)>,
-    /// When one that was due had its pass last.
+    /// When one that was due had its reconciliation last.
     progress: Option<Timestamp>,
 }
 
@@ -32,7 +32,7 @@ impl Entries {
         }
     }
 
-    /// One that was due at that time has its pass. Those that it overtook by far are waited for no longer.
+    /// One that was due at that time has its reconciliation. Those that it overtook by far are waited for no longer.
     fn advance(&mut self, due: Timestamp, now: Timestamp) {
         self.progress = Some(now);
         let overtaken = due.checked_sub(PATIENCE).unwrap_or(Timestamp::MIN);

@@ -1,8 +1,8 @@
 //! TDSet: a workload whose count follows a timetable.
 //!
 //! Guarantees: a transition is carried out when it is due, whatever `resyncMinutes` is; between two of them nothing is
-//! written while nothing changes; a field that somebody else changed is taken back, and a count too unless the object
-//! lets it stand; of a workload that somebody else made nothing but the count is written.
+//! written while nothing changes; a field that another client changed is taken back, and a count too unless the object
+//! lets it stand; of a workload that another client made nothing but the count is written.
 //!
 //! A pass that has changed something does not report: what it changed comes back by the watch and starts another one,
 //! which tells how things are. A pass over an object whose count is not due gives way to those whose is. So when
@@ -269,7 +269,8 @@ fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// Time from now until `wake`. Reckoned at a pass's end, so that the pass does not delay the next one.
+/// Time from now until `wake`. Reckoned at a reconciliation's end, so that the reconciliation does not delay the next
+/// one.
 fn until(wake: Option<Timestamp>) -> Duration {
     let wake = wake.unwrap_or(Timestamp::MAX);
     Duration::try_from(wake.duration_since(clock::now())).unwrap_or_default()

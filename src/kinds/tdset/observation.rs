@@ -1,4 +1,4 @@
-//! What was read for a pass, as data. Pure.
+//! What was read for a reconciliation, as data. Pure.
 
 mod field_owner;
 mod object_key;
@@ -97,7 +97,7 @@ impl Blocker {
         Self { about: None, state: State::False, reason, message }
     }
 
-    /// Somebody else has the workload or its count.
+    /// Another client has the workload or its count.
     #[must_use]
     pub const fn conflict(reason: Reason, message: String) -> Self {
         Self { about: Some(ConditionType::Conflict), state: State::True, reason, message }
@@ -127,7 +127,7 @@ pub enum Writer {
     Unknown,
     /// We did, or nobody.
     Ours,
-    /// Somebody else.
+    /// Another client.
     Other(FieldOwner),
 }
 
@@ -179,7 +179,7 @@ pub enum OwnedObject<'a, Object> {
     Absent,
     /// It was made for this TDSet.
     Ours(&'a Object),
-    /// It is somebody else's.
+    /// It belongs to another owner.
     Foreign,
 }
 
@@ -203,7 +203,7 @@ impl<'a, Object: Resource<DynamicType = ()>> OwnedObject<'a, Object> {
         }
     }
 
-    /// Whether somebody else has it.
+    /// Whether another client has it.
     #[must_use]
     pub const fn is_foreign(&self) -> bool {
         matches!(self, Self::Foreign)

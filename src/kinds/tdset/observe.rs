@@ -1,4 +1,4 @@
-//! Everything that is read for a pass. Effects, and nothing decided.
+//! Everything that is read for a reconciliation. Effects, and nothing decided.
 
 use std::sync::Arc;
 

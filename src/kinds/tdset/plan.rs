@@ -1,6 +1,6 @@
 //! What to do for a TDSet, as data. Pure: time and everything else that was read are arguments.
 //!
-//! Guarantees: nothing is planned that is so already; nothing is planned for an object of somebody else; the next
+//! Guarantees: nothing is planned that is so already; nothing is planned for an object of another owner; the next
 //! look is never later than the next transition.
 
 mod conditions;
@@ -45,7 +45,7 @@ pub struct Plan {
     pub status: TDSetStatus,
     /// The events that go with it.
     pub events: Vec<Note>,
-    /// Whether somebody else has a hand in it who had none before.
+    /// Whether another client has a hand in it who had none before.
     pub conflict: bool,
     /// When the count is to be written next.
     pub due: Option<Timestamp>,
@@ -141,7 +141,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
 fn work(view: &ScheduleState) -> Vec<Action> {
     let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
     if let Some(create) = view.create() {
-        // Whoever refuses the one may not refuse the other, so the template is left to the next pass.
+        // Whoever refuses the one may not refuse the other, so the template is left to the next reconciliation.
         match unclaimed(view) {
             Some(found) => steps.extend(claim(view, found)),
             None => steps.extend(made(view, create)),
@@ -250,7 +250,7 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
-/// Whether a status says that somebody else has a hand in it.
+/// Whether a status says that another client has a hand in it.
 fn conflicts(status: &TDSetStatus) -> bool {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     condition::holds(conditions, ConditionType::Conflict.as_str())

@@ -33,7 +33,7 @@ pub struct Spec {
     pub autoscaler: Option<String>,
     /// Whether the count is left alone.
     pub is_suspended: bool,
-    /// What becomes of a count that somebody else wrote.
+    /// What becomes of a count that another client wrote.
     pub manual_scale_policy: ManualScalePolicy,
     /// Longest time between two looks at the workload.
     pub resync: Duration,
@@ -48,7 +48,7 @@ pub struct Spec {
 pub enum Target {
     /// A Deployment that is made, with its Service.
     Create(Box<Create>),
-    /// One that somebody else made.
+    /// One that another client made.
     Reference(Reference),
 }
 
@@ -136,7 +136,7 @@ impl Spec {
         }
     }
 
-    /// The workload that somebody else made.
+    /// The workload that another client made.
     #[must_use]
     pub const fn reference(&self) -> Option<&Reference> {
         match &self.target {
@@ -145,13 +145,13 @@ impl Spec {
         }
     }
 
-    /// The count that a workload of somebody else is left with when the TDSet is deleted; none: it is left as it is.
+    /// The count that a workload of another owner is left with when the TDSet is deleted; none: it is left as it is.
     #[must_use]
     pub fn replicas_on_deletion(&self) -> Option<i32> {
         self.reference()?.replicas_on_deletion
     }
 
-    /// Whether a count of somebody else stands until the timetable changes next.
+    /// Whether a count of another owner stands until the timetable changes next.
     #[must_use]
     pub fn keeps_manual_counts(&self) -> bool {
         self.manual_scale_policy == ManualScalePolicy::KeepUntilNextTransition

@@ -1,4 +1,4 @@
-//! What a process remembers of a TDSet between two passes. Pure.
+//! What a process remembers of a TDSet between two reconciliations. Pure.
 //!
 //! Guarantees: nothing that matters is here alone. Without it a transition is told with another lateness, or a status
 //! is written that stood there already.
@@ -21,8 +21,8 @@ pub struct ReconcileState {
 }
 
 impl ReconcileState {
-    /// The plan's work was done at `now` and changed something: whether the next pass is to tell of it. Twice in a row
-    /// it is not: somebody may undo each time what we do, and that is worth telling.
+    /// The plan's work was done at `now` and changed something: whether the next reconciliation is to tell of it. Twice
+    /// in a row it is not: somebody may undo each time what we do, and that is worth telling.
     pub fn defers_report(&mut self, plan: &Plan, now: Timestamp) -> bool {
         if let Some(transition) = &plan.transition
             && self.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)

@@ -32,7 +32,7 @@ type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Somebody else wrote first, it is told. Of writes alone.
+    /// Another client wrote first, it is told. Of writes alone.
     Conflict,
     /// There are too many requests, and it may come again after a second.
     Throttled,

@@ -95,7 +95,7 @@ pub enum Answer {
     Absent,
     /// The lease as it was written, and its version.
     Written(Record, String),
-    /// Somebody else wrote first.
+    /// Another client wrote first.
     LostRace,
     /// None that tells anything: whether a write was done is not known.
     Silence,

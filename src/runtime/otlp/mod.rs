@@ -10,8 +10,8 @@
 //! Never: sends anything of an object, or who asked; tries twice.
 //!
 //! Why by hand: what is needed of the protocol is a dozen fields of prost, which is here for etcd, and hyper's client,
-//! which is too. opentelemetry-otlp with tracing-opentelemetry would be thirteen crates more, with another major of rand,
-//! and its batches are sent by a thread that blocks, for which it wants an HTTP client that does.
+//! which is too. opentelemetry-otlp with tracing-opentelemetry would be thirteen crates more, with another major of
+//! rand, and its batches are sent by a thread that blocks, for which it wants an HTTP client that does.
 
 mod context;
 mod export;

@@ -1,5 +1,5 @@
-//! An operator that works alone, on a clock that jumps: what is settled is left alone, and a death over two boundaries is
-//! made good.
+//! An operator that works alone, on a clock that jumps: what is settled is left alone, and a death over two boundaries
+//! is made good.
 
 use kit::bed::{Bed, Namespace};
 use kit::operator::Fate;

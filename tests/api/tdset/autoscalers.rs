@@ -1,4 +1,4 @@
-//! Autoscalers: that of the spec gets its bounds, that of somebody else keeps the count.
+//! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
 use kit::bed::{Bed, Namespace};
 use kit::operator::Fate;
@@ -55,8 +55,8 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_no_count(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(4), json!(9)));
     namespace.until("tdset/web", "{.status.lastTransition.to.replicas}", "4");
 
-    // The count is nobody's but the autoscaler's. Its controller, which looks every 15 seconds, has come to the lower bound
-    // before somebody else scales: what it has decided before it would write after that.
+    // The count is nobody's but the autoscaler's. Its controller, which looks every 15 seconds, has come to the lower
+    // bound before another client scales: what it has decided before it would write after that.
     namespace.until("deployment/web", "{.spec.replicas}", "4");
     scale(&namespace, "deployment/web", 8);
     label(&namespace, "tdset/web", "red");
@@ -68,7 +68,7 @@ fn an_autoscaler_gets_its_bounds_and_the_workload_no_count(bed: &Bed) {
     assert_eq!(deployment["spec"]["replicas"], 8);
     let owners = owners_of_count(&deployment);
     assert!(!owners.iter().any(|owner| owner.starts_with("gatehouse")), "{owners:?}");
-    // What somebody else makes of the bounds is taken back.
+    // What another client makes of the bounds is taken back.
     namespace.change("hpa/web", &json!({"spec": {"minReplicas": 1, "maxReplicas": 3}}));
     namespace.until("hpa/web", "{.spec.minReplicas}", "4");
     assert_eq!(bounds(&namespace, "web"), (json!(4), json!(9)));

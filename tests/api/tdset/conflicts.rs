@@ -13,8 +13,8 @@ pub const TESTS: &[Test] = &[
     ("a_made_deployment_is_nobody_elses_workload", a_made_deployment_is_nobody_elses_workload),
 ];
 
-/// Waits until a TDSet has been looked at, from beginning to end, since this was asked. Of two looks that end, one after the
-/// other, the second begins after the first label.
+/// Waits until a TDSet has been looked at, from beginning to end, since this was asked. Of two looks that end, one
+/// after the other, the second begins after the first label.
 #[track_caller]
 fn until_looked_at(namespace: &Namespace, name: &str) {
     for colour in ["red", "blue"] {

@@ -1,4 +1,4 @@
-//! Counts that somebody else writes, and counts that move in steps.
+//! Counts that another client writes, and counts that move in steps.
 
 use gatehouse::runtime::clock;
 use kit::bed::Bed;
@@ -82,7 +82,7 @@ fn a_kept_count_stands_until_the_next_transition(bed: &Bed) {
     assert_eq!(status["lastTransition"]["to"]["window"], "exception/rush", "{status}");
 }
 
-/// A count of somebody else stands until a span begins that asks for 4.
+/// A count of another owner stands until a span begins that asks for 4.
 fn ends_with_a_transition(site: &Site, name: &str) {
     patch(site.namespace, name, &json!({"exceptions": [site.span("rush", 5, 120, 4)]}));
     let start = site.at(5).to_string();

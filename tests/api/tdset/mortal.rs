@@ -1,5 +1,5 @@
-//! An operator that dies, or does not hear an answer, once at each point of what it does for TDSets, and is started again
-//! each time. It has to end where another one ends that nothing befalls, which works the same objects in another
+//! An operator that dies, or does not hear an answer, once at each point of what it does for TDSets, and is started
+//! again each time. It has to end where another one ends that nothing befalls, which works the same objects in another
 //! namespace; and it may not write more of them.
 //!
 //! There is one TDSet at a time: a death while a request for another was under way would spare the point after that
@@ -161,7 +161,8 @@ fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
     assert_eq!(missed, [""; 0], "never met");
 }
 
-/// It is made, with a Service, which is changed, and goes. A boundary passes, somebody scales, and the image is changed.
+/// It is made, with a Service, which is changed, and goes. A boundary passes, somebody scales, and the image is
+/// changed.
 fn live_with_a_deployment(both: &Both, sites: &[Site; 2]) {
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
     let services = both.0.map(Services::from_now);

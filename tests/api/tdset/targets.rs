@@ -1,4 +1,4 @@
-//! Workloads that somebody else made: Deployments, StatefulSets, and kinds that the shipped rights do not know.
+//! Workloads that another client made: Deployments, StatefulSets, and kinds that the shipped rights do not know.
 
 use kit::bed::{Bed, NAMESPACE};
 use kit::objects::Ask;

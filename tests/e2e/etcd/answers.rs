@@ -1,5 +1,5 @@
-//! An operator whose requests to the API server are answered otherwise: refused, done without an answer, or answered with
-//! what was so before.
+//! An operator whose requests to the API server are answered otherwise: refused, done without an answer, or answered
+//! with what was so before.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -49,7 +49,8 @@ const WRITES: [&str; 13] = [
 /// What becomes of a request: [`gatehouse::runtime::fail_point`].
 const OF_ALL: [&str; 4] = ["throttled", "trouble", "forbidden", "lost"];
 
-/// The life of a small cluster: each kind of request is answered otherwise in one way, and reads and watches are behind.
+/// The life of a small cluster: each kind of request is answered otherwise in one way, and reads and watches are
+/// behind.
 pub fn etcd_outlives_an_operator_that_is_answered_otherwise(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-answers");
@@ -92,8 +93,8 @@ fn falls_behind(etcd: &Etcd<'_>, namespace: &Namespace<'_>, operator: &Operator)
     });
 }
 
-/// The same in every way, once more at each change; and what is made in the end is what is made of an equal cluster whose
-/// operator is answered with what is so.
+/// The same in every way, once more at each change; and what is made in the end is what is made of an equal cluster
+/// whose operator is answered with what is so.
 pub fn etcd_outlives_an_operator_that_is_answered_in_every_other_way(bed: &Bed, way: Way) {
     bed.deployed(way);
     let (namespace, calm) = (bed.namespace("etcd-answered"), bed.namespace("etcd-calm"));

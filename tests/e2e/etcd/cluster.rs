@@ -20,8 +20,8 @@ use crate::cluster::Namespace;
 /// How long a cluster may take to be as it is asked for.
 const PATIENCE: Duration = Duration::from_mins(4);
 
-/// Between two calls of a client that writes: several clusters are written to at a time, and no gap that is looked for is
-/// shorter.
+/// Between two calls of a client that writes: several clusters are written to at a time, and no gap that is looked for
+/// is shorter.
 const WRITE_PAUSE: Duration = Duration::from_millis(10);
 
 /// Between two looks at the members.
@@ -159,7 +159,8 @@ impl<'a> Etcd<'a> {
         Client::at(address, &url, tls, limits).expect("a URL")
     }
 
-    /// What the member in that Pod answers to a new connection by a client that trusts the authority in `authority` alone.
+    /// What the member in that Pod answers to a new connection by a client that trusts the authority in `authority`
+    /// alone.
     pub fn asked(&self, pod: &Value, authority: &Value) -> Result<(), String> {
         let _inside = self.runtime.enter();
         let tls = tls(authority, &self.client_secret().expect("TLS"));

@@ -31,8 +31,8 @@ const SHRINK: [&str; 6] = [
     "delete-volume",
 ];
 
-/// What the life of a small cluster is made of, from its first object to its last. Entries are appended besides, where the
-/// writer has not done it.
+/// What the life of a small cluster is made of, from its first object to its last. Entries are appended besides, where
+/// the writer has not done it.
 const LIFE: [&str; 16] = [
     "add-finalizer",
     "apply-services",
@@ -52,8 +52,8 @@ const LIFE: [&str; 16] = [
     "remove-finalizer",
 ];
 
-/// A cluster is made, grown, upgraded, given more room, shrunk and deleted by an operator that dies before and after the
-/// first effect of each kind.
+/// A cluster is made, grown, upgraded, given more room, shrunk and deleted by an operator that dies before and after
+/// the first effect of each kind.
 pub fn etcd_outlives_an_operator_that_dies_at_each_kind_of_effect(bed: &Bed, way: Way) {
     life(bed, way, "etcd-dying", Fate::Dies);
 }

@@ -12,7 +12,7 @@ use super::{NEWEST, gone_with_its_object};
 use crate::cluster::Bed;
 use crate::release::{NAMESPACE, Way};
 
-/// What an operator logs that has to be planned again: everything, and each pass.
+/// What an operator logs that has to be planned again: everything, and each reconciliation.
 pub const FILTER: &str = "info,gatehouse::passes=trace";
 
 /// What is done for a cluster that is asked for a second member, for one less, and to go.
@@ -28,8 +28,8 @@ const DONE: [&str; 9] = [
     "remove-finalizer",
 ];
 
-/// After all other tests of etcd, whose passes by the deployed operators it plans too. Where it is run alone it has those
-/// of a cluster of its own.
+/// After all other tests of etcd, whose reconciliations by the deployed operators it plans too. Where it is run alone
+/// it has those of a cluster of its own.
 pub fn etcd_is_worked_as_its_passes_plan_when_they_are_planned_again(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-told");

@@ -1,7 +1,7 @@
 //! Chains of edits, drawn from a seed, of a real cluster that is written to all the while.
 //!
-//! At no moment is anything wrong that was not asked for, whatever comes up is not touched any more, what does not come up
-//! is healed by the spec before it, and in the end the cluster is like one that was made with the last spec.
+//! At no moment is anything wrong that was not asked for, whatever comes up is not touched any more, what does not come
+//! up is healed by the spec before it, and in the end the cluster is like one that was made with the last spec.
 //!
 //! `E2E_SEED` names the first chain, and `E2E_CHAINS` how many there are; they go side by side.
 
@@ -230,8 +230,8 @@ impl WayThere<'_> {
         self.etcd.object().expect("it is there")
     }
 
-    /// Whatever was shown at any moment: the spec is sound, and nothing is the matter but a member that restarts, or what
-    /// was asked for and cannot come up.
+    /// Whatever was shown at any moment: the spec is sound, and nothing is the matter but a member that restarts, or
+    /// what was asked for and cannot come up.
     fn nothing_was_wrong(&self, told: &[Value]) {
         for object in told {
             let (valid, degraded) = (condition(object, "SpecValid"), condition(object, "Degraded"));

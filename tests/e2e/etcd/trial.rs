@@ -1,6 +1,7 @@
 //! A change of a cluster whose operator dies, loses an answer or is answered otherwise meanwhile.
 //!
-//! Guarantees: what such an operator logs of its passes is planned again and held against the rules when its test is over.
+//! Guarantees: what such an operator logs of its passes is planned again and held against the rules when its test is
+//! over.
 
 use std::collections::BTreeSet;
 use std::fs;

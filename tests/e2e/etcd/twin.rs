@@ -1,5 +1,5 @@
-//! Two clusters that are asked for the same, of which nothing else becomes of one: what is made of both has to be alike,
-//! as [`kit::chains::compare`] has it.
+//! Two clusters that are asked for the same, of which nothing else becomes of one: what is made of both has to be
+//! alike, as [`kit::chains::compare`] has it.
 
 use std::collections::BTreeMap;
 

@@ -1,12 +1,12 @@
 //! Whether real etcd answers changes of its members as the model says that it may, on random sequences.
 //!
 //! The seeds are fixed, and random where `NIGHTLY=1`; `CONFORMANCE_SEED` begins another series, `CONFORMANCE_SEQUENCES`
-//! says how many of each minor are many, and `CONFORMANCE_KEEP` a folder where each sequence that was explained is kept,
-//! to be compared with the model alone. What was not explained is made shorter, and left in `target/conformance`: where
-//! the model was wrong, the mended model explains it, and the file moves to `tests/traces/etcd`.
+//! says how many of each minor are many, and `CONFORMANCE_KEEP` a folder where each sequence that was explained is
+//! kept, to be compared with the model alone. What was not explained is made shorter, and left in `target/conformance`:
+//! where the model was wrong, the mended model explains it, and the file moves to `tests/traces/etcd`.
 //!
-//! Guarantees: a sequence that ends before its time, since a member came to lead meanwhile, and an answer that was asked
-//! for again are counted and shown. Where that is the rule, the test fails, for then it compares little.
+//! Guarantees: a sequence that ends before its time, since a member came to lead meanwhile, and an answer that was
+//! asked for again are counted and shown. Where that is the rule, the test fails, for then it compares little.
 
 mod choose;
 mod run;
@@ -35,8 +35,8 @@ const SHRINKING: u64 = 120;
 const AT_ONCE: usize = 6;
 /// The least share of the steps that is to be explained, in percent.
 const EXPLAINED: usize = 60;
-/// The largest share of the answers that may be asked for again, in percent. Six of 2,927 were, as many on a machine with
-/// load as on one without: all identities that etcd made a second time within a second.
+/// The largest share of the answers that may be asked for again, in percent. Six of 2,927 were, as many on a machine
+/// with load as on one without: all identities that etcd made a second time within a second.
 const ASKED_AGAIN: usize = 5;
 /// For a few sequences, one of which is made shorter.
 const SHORT: Duration = Duration::from_mins(15);

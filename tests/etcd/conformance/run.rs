@@ -18,8 +18,8 @@ use crate::support::{self, Cluster};
 pub const PLACES: u32 = 5;
 /// An identity that no member has.
 pub const NOBODY: u64 = 99;
-/// For how long a connection has to stand before etcd counts it, and for how long it takes to come about. No member says
-/// whether it counts one, so that this time has to pass.
+/// For how long a connection has to stand before etcd counts it, and for how long it takes to come about. No member
+/// says whether it counts one, so that this time has to pass.
 const HEALTH: Duration = Duration::from_millis(6500);
 /// For how long a leader is waited for that hands over to a member that does not follow: less than the election timeout
 /// for which it tries, so that the next step comes within it.

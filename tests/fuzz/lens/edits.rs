@@ -1,11 +1,11 @@
 //! One edit through the spoke, of an object that says more than the spoke shows.
 //!
-//! Guarantees: an object that goes down and comes up again is the same; an edit of one field, or of one field of an item,
-//! changes that and nothing else; items that are added, taken away or moved change no other item.
-//! Not asserted: which of two items is which that the spoke shows alike, once one of them was taken away or moved; then
-//! no item is made up. And the names of items in a list whose items say no more than what the spoke shows: they are
-//! counted, `w0`, `w1`, and counted anew where one is taken away. And the last digit of numbers with a fraction, which
-//! serde_json reads a bit beside now and then.
+//! Guarantees: an object that goes down and comes up again is the same; an edit of one field, or of one field of an
+//! item, changes that and nothing else; items that are added, taken away or moved change no other item. Not asserted:
+//! which of two items is which that the spoke shows alike, once one of them was taken away or moved; then no item is
+//! made up. And the names of items in a list whose items say no more than what the spoke shows: they are counted, `w0`,
+//! `w1`, and counted again where one is taken away. And the last digit of numbers with a fraction, which serde_json
+//! reads a bit beside now and then.
 
 use gatehouse::api::Kind;
 use gatehouse::api::lens::Row;
@@ -20,9 +20,9 @@ use super::{
 use crate::corpus::Input;
 use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick};
 
-/// An object of the hub and an edit: `{"hub": …, "edit": {"set": "/spec/size", "value": 3}}`. Others are `remove` of a place;
-/// `item`, the position, with `field` and `value`; `insert` at a position, with `value`; `drop` of one, `swap` of two;
-/// `list` is the place of the list in the spoke.
+/// An object of the hub and an edit: `{"hub": …, "edit": {"set": "/spec/size", "value": 3}}`. Others are `remove` of a
+/// place; `item`, the position, with `field` and `value`; `insert` at a position, with `value`; `drop` of one, `swap`
+/// of two; `list` is the place of the list in the spoke.
 pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
     if one_in(random, 10)
         && let Ok(mut input) = serde_json::from_slice(&one_of(random, corpus).bytes)

@@ -1,6 +1,7 @@
 //! Conversion of one object, there and back.
 //!
-//! Guarantees: places of fields come from the tables of the lenses, so that a new row is tried the day that it is added.
+//! Guarantees: places of fields come from the tables of the lenses, so that a new row is tried the day that it is
+//! added.
 
 pub mod edits;
 pub mod forged;
@@ -115,8 +116,8 @@ fn without_empty(value: &Value) -> Value {
     }
 }
 
-/// No empty object, of no field of the hub, stands where the spoke has an object: it goes with what the spoke has in it.
-/// The API server prunes such fields before an object is stored.
+/// No empty object, of no field of the hub, stands where the spoke has an object: it goes with what the spoke has in
+/// it. The API server prunes such fields before an object is stored.
 pub fn is_clear(kind: &dyn Kind, hub: &Value) -> bool {
     fields(kind).all(|(spoke, _)| {
         let above = spoke.match_indices('/').skip(2).map(|(end, _)| &spoke[..end]);

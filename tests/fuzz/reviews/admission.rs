@@ -1,8 +1,8 @@
 //! Reviews of admission, at both endpoints.
 //!
-//! Guarantees: what is not understood is never allowed; a refusal says why; a patch changes the object into one to which
-//! nothing is added, and takes nothing from what was written as `v1`; what may be created is what the operator can read.
-//! Not asserted: which faults are found. The tests beside the rules and the real API servers do that.
+//! Guarantees: what is not understood is never allowed; a refusal says why; a patch changes the object into one to
+//! which nothing is added, and takes nothing from what was written as `v1`; what may be created is what the operator
+//! can read. Not asserted: which faults are found. The tests beside the rules and the real API servers do that.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

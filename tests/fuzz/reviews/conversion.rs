@@ -2,9 +2,9 @@
 //!
 //! Guarantees: what is converted is as many objects as came, each in the version that was asked for, with the metadata
 //! that it had; nothing of the annotations that carry what a version cannot say stays in the hub; what goes down and
-//! comes up again is the same.
-//! Not asserted: metadata that holds a key twice, or whose annotations are no object, which no API server sends. And the
-//! last digit of numbers with a fraction, which serde_json reads a bit beside now and then.
+//! comes up again is the same. Not asserted: metadata that holds a key twice, or whose annotations are no object, which
+//! no API server sends. And the last digit of numbers with a fraction, which serde_json reads a bit beside now and
+//! then.
 
 use gatehouse::api::Version;
 use gatehouse::api::bounded::{self, Twice};

@@ -175,7 +175,8 @@ fn hold_known(uids: &[Option<String>], uid: &str) {
     );
 }
 
-/// All that stands for a uid in what stands for a request, where it is a text; none where the body cannot be read as far.
+/// All that stands for a uid in what stands for a request, where it is a text; none where the body cannot be read as
+/// far.
 fn uids(body: &[u8]) -> Option<Vec<Option<String>>> {
     let review = Fields::of(std::str::from_utf8(body).ok()?)?;
     let requests = review.all("request").filter(|request| request.get().starts_with('{'));

@@ -1,7 +1,7 @@
 //! A control plane with the shipped rights in it, and gatehouse at its gate, running as its ServiceAccount.
 //!
-//! Guarantees: a test has namespaces of its own, and the objects of our kinds in them are deleted when it has passed, so
-//! that nobody works them to the end of the run; the logs of a failed test are kept below `target/api/`.
+//! Guarantees: a test has namespaces of its own, and the objects of our kinds in them are deleted when it has passed,
+//! so that nobody works them to the end of the run; the logs of a failed test are kept below `target/api/`.
 //! Assumes: the thread of a test has its name, as [`crate::harness`] gives it.
 //! Never: reads or waits by kubectl.
 
@@ -297,7 +297,8 @@ impl Namespace<'_> {
         self.bed.objects.at(&self.path(&format!("{resource}/{name}")))
     }
 
-    /// Waits until a field has a value, both as kubectl writes them: `until("deployment/shop", "{.spec.replicas}", "5")`.
+    /// Waits until a field has a value, both as kubectl writes them: `until("deployment/shop", "{.spec.replicas}",
+    /// "5")`.
     #[track_caller]
     pub fn until(&self, object: &str, field: &str, value: &str) {
         let pointer = pointer(field);

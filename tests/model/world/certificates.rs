@@ -1,7 +1,8 @@
 //! The Secrets with the certificates that the operator keeps, and what each member trusted when it started.
 //!
 //! A certificate is the number of the key that signs by it. Leaves do not age here, and no authority is issued again:
-//! neither changes whom anybody trusts. Members read a leaf again at once, which the time that is waited for stands for.
+//! neither changes whom anybody trusts. Members read a leaf again at once, which the time that is waited for stands
+//! for.
 
 use gatehouse::kinds::etcdcluster::actions::{AuthorityWrite, LeafWrite};
 use gatehouse::kinds::etcdcluster::observation::{

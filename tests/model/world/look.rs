@@ -1,4 +1,4 @@
-//! What a pass reads, and what it plans.
+//! What a reconciliation reads, and what it plans.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ fn entries(rank: u64) -> u64 {
 }
 
 impl World {
-    /// What a pass reads now, all at once.
+    /// What a reconciliation reads now, all at once.
     pub fn observe(&self, unread: Option<Unread>) -> Observation {
         let quorum = self.leads() && unread != Some(Unread::Members);
         let list = Membership { cluster_id: self.cluster(), members: self.etcd.members.clone() };

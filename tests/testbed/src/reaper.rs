@@ -1,8 +1,8 @@
 //! What ends a control plane when its parent cannot: a small shell that reads a pipe which only the parent
 //! holds.
 //!
-//! Guarantees: when the pipe closes, whether the parent closed it, crashed or was killed, every process that it
-//! watches is killed, and then the control group and the folder are removed. A process id that meanwhile means another process
+//! Guarantees: when the pipe closes, whether the parent closed it, crashed or was killed, every process that it watches
+//! is killed, and then the control group and the folder are removed. A process id that meanwhile means another process
 //! is left alone. After [`Reaper::release`] nothing is killed or removed.
 //!
 //! Between the start of a component and [`Reaper::watch`] lie microseconds in which a killed parent leaves

@@ -6,13 +6,13 @@
 //! ```
 //!
 //! An API server repeats no admission call that broke off (client-go `rest/with_retry.go`: a POST is not repeated), so
-//! what ends with the gate is a user's `kubectl apply`. Therefore a panic in a controller, an error and a thread that is
-//! busy for long stay with the controllers.
+//! what ends with the gate is a user's `kubectl apply`. Therefore a panic in a controller, an error and a thread that
+//! is busy for long stay with the controllers.
 //!
-//! Guarantees: whatever becomes of the controllers, the gate serves; who leads has installed before it works, where this
-//! process installs. In a rolling update the replica of an old release that was started last has had the say until then,
-//! and a leader of the new one takes it back. When the process begins to drain, the work ends and the lease is released,
-//! so that another replica works while the gate still answers.
+//! Guarantees: whatever becomes of the controllers, the gate serves; who leads has installed before it works, where
+//! this process installs. In a rolling update the replica of an old release that was started last has had the say until
+//! then, and a leader of the new one takes it back. When the process begins to drain, the work ends and the lease is
+//! released, so that another replica works while the gate still answers.
 //! Never: shares a client with the gate. Connections belong to the runtime that opened them.
 
 mod metrics;

@@ -71,8 +71,8 @@ impl Options {
         self.lease_of(config, &self.lease)
     }
 
-    /// The lease by which gates without controllers elect one of them. It is another one, since the holder of the first runs
-    /// the controllers.
+    /// The lease by which gates without controllers elect one of them. It is another one, since the holder of the first
+    /// runs the controllers.
     pub(in crate::cli::serve) fn lease_of_gates(&self, config: Config) -> Result<Lease, Connect> {
         self.lease_of(config, &format!("{}-gate", self.lease))
     }

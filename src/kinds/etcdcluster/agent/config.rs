@@ -1,5 +1,5 @@
-//! The mounted ConfigMap, as a kubelet keeps it: files that lead through the link `..data` into a folder, so that all of
-//! them change at once.
+//! The mounted ConfigMap, as a kubelet keeps it: files that lead through the link `..data` into a folder, so that all
+//! of them change at once.
 //!
 //! Guarantees: what is read is of one version of the ConfigMap.
 

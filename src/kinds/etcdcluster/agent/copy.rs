@@ -1,7 +1,7 @@
 //! The copy of a member's data that is made before etcd makes a cluster of them for good.
 //!
-//! Guarantees: a copy that has its name is whole, and on the disk; it is never made again, changed or deleted here. What
-//! an attempt that was given up has left is gone before the next one, and after one for which there was no room.
+//! Guarantees: a copy that has its name is whole, and on the disk; it is never made again, changed or deleted here.
+//! What an attempt that was given up has left is gone before the next one, and after one for which there was no room.
 //! Assumes: etcd does not run, and nobody else writes the volume, so that plain copies of its files are consistent.
 
 use std::fs::{self, DirBuilder, File};

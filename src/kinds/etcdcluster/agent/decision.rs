@@ -103,7 +103,7 @@ impl Why {
 pub enum Cause {
     /// The data of a member that has had some are gone.
     DataLost,
-    /// The data are somebody else's.
+    /// The data belong to another owner.
     DataForeign,
     /// There is no room for the copy of the data that is made before they are changed for good.
     NoRoom,
@@ -149,7 +149,7 @@ pub fn decide(moment: Moment, own: &Own<'_>, entry: Option<&Entry>, volume: &Vol
     Decision::Wait(Why::OtherPod)
 }
 
-/// Why the data are somebody else's, where they are.
+/// Why the data belong to another owner, where they are.
 fn foreign(own: &Own<'_>, entry: &Entry, volume: &Volume) -> Option<&'static str> {
     let Some(mark) = &volume.mark else {
         return (volume.data != Data::Empty).then_some("there are data that were not begun by a guard");

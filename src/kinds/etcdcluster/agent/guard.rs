@@ -1,5 +1,5 @@
-//! The init container: it waits until its member is to run in this pod, and says whose the volume is. Where the member is
-//! to make a cluster of its own, it copies the data first.
+//! The init container: it waits until its member is to run in this pod, and says whose the volume is. Where the member
+//! is to make a cluster of its own, it copies the data first.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -23,8 +23,8 @@ pub enum Survivor {
     Member(u32),
 }
 
-/// Reads a request to recover the cluster of that name: `auto`, or the name of a member, and then, after a slash, whatever
-/// tells it from a request before.
+/// Reads a request to recover the cluster of that name: `auto`, or the name of a member, and then, after a slash,
+/// whatever tells it from a request before.
 ///
 /// # Errors
 /// Says what is allowed.

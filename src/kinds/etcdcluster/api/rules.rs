@@ -41,8 +41,8 @@ pub const READABLE_PASSWORDS: Rule = (
     "authentication needs TLS: passwords would cross the network readable",
 );
 
-/// What this release cannot do, on the field that asks for it: one that is stored may stay, none may come. The API server
-/// never takes a field for unchanged whose content no schema describes, so the rule says so itself.
+/// What this release cannot do, on the field that asks for it: one that is stored may stay, none may come. The API
+/// server never takes a field for unchanged whose content no schema describes, so the rule says so itself.
 pub const UNSUPPORTED: Rule = ("oldSelf.hasValue()", "not supported by this release");
 
 /// How long a member has to stop. Etcd gives the handover of its leadership five seconds and two election timeouts

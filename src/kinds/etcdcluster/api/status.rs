@@ -83,7 +83,7 @@ pub mod reason {
     pub const CORRUPT: &str = "Corrupt";
     /// Degraded: a member belongs to another etcd cluster. No change is made until a person has looked.
     pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
-    /// Degraded, BackupReady: an object of a name that the cluster needs is somebody else's.
+    /// Degraded, BackupReady: an object of a name that the cluster needs belongs to another owner.
     pub const NAME_TAKEN: &str = "NameTaken";
     /// Degraded: the API server refuses something that the cluster needs.
     pub const WRITE_REFUSED: &str = "WriteRefused";
@@ -139,7 +139,7 @@ pub mod reason {
     pub const NOT_PAUSED: &str = "NotPaused";
 }
 
-/// A change that takes more than one pass, as `status.operation.type` names it.
+/// A change that takes more than one reconciliation, as `status.operation.type` names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Operation {
     /// The first member is being made.

@@ -39,8 +39,8 @@ pub struct Minor {
     pub minor: u64,
     /// The newest patch that this release was tested with.
     pub newest_patch: u64,
-    /// The least patch of the minor below from which an upgrade to this one is safe; and to which members of this one are
-    /// brought down, so that they can come back.
+    /// The least patch of the minor below from which an upgrade to this one is safe; and to which members of this one
+    /// are brought down, so that they can come back.
     pub from_patch: Option<u64>,
     /// Patches below this one lack the fix of a known loss of data.
     pub sound_patch: u64,
@@ -88,7 +88,8 @@ pub fn find(minor: u64) -> Option<&'static Minor> {
     MINORS.iter().find(|one| one.minor == minor)
 }
 
-/// The least patch of the minor below from which members come up to a minor, and to which they are brought down from it.
+/// The least patch of the minor below from which members come up to a minor, and to which they are brought down from
+/// it.
 fn least_below(minor: u64) -> Version {
     Version::new(minor.saturating_sub(1), find(minor).and_then(|known| known.from_patch).unwrap_or(0))
 }
@@ -108,8 +109,8 @@ pub enum Refusal {
     TargetPatch(Version),
 }
 
-/// Why members that have agreed on a minor cannot be brought up to `wanted`. `lowest`: the lowest version that one of them
-/// runs; none: that is not asked.
+/// Why members that have agreed on a minor cannot be brought up to `wanted`. `lowest`: the lowest version that one of
+/// them runs; none: that is not asked.
 #[must_use]
 pub fn refused_upgrade(wanted: Version, agreed: u64, lowest: Option<Version>) -> Option<Refusal> {
     if wanted.minor <= agreed {

@@ -37,8 +37,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// The folder for the EtcdCluster of that uid; made where it is not there, and waited for while somebody else takes
-    /// a backup into it.
+    /// The folder for the EtcdCluster of that uid; made where it is not there, and waited for while another client
+    /// takes a backup into it.
     pub async fn open(path: &Path, uid: &str) -> Result<Self, Error> {
         let made = DirBuilder::new().recursive(true).mode(FOLDER).create(path);
         made.map_err(Error::file("create", path))?;

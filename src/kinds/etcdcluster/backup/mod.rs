@@ -7,9 +7,9 @@
 //!   gatehouse.lock             held while a backup is taken
 //! ```
 //!
-//! Guarantees: a backup that has a manifest is whole, was read back from the folder and is on the disk; of what is there
-//! nothing is written over, and nothing is deleted but backups and leftovers of the same EtcdCluster. The last backup is
-//! never deleted, and none before another one has been verified.
+//! Guarantees: a backup that has a manifest is whole, was read back from the folder and is on the disk; of what is
+//! there nothing is written over, and nothing is deleted but backups and leftovers of the same EtcdCluster. The last
+//! backup is never deleted, and none before another one has been verified.
 //! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without.
 //! Never: takes a backup of another etcd cluster than the one that is meant, or of a member whose data differ from the
 //! others'; asks Kubernetes for anything.

@@ -3,13 +3,13 @@
 //! ```text
 //! begun ──── within an hour ──▶
 //! equal ────────────────────────────── an hour ──▶ again
-//! different ─ the next pass ─▶ different, the same ones ─▶ said ─ ten minutes ─▶ again
+//! different ─ the next reconciliation ─▶ different, the same ones ─▶ said ─ ten minutes ─▶ again
 //! nothing told ──────── ten minutes ──▶ again
 //! ```
 //!
-//! Guarantees: a difference is said only where two looks in a row found it; what was found holds for the list of members
-//! that it was found in and for no other. A process that has just begun has found nothing, and takes up what the status
-//! says: that data differ holds until they have been compared.
+//! Guarantees: a difference is said only where two looks in a row found it; what was found holds for the list of
+//! members that it was found in and for no other. A process that has just begun has found nothing, and takes up what
+//! the status says: that data differ holds until they have been compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -270,9 +270,9 @@ impl Client {
         self.call(UserDelete { name: name.to_owned() }, self.limits.change).await.map(|Done { .. }| ())
     }
 
-    /// Gives a user a password, of 72 bytes at most, that bcrypt reads. With the empty one none fits any more: etcd makes
-    /// no hash of it (`EtcdServer.UserChangePassword` of its `etcdserver/v3_server.go`). Tokens that the user has got by
-    /// a password end. **Of a user that never has one, nothing changes, and no error says so.**
+    /// Gives a user a password, of 72 bytes at most, that bcrypt reads. With the empty one none fits any more: etcd
+    /// makes no hash of it (`EtcdServer.UserChangePassword` of its `etcdserver/v3_server.go`). Tokens that the user has
+    /// got by a password end. **Of a user that never has one, nothing changes, and no error says so.**
     ///
     /// # Errors
     /// See [`Error`].

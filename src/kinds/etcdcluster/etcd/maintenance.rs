@@ -253,7 +253,7 @@ impl Client {
         Ok(self.call(request, limit).await?.alarms)
     }
 
-    /// Writes the member's database anew without the gaps. The member answers nothing else meanwhile.
+    /// Writes the member's database again without the gaps. The member answers nothing else meanwhile.
     ///
     /// # Errors
     /// See [`Error`]. When the limit is over the member goes on.

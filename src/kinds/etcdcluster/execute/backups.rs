@@ -1,7 +1,7 @@
 //! What takes backups.
 //!
-//! Guarantees: a CronJob that is somebody else's is neither changed nor deleted; a Job of a name is made once, however
-//! often that is tried.
+//! Guarantees: a CronJob that belongs to another owner is neither changed nor deleted; a Job of a name is made once,
+//! however often that is tried.
 
 use k8s_openapi::api::batch::v1::CronJob;
 
@@ -21,7 +21,7 @@ pub async fn schedule(execution: Execution<'_>) -> Result<(), Failure> {
     let place = execution.place::<CronJob>(&name);
     let found: Option<CronJob> = execution.read(&name).await?;
     if found.as_ref().is_some_and(|found| !is_ours(execution, &found.metadata)) {
-        return Err(Failure::moved(format!("{place} is somebody else's")));
+        return Err(Failure::moved(format!("{place} belongs to another owner")));
     }
     let seen = found.as_ref().map(|found| handle(&found.metadata));
     match (

@@ -1,7 +1,7 @@
 //! The Secrets with the certificates that the operator keeps.
 //!
-//! Guarantees: an authority that can be read is never replaced; a Secret is written only as it was seen, and a leaf only
-//! while the authority that it was decided on is stored. No key is ever logged.
+//! Guarantees: an authority that can be read is never replaced; a Secret is written only as it was seen, and a leaf
+//! only while the authority that it was decided on is stored. No key is ever logged.
 
 use std::collections::BTreeSet;
 
@@ -106,7 +106,7 @@ async fn as_seen(
         return Err(Failure::moved(format!("secret {name} has changed")));
     }
     if live.as_ref().is_some_and(|live| !is_ours(execution, &live.metadata)) {
-        return Err(Failure::moved(format!("secret {name} is somebody else's")));
+        return Err(Failure::moved(format!("secret {name} belongs to another owner")));
     }
     Ok(live)
 }

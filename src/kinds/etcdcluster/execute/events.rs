@@ -41,7 +41,7 @@ pub fn of(action: &Action, execution: &Execution<'_>) -> Option<Note> {
             note("LeaderMoved", "MoveLeader", text)
         }
         Action::DeletePod { ordinal, .. } => {
-            note("PodRestarted", "DeletePod", format!("pod {} is being made anew", member(ordinal)))
+            note("PodRestarted", "DeletePod", format!("pod {} is being recreated", member(ordinal)))
         }
         Action::RetainVolume { ordinal, .. } => {
             let claim = names::claim(&name, *ordinal);
@@ -134,7 +134,7 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
             ("RecoveryBegun", format!("request {request} to recover: {kept}, the other members are stopped"))
         }
         RecoveryPhase::Done => {
-            ("RecoveryDone", format!("request {request} to recover: {survivor} serves, others are made anew"))
+            ("RecoveryDone", format!("request {request} to recover: {survivor} serves, others are recreated"))
         }
         RecoveryPhase::Cancelled => {
             ("RecoveryCancelled", format!("request {request} to recover has come to nothing"))

@@ -16,7 +16,7 @@ use crate::kinds::etcdcluster::observation::{ClusterId, Fact, MemberId, Membersh
 use crate::kinds::etcdcluster::observe::{etcd as asking, phase};
 use crate::kinds::etcdcluster::plan::quorum;
 
-/// Members that are asked, one after the other, before a change is left to the next pass.
+/// Members that are asked, one after the other, before a change is left to the next reconciliation.
 const ASKED: usize = 2;
 
 /// The members that can be asked, other than `not`.
@@ -239,8 +239,8 @@ pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that was told to go answers
-/// until its grace period is over.
+/// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that was told to go
+/// answers until its grace period is over.
 async fn serve_without(
     execution: Execution<'_>,
     membership: &Membership,

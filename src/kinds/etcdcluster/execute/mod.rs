@@ -1,8 +1,8 @@
 //! Carrying actions out, each under its guards.
 //!
 //! Guarantees: right before an action is sent its guards are held against what is so now: uids and resource versions by
-//! the API server itself, in the same request, and what etcd says by asking it once more. What may have been done, for its
-//! answer was lost, is left to the next reconciliation: nothing is sent twice.
+//! the API server itself, in the same request, and what etcd says by asking it once more. What may have been done, for
+//! its answer was lost, is left to the next reconciliation: nothing is sent twice.
 //! Never: decides anything.
 
 mod backups;

@@ -26,7 +26,7 @@ pub async fn services(execution: Execution<'_>) -> Result<(), Failure> {
         let found: Option<Service> = execution.read(&manifest.place.name).await?;
         let found = match &found {
             Some(found) if !is_ours(execution, &found.metadata) => {
-                return Err(Failure::moved(format!("{} is somebody else's", manifest.place)));
+                return Err(Failure::moved(format!("{} belongs to another owner", manifest.place)));
             }
             Some(found) if !manifest.missing_from(found) => continue,
             found => found.as_ref().map(|found| handle(&found.metadata)),
@@ -79,7 +79,7 @@ where
         return Err(Failure::moved(format!("{place} has changed")));
     }
     if live.as_ref().is_some_and(|live| !is_ours(execution, live.meta())) {
-        return Err(Failure::moved(format!("{place} is somebody else's")));
+        return Err(Failure::moved(format!("{place} belongs to another owner")));
     }
     Ok(live)
 }

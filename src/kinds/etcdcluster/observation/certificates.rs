@@ -1,4 +1,5 @@
-//! The Secrets with the certificates of a cluster, as far as a plan has to know them: no key, no certificate, and no clock.
+//! The Secrets with the certificates of a cluster, as far as a plan has to know them: no key, no certificate, and no
+//! clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Age, Fact, Handle, Owner};
 
-/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one that
-/// started with others has to start again.
+/// Digest of the authorities by which members judge clients and each other. A member reads them when it starts: one
+/// that started with others has to start again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Trust(pub u64);
 
@@ -142,7 +143,7 @@ impl LeafSecret {
 }
 
 impl CertificateSecrets {
-    /// Whether one of them is somebody else's.
+    /// Whether one of them belongs to another owner.
     #[must_use]
     pub fn is_name_taken(&self) -> bool {
         let authority = self.authority.known().map(|secret| secret.owner);

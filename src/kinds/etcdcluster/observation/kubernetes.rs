@@ -29,7 +29,7 @@ pub struct Handle {
 pub enum Owner {
     /// Made for this EtcdCluster, of this uid.
     Ours,
-    /// Somebody else's, or of a cluster of this name that was there before.
+    /// Another owner's, or of a cluster of this name that was there before.
     Foreign,
 }
 
@@ -40,7 +40,7 @@ pub enum Found {
     Current,
     /// One is missing or differs.
     Outdated,
-    /// One of our names is somebody else's.
+    /// One of our names belongs to another owner.
     Foreign,
 }
 
@@ -192,8 +192,8 @@ pub struct ConfigEntry {
     pub volume: Uid,
     /// The template that the flags are made for.
     pub template: Template,
-    /// The only pod that may begin on an empty volume, or make a cluster of the data; none: no pod may. A pod that comes
-    /// after it may have another volume under the same name, and may be told late that a recovery is over. With
+    /// The only pod that may begin on an empty volume, or make a cluster of the data; none: no pod may. A pod that
+    /// comes after it may have another volume under the same name, and may be told late that a recovery is over. With
     /// [`Purpose::SetAside`] the pod that was there then.
     pub pod: Option<Uid>,
     /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made

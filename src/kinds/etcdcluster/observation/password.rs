@@ -30,7 +30,7 @@ pub enum Unreadable {
     Unanswered,
     /// It is of a type that is none of passwords.
     OtherType,
-    /// Its `username` is somebody else's.
+    /// Its `username` belongs to another owner.
     OtherUser,
     /// It has no key `password`.
     NoPassword,

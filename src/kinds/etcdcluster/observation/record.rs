@@ -1,4 +1,4 @@
-//! What the status remembers from one pass to the next: facts that nothing else tells, and intents.
+//! What the status remembers from one reconciliation to the next: facts that nothing else tells, and intents.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Record {
     pub recovery: Option<Recovery>,
 }
 
-/// A change that takes more than one pass.
+/// A change that takes more than one reconciliation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Operation {
     /// What is done.

@@ -1,8 +1,8 @@
 //! What became of backups, by the Jobs that take them and what their pods have said. Pure.
 //!
 //! Guarantees: a Job's own word is what counts: one that is complete has verified its backup. What its pod says is told
-//! beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by their uids: one
-//! of their names may be of a cluster that was there before.
+//! beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by their uids:
+//! one of their names may be of a cluster that was there before.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobCondition};
@@ -30,8 +30,8 @@ pub struct Scheduled {
 }
 
 impl Scheduled {
-    /// Whether this is what was applied last and nobody has touched since. A webhook may have made something else of it:
-    /// to apply it again would bring that about again.
+    /// Whether this is what was applied last and nobody has touched since. A webhook may have made something else of
+    /// it: to apply it again would bring that about again.
     fn is_so_still(&mut self, wanted: &Manifest, found: &CronJob) -> bool {
         self.generation = self.generation.or(found.metadata.generation);
         wanted.stamp() == Some(&self.stamp) && self.generation == found.metadata.generation

@@ -1,8 +1,9 @@
 //! The certificates of a cluster, as they are: in Secrets that the operator keeps, or in those that the spec names.
 //!
 //! Guarantees: Secrets are read live; nothing of a key leaves this module.
-//! Assumes: a pod that is made anew mounts its Secrets as they are by then.
-//! Never: writes. What the operator's own Secrets need is decided by the plan, from the facts in [`CertificateStatus::secrets`].
+//! Assumes: a pod that is recreated mounts its Secrets as they are by then.
+//! Never: writes. What the operator's own Secrets need is decided by the plan, from the facts in
+//! [`CertificateStatus::secrets`].
 //!
 //! Etcd reads a leaf again for each connection, and trusts what it read when it started: whom that is to be is told in
 //! [`CertificateStatus::trust`], which is part of what pods are made from.
@@ -32,7 +33,7 @@ enum Problem {
     #[error("failed to read secret {0}: {1}")]
     Unread(String, String),
     /// A name is taken.
-    #[error("secret {0} belongs to somebody else: remove it, and the cluster gets its own")]
+    #[error("secret {0} belongs to another owner: remove it, and the cluster gets its own")]
     Foreign(String),
     /// It is not there.
     #[error("secret {0} is missing")]

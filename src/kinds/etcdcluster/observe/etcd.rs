@@ -1,9 +1,9 @@
 //! What the members of a cluster say of themselves and of each other. All are asked side by side.
 //!
-//! Guarantees: a list of members is known only where a majority agreed on it after this pass began, and it was asked of
-//! the very member whose identity it carries; who does not answer is unknown. The list is asked for after the statuses,
-//! so that no status is younger than it.
-//! Never: retries within a pass, beyond asking another member.
+//! Guarantees: a list of members is known only where a majority agreed on it after this reconciliation began, and it
+//! was asked of the very member whose identity it carries; who does not answer is unknown. The list is asked for after
+//! the statuses, so that no status is younger than it.
+//! Never: retries within a reconciliation, beyond asking another member.
 
 use std::collections::BTreeMap;
 

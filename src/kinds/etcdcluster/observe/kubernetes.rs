@@ -194,7 +194,7 @@ pub fn budget(budget: &PodDisruptionBudget, cluster: &str) -> Budget {
     let least = budget.spec.as_ref().and_then(|spec| spec.min_available.as_ref());
     let least = match least {
         Some(IntOrString::Int(least)) => u32::try_from(*least).unwrap_or(0),
-        // A share is somebody else's doing.
+        // A share belongs to another owner doing.
         Some(IntOrString::String(_)) | None => 0,
     };
     Budget { handle: handle(&budget.metadata), owner: owner(&budget.metadata, cluster), min_available: least }

@@ -1,8 +1,8 @@
-//! Everything that is read for a pass. Effects, and nothing decided.
+//! Everything that is read for a reconciliation. Effects, and nothing decided.
 //!
-//! Guarantees: all of it is read live and in this pass, nothing from a cache, for what is decided on it cannot be taken
-//! back; pods are read before volumes, so that the volume of a pod that is still there is the one that was read; an
-//! object of one of our names is found by its name, whatever its labels are; a read that fails is
+//! Guarantees: all of it is read live and in this reconciliation, nothing from a cache, for what is decided on it
+//! cannot be taken back; pods are read before volumes, so that the volume of a pod that is still there is the one that
+//! was read; an object of one of our names is found by its name, whatever its labels are; a read that fails is
 //! [`Fact::Unknown`], never absent.
 
 pub mod backups;
@@ -154,8 +154,8 @@ fn apply_probe_results(
     pods
 }
 
-/// The revisions of the key space, where it is full. To tell them a member reads all keys, so it is asked once a minute,
-/// and after each compaction.
+/// The revisions of the key space, where it is full. To tell them a member reads all keys, so it is asked once a
+/// minute, and after each compaction.
 async fn keyspace(
     said: &EtcdResponses,
     reach: &MemberClients,

@@ -2,8 +2,8 @@
 //!
 //! Guarantees: a pod is called waiting only while its guard runs, and pending only before that: in both etcd does not
 //! run, and has not been let start. What is unclear is starting.
-//! Never: takes a word for a loss of data that somebody else could have put there. Of a log only what etcd says when it
-//! gives up is read, since other lines quote what clients send.
+//! Never: takes a word for a loss of data that another client could have put there. Of a log only what etcd says when
+//! it gives up is read, since other lines quote what clients send.
 
 use k8s_openapi::api::core::v1::{ContainerState, ContainerStateTerminated, ContainerStatus, Pod, PodStatus};
 use serde_json::Value;

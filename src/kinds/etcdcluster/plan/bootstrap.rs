@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a seed is written only while no cluster is recorded; by then its entry says that its data must be there.
 //! Until then no pod is labelled a voter, so that no client has written through the Service: a seed whose data were
-//! lost may begin anew. Where more than a first member was ever made, a record that is gone is read anew from etcd.
+//! lost may begin again. Where more than a first member was ever made, a record that is gone is read again from etcd.
 
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ fn is_stillborn(cluster: &ClusterState) -> bool {
     is_seed && !is_led && cluster.seen.operation_age.is_past() && cluster.seen.health_age.is_past()
 }
 
-/// A seed whose data are beyond use, before anybody knew of its cluster: it begins anew.
+/// A seed whose data are beyond use, before anybody knew of its cluster: it begins again.
 fn wipe(cluster: &ClusterState) -> Option<Action> {
     let volume = cluster.seen.volume(SEED).found();
     if let Some(volume) = volume.filter(|volume| !volume.is_deleting && !cluster.desired.is_in_memory) {

@@ -92,9 +92,9 @@ fn facts(stored: Option<&LeafSecret>, authority: &AuthoritySecret, signer: &Sign
     })
 }
 
-/// Whether the authority may sign: it is the only one that was ever trusted, it has signed all that there is, or all who
-/// have to trust it do. Every member does whose pod was made from a template with the bundle that it is in; so does one
-/// that has no pod, for it will be made by and by.
+/// Whether the authority may sign: it is the only one that was ever trusted, it has signed all that there is, or all
+/// who have to trust it do. Every member does whose pod was made from a template with the bundle that it is in; so does
+/// one that has no pod, for it will be made by and by.
 fn is_known(
     cluster: &ClusterState,
     secrets: &CertificateSecrets,

@@ -1,4 +1,4 @@
-//! What follows from one pass's facts: the words that all concerns of the plan share. Pure.
+//! What follows from one reconciliation's facts: the words that all concerns of the plan share. Pure.
 //!
 //! Guarantees: every question has an answer; one about the list of members says no unless the list is known, is
 //! linearizable and is of the recorded cluster.
@@ -27,7 +27,7 @@ pub struct ClusterState<'a> {
 }
 
 impl<'a> ClusterState<'a> {
-    /// The facts of one pass.
+    /// The facts of one reconciliation.
     pub const fn new(desired: &'a Desired, seen: &'a Observation) -> Self {
         Self { desired, seen }
     }
@@ -71,8 +71,8 @@ impl<'a> ClusterState<'a> {
         placed
     }
 
-    /// Whether its deletion has to wait for us and does not. It has to where volumes go with it, or where it is refused;
-    /// else what was made for it goes by its owner, and a namespace goes whether or not anybody works here.
+    /// Whether its deletion has to wait for us and does not. It has to where volumes go with it, or where it is
+    /// refused; else what was made for it goes by its owner, and a namespace goes whether or not anybody works here.
     pub const fn needs_finalizer(&self) -> bool {
         let takes_volumes = self.desired.deletes_volumes && !self.desired.is_in_memory;
         (takes_volumes || self.desired.is_protected) && !self.seen.has_finalizer

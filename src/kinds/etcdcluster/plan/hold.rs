@@ -12,12 +12,12 @@ pub fn paused(cluster: &ClusterState) -> Option<Decision> {
     cluster.desired.is_paused.then(|| Decision { wake: Wake::Later, ..Decision::wait(cluster) })
 }
 
-/// An object of one of our names is somebody else's: it is never adopted, and nothing is built beside it.
+/// An object of one of our names belongs to another owner: it is never adopted, and nothing is built beside it.
 pub fn blocked(cluster: &ClusterState) -> Option<Decision> {
     is_name_taken(cluster.seen).then(|| Decision { wake: Wake::Later, ..Decision::wait(cluster) })
 }
 
-/// Whether an object of one of our names is somebody else's.
+/// Whether an object of one of our names belongs to another owner.
 pub fn is_name_taken(seen: &Observation) -> bool {
     let foreign = |owner: &Owner| *owner == Owner::Foreign;
     seen.services.is_known_and(|found| *found == Found::Foreign)
@@ -27,7 +27,7 @@ pub fn is_name_taken(seen: &Observation) -> bool {
         || seen.pods.elements().any(|(_, pod)| foreign(&pod.owner))
 }
 
-/// The first of our pods that has a volume of somebody else's, or of a cluster of this name that was there before. No
+/// The first of our pods that has a volume of another owner, or of a cluster of this name that was there before. No
 /// member is made on it; others go on.
 pub fn taken_volume(seen: &Observation) -> Option<Ordinal> {
     let mut volumes = seen.volumes.elements().filter(|(_, volume)| volume.owner == Owner::Foreign);

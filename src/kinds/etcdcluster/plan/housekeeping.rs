@@ -23,7 +23,8 @@ pub fn label(cluster: &ClusterState) -> Option<Decision> {
     Decision::act(cluster, labels)
 }
 
-/// Has backups taken as the spec says. What takes them and is somebody else's is left alone, and holds nothing up.
+/// Has backups taken as the spec says. What takes them and belongs to another owner is left alone, and holds nothing
+/// up.
 pub fn schedule_backups(cluster: &ClusterState) -> Option<Action> {
     let is_outdated = cluster.seen.backup_schedule.is_known_and(|found| *found == Found::Outdated);
     is_outdated.then_some(Action::ApplyBackupSchedule)

@@ -1,9 +1,9 @@
 //! What to do for an EtcdCluster, as data. Pure: whatever was read, the time too, is an argument.
 //!
-//! Guarantees: an answer to every observation, and always the same one; at most one irreversible action in a pass; what
-//! is intended is recorded in a pass before; nothing that hinges on who the members are is planned unless etcd's
-//! linearizable list is known; at rest there are no actions.
-//! Assumes: whoever carries an action out refuses it where its guards fail on a live read.
+//! Guarantees: an answer to every observation, and always the same one; at most one irreversible action in a
+//! reconciliation; what is intended is recorded in a reconciliation before; nothing that hinges on who the members are
+//! is planned unless etcd's linearizable list is known; at rest there are no actions.
+//! Assumes: the one that carries an action out refuses it where its guards fail on a live read.
 //! Never: takes what is unknown for absent.
 
 mod alarms;
@@ -41,7 +41,7 @@ use decision::Decision;
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Plan {
-    /// What to do, in this order. Where one fails the rest is left to the next pass.
+    /// What to do, in this order. Where one fails the rest is left to the next reconciliation.
     pub actions: Vec<Action>,
     /// What the status remembers, once they have been carried out.
     pub record: Record,
@@ -52,9 +52,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That their
-    /// data were found to differ does not count: it is what is asked; nor does what has backups taken, which the API
-    /// server may refuse for ever.
+    /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That
+    /// their data were found to differ does not count: it is what is asked; nor does what has backups taken, which the
+    /// API server may refuse for ever.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let may_begin = match self.summary.blocked {
@@ -90,7 +90,7 @@ fn one_irreversible(mut actions: Vec<Action>) -> Vec<Action> {
     actions
 }
 
-/// The order of one pass: the first that has something to do acts, and the next pass looks again.
+/// The order of one reconciliation: the first that has something to do acts, and the next reconciliation looks again.
 fn decide(cluster: &ClusterState) -> Decision {
     deletion::leave(cluster)
         // What must not be touched.

@@ -65,8 +65,8 @@ fn is_cleared_up(cluster: &ClusterState) -> bool {
     })
 }
 
-/// Whether what is asked for would drop the last data: the survivor has to be started anew, and data in memory end with
-/// their pod.
+/// Whether what is asked for would drop the last data: the survivor has to be started again, and data in memory end
+/// with their pod.
 pub fn drops_data(cluster: &ClusterState) -> bool {
     let recorded = cluster.seen.record.recovery.as_ref().map(|recovery| &recovery.token);
     let request = cluster.desired.recovery.as_ref().map(|request| &request.token);
@@ -200,7 +200,7 @@ pub fn may_run(seen: &Observation, ordinal: Ordinal, pod: &Pod) -> bool {
     was_there || !matches!(pod.phase, PodPhase::Waiting | PodPhase::Pending(_))
 }
 
-/// How far the survivor's pod is from being made anew.
+/// How far the survivor's pod is from being recreated.
 enum Anew {
     /// It is its cluster's only member.
     Serves,
@@ -218,10 +218,10 @@ fn is_not_alone(cluster: &ClusterState, survivor: Ordinal) -> bool {
         && cluster.seen.health_age.is_past()
 }
 
-/// Makes the survivor's pod anew for `purpose`. The pod that is there once the entry is written is recorded and
-/// deleted: whatever comes after it has read the entry. It runs the version that the survivor ran, whatever was asked
-/// for when the quorum was lost, and for the rest is made from what is asked for now: what keeps it from starting can be
-/// put right.
+/// Recreates the survivor's pod for `purpose`. The pod that is there once the entry is written is recorded and deleted:
+/// whatever comes after it has read the entry. It runs the version that the survivor ran, whatever was asked for when
+/// the quorum was lost, and for the rest is made from what is asked for now: what keeps it from starting can be put
+/// right.
 fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, purpose: Purpose) -> Anew {
     let Fact::Known(entry) = cluster.seen.entry(survivor) else { return Anew::Incomplete(Vec::new()) };
     let Some(set) = cluster.stateful_set() else { return Anew::Incomplete(Vec::new()) };
@@ -253,8 +253,8 @@ fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, 
     }
 }
 
-/// The StatefulSet with the guard of this release, whose copy is relied on. Once, with the entry, and not until it is so:
-/// somebody else may write another image there.
+/// The StatefulSet with the guard of this release, whose copy is relied on. Once, with the entry, and not until it is
+/// so: another client may write another image there.
 fn our_guard(cluster: &ClusterState, set: &StatefulSet) -> Option<Action> {
     let StatefulSet { handle, replicas, template, .. } = set.clone();
     let is_due = !set.has_our_guard && cluster.seen.certificates.is_usable();

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a member is added as a learner, for a pod whose guard already waits on an empty volume, so that nothing
 //! that cannot be scheduled or pulled is ever counted; one leaves that the others can spare, the sick before the sound,
-//! the highest ordinal first; never the last one. The spec is read anew for each step.
+//! the highest ordinal first; never the last one. The spec is read again for each step.
 
 use super::cluster_state::{ClusterState, fails_on_data};
 use super::decision::Decision;

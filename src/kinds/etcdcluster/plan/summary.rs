@@ -1,8 +1,8 @@
-//! What the status says of a cluster, as data: computed in every pass, whatever could be read. Pure.
+//! What the status says of a cluster, as data: computed in every reconciliation, whatever could be read. Pure.
 //!
-//! Guarantees: the cluster is called available only where a linearizable list was read in this pass; what could not be
-//! found out is called unknown; members that do not answer stay listed; that a spec is reached is said only after its
-//! action was seen.
+//! Guarantees: the cluster is called available only where a linearizable list was read in this reconciliation; what
+//! could not be found out is called unknown; members that do not answer stay listed; that a spec is reached is said
+//! only after its action was seen.
 
 use std::collections::BTreeSet;
 
@@ -316,8 +316,8 @@ fn root_password(cluster: &ClusterState) -> (State, &'static str) {
     }
 }
 
-/// A version that members may not be brought to is a fault of the spec, whoever let it in; so is whatever would drop the
-/// data.
+/// A version that members may not be brought to is a fault of the spec, whoever let it in; so is whatever would drop
+/// the data.
 fn spec_valid(cluster: &ClusterState) -> Finding {
     let of = |state, reason| finding(condition::SPEC_VALID, state, reason);
     let exists = cluster.cluster_id().is_some();

@@ -1,9 +1,9 @@
-//! Another version or template: the pods are made anew, one at a time. Pure.
+//! Another version or template: the pods are recreated, one at a time. Pure.
 //!
 //! Guarantees: the unready first, then followers by ordinal from the highest, the leader last and after a hand-over;
 //! the gate before each that is ready; a pod's entry is made for its new template before it is deleted. A pod that does
-//! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it. Data in memory
-//! end with their pod: it is made anew only where the other voters are a majority of all.
+//! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it. Data in
+//! memory end with their pod: it is recreated only where the other voters are a majority of all.
 
 mod heal;
 mod step;
@@ -130,7 +130,7 @@ fn may_move(cluster: &ClusterState, target: Template) -> bool {
     !goes_up || !runs || is_turned_round(cluster, target.version) || preconditions::hold(cluster)
 }
 
-/// Whether members still run the version that is asked for: it is the one of before.
+/// Whether members still run the version that is asked for: it is the earlier one.
 fn is_turned_round(cluster: &ClusterState, version: Version) -> bool {
     let mut pods = cluster.seen.pods.elements();
     pods.any(|(ordinal, pod)| pod.template.version == version && cluster.is_healthy(ordinal))
@@ -145,7 +145,7 @@ fn outdated<'a>(cluster: &ClusterState<'a>, target: Template) -> Vec<(Ordinal, &
     outdated
 }
 
-/// Whether a pod does not come to serve as it is: to make it anew takes nobody down.
+/// Whether a pod does not come to serve as it is: to recreate it takes nobody down.
 fn is_stuck(cluster: &ClusterState, ordinal: Ordinal, pod: &Pod) -> bool {
     let fails = match pod.phase {
         PodPhase::Pending(cause) => cause.is_some(),
@@ -177,7 +177,7 @@ fn others_serve(cluster: &ClusterState, ordinal: Ordinal) -> Option<Precondition
     Some(Precondition::OthersServe { membership, member: member.id })
 }
 
-/// Makes a pod anew, its entry first.
+/// Recreates a pod, its entry first.
 fn remake(
     cluster: &ClusterState,
     ordinal: Ordinal,

@@ -48,8 +48,8 @@ pub const MEMBERS: u32 = 7;
 /// The domain that most Kubernetes clusters have. In others, names that end in it are never asked for.
 const DOMAIN: &str = "cluster.local";
 
-/// Whom members are to trust: the authorities by which they judge clients, and those by which they judge each other; none
-/// where there are none of either. The same for the same certificates, however they are written and ordered.
+/// Whom members are to trust: the authorities by which they judge clients, and those by which they judge each other;
+/// none where there are none of either. The same for the same certificates, however they are written and ordered.
 #[must_use]
 pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {
     let pem = |certificates: &[Certificate]| {

@@ -37,8 +37,8 @@ pub fn data(
     data_over(spec, entries, initial_cluster, &ConfigMap::default(), 0)
 }
 
-/// The same over a ConfigMap that is there: an entry that stays with another template than that of `revision`, which the
-/// spec has now, keeps the options that it has.
+/// The same over a ConfigMap that is there: an entry that stays with another template than that of `revision`, which
+/// the spec has now, keeps the options that it has.
 #[must_use]
 pub fn data_over(
     spec: &Spec,

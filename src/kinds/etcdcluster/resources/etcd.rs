@@ -92,7 +92,7 @@ fn identity(spec: &Spec, member: &Member) -> Map<String, Value> {
         "advertise-client-urls": spec.client_url(ordinal),
         "initial-cluster": listed.collect::<Vec<_>>().join(","),
         "initial-cluster-state": if seeds { "new" } else { "existing" },
-        // With the uid: a cluster that is made anew under the same names never meets members of the one before.
+        // With the uid: a cluster that is recreated under the same names never meets members of the one before.
         "initial-cluster-token": format!("{name}-{uid}"),
         "force-new-cluster": forces,
         "strict-reconfig-check": true,

@@ -1,4 +1,5 @@
-//! What an EtcdCluster is made into. Pure: each builder takes what is asked for and gives what is applied, and cannot fail.
+//! What an EtcdCluster is made into. Pure: each builder takes what is asked for and gives what is applied, and cannot
+//! fail.
 
 pub mod backup;
 pub mod budget;

@@ -1,6 +1,6 @@
 //! The StatefulSet that makes the pods and their claims.
 //!
-//! All pods start at once, for members that run need each other; none is made anew because the template changed, for
+//! All pods start at once, for members that run need each other; none is recreated because the template changed, for
 //! when that is done hangs on the members. A claim outlives its pod, whatever becomes of the StatefulSet.
 
 use k8s_openapi::api::apps::v1::{

@@ -1,7 +1,7 @@
 //! Where the members of a cluster are found.
 //!
-//! Guarantees: a URL that is written here reads back. URLs are in etcd's list of members, so what is said here holds for
-//! good.
+//! Guarantees: a URL that is written here reads back. URLs are in etcd's list of members, so what is said here holds
+//! for good.
 
 use super::Spec;
 use crate::kinds::etcdcluster::names::{self, CLIENT_PORT, PEER_PORT};

@@ -125,7 +125,7 @@ pub fn before_upgrade(cluster: &str, version: Version, seen: &Observation) -> St
     let state = match seen.backup {
         Fact::Known(Backup::Running) => format!(": Job {job} takes it"),
         Fact::Known(Backup::Failed) => {
-            format!(": Job {job} has failed, and is made anew in half an hour, or when it is deleted")
+            format!(": Job {job} has failed, and is recreated in half an hour, or when it is deleted")
         }
         Fact::Known(Backup::Foreign) => {
             format!(

@@ -39,8 +39,8 @@ pub fn of(
     conditions
 }
 
-/// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be a
-/// secret.
+/// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be
+/// a secret.
 #[must_use]
 pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
@@ -391,7 +391,7 @@ impl Facts<'_> {
             }
             _ if reason == reason::WOULD_LOSE_DATA => {
                 "a lost quorum cannot be recovered where data lie in memory: they end with the pod of the member that is \
-                 kept, which has to be started anew"
+                 kept, which has to be started again"
                     .to_owned()
             }
             _ => "the spec breaks rules of the gate: members are left as they are".to_owned(),

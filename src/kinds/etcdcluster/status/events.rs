@@ -1,7 +1,7 @@
 //! What is new in a status, as events: told when it begins, and not again while it lasts. Pure.
 //!
-//! Guarantees: what has been told stands in the status, so that whoever works next does not tell it again. What comes and
-//! goes with every start of a pod while it lasts is told once by each process.
+//! Guarantees: what has been told stands in the status, so that the operator that works next does not tell it again.
+//! What comes and goes with every start of a pod while it lasts is told once by each process.
 
 use std::collections::BTreeSet;
 

@@ -13,9 +13,9 @@ pub enum ConditionType {
     ScheduleValid,
     /// `spec.suspend` holds replica writes back.
     Suspended,
-    /// A count that somebody else wrote stands until the next transition.
+    /// A count that another client wrote stands until the next transition.
     ManualOverride,
-    /// Somebody else owns the workload or its count.
+    /// Another client owns the workload or its count.
     Conflict,
 }
 
@@ -101,7 +101,7 @@ reasons! {
     SuspendedBySpec,
     /// `spec.suspend` is not true.
     NotSuspended,
-    /// Somebody else's count stands for now.
+    /// Another owner's count stands for now.
     ManuallyScaled,
     /// The count is the operator's own.
     NotOverridden,

@@ -138,7 +138,7 @@ pub struct TDSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
 
-    /// What becomes of a count that somebody else wrote, as kubectl scale does: Revert takes it back,
+    /// What becomes of a count that another client wrote, as kubectl scale does: Revert takes it back,
     /// KeepUntilNextTransition lets it stand until the timetable changes next. Absent means Revert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manual_scale_policy: Option<ManualScalePolicy>,
@@ -184,7 +184,7 @@ pub enum Overlap {
     Min,
 }
 
-/// What becomes of a count that somebody else wrote.
+/// What becomes of a count that another client wrote.
 #[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[schemars(transform = undescribed)]
 pub enum ManualScalePolicy {

@@ -16,7 +16,7 @@ const COUNTS: [&str; 2] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas"];
 /// The subresource by which counts are written whose field is not known.
 const SCALE: &str = "scale";
 
-/// Somebody else's hand in the count.
+/// Another client's hand in the count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldOwner {
     /// Its field manager.
@@ -54,7 +54,7 @@ fn is_ours(entry: &ManagedFieldsEntry) -> bool {
     matches!(entry.manager.as_deref(), Some(MANAGER | COUNT_MANAGER))
 }
 
-/// Somebody else who wrote the count last; none while it is ours, nobody's, or the one that the object was made with,
+/// Another client who wrote the count last; none while it is ours, nobody's, or the one that the object was made with,
 /// for whoever makes a workload overrules nobody.
 #[must_use]
 pub fn other(metadata: &ObjectMeta) -> Option<FieldOwner> {

@@ -60,7 +60,7 @@ fn ready(view: &ScheduleState) -> Statement {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
     if view.replica_target.manual.is_some() {
-        return about.is(true, Reason::ManuallyScaled, format!("{message}, as somebody else has it"));
+        return about.is(true, Reason::ManuallyScaled, format!("{message}, as another client has it"));
     }
     let wanted = view.wanted().unwrap_or(count);
     if let Some(name) = &view.spec.autoscaler {
@@ -106,7 +106,7 @@ fn progressing(view: &ScheduleState) -> Statement {
     }
 }
 
-/// Whether a workload that somebody else made moves.
+/// Whether a workload that another client made moves.
 fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
     let (count, has) = (scaled.count(), scaled.has());
     let about = ConditionType::Progressing;
@@ -161,7 +161,7 @@ fn suspended(view: &ScheduleState) -> Statement {
 fn overridden(view: &ScheduleState) -> Statement {
     let about = ConditionType::ManualOverride;
     if let Some(manual) = &view.replica_target.manual {
-        let who = manual.manager.as_deref().unwrap_or("somebody else");
+        let who = manual.manager.as_deref().unwrap_or("another client");
         let until = match view.upcoming.first() {
             Some(next) => format!("until {}", view.schedule.local(next.time)),
             None => "for good: no transition is ahead".to_owned(),
@@ -171,9 +171,9 @@ fn overridden(view: &ScheduleState) -> Statement {
         return about.is(true, Reason::ManuallyScaled, message);
     }
     let message = if view.spec.keeps_manual_counts() {
-        "a count that somebody else writes stands until the next transition"
+        "a count that another client writes stands until the next transition"
     } else {
-        "a count that somebody else writes is taken back"
+        "a count that another client writes is taken back"
     };
     about.is(false, Reason::NotOverridden, message)
 }

@@ -5,7 +5,7 @@
 //!
 //! - a ramp is a line from the count that was found when it began; the status keeps both, and any step is reckoned
 //!   from them;
-//! - a count of somebody else stands if it was written after the last transition; the workload's managed fields say
+//! - a count of another owner stands if it was written after the last transition; the workload's managed fields say
 //!   who wrote it and when. They tell no time of what was written by the scale subresource of a built-in kind, as
 //!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before.
 
@@ -49,7 +49,7 @@ pub fn compute(view: &ScheduleState) -> ReplicaTarget {
     ReplicaTarget { wanted: Some(place.replicas), ramp: step.is_some().then_some(ramp), step, manual: None }
 }
 
-/// Whether the count stands because somebody else wrote it since the last transition.
+/// Whether the count stands because another client wrote it since the last transition.
 fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount> {
     let told = view.told().is_some() && !view.is_changed() && !has_missed(view) && !was_held(view);
     let (stands, manager) = match writer {
@@ -64,8 +64,8 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
     stands.then_some(ManualCount { count, manager })
 }
 
-/// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is asked for
-/// now may be what was told then.
+/// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is asked
+/// for now may be what was told then.
 fn has_missed(view: &ScheduleState) -> bool {
     let promised = view.observed.status.next_transition.as_ref();
     promised.is_some_and(|next| next.time.0 <= view.observed.now)

@@ -25,7 +25,7 @@ const LOOKS_BACK: [i64; 3] = [1, 8, 400];
 pub enum Counter<'a> {
     /// Into the Deployment that was made.
     Deployment(&'a Deployment),
-    /// Into the scale subresource of somebody's workload.
+    /// Into the scale subresource of another owner's workload.
     Scale(&'a Scaled),
     /// Into the lower bound of an autoscaler.
     Autoscaler(&'a HorizontalPodAutoscaler),
@@ -61,11 +61,11 @@ pub struct ReplicaTarget {
     pub ramp: Option<RampStatus>,
     /// When the ramp's next step is due.
     pub step: Option<Timestamp>,
-    /// Somebody else whose count stands.
+    /// Another client whose count stands.
     pub manual: Option<ManualCount>,
 }
 
-/// A count of somebody else that stands.
+/// A count of another owner that stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManualCount {
     /// The count.
@@ -90,7 +90,7 @@ pub struct ScheduleState<'a> {
     pub upcoming: Vec<Transition>,
     /// The Deployment.
     pub deployment: OwnedObject<'a, Deployment>,
-    /// The Service; one of somebody else matters only where one is asked for.
+    /// The Service; one of another owner matters only where one is asked for.
     pub service: OwnedObject<'a, Service>,
     /// What keeps the count from being written, `suspend` aside.
     pub blocker: Option<Blocker>,
@@ -127,7 +127,7 @@ impl<'a> ScheduleState<'a> {
         self.spec.create()
     }
 
-    /// The workload that somebody else made, where it could be read.
+    /// The workload that another client made, where it could be read.
     pub fn scaled(&self) -> Option<&'a Scaled> {
         self.observed.target.as_ref()?.as_ref().ok()
     }

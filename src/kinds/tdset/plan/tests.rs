@@ -189,7 +189,7 @@ impl Cluster {
     }
 }
 
-/// A workload that somebody else made.
+/// A workload that another client made.
 fn scaled(count: i32, writer: Writer) -> Scaled {
     let scale = json!({
         "metadata": {"name": "web", "uid": "w", "resourceVersion": "7"},
@@ -265,7 +265,7 @@ fn the_count_gets_an_owner_of_its_own_before_the_template_is_applied_without_it(
     let autoscaled = changed("/spec/autoscaler", json!({"name": "shop"}));
     assert_eq!(verbs(&plan(&autoscaled, &cluster.0).work), ["apply Deployment 2 as gatehouse-tdset-count"]);
 
-    // Not in one pass: what the API server refuses holds up nothing else that the pass does.
+    // Not in one reconciliation: what the API server refuses holds up nothing else that the reconciliation does.
     assert_eq!(verbs(&cluster.pass(&edited).work), ["apply! Deployment 2 as gatehouse-tdset-count"]);
     assert_eq!(verbs(&plan(&edited, &cluster.0).work), ["apply! Deployment null as gatehouse-tdset"]);
 }
@@ -551,7 +551,8 @@ fn conditions_of_others_stay() {
 proptest! {
     #![proptest_config(crate::properties::config())]
 
-    /// At any time of a year, from any count: two passes bring it about and tell of it, and a third finds nothing.
+    /// At any time of a year, from any count: two reconciliations bring it about and tell of it, and a third finds
+    /// nothing.
     #[test]
     fn every_pass_ends_in_rest(start in 0..31_536_000_i64, later in 0..31_536_000_i64, count in 0..20_i32) {
         let shop = shop();

@@ -1,4 +1,4 @@
-//! The bounds of an autoscaler that somebody else made.
+//! The bounds of an autoscaler that another client made.
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The count of a workload that somebody else made.
+//! The count of a workload that another client made.
 //!
 //! Merged and not applied: others apply the whole workload, and what is applied by two is a conflict for one of them.
 

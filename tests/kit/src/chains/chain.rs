@@ -26,7 +26,8 @@ const MOST: u64 = 3;
 /// Largest volume, in Gi.
 const LARGEST: u64 = 3;
 
-/// The longest pause between two hasty edits, in milliseconds: some come before the first pass, some in the midst.
+/// The longest pause between two hasty edits, in milliseconds: some come before the first reconciliation, some in the
+/// midst.
 const LONGEST_PAUSE: u64 = 8000;
 
 /// One in so many edits comes before the one before it has come about.
@@ -171,8 +172,8 @@ struct Walk {
     is_paused: bool,
     options: Map<String, Value>,
     overlay: Map<String, Value>,
-    /// What members came to run last. While another version is asked for, and there are no members to run it or they are
-    /// on their way, no third one is let in.
+    /// What members came to run last. While another version is asked for, and there are no members to run it or they
+    /// are on their way, no third one is let in.
     runs: &'static str,
     /// Which way members were asked for since the cluster was last as it was asked for.
     direction: Option<Direction>,

@@ -62,8 +62,8 @@ const STATUS: [&str; 9] = [
 const MEMBER: [&str; 4] = ["name", "role", "version", "healthy"];
 const CONDITION: [&str; 4] = ["type", "status", "reason", "message"];
 
-/// A cluster as others of the same spec are: objects by kind and name. `objects` are lists by kind, and `cluster` is the
-/// EtcdCluster.
+/// A cluster as others of the same spec are: objects by kind and name. `objects` are lists by kind, and `cluster` is
+/// the EtcdCluster.
 #[must_use]
 pub fn snapshot(cluster: &Value, objects: &BTreeMap<&str, Vec<Value>>) -> BTreeMap<String, Value> {
     let own = names(cluster, objects);

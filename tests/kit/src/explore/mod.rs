@@ -173,7 +173,8 @@ pub fn holds<W: World>(name: &str, slice: &Slice<W>) {
     assert!(missed.is_empty(), "{name} does not reach: {missed:?}");
 }
 
-/// Goes at random through what is too large to be looked at whole, for five minutes, from a seed that `MODEL_SEED` gives.
+/// Goes at random through what is too large to be looked at whole, for five minutes, from a seed that `MODEL_SEED`
+/// gives.
 pub fn wanders<W: World>(name: &str, slice: &Slice<W>) {
     let seed = seed("MODEL_SEED", 1);
     let Found { states, broken, .. } = slice.wander(seed, Duration::from_mins(5));

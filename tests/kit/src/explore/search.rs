@@ -36,7 +36,8 @@ impl<W: World> Slice<W> {
         search.end(steps.len(), None)
     }
 
-    /// Goes at random for a while, never twice through one state on one way: for what is too large to be looked at whole.
+    /// Goes at random for a while, never twice through one state on one way: for what is too large to be looked at
+    /// whole.
     pub fn wander(&self, seed: u64, time: Duration) -> Found<W> {
         let mut random = Random(seed);
         let mut search = Search::new(self);

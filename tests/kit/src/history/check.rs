@@ -137,8 +137,8 @@ impl Check {
         }
     }
 
-    /// Every event is of a call that was acknowledged at just that revision, or of one whose outcome is unknown and that
-    /// was sent before any client heard of that revision.
+    /// Every event is of a call that was acknowledged at just that revision, or of one whose outcome is unknown and
+    /// that was sent before any client heard of that revision.
     fn events_were_asked_for(&mut self, calls: &[Call], floors: &[i64], events: &[Event]) {
         let mut writes = HashMap::<Value, (&Call, i64)>::new();
         let mut deletions = HashMap::<i64, u8>::new();

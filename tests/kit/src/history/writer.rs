@@ -27,9 +27,9 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
 /// Without an acknowledged change for this long, the cluster was down.
 ///
-/// No speed is asserted by it. An election takes two to four seconds, and a client gives a call up after ten at most, so
-/// a cluster that keeps its majority has an order of magnitude to spare on a busy machine. The operator calls a quorum
-/// lost after the same minute: a shorter gap was not ended by a recovery.
+/// No speed is asserted by it. An election takes two to four seconds, and a client gives a call up after ten at most,
+/// so a cluster that keeps its majority has an order of magnitude to spare on a busy machine. The operator calls a
+/// quorum lost after the same minute: a shorter gap was not ended by a recovery.
 pub const OUTAGE: Duration = Duration::from_mins(1);
 
 /// Clients at work.

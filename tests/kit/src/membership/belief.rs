@@ -1,5 +1,5 @@
-//! All states that a cluster may be in, after what was asked, answered and seen so far. Where none is left, the model is
-//! wrong.
+//! All states that a cluster may be in, after what was asked, answered and seen so far. Where none is left, the model
+//! is wrong.
 
 use std::collections::BTreeSet;
 

@@ -5,20 +5,21 @@
 //!
 //! Assumes of etcd, each found true of 3.5.33, 3.6.16 and 3.7.3 (tests/etcd/conformance, tests/traces/etcd):
 //! - An entry of the log is committed where a majority of the present voters has it. A change of the members is such an
-//!   entry, and a voter that takes it has all entries before it. Only a voter that has all that a majority has may lead.
-//! - The member that is asked judges first (`mayAddMember`, `mayRemoveMember`), by its own connections: to add, it has to
-//!   be connected to a majority of one voter more, unless there is but one; to remove a voter, to a majority of those
-//!   that are left, unless the one to go is not connected. The leader judges whether a learner has caught up, by what it
-//!   last heard of it, whether the learner runs or not (`mayPromoteMember`).
+//!   entry, and a voter that takes it has all entries before it. Only a voter that has all that a majority has may
+//!   lead.
+//! - The member that is asked judges first (`mayAddMember`, `mayRemoveMember`), by its own connections: to add, it has
+//!   to be connected to a majority of one voter more, unless there is but one; to remove a voter, to a majority of
+//!   those that are left, unless the one to go is not connected. The leader judges whether a learner has caught up, by
+//!   what it last heard of it, whether the learner runs or not (`mayPromoteMember`).
 //! - A connection counts once it has stood for five seconds. Within these ([`Window::Within`]) either answer may come.
-//! - A leader that was asked to hand over, and whose heir does not follow, proposes nothing for an election timeout, and
-//!   says nothing about what it was asked to propose meanwhile ([`belief`] allows for it).
+//! - A leader that was asked to hand over, and whose heir does not follow, proposes nothing for an election timeout,
+//!   and says nothing about what it was asked to propose meanwhile ([`belief`] allows for it).
 //! - The rest is judged when the entry is applied: a peer URL once, one learner, known identities.
 //!
 //! Does not say: what an entry holds, how long anything takes, what a member does that is cut off and not dead, or one
 //! that comes back under its identity without its data; the guard in the pod is there against that. Nor that the one of
-//! two voters that is left may forget the removal of the other, where it is killed before its next entry: 3.5 and 3.6 do
-//! (tests/etcd/members.rs).
+//! two voters that is left may forget the removal of the other, where it is killed before its next entry: 3.5 and 3.6
+//! do (tests/etcd/members.rs).
 
 use std::collections::{BTreeMap, BTreeSet};
 

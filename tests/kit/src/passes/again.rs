@@ -1,7 +1,8 @@
 //! Plans the passes of a log again, and holds what comes out against the log and the rules.
 //!
-//! A fail point may answer one read of an operator with what was so before. The next pass of that operator may then see
-//! an older record of its cluster than the pass before it: in that one pass, and in no other, [`STALE`] is not held.
+//! A fail point may answer one read of an operator with what was so before. The next reconciliation of that operator
+//! may then see an older record of its cluster than the reconciliation before it: in that one reconciliation, and in no
+//! other, [`STALE`] is not held.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -64,7 +65,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Plans all passes again, and holds them against the rules.
+/// Plans all reconciliations again, and holds them against the rules.
 #[must_use]
 pub fn check(log: &Log) -> Report {
     let mut check = Check::default();
@@ -84,7 +85,7 @@ struct Check {
     report: Report,
     courses: Courses,
     runs: BTreeMap<String, Run>,
-    /// Whether a read was answered with what was so before, since the last pass.
+    /// Whether a read was answered with what was so before, since the last reconciliation.
     has_stale: bool,
 }
 
@@ -92,7 +93,7 @@ struct Check {
 #[derive(Default)]
 struct Run {
     numbers: BTreeSet<u64>,
-    /// Effects of passes whose outcome is still to come, by the number of the pass.
+    /// Effects of reconciliations whose outcome is still to come, by the number of the reconciliation.
     planned: BTreeMap<u64, VecDeque<&'static str>>,
 }
 
@@ -136,7 +137,7 @@ impl Check {
         }
         let next = run.planned.get_mut(&action.pass).and_then(VecDeque::pop_front);
         if action.outcome != "done" {
-            // The rest is left to the next pass.
+            // The rest is left to the next reconciliation.
             run.planned.remove(&action.pass);
         }
         if next != Some(action.name.as_str()) {

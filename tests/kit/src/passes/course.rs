@@ -1,4 +1,4 @@
-//! What must hold from one pass to those after it, of one cluster.
+//! What must hold from one reconciliation to those after it, of one cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ impl Courses {
         self.0.len()
     }
 
-    /// The rules that are broken by what a pass has read, after all that those before it have.
+    /// The rules that are broken by what a reconciliation has read, after all that those before it have.
     pub fn go_on(&mut self, pass: &Pass) -> Vec<Rule> {
         let course = self.0.entry(pass.uid.clone()).or_default();
         let Record { cluster_id, recovery, .. } = &pass.seen.record;

@@ -24,7 +24,7 @@ pub struct Line {
 pub enum Event {
     /// A pass begins.
     Pass(Box<Pass>),
-    /// An action of a pass has an outcome.
+    /// An action of a reconciliation has an outcome.
     Action(Action),
 }
 
@@ -44,11 +44,11 @@ pub struct Pass {
     pub plan: Value,
 }
 
-/// What came of an action of a pass.
+/// What came of an action of a reconciliation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Action {
-    /// The number of the line of its pass.
+    /// The number of the line of its reconciliation.
     pub pass: u64,
     /// The kind of action, such as `member-add`.
     pub name: String,
@@ -65,7 +65,7 @@ pub struct Log {
     pub stale: Vec<usize>,
     /// Lines that are no JSON any more: a process ended while it wrote them, or two wrote at once.
     pub broken: usize,
-    /// Lines about passes that say something else than a pass or an action.
+    /// Lines about passes that say something else than a reconciliation or an action.
     pub unread: Vec<String>,
 }
 
@@ -104,8 +104,8 @@ impl Log {
         log
     }
 
-    /// The passes over the cluster of a namespace with their actions, numbered as if there were nothing else. Of passes in
-    /// a row that plan the same, the first.
+    /// The passes over the cluster of a namespace with their actions, numbered as if there were nothing else. Of passes
+    /// in a row that plan the same, the first.
     #[must_use]
     pub fn of(&self, namespace: &str) -> Self {
         let mut of = Self::default();
@@ -142,7 +142,7 @@ impl Log {
     }
 }
 
-/// What a line of a log says of passes, and when.
+/// What a line of a log says of reconciliations, and when.
 fn passes_in(said: Value) -> Option<(String, Said)> {
     let time = || said["timestamp"].as_str().unwrap_or_default().to_owned();
     if said["target"] == TARGET {

@@ -1,15 +1,15 @@
-//! The passes of operators that worked real clusters, planned again: `GATEHOUSE_LOG=info,gatehouse::passes=trace` has an
-//! operator log them.
+//! The passes of operators that worked real clusters, planned again: `GATEHOUSE_LOG=info,gatehouse::passes=trace` has
+//! an operator log them.
 //!
-//! Guarantees: each pass comes out as it was logged, or the place where it differs is named; the rules of [`rules`] hold
-//! for each pass, and those of one pass and the passes after it for each cluster; what was carried out is what was
-//! planned, in that order; lines that were lost on the way are counted.
+//! Guarantees: each reconciliation comes out as it was logged, or the place where it differs is named; the rules of
+//! [`rules`] hold for each reconciliation, and those of one pass and the passes after it for each cluster; what was
+//! carried out is what was planned, in that order; lines that were lost on the way are counted.
 //! Assumes: the release is the one that logged them.
 //!
-//! What it shows: that a plan hangs on nothing but the facts that are logged with it, and that what is carried out is the
-//! plan. Never: that a plan is right. Both sides are the same `plan`, of one commit where a run is checked at its end, and
-//! of the commit that wrote them where a trace is kept (`tests/traces`). The rules are written apart from the plan; they
-//! are what a wrong plan breaks.
+//! What it shows: that a plan hangs on nothing but the facts that are logged with it, and that what is carried out is
+//! the plan. Never: that a plan is right. Both sides are the same `plan`, of one commit where a run is checked at its
+//! end, and of the commit that wrote them where a trace is kept (`tests/traces`). The rules are written apart from the
+//! plan; they are what a wrong plan breaks.
 
 pub mod again;
 mod course;

@@ -1,4 +1,4 @@
-//! What must hold of each pass, seen from its facts and its plan alone.
+//! What must hold of each reconciliation, seen from its facts and its plan alone.
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::actions::{Action, MembershipGuard, Precondition};
@@ -17,15 +17,15 @@ pub enum Rule {
     Lost,
     /// A line is there more than once.
     Doubled,
-    /// Planned again, the pass comes out otherwise.
+    /// Planned again, the reconciliation comes out otherwise.
     PlannedOtherwise,
     /// What was carried out is not what comes next in the plan.
     NotPlanned,
     /// A pass does two things that cannot be taken back.
     TwoAtOnce,
-    /// An action hinges on something that the pass did not see so.
+    /// An action hinges on something that the reconciliation did not see so.
     Unguarded,
-    /// Who is a member is changed, or deleted from, in a pass that did not know the members.
+    /// Who is a member is changed, or deleted from, in a reconciliation that did not know the members.
     ChangedUnknown,
     /// A cluster that is paused is worked.
     WorkedWhilePaused,
@@ -189,8 +189,8 @@ fn serving(seen: &Observation) -> impl Iterator<Item = MemberId> {
     })
 }
 
-/// Whether a member that goes does not lead, or no other member can, or that it goes as the leader was recorded: handing
-/// over had failed.
+/// Whether a member that goes does not lead, or no other member can, or that it goes as the leader was recorded:
+/// handing over had failed.
 fn lets_leader_go(seen: &Observation, member: MemberId) -> bool {
     let leads = seen.answers().any(|(_, status)| status.member_id == member && status.leader == Some(member));
     let others = serving(seen).any(|other| other != member);
@@ -211,7 +211,8 @@ fn spares_volumes(desired: &Desired, seen: &Observation, action: &Action) -> boo
     let Action::DeleteVolume { volume, ordinal, membership, .. } = action else { return true };
     let is_ours = seen.volume(*ordinal).is_known_and(|one| one.owner == Owner::Ours);
     let goes = desired.is_deleting && desired.deletes_volumes || seen.record.cluster_id.is_none();
-    // A member's entry names the volume that it lives on. Of one that was removed another volume may be left at its ordinal.
+    // A member's entry names the volume that it lives on. Of one that was removed another volume may be left at its
+    // ordinal.
     let lives = seen.entry(*ordinal).is_known_and(|entry| {
         let member = list(seen).and_then(|list| list.at(*ordinal));
         entry.volume == volume.uid && member.is_some_and(|member| entry.member == Some(member.id))

@@ -134,8 +134,8 @@ pub struct Pod {
     #[x_kube(validation = Rule::new(rules::GRACE.0).message(rules::GRACE.1))]
     pub termination_grace_period_seconds: Option<i64>,
 
-    /// Name servers, search domains and options of the resolver, beside those of the cluster's DNS, by which members find
-    /// each other; for the pods of backups too.
+    /// Name servers, search domains and options of the resolver, beside those of the cluster's DNS, by which members
+    /// find each other; for the pods of backups too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns_config: Option<DnsConfig>,
 

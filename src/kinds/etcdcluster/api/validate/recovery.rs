@@ -21,7 +21,7 @@ pub fn judge(new: &Cluster, old: Option<&Cluster>, verdict: &mut Verdict) {
     if storage.is_some_and(|storage| storage.medium == Some(Medium::Memory)) {
         verdict.deny(Fault::forbidden(
             path,
-            "the member that is kept has to be started anew, and data in memory end with their pod",
+            "the member that is kept has to be started again, and data in memory end with their pod",
         ));
         return;
     }
@@ -30,7 +30,7 @@ pub fn judge(new: &Cluster, old: Option<&Cluster>, verdict: &mut Verdict) {
     if !conditions.any(|one| one.type_ == condition::QUORUM_LOST && one.status == "True") {
         verdict.warn(format!(
             "{path}: no lost quorum has been seen (condition QuorumLost): while a majority answers, the request comes \
-             to nothing, and has to be made anew with another text"
+             to nothing, and has to be recreated with another text"
         ));
     }
 }

@@ -56,7 +56,7 @@ fn a_difference_is_said_when_it_was_seen_twice() {
 
     course.heard(Fact::Known(different(&[1])), second(3600));
     assert_eq!(course.recall(Some(1)), Fact::Unknown, "no longer equal, not yet different");
-    assert!(course.is_due(second(3600)), "the second look is the next pass's");
+    assert!(course.is_due(second(3600)), "the second look is the next reconciliation's");
     course.heard(Fact::Known(different(&[1])), second(3630));
     assert_eq!(course.recall(Some(1)), Fact::Known(different(&[1])));
     assert_eq!(course.found_at(), Some(second(3630)));

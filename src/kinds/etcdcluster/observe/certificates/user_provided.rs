@@ -1,4 +1,4 @@
-//! Certificates that somebody else keeps, in Secrets that the spec names: looked at as members and the operator will.
+//! Certificates that another client keeps, in Secrets that the spec names: looked at as members and the operator will.
 //!
 //! Guarantees: what nobody would take is told before a member meets it, with its Secret and key.
 //! Never: writes a Secret.

@@ -154,7 +154,7 @@ impl World {
         self.etcd.members.iter().map(|member| member.id.0).collect()
     }
 
-    /// What a pass reads.
+    /// What a reconciliation reads.
     pub fn observe(&self) -> Observation {
         let quorum = self.has_quorum();
         let membership = Membership { cluster_id: CLUSTER, members: self.etcd.members.clone() };

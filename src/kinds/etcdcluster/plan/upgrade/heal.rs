@@ -10,8 +10,8 @@ use super::{is_stuck, kind};
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Phase, Purpose, StatefulSet};
 
-/// Makes pods that do not come up from what is asked for by now. Who the members are nobody is left to say: they are told
-/// what they were told before.
+/// Makes pods that do not come up from what is asked for by now. Who the members are nobody is left to say: they are
+/// told what they were told before.
 pub fn heal(cluster: &ClusterState) -> Option<Decision> {
     let set = cluster.stateful_set()?;
     let target = cluster.desired.template;

@@ -66,7 +66,7 @@ pub enum Refusal {
 /// What the rules say of the version that is asked for.
 #[must_use]
 pub fn step(cluster: &ClusterState) -> Step {
-    // A pod that is made anew reads its certificates anew; and whom it is to trust is part of its template.
+    // A pod that is recreated reads its certificates again; and whom it is to trust is part of its template.
     if cluster.stateful_set().is_some() && !cluster.seen.certificates.is_usable() {
         return Step::Unclear;
     }
@@ -109,7 +109,7 @@ pub fn step(cluster: &ClusterState) -> Step {
     if wanted > current { backed_up(cluster, wanted) } else { Step::Go(wanted) }
 }
 
-/// What keeps pods with data in memory from being made anew, where one is due: each takes its data with it, which the
+/// What keeps pods with data in memory from being recreated, where one is due: each takes its data with it, which the
 /// others have to be a majority to make up for. Nothing is in the way where that is so.
 fn in_memory(cluster: &ClusterState) -> Option<Step> {
     if !cluster.desired.is_in_memory || !is_due(cluster) {
@@ -132,7 +132,7 @@ fn is_due(cluster: &ClusterState) -> bool {
 }
 
 fn upwards(cluster: &ClusterState, wanted: Version, agreed: Minor, answers: &[&MemberStatus]) -> Step {
-    // Of one that does not come up as it is nothing is to be learned, and it is what has to be made anew.
+    // Of one that does not come up as it is nothing is to be learned, and it is what has to be recreated.
     let is_accounted_for = |ordinal: Ordinal| {
         cluster.status(ordinal).is_some()
             || cluster.pod(ordinal).is_some_and(|pod| is_stuck(cluster, ordinal, pod))

@@ -214,8 +214,8 @@ pub struct Pod {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
 
-    /// Where name servers and search domains come from: ClusterFirst (the cluster's DNS), Default (those of the node) or
-    /// None (dnsConfig alone). Absent means ClusterFirst.
+    /// Where name servers and search domains come from: ClusterFirst (the cluster's DNS), Default (those of the node)
+    /// or None (dnsConfig alone). Absent means ClusterFirst.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns_policy: Option<DnsPolicy>,
 

@@ -1,7 +1,7 @@
 //! What the author of a TDSet should know although it is accepted.
 //!
-//! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is told
-//! only of what it touches, so that a new image does not bring the timetable's warnings back.
+//! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is
+//! told only of what it touches, so that a new image does not bring the timetable's warnings back.
 
 mod clocks;
 mod exceptions;

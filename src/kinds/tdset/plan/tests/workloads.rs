@@ -1,4 +1,4 @@
-//! Workloads that somebody else made, counts that others write, ramps, autoscalers, dates from elsewhere.
+//! Workloads that another client made, counts that others write, ramps, autoscalers, dates from elsewhere.
 
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 
@@ -164,7 +164,7 @@ fn a_ramp_is_a_line_from_the_count_that_was_found() {
     );
     assert_eq!(condition(&told.status, ConditionType::Progressing).1, "Ramping");
     assert_eq!(condition(&told.status, ConditionType::Ready).0, "True");
-    // A look between two steps finds nothing to do; what somebody else writes is taken back to the line.
+    // A look between two steps finds nothing to do; what another client writes is taken back to the line.
     assert_eq!(verbs(&cluster.clone().at("2026-03-02T07:05:00Z").pass(&ramped).work), [""; 0]);
     let mut other = cluster.clone().at("2026-03-02T07:05:00Z");
     other.scale(9, by_kubectl(OPENING));
@@ -338,7 +338,7 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
     assert_eq!(leave(&cluster.0), free);
     cluster.scale(2, Writer::Ours);
     let held = Observed { holder: Some((String::new(), String::new())), ..cluster.0.clone() };
-    assert_eq!(leave(&held), free, "what somebody else holds is left alone");
+    assert_eq!(leave(&held), free, "what another client holds is left alone");
     cluster.0.target = Some(Err(Blocker::ready(Reason::TargetNotFound, String::new())));
     assert_eq!(leave(&cluster.0), free);
     cluster.0.target = Some(Err(Blocker::forbidden("get", "widgets/scale", "example.com")));
@@ -348,8 +348,8 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
 proptest! {
     #![proptest_config(crate::properties::config())]
 
-    /// Whatever happened and whoever scaled: one pass brings the count where it belongs, another one tells of it, and
-    /// then there is nothing left to do; a ramp, looked at when it asks to be, arrives.
+    /// Whatever happened and whoever scaled: one reconciliation brings the count where it belongs, another one tells of
+    /// it, and then there is nothing left to do; a ramp, looked at when it asks to be, arrives.
     #[test]
     fn every_pass_ends_in_rest_and_every_ramp_arrives(
         start in 0..31_536_000_i64, later in 0..31_536_000_i64, count in 0..20_i32, ramp in any::<bool>(), keep in any::<bool>(),

@@ -185,7 +185,7 @@ fn a_leaf_that_nobody_would_take_is_told() {
     for (name, holder, pair, why) in [
         ("c-server-tls", Holder::Server, signed(&ours, &peer, NOW), "other names"),
         ("c-peer-tls", Holder::Peer, signed(&ours, &server, NOW), "another common name"),
-        ("c-client-tls", Holder::Client, signed(&ours, &server, NOW), "somebody else than root"),
+        ("c-client-tls", Holder::Client, signed(&ours, &server, NOW), "another client than root"),
         (
             "c-client-tls",
             Holder::Client,
@@ -266,7 +266,7 @@ fn what_belongs_to_others_is_told_before_what_is_missing() {
     assert!(kept.facts(NOW).is_name_taken());
     let (state, words) = kept.judged(NOW);
     assert_eq!(state, Certificates::Missing);
-    assert!(words.unwrap().starts_with("secret shop/c-client-tls belongs to somebody else"));
+    assert!(words.unwrap().starts_with("secret shop/c-client-tls belongs to another owner"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is said of certificates that somebody else keeps, with real ones.
+//! What is said of certificates that another client keeps, with real ones.
 
 use jiff::SignedDuration;
 use rcgen::{

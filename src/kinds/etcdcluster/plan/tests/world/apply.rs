@@ -1,4 +1,5 @@
-//! Carrying actions out. A guard that fails is a fault of the plan here, for nobody else acts between its look and this.
+//! Carrying actions out. A guard that fails is a fault of the plan here, for nobody else acts between its look and
+//! this.
 
 use super::*;
 
