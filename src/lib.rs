@@ -8,7 +8,7 @@
 //! - [`review`]: the API server's review protocol, bytes in and bytes out. Pure.
 //! - [`server`]: the HTTPS server at the gate.
 //! - [`certs`]: the certificate that is served, and what others have to trust.
-//! - [`install`]: what the cluster is told about this gate, and that it stays so.
+//! - [`install`]: what the cluster has to know about this gate, written and kept so.
 //! - [`controllers`]: the one reconciliation of all kinds.
 //! - [`rbac`]: what it may do in a cluster, from which the manifests are printed. Pure.
 //! - [`runtime`]: tasks, leader election, clock, logs and metrics.

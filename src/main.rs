@@ -9,7 +9,7 @@ use clap::Parser;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // First of all: whoever opens a TLS connection later, ours or a library, takes what is installed here. It fails
+    // First of all: each TLS connection that our code or a library opens later takes what is installed here. It fails
     // only where one is installed already, and nothing has run yet.
     let _fresh = rustls::crypto::aws_lc_rs::default_provider().install_default();
     gatehouse::cli::run(gatehouse::cli::Cli::parse())

@@ -1,7 +1,7 @@
 //! The published ancestors of the kinds: what their manifests say, as `v1alpha1`.
 //!
 //! Guarantees: as the lens between our own versions, a manifest maps by a table, for content of any kind; no default
-//! is written; every field that is left out, and every meaning that changes on the way, is told as a [`Note`].
+//! is written; every field that is left out, and every meaning that changes on the way, is reported as a [`Note`].
 //! Never: judges. What an ancestor took and we do not is for the judge to say.
 //!
 //! | API version | kind | what it is |

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: what is read here, the API server takes as `spec.schedule` of a CronJob and means the same by it;
 //! what it would refuse is refused with the reason. Beyond that, `@every` and dates that never occur are refused:
-//! the first drifts with each restart of whoever counts, the second is a mistake.
+//! the first drifts with each restart of the process that counts, the second is a mistake.
 //! Never: reads a clock; what depends on time and zone is left to the caller.
 
 mod past;

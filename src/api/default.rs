@@ -92,7 +92,7 @@ enum Missing {
 /// What was written for absent fields, without their values but in the warnings, which are for the author alone.
 #[derive(Clone, Debug, Default)]
 pub struct Additions {
-    /// What the author is told.
+    /// The message for the author.
     pub warnings: Vec<Warning>,
     /// Fields that keep the stored value, in the author's paths.
     pub kept: Vec<Path>,
@@ -125,7 +125,7 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
     (object, Additions { warnings, ..additions })
 }
 
-/// What an author of the old version is told whose annotations are not those of the stored object.
+/// The warning for an author of the old version whose annotations are not those of the stored object.
 const STALE: &str = "metadata.annotations: what only v1 can say stays as it is stored; annotations of \
                      conversion.gatehouse.dev are read at creation alone, change it through v1";
 

@@ -31,7 +31,7 @@ pub struct Change<'a> {
     pub new: Written<'a>,
     /// What is stored, on update.
     pub old: Option<Written<'a>>,
-    /// The version that the author wrote, in whose paths faults are told; the API server may have converted since.
+    /// The version that the author wrote, in whose paths faults are reported; the API server may have converted since.
     pub author: Version,
     /// The present.
     pub now: Timestamp,

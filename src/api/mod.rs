@@ -95,7 +95,7 @@ impl Version {
     }
 }
 
-/// Characters of an unknown version that are told.
+/// Characters of an unknown version that a message repeats.
 const LONGEST_TOLD: usize = 80;
 
 impl FromStr for Version {

@@ -7,7 +7,7 @@
 pub struct Protection {
     /// CEL of `oldObject`: it is protected.
     pub protected: &'static str,
-    /// CEL: what its author is told.
+    /// CEL: the message for its author.
     pub message: &'static str,
 }
 

@@ -1,10 +1,10 @@
 //! An authority of our own, kept in one Secret, and a leaf for this replica.
 //!
-//! Guarantees: all replicas end up with the same authority, whoever writes first, since every write names the
+//! Guarantees: all replicas end up with the same authority, whichever writes first, since every write names the
 //! version that it is based on; a leaf's key never leaves the process; while the API server is away, the leaf is
 //! still renewed from what was read last.
-//! Assumes: nobody but the replicas writes the Secret. What somebody does write there is taken up when it is a pair
-//! that may sign; otherwise a new authority takes its place, and what can be read of the bundle stays trusted.
+//! Assumes: nobody but the replicas writes the Secret. What another client does write there is taken up when it is a
+//! pair that may sign; otherwise a new authority takes its place, and what can be read of the bundle stays trusted.
 //! Deleting the Secret is how an administrator asks for a new key.
 //! Never: decides when ([`rotate`] does). Any replica may renew; to leave that to one of them, let the others skip
 //! the steps of [`rotate::authority`] that write.
@@ -117,10 +117,10 @@ impl SharedAuthority {
     }
 
     /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due. `in_force` tells of an
-    /// authority whether API servers are told to trust it.
+    /// authority whether the CA bundles in force have it.
     ///
     /// # Errors
-    /// When the Secret could not be read or written, or a certificate not made or served. The leaf is seen to
+    /// When the Secret could not be read or written, or a certificate not made or served. The leaf is renewed
     /// even then, from what was known before.
     pub async fn refresh(
         &mut self,
@@ -142,7 +142,7 @@ impl SharedAuthority {
         }
     }
 
-    /// Reads and writes until there is nothing left to write. Whoever loses a race reads what the other wrote.
+    /// Reads and writes until there is nothing left to write. The loser of a race reads what the other wrote.
     async fn settle(&mut self) -> Result<(), Error> {
         let mut secret = self.read().await?;
         for _ in 0..ATTEMPTS {

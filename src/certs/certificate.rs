@@ -64,7 +64,7 @@ impl Certificate {
     /// Reads one certificate.
     ///
     /// # Errors
-    /// When the bytes are not X.509, or its dates cannot be told.
+    /// When the bytes are not X.509, or its dates cannot be read.
     pub fn read(der: CertificateDer<'static>) -> Result<Self, Unreadable> {
         let (rest, parsed) =
             X509Certificate::from_der(&der).map_err(|error| Unreadable(error.to_string()))?;

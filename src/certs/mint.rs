@@ -82,9 +82,9 @@ pub struct Profile<'a> {
 /// What a leaf is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// To be shown by whoever is dialled.
+    /// To be shown by a server.
     Server,
-    /// To be shown by whoever dials.
+    /// To be shown by a client.
     Client,
 }
 

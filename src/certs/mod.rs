@@ -111,12 +111,12 @@ pub struct Handle {
     asked: Arc<Asked>,
 }
 
-/// Tickets for rounds that somebody waits for.
+/// Tickets for rounds that a caller waits for.
 #[derive(Debug, Default)]
 struct Asked {
     tickets: AtomicU64,
     wake: Notify,
-    /// What API servers are told to trust, where somebody looks.
+    /// The authorities in the CA bundles in force, where a task looks.
     in_force: Mutex<Option<Vec<Certificate>>>,
 }
 
@@ -240,7 +240,7 @@ impl Handle {
     /// What is known after a round that began no earlier than this call, or after 15 seconds without one what is
     /// known then.
     ///
-    /// Another replica may have changed the shared authority a moment ago: whoever is about to write a bundle asks
+    /// Another replica may have changed the shared authority a moment ago: a task that is about to write a bundle asks
     /// here first, so that two replicas never undo each other's work.
     pub async fn fresh(&mut self) -> State {
         let ticket = self.asked.tickets.fetch_add(1, Ordering::AcqRel) + 1;
@@ -251,13 +251,13 @@ impl Handle {
         self.state()
     }
 
-    /// From here on somebody looks at what API servers are told to trust: no leaf follows a new key before that was
+    /// From here on a task looks at the CA bundles in force: no leaf follows a new key before that was
     /// seen to be trusted.
     pub fn expect_in_force(&self) {
         self.asked.saw(Vec::new());
     }
 
-    /// All who call the gate are told to trust these.
+    /// The CA bundles in force have these.
     pub fn saw_in_force(&self, trusted: Vec<Certificate>) {
         self.asked.saw(trusted);
         self.asked.wake.notify_one();

@@ -15,7 +15,7 @@
 //!   that no order of writes, watches and restarts can fail a call.
 //! - An authority with a *new* key (the Secret was lost or unreadable) is trusted for [`PROPAGATION`] before the
 //!   leaf follows it, and the one before stays trusted for [`OVERLAP`]. Where the gate sees what is in force, the leaf
-//!   follows only once API servers are told to trust that authority, however long that takes.
+//!   follows only once the CA bundles in force have that authority, however long that takes.
 //!
 //! Assumes: clocks of replicas and API servers differ by less than [`SKEW`].
 
@@ -39,7 +39,7 @@ pub const PROPAGATION: SignedDuration = SignedDuration::from_mins(10);
 /// signed is gone, and a day.
 pub const OVERLAP: SignedDuration = SignedDuration::from_hours(8 * 24);
 
-/// Whether API servers are told to trust the authority.
+/// Whether the CA bundles in force have the authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InForce {
     /// Another client tells them: time has to do.
@@ -83,7 +83,7 @@ pub fn leaf(
     if now >= authority.validity().not_after {
         return LeafStep::Keep; // what it signed now would not hold
     }
-    // Served too early, a leaf of a new key would be refused by whoever has the old bundle; too late, it is the old
+    // Served too early, a leaf of a new key would be refused by a client with the old bundle; too late, it is the old
     // leaf that is refused.
     let is_seen = in_force != InForce::Distrusted;
     let has_spread = is_seen && now >= after(issued(authority), PROPAGATION);

@@ -25,7 +25,7 @@ pub enum Refusal {
     /// None of those that are trusted has signed it.
     #[error("it does not lead up to a trusted authority")]
     Issuer,
-    /// It is marked as one that signs others. OpenSSL marks those so that sign themselves, unless it is told otherwise.
+    /// It is marked as one that signs others. OpenSSL marks those so that sign themselves, unless it is set otherwise.
     #[error("it is that of an authority (CA:TRUE)")]
     Authority,
     /// It is not for that.

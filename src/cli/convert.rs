@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every document comes out in its place, those of other kinds unchanged; nothing is judged, and nothing
 //! defaulted unless that is asked for; what is left out, kept although no version knows it, or means something else
-//! afterwards is told as a warning.
+//! afterwards is a warning.
 //! All or nothing: where an object cannot be converted or a file not be read, nothing is written.
 
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::api::ancestors::Note;
 use crate::api::field::{Fault, Path, Segment};
 use crate::api::{Kind, Version, default};
 
-/// What `gatehouse convert` can be told.
+/// The options of `gatehouse convert`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Besides our own versions it reads those of the ancestors: EtcdCluster of stable.example.com/v1alpha1 and \
@@ -41,7 +41,7 @@ pub struct Options {
     output: Format,
 }
 
-/// Converts what it is told to.
+/// Converts its input.
 ///
 /// # Errors
 /// Standard output does not take it.

@@ -12,7 +12,7 @@ use super::ending::{Failure, OK};
 use super::output::{self, Format};
 use crate::kinds::KINDS;
 
-/// What `gatehouse crds` can be told.
+/// The options of `gatehouse crds`.
 #[derive(Args, Debug)]
 pub struct Options {
     /// How the definitions are written. As JSON they are one List.

@@ -124,7 +124,7 @@ pub(super) fn error(text: impl Display) {
 
 /// A line beside the result.
 pub(super) fn note(text: &str) {
-    // Nobody is left to be told that standard error is closed.
+    // Standard error is closed: there is nowhere to report that.
     let _closed = writeln!(io::stderr().lock(), "{text}");
 }
 

@@ -22,7 +22,7 @@ use crate::api::judge::{self, Change, Written};
 use crate::api::{Kind, Version, default};
 use crate::runtime::clock;
 
-/// What `gatehouse validate` can be told.
+/// The options of `gatehouse validate`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Objects of other kinds are skipped. Manifests of the ancestors are judged as what convert makes of them.\n\n\
@@ -47,7 +47,7 @@ pub enum Format {
     Json,
 }
 
-/// Judges what it is told to.
+/// Validates its input.
 ///
 /// # Errors
 /// Standard output does not take the verdict.

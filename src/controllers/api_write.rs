@@ -6,7 +6,8 @@
 //! On force. An object that was not there is applied *without* force: should another client have made one of the same
 //! name meanwhile, differing fields are a conflict and the object stays theirs. An object that was seen to be ours is
 //! applied with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field
-//! that another client has taken over there is taken back. What the manifest leaves out belongs to whoever wrote it.
+//! that another client has taken over there is taken back. What the manifest leaves out belongs to the client that
+//! wrote it.
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
@@ -82,7 +83,7 @@ pub struct Merge {
 /// An event of the object that is worked on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Whether somebody should look.
+    /// Whether it is a warning.
     pub warning: bool,
     /// Why, in one CamelCase word.
     pub reason: &'static str,

@@ -249,7 +249,7 @@ async fn run_in<Kind: Reconciler>(
             ready();
         }
     };
-    // Readiness never comes where the watches fail for good; the passes end when they are told to.
+    // Readiness never comes where the watches fail for good; the reconciliations end when they are asked to.
     let mut passes = std::pin::pin!(passes.fuse());
     tokio::select! {
         () = &mut passes => return,

@@ -20,7 +20,7 @@ pub enum Outcome {
     /// The API server refuses what the object asks for; the object says so. Tried again after that time, and the first
     /// times sooner: see [`Class::Permanent`].
     Refused(Duration),
-    /// Nothing can be done until somebody changes the object; the object says so.
+    /// Nothing can be done until a user changes the object; the object says so.
     Invalid,
     /// The object is being deleted: nothing is done for it any more.
     Leaving,

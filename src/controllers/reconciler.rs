@@ -48,7 +48,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         + Sync
         + 'static;
 
-    /// What the process has to be told, beside what the cluster tells.
+    /// What is set for the process, beside what the cluster says.
     type Settings: Sync;
 
     /// What this process knows of an object from one reconciliation to the next. Nothing that matters is there alone.
@@ -227,7 +227,7 @@ pub struct State<Kind: Reconciler> {
     pub own: Kind::State,
     /// The write that the API server refused for good in the last reconciliation.
     pub refused: Option<RefusedWrite>,
-    /// The action that failed last, and the event of that. A failure is told once.
+    /// The action that failed last, and the event of that. A failure is reported once.
     pub failed: Option<(&'static str, String)>,
 }
 

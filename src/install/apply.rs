@@ -142,7 +142,7 @@ where
 }
 
 impl Policy {
-    /// Whether an object stays as it is because of who wrote it. Without the annotation, somebody took it off: that is
+    /// Whether an object stays as it is because of who wrote it. Without the annotation, a person took it off: that is
     /// a change to undo like any other.
     fn leaves_alone<K: Resource>(self, live: &PartialObjectMeta<K>, wanted: &K) -> bool {
         let (Some(theirs), Some(ours)) =

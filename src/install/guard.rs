@@ -5,7 +5,7 @@
 //!
 //! Guarantees: no write when nothing differs; before each correction the certificates are read afresh, so that a
 //! replica which has not seen the newest bundle yet does not take it back; a new bundle is read back, and only what is
-//! in force then counts as trusted, before the certificates rely on it; whoever keeps undoing a correction is
+//! in force then counts as trusted, before the certificates rely on it; a client that keeps undoing a correction is
 //! met with growing pauses of up to [`LONGEST`].
 
 use std::convert::Infallible;
@@ -115,7 +115,7 @@ async fn restore_and_look(
     }
 }
 
-/// One item for each change of one of our objects, whoever made it.
+/// One item for each change of one of our objects, by any client.
 fn changes(client: &Client, plan: &Plan) -> BoxStream<'static, ()> {
     let definitions = definitions::all(plan);
     let names = definitions.iter().map(CustomResourceDefinition::name_any);

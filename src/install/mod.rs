@@ -57,7 +57,7 @@ pub const INSTALLED_BY: &str = "gatehouse.dev/installed-by";
 /// How long a definition may take until it is served.
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
-/// What the cluster is to be told about this gate.
+/// What the cluster has to know about this gate.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Where the API server finds it.
@@ -119,7 +119,7 @@ async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
     Ok(definitions || configurations)
 }
 
-/// What API servers are told to trust wherever they call the gate: certificates that all of our objects carry, as they
+/// The CA bundles by which API servers verify the gate: certificates that all of our objects carry, as they
 /// are now.
 async fn in_force(client: &Client, plan: &Plan) -> Result<Vec<Certificate>, Error> {
     let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());

@@ -1,7 +1,7 @@
 //! The policies that the API server itself holds our kinds to, as values. Pure.
 //!
 //! Guarantees: they hold while the gate is down, and an object that no policy protects is deleted then.
-//! Never: written by the gate. Whoever deploys gatehouse applies them, so that its own account cannot lift them.
+//! Never: written by the gate. The person who deploys gatehouse applies them, so that its own account cannot lift them.
 
 use k8s_openapi::api::admissionregistration::v1::{
     MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,

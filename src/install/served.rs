@@ -16,7 +16,7 @@ const FIRST: Duration = Duration::from_millis(100);
 /// The longest.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Waits until the API server serves every kind in every version. `missing` is told what it is waited for.
+/// Waits until the API server serves every kind in every version. `missing` gets what it waits for.
 pub async fn until_served(client: &Client, missing: impl Fn(String)) {
     let mut pause = FIRST;
     loop {

@@ -112,7 +112,7 @@ fn rule(versions: &[Version], operations: &[&str], resources: Vec<String>) -> Ru
     }
 }
 
-/// The namespaces that are worked, where not all are. Written out even when empty, so that a selector which somebody
+/// The namespaces that are worked, where not all are. Written out even when empty, so that a selector which a person
 /// else sets is taken back.
 fn namespaces(plan: &Plan) -> LabelSelector {
     let worked = (!plan.namespaces.is_empty()).then(|| LabelSelectorRequirement {

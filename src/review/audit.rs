@@ -1,4 +1,4 @@
-//! What an audit log is told of a review: short annotations, which the API server puts beside the request.
+//! The annotations of a review in the audit log: short ones, which the API server puts beside the request.
 //!
 //! Guarantees: nothing where an object was allowed as it was written in the present version, so that the common answer
 //! stays small; no values, only paths and numbers; a text of no more than [`LONGEST`] bytes, and no control character

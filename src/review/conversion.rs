@@ -144,7 +144,7 @@ impl Converted {
     }
 }
 
-/// What is told of one object, as far as it was read.
+/// The result for one object, as far as it was read.
 #[derive(Default)]
 struct Seen {
     kind: &'static str,

@@ -36,7 +36,7 @@ pub(super) fn fields(value: &RawValue) -> Option<RawFields<'_>> {
     serde_json::from_str(value.get()).ok()
 }
 
-/// Fields that are told apart without a set of their names.
+/// Fields that are compared without a set of their names.
 const FEW: usize = 24;
 
 pub(super) struct Text<'a>(pub(super) Cow<'a, str>);

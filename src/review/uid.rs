@@ -7,7 +7,7 @@
 /// Where the uid has to stand, in bytes from the beginning.
 const BEGINNING: usize = 2 * 1024 * 1024;
 
-/// A uid is a UUID of 36 characters; longer ones are somebody's joke.
+/// A uid is a UUID of 36 characters; longer ones are not from an API server.
 const LONGEST: usize = 128;
 
 /// The uid, empty where there is none.

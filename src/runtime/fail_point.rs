@@ -1,11 +1,11 @@
-//! Points at which a build for tests can be made to die, to panic, to lose an answer, or to be told something else than
+//! Points at which a build for tests can be made to die, to panic, to lose an answer, or to get another answer than
 //! what the API server said, so that tests see what comes after that.
 //!
 //! `GATEHOUSE_FAIL_POINTS=kill:FILE` ends the process as a crash would, the first time that it comes to a point which
 //! FILE does not name. `panic:FILE` has it panic there. `lose:FILE` has it not hear, once, that what was done at a
 //! point is done. `answer:FILE` has each kind of request to the API server come to grief in every way that there is,
 //! once in each ([`answers`]), and `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that
-//! whoever comes there next passes.
+//! the next one that comes there passes.
 //!
 //! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
 

@@ -29,7 +29,7 @@ pub async fn isolated(name: &'static str, task: impl Future<Output = Ending> + S
     ended.unwrap_or_else(|_panicked| Err(Panicked.into()))
 }
 
-/// A runtime. Dropped, it is told to end: to wait for that is not allowed where tasks run.
+/// A runtime. Dropping it asks it to end: to wait for that is not allowed where tasks run.
 struct Held(Option<Runtime>);
 
 impl Held {

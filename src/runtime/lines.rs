@@ -5,7 +5,7 @@
 //!                        └▶ counted, where there is no room
 //! ```
 //!
-//! Guarantees: whoever writes a line never waits for the output; lines come out whole and in their order; what was
+//! Guarantees: writing a line never waits for the output; lines come out whole and in their order; what was
 //! dropped is counted, and told in a line of its own once the output has taken what waited; nothing is lost where
 //! [`Flush`] is dropped and the output moves, and one that stands still holds up the end for [`PATIENCE`] at most.
 //! Assumes: one call writes one line.
@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub(super) struct Lines(Arc<Shared>);
 
-/// Writes what waits when it is dropped: whoever owns the process holds it.
+/// Writes what waits when it is dropped: `main` holds it.
 #[derive(Debug)]
 pub(super) struct Flush(Lines);
 
@@ -92,14 +92,14 @@ impl Lines {
     fn write_to(&self, mut output: impl Write) {
         loop {
             let line = self.next();
-            // Whoever has gone reads nothing more, and there is nobody else to tell.
+            // A reader that has gone reads nothing more.
             let _gone = output.write_all(&line);
             self.locked().bytes -= line.len();
             self.0.written.notify_all();
         }
     }
 
-    /// The line that has waited longest. Where none waits, what was dropped is told first.
+    /// The line that has waited longest. Where none waits, the count of dropped lines comes first.
     fn next(&self) -> Box<[u8]> {
         loop {
             let mut waiting = self.locked();

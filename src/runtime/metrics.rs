@@ -158,7 +158,7 @@ pub struct Metrics {
     pub accept_failures: Counter,
     /// When certificates end, in seconds since 1970.
     pub certificate_expiry: Family<Which, Gauge<f64, AtomicU64>>,
-    /// Authorities that callers are told to trust; 0 where others do.
+    /// Authorities in the CA bundles of the API server's clients; 0 where others write them.
     pub bundle_certificates: Gauge,
     /// 1 while the last look at the certificates failed.
     pub certificates_failing: Gauge,
@@ -249,7 +249,7 @@ impl Metrics {
         );
         registry.register(
             "bundle_certificates",
-            "Authorities that callers are told to trust",
+            "Authorities in the CA bundles that API servers verify the gate by",
             self.bundle_certificates.clone(),
         );
         registry.register(

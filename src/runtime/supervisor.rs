@@ -9,7 +9,7 @@
 //!                                    the gate serves on          to stop
 //! ```
 //!
-//! A second signal while draining ends the wait. Never: aborts a task that still does as it was told.
+//! A second signal while draining ends the wait. Never: aborts a task that still does its work.
 
 use std::error::Error as StdError;
 use std::time::Duration;

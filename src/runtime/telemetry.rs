@@ -1,7 +1,7 @@
 //! Logs: text on a terminal, one JSON object a line elsewhere, always on standard error.
 //!
 //! Guarantees: what a panic says reaches the log only as far as it was known at compile time, since a formatted
-//! message may hold what a user wrote. A process that serves never waits for whoever reads its log ([`Writing`]).
+//! message may hold what a user wrote. A process that serves never waits for the reader of its log ([`Writing`]).
 
 use std::io::{self, IsTerminal};
 
@@ -34,14 +34,14 @@ pub enum LogFormat {
 /// Who writes lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
-    /// Whoever logs, who waits until standard error has taken the line: what ends soon, and what becomes another
-    /// program.
+    /// The thread that logs, which waits until standard error has taken the line: what ends soon, and what becomes
+    /// another program.
     Direct,
     /// A thread of its own, for which nobody waits: what serves.
     Queued,
 }
 
-/// Logging that has begun. Whoever owns the process holds it, and drops it last: what waits is written then.
+/// Logging that has begun. `main` holds it, and drops it last: what waits is written then.
 #[derive(Debug)]
 pub struct Logging {
     flush: Option<Flush>,

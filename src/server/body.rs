@@ -181,7 +181,7 @@ pub async fn discard(mut body: Body, limit: usize) {
             }
         }
     };
-    // Whoever has more is cut off.
+    // A client that sends more is cut off.
     let _late = timeout(time, rest).await;
 }
 

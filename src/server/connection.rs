@@ -49,9 +49,9 @@ pub(super) enum Phase {
     Serving,
     /// Answers ask HTTP/1.1 clients to close; all else goes on.
     Announcing,
-    /// Nothing is accepted any more; HTTP/2 clients are told to go, which they can do without losing a request.
+    /// Nothing is accepted any more; HTTP/2 clients get a GOAWAY, which they can do without losing a request.
     Leaving,
-    /// Whoever is still there is closed.
+    /// Connections that are still there are closed.
     Closing,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Crowd {
 
 #[derive(Default)]
 struct State {
-    /// Of whoever joined or went on last.
+    /// Of the one that joined or went on last.
     turn: u64,
     /// Bytes of all members, waiting or not.
     held: usize,

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: it answers for as long as the process lives, draining or not. A connection is for one request, which has
 //! [`HEAD`] to arrive and [`WHOLE`] to be answered; of more than [`MOST`] at a time the oldest gives way, so that
-//! probes are answered whoever else is there. Never: on the gate's port, or about anything that is secret.
+//! probes are answered however many others connect. Never: on the gate's port, or about anything that is secret.
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,7 +36,7 @@ const MOST: usize = 64;
 /// For a request to arrive.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// For a connection, from its beginning to its end. Prometheus waits for 10 s, unless it is told otherwise.
+/// For a connection, from its beginning to its end. Prometheus waits for 10 s, unless it is set otherwise.
 const WHOLE: Duration = Duration::from_secs(30);
 
 /// Bytes that a connection keeps of a head.

@@ -96,7 +96,7 @@ pub(super) async fn accept_until(
 }
 
 impl Places {
-    /// The next place, for which somebody may have to give way.
+    /// The next place, for which another connection may have to give way.
     async fn next(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.open).try_acquire_owned() {
             return Some(permit);

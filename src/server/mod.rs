@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every review is answered in its time or says that it could not be; nothing that one client does holds up
 //! another, and a client that stands still gives way to one that goes on; a shutdown loses no request. Assumes:
-//! somebody swaps certificates into [`ServedCertificate`]. Never: asks a Kubernetes API anything.
+//! the caller swaps certificates into [`ServedCertificate`]. Never: asks a Kubernetes API anything.
 //!
 //! ```text
 //!   listener ──▶ connection (tls, certificate) ──▶ router ──▶ handler (limits, deadline, body) ──▶ review
@@ -62,7 +62,7 @@ pub struct Config {
     pub limits: Limits,
     /// Where to count.
     pub metrics: Metrics,
-    /// Where reviews are told of, besides.
+    /// Where spans of reviews go, besides.
     pub traces: Traces,
     /// Who answers.
     pub reviewer: Arc<dyn Reviewer>,
@@ -138,7 +138,7 @@ impl Server {
     /// Serves until `drain` resolves, and then until it is drained:
     ///
     /// 1. for [`Limits::drain_delay`] all goes on, but answers of HTTP/1.1 say `Connection: close`;
-    /// 2. then nothing is accepted any more and HTTP/2 clients are told to go; idle connections of HTTP/1.1 stay
+    /// 2. then nothing is accepted any more and HTTP/2 clients get a GOAWAY; idle connections of HTTP/1.1 stay
     ///    until their client closes them, or [`Limits::drain_deadline`];
     /// 3. then what is left is closed, requests in flight first being given [`Limits::close`].
     pub async fn serve(self, drain: impl Future<Output = ()>) {

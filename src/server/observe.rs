@@ -37,7 +37,7 @@ pub(super) struct Observed<'a> {
     trace: Option<Trace<'a>>,
 }
 
-/// What a collector is told, where there is one that wants it.
+/// The span for a collector, where there is one that wants it.
 struct Trace<'a> {
     traces: &'a Traces,
     parent: Option<Parent>,

@@ -78,7 +78,7 @@ pub(super) fn not_allowed(method: &Method) -> Response {
     status(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", &message)
 }
 
-/// A `Status` of `meta/v1`, since whoever asks here reads that.
+/// A `Status` of `meta/v1`, since the API server reads that.
 fn status(code: StatusCode, reason: &str, message: &str) -> Response {
     let body = json!({
         "kind": "Status",

@@ -43,7 +43,7 @@ impl MinVersion {
     }
 }
 
-/// Takes handshakes that show `certificate`, and asks for a certificate where clients are told apart.
+/// Takes handshakes that show `certificate`, and asks for a certificate where clients are identified.
 ///
 /// # Errors
 /// When the crypto provider lacks what the protocol versions need.

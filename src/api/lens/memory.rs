@@ -44,7 +44,7 @@ const LONGEST_NAME: usize = 63;
 const DROPPED: &str = "dropped";
 
 /// The most steps of a field's pointer. As deep as JSON is read and so as deep as any that is written; one that
-/// somebody forged could be so deep that walking what it makes takes the process's whole stack.
+/// a client forged could be so deep that walking what it makes takes the process's whole stack.
 const DEEPEST: usize = 128;
 
 /// The bytes left for loss annotations beside other annotations of those `sizes`.

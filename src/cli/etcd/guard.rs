@@ -16,7 +16,7 @@ use crate::runtime::signals::Signals;
 /// 128 and the number of SIGTERM.
 const TERMINATED: u8 = 143;
 
-/// What `gatehouse etcd guard` can be told.
+/// The options of `gatehouse etcd guard`.
 #[derive(Args, Debug)]
 pub struct Options {
     /// Name of the member: of its pod.

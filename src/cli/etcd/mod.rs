@@ -21,7 +21,7 @@ pub enum Command {
     /// Take a backup into a folder, verify it, and delete those that are no longer to be kept.
     ///
     /// Exit codes: 0 there is another backup that was verified, 1 there is none, 2 the command line is wrong or the
-    /// certificates could not be read, 143 it was told to end.
+    /// certificates could not be read, 143 it was ended by a signal.
     Snapshot(snapshot::Options),
 }
 

@@ -13,7 +13,7 @@ use super::pod::{Places, refuse};
 use crate::kinds::etcdcluster::agent;
 use crate::kinds::etcdcluster::agent::run::{FLAGS, FLAGS_AGAIN, Start};
 
-/// What `gatehouse etcd run` can be told.
+/// The options of `gatehouse etcd run`.
 #[derive(Args, Debug)]
 pub struct Options {
     #[command(flatten)]

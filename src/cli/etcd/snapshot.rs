@@ -23,7 +23,7 @@ use crate::runtime::supervisor::chain;
 /// 128 and the number of SIGTERM.
 const TERMINATED: u8 = 143;
 
-/// What `gatehouse etcd snapshot` can be told.
+/// The options of `gatehouse etcd snapshot`.
 #[derive(Args, Debug)]
 pub struct Options {
     /// URL of a member for clients; once for each member.
@@ -61,7 +61,7 @@ pub struct Options {
 /// Takes a backup.
 ///
 /// # Errors
-/// There is no runtime for it. All else is told by the report and the code.
+/// There is no runtime for it. The report and the exit code say all else.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (report, code) = runtime.block_on(taken(options))?;
@@ -104,7 +104,7 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
             }
         }),
         signal = signals.next() => {
-            Ok((Report::Failed { message: format!("it was told to end by {signal}") }, TERMINATED))
+            Ok((Report::Failed { message: format!("it was ended by {signal}") }, TERMINATED))
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::kinds::KINDS;
 pub use generated::Generated;
 use generated::HEADER;
 
-/// What `gatehouse manifests` can be told.
+/// The options of `gatehouse manifests`.
 #[derive(Args, Debug)]
 #[command(after_help = "Exit codes: 0 done, 1 a file could not be written or, with --check, differs, \
                         2 the command line is wrong.")]
@@ -57,7 +57,7 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
     Ok(files)
 }
 
-/// Does what it is told.
+/// Prints or writes the manifests.
 ///
 /// # Errors
 /// A file that cannot be read or written.

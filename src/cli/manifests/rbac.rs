@@ -148,7 +148,7 @@ fn base(groups: &[RuleGroup]) -> String {
     HEADER.to_owned() + &documents.join("---\n")
 }
 
-/// What is needed in one namespace of `--watch-namespaces`; which one, whoever applies it says.
+/// What is needed in one namespace of `--watch-namespaces`; which one, kubectl's `--namespace` says.
 fn watched(groups: &[RuleGroup]) -> String {
     let work: Vec<_> = groups.iter().filter(|group| group.scope == RoleScope::WatchedNamespaces).collect();
     let documents = [granted("Role", OPERATOR, None, &work), bound("Role", OPERATOR, None)];

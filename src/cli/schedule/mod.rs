@@ -30,7 +30,7 @@ pub enum Command {
     Preview(Options),
 }
 
-/// What `gatehouse schedule preview` can be told.
+/// The options of `gatehouse schedule preview`.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Reads TDSets of both versions and of schedule.rs/v1; objects of other kinds are skipped. Dates of datesFrom are \

@@ -99,8 +99,8 @@ impl Cluster {
         options.mounted().unwrap_or_else(|| options.authority(self.client.clone(), self.names.clone()))
     }
 
-    /// Nobody is ready before our kinds can be used, whoever installs them. Once they can, it stays so: whoever takes
-    /// them away does not take the gate away.
+    /// Nobody is ready before our kinds can be used, by whichever way they are installed. Once they can, it stays so:
+    /// who takes them away does not take the gate away.
     pub(super) fn await_definitions(&self, supervisor: &Supervisor) {
         let client = self.client.clone();
         supervisor.critical("definitions", |life| async move {

@@ -1,4 +1,4 @@
-//! What `gatehouse serve` can be told, and what follows from it.
+//! The options of `gatehouse serve`, and what follows from them.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use crate::runtime::otlp;
 use crate::runtime::supervisor::Patience;
 use crate::server::{Limits, MinVersion, TrustedClients};
 
-/// What `gatehouse serve` can be told.
+/// The options of `gatehouse serve`.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Run one part alone: the gate, or the controllers. [default: both]
@@ -96,7 +96,7 @@ pub struct Options {
     /// How long after that idle connections may stay until their client closes them.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "90s")]
     pub drain_deadline: Duration,
-    /// The collector that is told of reviews, as spans of OpenTelemetry: http://host:4318, https://host:4318, or
+    /// The collector of spans of OpenTelemetry, one a review: http://host:4318, https://host:4318, or
     /// OTEL_EXPORTER_OTLP_ENDPOINT, for what that variable says. [default: none]
     #[arg(long, value_name = "URL", env = "GATEHOUSE_OTLP_ENDPOINT")]
     pub otlp_endpoint: Option<otlp::Endpoint>,
@@ -170,7 +170,7 @@ impl Options {
         })
     }
 
-    /// What the cluster is to be told about the gate that listens at `listener`.
+    /// What the cluster has to know about the gate that listens at `listener`.
     pub(super) fn plan(&self, listener: SocketAddr) -> Result<Plan, InvalidUrl> {
         Ok(Plan {
             namespaces: self.controllers.watch_namespaces.namespaces().clone(),

@@ -1,7 +1,7 @@
 //! What a reconciliation does, as data, with the guards that each action is conditional on.
 //!
-//! Guarantees: an action names the very object, member and cluster that it was decided on, so that whoever carries it
-//! out can read again, live, and refuse where anything has moved; each action names the points before and after it,
+//! Guarantees: an action names the very object, member and cluster that it was decided on, so that its executor
+//! can read again, live, and refuse where anything has moved; each action names the points before and after it,
 //! where faults are planted and traces hang. A new action that does not does not compile.
 //! Never: decides anything. What to do about a refusal is for the next reconciliation.
 
@@ -98,7 +98,7 @@ pub enum Action {
         /// The Secret of the authority that signs, and that says who is to be trusted.
         authority: Handle,
     },
-    /// Make, or put right, the Services and what else hinges on no member.
+    /// Make, or put right, the Services and what else depends on no member.
     ApplyServices,
     /// Make the StatefulSet, or change its count and template.
     ApplyStatefulSet {
@@ -111,16 +111,16 @@ pub enum Action {
         /// What it is to make them from.
         template: Template,
     },
-    /// Write what pods are told, other entries left as they are.
+    /// Write the entries of pods, and leave other entries as they are.
     WriteConfig {
         /// The ConfigMap that was found; none: there must be none.
         found: Option<Handle>,
-        /// What is told to which pod.
+        /// The entry of each pod.
         entries: BTreeMap<Ordinal, ConfigEntry>,
         /// The ordinals of `--initial-cluster`: the members of etcd's list, or the seed alone.
         initial_cluster: Vec<Ordinal>,
     },
-    /// Take away what the pod at an ordinal is told: nothing of its member is left.
+    /// Take the entry of the pod at an ordinal away: nothing of its member is left.
     WithdrawConfig {
         /// The ConfigMap that was found.
         found: Handle,

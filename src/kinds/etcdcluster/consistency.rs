@@ -1,6 +1,6 @@
 //! Comparing what the voters of a cluster hold.
 //!
-//! Guarantees: only what voters of one list told, of the same keys, is compared; whoever does not answer, or has
+//! Guarantees: only what voters of one list told, of the same keys, is compared; a member that does not answer, or has
 //! dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one that
 //! hashes its keys commits nothing meanwhile, and soon answers nothing (`store.hashByRev` of etcd's
 //! `server/storage/mvcc/kvstore.go` holds the lock that its commits wait for).

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: what is asked of an ordinal is asked of its pod, at the pod's own address; with TLS the certificate has
 //! to have the member's name.
-//! Assumes: whoever answers says in each answer which cluster and which member it is; whoever asks looks.
+//! Assumes: each answer says which cluster and which member gave it, and the caller checks that.
 //! Never: keeps a connection, or a key, beyond the reconciliation.
 
 use std::collections::BTreeMap;

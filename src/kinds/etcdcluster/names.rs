@@ -1,4 +1,4 @@
-//! What things are called, and what is told from a name.
+//! Names of objects, labels and annotations, and what can be read from a name.
 //!
 //! Guarantees: whatever is written here reads back; a text of another form reads as nothing. Selectors of a
 //! StatefulSet and the names in claims and URLs cannot be changed, so what is said here holds for good.
@@ -60,7 +60,7 @@ pub const CLIENT_PORT: u16 = 2379;
 /// Where members speak to each other.
 pub const PEER_PORT: u16 = 2380;
 
-/// Where health and metrics are told, in plain HTTP.
+/// Where health and metrics are served, in plain HTTP.
 pub const METRICS_PORT: u16 = 2381;
 
 /// The first 64 bits of the SHA-256 of these bytes: the same in every release of gatehouse.
@@ -94,7 +94,7 @@ pub fn ordinal_of_claim(cluster: &str, claim: &str) -> Option<Ordinal> {
     ordinal(cluster, claim.strip_prefix(DATA)?.strip_prefix('-')?)
 }
 
-/// The ConfigMap with what the pods are told.
+/// The ConfigMap with the entries of the pods.
 #[must_use]
 pub fn config(cluster: &str) -> String {
     format!("{cluster}-config")

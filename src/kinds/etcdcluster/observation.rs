@@ -95,7 +95,7 @@ pub struct Observation {
     pub quorum_loss_age: Age,
     /// Whether enough time has passed since the last replacements that one more is allowed.
     pub replacement_age: Age,
-    /// Services and what else is written once and never hinges on a member.
+    /// Services and what else is written once and never depends on a member.
     pub services: Fact<Found>,
     /// Certificates that pods mount.
     pub certificates: Certificates,

@@ -45,7 +45,7 @@ pub fn rules() -> Vec<Rule> {
             .audited(AuditTrace::Apply)
             .because("The first apply of a CronJob makes it."),
         Rule::new("batch", &["jobs"], &["get", "list", "create"])
-            .because("What became of backups is told by Jobs; one is taken before an upgrade."),
+            .because("The results of backups are in Jobs; one is made before an upgrade."),
         Rule::new("", &["secrets"], &["get", "create", "patch"]).because(
             "The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.",
         ),

@@ -69,7 +69,7 @@ pub struct ReconcileState {
     pub audit: ConsistencyCheckState,
     /// What is counted for the metrics page.
     pub tally: Tally,
-    /// Why the cluster was told to be degraded, while it is.
+    /// The reason that the event of a degraded cluster gave, while it is degraded.
     pub degraded: Option<&'static str>,
     /// What the last reconciliation that was traced stood on.
     pub traced: Option<u64>,

@@ -1,9 +1,9 @@
 //! What a reconciliation saw, planned and did, as lines of the log by which it can be planned again.
 //!
-//! Guarantees: a reconciliation is told before its first action, so that one in which the process ends is told too, and
-//! each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost on
-//! the way; a pass that does nothing and stands on the same facts as the one before is left out; while nobody listens,
-//! nothing is put into words.
+//! Guarantees: a reconciliation is logged before its first action, so that one in which the process ends is logged too,
+//! and each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost
+//! on the way; a pass that does nothing and stands on the same facts as the one before is left out; while nobody
+//! listens, nothing is put into words.
 //! Never: tells a secret. [`Desired`] and [`Observation`] have no place for one.
 
 use std::collections::hash_map::{DefaultHasher, RandomState};
@@ -110,7 +110,7 @@ impl Trace {
                 Some(number)
             }
             Err(error) => {
-                warn!(%error, "a reconciliation cannot be told");
+                warn!(%error, "a reconciliation cannot be logged");
                 None
             }
         }

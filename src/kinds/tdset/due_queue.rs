@@ -1,9 +1,9 @@
 //! Whose count is due, so that counts come before everything else.
 //!
-//! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and
-//! the queue knows no order among them and the counts still to be written. So whoever is not due gives way to whoever
-//! is, for as long as counts are written. Nobody waits for nothing: where none was for [`PATIENCE`], or where one was
-//! overtaken by that much, it has met with some obstacle.
+//! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and the
+//! queue knows no order among them and the counts still to be written. So an object that is not due gives way to one
+//! that is, for as long as counts are written. Nobody waits for nothing: where none was for [`PATIENCE`], or where one
+//! was overtaken by that much, it has met with some obstacle.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -276,7 +276,7 @@ fn until(wake: Option<Timestamp>) -> Duration {
     Duration::try_from(wake.duration_since(clock::now())).unwrap_or_default()
 }
 
-/// Whoever has to do with the objects that have changed.
+/// The TDSets that the changed objects concern.
 fn concerned(
     claims: Arc<TargetOwnership>,
     changed: BoxStream<'static, ObjectKey>,

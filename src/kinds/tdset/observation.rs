@@ -30,9 +30,9 @@ pub struct Observed {
     pub now: Timestamp,
     /// The status as it was written last.
     pub status: TDSetStatus,
-    /// The Deployment of that name, whoever's it is.
+    /// The Deployment of that name, whatever its owner.
     pub deployment: Option<Arc<Deployment>>,
-    /// The Service of that name, whoever's it is.
+    /// The Service of that name, whatever its owner.
     pub service: Option<Arc<Service>>,
     /// The workload of `target.ref`, where one is given.
     pub target: Option<Result<Scaled, Blocker>>,

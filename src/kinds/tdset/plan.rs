@@ -49,7 +49,7 @@ pub struct Plan {
     pub conflict: bool,
     /// When the count is to be written next.
     pub due: Option<Timestamp>,
-    /// When to look again; never, where nothing can be done until somebody changes the object.
+    /// When to look again; never, where nothing can be done until a user changes the object.
     pub wake: Option<Timestamp>,
 }
 
@@ -141,7 +141,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
 fn work(view: &ScheduleState) -> Vec<Action> {
     let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
     if let Some(create) = view.create() {
-        // Whoever refuses the one may not refuse the other, so the template is left to the next reconciliation.
+        // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
         match unclaimed(view) {
             Some(found) => steps.extend(claim(view, found)),
             None => steps.extend(made(view, create)),
@@ -256,7 +256,7 @@ fn conflicts(status: &TDSetStatus) -> bool {
     condition::holds(conditions, ConditionType::Conflict.as_str())
 }
 
-/// Conditions that somebody should look at.
+/// Conditions that need a user's attention.
 const TELLING: &[(ConditionType, &str, &[Reason])] = &[
     (
         ConditionType::Ready,
@@ -277,7 +277,7 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
     (ConditionType::Conflict, "True", &[Reason::NameTaken, Reason::OtherSchedule, Reason::OtherAutoscaler]),
 ];
 
-/// Events for conditions that somebody should look at, where they are new.
+/// Events for conditions that need a user's attention, where they are new.
 pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
     let find = |conditions: &[Condition], about: ConditionType| {
         conditions.iter().find(|one| one.type_ == about.as_str()).cloned()

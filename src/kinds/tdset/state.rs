@@ -22,7 +22,7 @@ pub struct ReconcileState {
 
 impl ReconcileState {
     /// The plan's work was done at `now` and changed something: whether the next reconciliation is to tell of it. Twice
-    /// in a row it is not: somebody may undo each time what we do, and that is worth telling.
+    /// in a row it is not: another client may undo each time what we do, and that is worth telling.
     pub fn defers_report(&mut self, plan: &Plan, now: Timestamp) -> bool {
         if let Some(transition) = &plan.transition
             && self.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)

@@ -76,7 +76,7 @@ impl Entries {
 }
 
 impl TargetOwnership {
-    /// None yet. Whoever is concerned by a change is sent to `told`.
+    /// None yet. The objects that a change concerns are sent to `told`.
     #[must_use]
     pub fn new(told: UnboundedSender<ObjectRef<Watched<TDSet>>>) -> Self {
         Self { entries: Mutex::default(), told }
@@ -113,7 +113,7 @@ impl TargetOwnership {
         }
     }
 
-    /// Whoever has to do with the object.
+    /// The objects that share its workload.
     #[must_use]
     pub fn concerned(&self, subject: &ObjectKey) -> Vec<ObjectRef<Watched<TDSet>>> {
         let entries = self.lock();

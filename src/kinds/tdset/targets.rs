@@ -1,7 +1,7 @@
 //! Workloads of any kind, by their scale subresource; and ConfigMaps with dates.
 //!
 //! Guarantees: nothing but the scale subresource is read of a workload, and its metadata; a kind is watched from the
-//! first time that somebody refers to it, by metadata alone; what has not changed is not read again.
+//! first time that a TDSet refers to it, by metadata alone; what has not changed is not read again.
 //! Assumes nothing of the rights to custom kinds: without the right to watch, workloads are read at each look, and
 //! looks are more frequent; without that to scale, the object says what is missing.
 

@@ -36,7 +36,7 @@ pub(super) fn added_to(real: Timestamp) -> Timestamp {
 /// What a file says.
 fn said_by(file: &Path) -> SignedDuration {
     read(file).unwrap_or_else(|error| {
-        // Whoever asked for another time must not be given this one.
+        // A test that asked for another time must not get this one.
         tracing::error!(error, "{VARIABLE} is to name a file with a signed duration such as PT2H or -30m");
         std::process::abort()
     })

@@ -32,7 +32,7 @@ type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// Another client wrote first, it is told. Of writes alone.
+    /// A conflict, as if another client had written first. Of writes alone.
     Conflict,
     /// There are too many requests, and it may come again after a second.
     Throttled,
@@ -40,7 +40,7 @@ enum Fate {
     Trouble,
     /// There is no right to it.
     Forbidden,
-    /// What was asked for is done, and the connection breaks before that is told.
+    /// What was asked for is done, and the connection breaks before the answer.
     Lost,
 }
 
@@ -153,7 +153,7 @@ impl Answers {
         if kind.is_write() { Ok(answer) } else { self.perhaps_stale(&kind, what, answer).await }
     }
 
-    /// Once, and never again by whoever works after this process.
+    /// Once, and never again in a later process.
     fn acts(&self, kind: &Kind, fate: &str) -> bool {
         armed::acts(self.share.word(), &format!("{kind}.{fate}"))
     }

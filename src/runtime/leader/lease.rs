@@ -167,8 +167,8 @@ impl fmt::Debug for Lease {
     }
 }
 
-/// Somebody wrote first: another version is there, or another lease, or, where one was replaced, none any more. A
-/// missing namespace is "not found" as well, but only for who creates.
+/// Another replica wrote first: another version is there, or another lease, or, where one was replaced, none any more.
+/// A missing namespace is "not found" as well, but only for who creates.
 fn is_lost_race(error: &Error, replaced: bool) -> bool {
     let Error::Call { source, .. } = error else { return false };
     let kube::Error::Api(status) = &**source else { return false };

@@ -35,9 +35,9 @@ pub use lease::{Connect, Lease};
 pub use numbers::Numbers;
 use term::{Action, Answer, Change, Loss, Moment, Term};
 
-/// How long work that was told to stop may go on.
+/// How long work that was asked to stop may go on.
 const LAST_WORK: Duration = Duration::from_secs(3);
-/// How long the release may take. Both together are less than tasks have that are told to stop.
+/// How long the release may take. Both together are less than tasks have that are asked to stop.
 const RELEASE: Duration = Duration::from_millis(1500);
 
 /// The work ended although nobody had told it to.
@@ -116,7 +116,7 @@ struct Election<'a> {
     begun: Instant,
     /// What the last call failed with.
     trouble: Option<String>,
-    /// Who led when it was told last.
+    /// The leader that was reported last.
     leader: Option<String>,
 }
 
@@ -254,7 +254,7 @@ impl<'a> Election<'a> {
     }
 }
 
-/// Whoever ceases to stand does not lead, also where a panic is the reason.
+/// A candidate that withdraws does not lead, also where a panic is the reason.
 impl Drop for Election<'_> {
     fn drop(&mut self) {
         self.resign();

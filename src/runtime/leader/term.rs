@@ -113,7 +113,7 @@ pub enum Change {
 /// Why a term ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Loss {
-    /// Another one holds the lease. Only a clock that is badly off, or somebody's hand, can do that.
+    /// Another one holds the lease. Only a clock that is badly off, or a person, can do that.
     #[error("it is held by {0:?}")]
     Taken(String),
     /// It could not be renewed.

@@ -111,7 +111,7 @@ enum Lost {
 
 type Client = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
-/// Sends what is told.
+/// Sends the spans.
 #[derive(Debug)]
 pub struct Exporter {
     endpoint: Endpoint,
@@ -158,7 +158,7 @@ impl Exporter {
             }
         }
         self.told.close();
-        // What is left after that was told too late for anybody.
+        // What is left after that came too late.
         let _elapsed = timeout(LAST, self.send_rest(&client, &target)).await;
     }
 

@@ -5,7 +5,7 @@
 //!                 └▶ counted, where there is no room       └▶ counted, where it takes none
 //! ```
 //!
-//! Guarantees: whoever tells of a span waits for nothing; a collector that is down, slow or says no costs spans, which
+//! Guarantees: recording a span waits for nothing; a collector that is down, slow or says no costs spans, which
 //! are counted, and nothing else; a trace whose caller does not record it is not recorded here either.
 //! Never: sends anything of an object, or who asked; tries twice.
 //!
@@ -32,7 +32,7 @@ pub use message::Value;
 /// Spans that may wait.
 const MOST: usize = 2048;
 
-/// One review, as it is told.
+/// The span of one review.
 #[derive(Clone, Debug)]
 pub struct Span {
     /// The caller's span; without it the review is a trace of its own.
@@ -65,7 +65,7 @@ impl Numbers {
     }
 }
 
-/// Where spans are told. Clones share it; the default one tells nobody.
+/// Where spans are recorded. Clones share it; the default one records nothing.
 #[derive(Clone, Default)]
 pub struct Traces(Option<Sink>);
 
@@ -84,7 +84,7 @@ impl Traces {
         (Self(Some(Sink { spans, numbers })), exporter)
     }
 
-    /// Whether somebody wants the span of a review with that parent.
+    /// Whether the span of a review with that parent is recorded.
     #[must_use]
     pub fn wants(&self, parent: Option<&Parent>) -> bool {
         self.0.is_some() && parent.is_none_or(|parent| parent.is_sampled)

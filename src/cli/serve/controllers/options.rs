@@ -1,4 +1,4 @@
-//! What the controllers can be told, and their Lease.
+//! The options of the controllers, and their Lease.
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use crate::cli::duration;
 use crate::controllers::scope::Scope;
 use crate::runtime::leader::{Connect, Lease};
 
-/// What the controllers can be told.
+/// The options of the controllers.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[group(id = "controllers")]
 pub struct Options {

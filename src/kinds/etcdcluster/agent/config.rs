@@ -13,7 +13,7 @@ use super::entry::Entry;
 /// The link to the files of now.
 const LINK: &str = "..data";
 
-/// What the pod of a member is told.
+/// The entry of a member's pod.
 #[derive(Debug)]
 pub struct Told {
     /// What it is to be.

@@ -5,11 +5,12 @@
 //! - A volume that had etcd's log and has lost it never starts again, nor one that was begun and is empty, nor an empty
 //!   one where the member must have had data: an etcd without its log, under the identity that it had, forgets how it
 //!   voted and what it acknowledged.
-//! - A cluster is made of a member's data by a pod that is named for it: whoever comes after it and is told late that
+//! - A cluster is made of a member's data by a pod that is named for it: a pod that comes after it and reads late that
 //!   it is over does not drop the members that have come since.
 //! - Data of another member, volume or cluster are never started, nor data that nobody marked.
 //!
-//! Assumes: whoever writes an entry turns it to [`Purpose::Run`] as soon as the member serves, and before it votes.
+//! Assumes: the operator that writes an entry turns it to [`Purpose::Run`] as soon as the member serves, and before it
+//! votes.
 
 use std::fmt;
 

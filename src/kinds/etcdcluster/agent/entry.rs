@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the pod of a member is told.
+/// The entry of a member's pod.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {

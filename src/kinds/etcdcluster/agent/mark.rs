@@ -10,7 +10,7 @@ pub struct Mark {
     pub volume: String,
     /// Uid of the EtcdCluster.
     pub cluster: String,
-    /// Identity of the member in hexadecimal, as far as the guard was told.
+    /// Identity of the member in hexadecimal, as far as the guard knows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub member: Option<String>,
     /// Uid of the pod that began it.

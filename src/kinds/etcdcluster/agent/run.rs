@@ -18,8 +18,8 @@ pub enum Start {
 }
 
 /// Looks at the volume once more and prepares it for etcd, which is to be started next. In each pod etcd is let make a
-/// cluster of its data once, whether or not it then did: whoever joined it since would be dropped. One that did not is
-/// one without a quorum, and its pod is recreated.
+/// cluster of its data once, whether or not it then did: members that joined it since would be dropped. One that did
+/// not is one without a quorum, and its pod is recreated.
 ///
 /// # Errors
 /// Something could not be read or written, or no guard has stood here.

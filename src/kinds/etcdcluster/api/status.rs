@@ -7,7 +7,7 @@ pub mod condition {
     /// What the spec asks for serves: a quorum, all members asked for, at the version asked for, without an alarm. Else
     /// its reason is the worst that holds.
     pub const READY: &str = "Ready";
-    /// A quorum serves: a linearizable read passed. Unknown where that cannot be told.
+    /// A quorum serves: a linearizable read passed. Unknown where no member answers.
     pub const AVAILABLE: &str = "Available";
     /// A change is under way.
     pub const PROGRESSING: &str = "Progressing";
@@ -47,7 +47,7 @@ pub mod reason {
 
     /// Available: a linearizable read passed.
     pub const QUORUM_SERVES: &str = "QuorumServes";
-    /// Available, CertificatesReady: no member answers, so that nothing can be told.
+    /// Available, CertificatesReady: no member answers.
     pub const UNREACHABLE: &str = "Unreachable";
     /// Available, Progressing: the cluster is stopped, its data are kept.
     pub const STOPPED: &str = "Stopped";

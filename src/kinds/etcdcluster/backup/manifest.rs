@@ -22,7 +22,7 @@ pub struct Owner {
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Its uid, by which its backups are told from those of another one of that name.
+    /// Its uid, which tells its backups from those of another one of that name.
     pub uid: String,
 }
 

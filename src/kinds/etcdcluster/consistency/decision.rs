@@ -21,7 +21,7 @@ use crate::kinds::etcdcluster::observation::{Audit, Fact, Ordinal};
 /// compares by itself what it hashes at each compaction.
 const EQUAL: SignedDuration = SignedDuration::from_hours(1);
 
-/// The same where something is to be found out: whether data still differ, or what could not be told.
+/// The same where something is to be found out: whether data still differ, or what could not be compared.
 const UNCLEAR: SignedDuration = SignedDuration::from_mins(10);
 
 /// What one voter told of its keys.

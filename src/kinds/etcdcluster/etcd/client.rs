@@ -133,7 +133,7 @@ impl Client {
         &self.endpoint
     }
 
-    /// Asks once and waits for the answer, no longer than `limit`. The member is told the limit too.
+    /// Asks once and waits for the answer, no longer than `limit`. The member gets the limit too.
     ///
     /// # Errors
     /// There is no connection, the member said no, or there is no answer.

@@ -24,7 +24,7 @@ pub struct Member {
     pub is_learner: bool,
 }
 
-/// The members after a call. Who asked for a change is told what came of it.
+/// The members after a call. The answer to a change says what came of it.
 #[derive(Clone, PartialEq, Eq, prost::Message)]
 pub struct Members {
     /// Who answered.

@@ -45,7 +45,7 @@ pub enum Reason {
     /// There is no connection, and the request did not leave.
     #[error("{0}")]
     Unreachable(String),
-    /// The request left, and what became of it cannot be told.
+    /// The request left, and what became of it is unknown.
     #[error("{0}")]
     Unsure(Doubt),
 }
@@ -146,7 +146,7 @@ refusals! {
     FutureRevision = "mvcc: required revision is a future revision",
     /// ErrNoSpace: the database is at its quota.
     NoSpace = "mvcc: database space exceeded",
-    /// ErrCorrupt: the members' data differ, and nothing is written before somebody has looked.
+    /// ErrCorrupt: the members' data differ, and nothing is written before a person has looked.
     Corrupt = "corrupt cluster",
     /// ErrKeyNotFound: the key to update is not there.
     KeyNotFound = "key not found",

@@ -1,4 +1,4 @@
-//! What is told of an action that was carried out, as an event of the object. Pure.
+//! The event for an action that was carried out. Pure.
 
 use super::Execution;
 use crate::kinds::etcdcluster::actions::Action;

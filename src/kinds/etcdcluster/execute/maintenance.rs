@@ -1,6 +1,6 @@
 //! The care of the database and of versions.
 //!
-//! Guarantees: whoever is asked has just answered as a member of the cluster that is meant.
+//! Guarantees: the member that is asked has just answered as one of the cluster that is meant.
 
 use std::time::Duration;
 

@@ -239,7 +239,7 @@ pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that was told to go
+/// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that is being deleted
 /// answers until its grace period is over.
 async fn serve_without(
     execution: Execution<'_>,

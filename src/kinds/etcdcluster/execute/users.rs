@@ -1,7 +1,7 @@
 //! Etcd's users: root, by whose certificate we act, and its password.
 //!
-//! Guarantees: whoever is asked has just answered as a member of the cluster that is meant; a password comes from the
-//! Secret as it was seen, and from no other state of it.
+//! Guarantees: the member that is asked has just answered as one of the cluster that is meant; a password comes from
+//! the Secret as it was seen, and from no other state of it.
 
 use k8s_openapi::api::core::v1::Secret;
 
@@ -14,9 +14,9 @@ use crate::kinds::etcdcluster::root_password::{ROOT, decision};
 
 /// Makes root known to etcd, and lets etcd ask who is there.
 ///
-/// Root may be there already, of a reconciliation that ended here or of whoever turned authentication off, and may be a
-/// user that never has a password. Nobody is asked who it is yet, so it is recreated. It has a password that is none
-/// until it has that of the Secret, so that it may get one later: etcd gives none to a user that was made without.
+/// Root may be there already, of a reconciliation that ended here or of a person who turned authentication off, and may
+/// be a user that never has a password. Nobody is asked who it is yet, so it is recreated. It has a password that is
+/// none until it has that of the Secret, so that it may get one later: etcd gives none to a user that was made without.
 pub async fn authenticate(
     execution: Execution<'_>,
     cluster_id: ClusterId,

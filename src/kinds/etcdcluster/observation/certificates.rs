@@ -130,12 +130,12 @@ pub struct Leaf {
     pub renewal_age: Age,
     /// Whether it is so near its end that another one cannot wait.
     pub last_call_age: Age,
-    /// Whether whoever has copies of the leaf before it has had time to read it.
+    /// Whether clients with a copy of the earlier leaf have had time to read this one.
     pub overlap_age: Age,
 }
 
 impl LeafSecret {
-    /// Whether whoever trusts what stands beside the leaf takes it.
+    /// Whether a peer that trusts what stands beside the leaf takes it.
     #[must_use]
     pub fn is_fit(&self) -> bool {
         self.leaf.as_ref().is_some_and(|leaf| !leaf.fit_for.is_disjoint(&self.trusted))

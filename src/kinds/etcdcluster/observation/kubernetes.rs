@@ -33,7 +33,7 @@ pub enum Owner {
     Foreign,
 }
 
-/// How objects that hinge on no member were found.
+/// How objects that depend on no member were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Found {
     /// As they should be.
@@ -176,11 +176,11 @@ pub struct Config {
     pub handle: Handle,
     /// Whose it is.
     pub owner: Owner,
-    /// What the pods are told.
+    /// The entries of the pods.
     pub entries: BTreeMap<Ordinal, ConfigEntry>,
 }
 
-/// What the pod at an ordinal is told. Its guard starts etcd only where the entry is made for the pod's template and
+/// The entry of the pod at an ordinal. Its guard starts etcd only where the entry is made for the pod's template and
 /// the volume is as the purpose says; the copy that it takes stays the same for the life of the pod.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ConfigEntry {
@@ -193,7 +193,7 @@ pub struct ConfigEntry {
     /// The template that the flags are made for.
     pub template: Template,
     /// The only pod that may begin on an empty volume, or make a cluster of the data; none: no pod may. A pod that
-    /// comes after it may have another volume under the same name, and may be told late that a recovery is over. With
+    /// comes after it may have another volume under the same name, and may read late that a recovery is over. With
     /// [`Purpose::SetAside`] the pod that was there then.
     pub pod: Option<Uid>,
     /// Last committed entry of the log that a recovery found, by which the copy of the data is named that is made

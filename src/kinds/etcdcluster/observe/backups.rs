@@ -1,8 +1,8 @@
 //! What became of backups, by the Jobs that take them and what their pods have said. Pure.
 //!
-//! Guarantees: a Job's own word is what counts: one that is complete has verified its backup. What its pod says is told
-//! beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by their uids:
-//! one of their names may be of a cluster that was there before.
+//! Guarantees: a Job's own word is what counts: one that is complete has verified its backup. What its pod says is
+//! reported beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by
+//! their uids: one of their names may be of a cluster that was there before.
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobCondition};

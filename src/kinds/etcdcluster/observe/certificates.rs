@@ -5,7 +5,7 @@
 //! Never: writes. What the operator's own Secrets need is decided by the plan, from the facts in
 //! [`CertificateStatus::secrets`].
 //!
-//! Etcd reads a leaf again for each connection, and trusts what it read when it started: whom that is to be is told in
+//! Etcd reads a leaf again for each connection, and trusts what it read when it started: whom it is to trust is in
 //! [`CertificateStatus::trust`], which is part of what pods are made from.
 
 mod managed;
@@ -56,18 +56,18 @@ impl Problem {
     }
 }
 
-/// The certificates of a cluster, and what there is to say of them.
+/// The certificates of a cluster, and what the status says of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateStatus {
     /// How they are.
     pub state: Certificates,
     /// The Secrets that the operator keeps; none where others do, or there are none.
     pub secrets: Option<CertificateSecrets>,
-    /// Whom members that start now trust; none where they speak plain HTTP, or it cannot be told.
+    /// Whom members that start now trust; none where they speak plain HTTP, or it is unknown.
     pub trust: Option<Trust>,
     /// What people ought to know.
     pub words: Option<String>,
-    /// Whether somebody has to see to it.
+    /// Whether a person has to act.
     pub is_problem: bool,
     /// When they end, by Secret.
     pub ends: BTreeMap<String, Timestamp>,

@@ -1,6 +1,6 @@
 //! What the API server has, in the words of an observation. Pure.
 //!
-//! Guarantees: an object is taken for ours only by the uid that it names; what cannot be told of a pod is told as
+//! Guarantees: an object is taken for ours only by the uid that it names; a pod whose phase is unclear counts as
 //! [`PodPhase::Starting`], see [`super::phase`].
 
 use std::collections::BTreeMap;

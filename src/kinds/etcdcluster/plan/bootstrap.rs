@@ -65,7 +65,7 @@ fn prepare(cluster: &ClusterState) -> Option<Action> {
     cluster.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Action::ApplyServices)
 }
 
-/// The pod, and what it is told.
+/// The pod, and its entry.
 fn start(cluster: &ClusterState) -> Option<Action> {
     let template = cluster.desired.template;
     if let Some(action) = cluster.apply_stateful_set(1, template) {
@@ -118,7 +118,7 @@ fn wipe(cluster: &ClusterState) -> Option<Action> {
             keeps_data: false,
         });
     }
-    // The next pod would be told the same, and fail on it again. As a seed no other pod begins.
+    // The next pod would read the same entry, and fail on it again. As a seed no other pod begins.
     if cluster.seen.entry(SEED).is_known_and(|entry| entry.purpose == Purpose::Run) {
         let config = cluster.seen.config.known()?;
         return Some(Action::WithdrawConfig { found: config.handle.clone(), ordinal: SEED });

@@ -1,9 +1,9 @@
-//! What was begun is finished before anything else begins: whoever is in etcd's list gets an entry to start by; of
-//! whoever is not, nothing stays. Pure.
+//! What was begun is finished before anything else begins: a member in etcd's list gets an entry to start by; of
+//! any other, nothing stays. Pure.
 //!
-//! Guarantees: a member that is in the list already is adopted, never added again, whoever added it; nothing of a
-//! member is deleted before a linearizable list without it; the claim of a member that a recovery set aside goes after
-//! its data were made to outlive it.
+//! Guarantees: a member that is in the list already is adopted, never added again, even if another client added it;
+//! nothing of a member is deleted before a linearizable list without it; the claim of a member that a recovery set
+//! aside goes after its data were made to outlive it.
 
 use std::collections::BTreeMap;
 

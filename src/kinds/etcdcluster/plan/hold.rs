@@ -77,7 +77,7 @@ pub fn uncertified(cluster: &ClusterState) -> Option<Decision> {
     (!is_usable).then(|| alarms::no_space(cluster).unwrap_or_else(|| Decision::wait(cluster)))
 }
 
-/// The members are not known: nothing that hinges on who they are can be decided.
+/// The members are not known: nothing that depends on who they are can be decided.
 pub fn without_quorum(cluster: &ClusterState) -> Option<Decision> {
     cluster.membership().is_none().then(|| Decision::wait(cluster))
 }

@@ -32,7 +32,7 @@ pub fn schedule_backups(cluster: &ClusterState) -> Option<Action> {
 
 /// Lets etcd ask who is there, before clients are let in: no pod is labelled a voter until then. Root has the password
 /// that it is to have by then, and gets another one whenever that is another one. Where clients are in already, for
-/// somebody has turned it off or it was not asked for, a password that cannot be read is not waited for.
+/// a person has turned it off or it was not asked for, a password that cannot be read is not waited for.
 pub fn authenticate(cluster: &ClusterState) -> Option<Decision> {
     let cluster_id = cluster.membership()?.cluster_id;
     cluster.leader()?;

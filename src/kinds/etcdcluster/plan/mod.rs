@@ -1,7 +1,7 @@
 //! What to do for an EtcdCluster, as data. Pure: whatever was read, the time too, is an argument.
 //!
 //! Guarantees: an answer to every observation, and always the same one; at most one irreversible action in a
-//! reconciliation; what is intended is recorded in a reconciliation before; nothing that hinges on who the members are
+//! reconciliation; what is intended is recorded in a reconciliation before; nothing that depends on who the members are
 //! is planned unless etcd's linearizable list is known; at rest there are no actions.
 //! Assumes: the one that carries an action out refuses it where its guards fail on a live read.
 //! Never: takes what is unknown for absent.

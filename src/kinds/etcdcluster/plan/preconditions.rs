@@ -25,7 +25,7 @@ pub enum BlockedReason {
     AlarmsUnknown,
     /// A member's data differ from the others'.
     Corrupt,
-    /// What pods are told could not be found out.
+    /// The entries of the pods could not be read.
     ConfigUnknown,
     /// What pods are made from could not be found out.
     StatefulSetUnknown,

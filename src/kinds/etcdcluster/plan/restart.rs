@@ -37,7 +37,7 @@ fn pods(cluster: &ClusterState) -> Option<Action> {
 /// and for those that a recovery stopped which was then cancelled.
 fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
     let recovery = cluster.seen.record.recovery.as_ref();
-    // With a list, whoever is in it is told by that.
+    // With a list, the members in it get their entries by that.
     let is_cancelled = cluster.membership().is_none()
         && recovery.is_some_and(|one| one.phase == RecoveryPhase::Cancelled && one.survivor.is_some());
     let waiting = cluster.seen.entries().filter_map(|(ordinal, entry)| {

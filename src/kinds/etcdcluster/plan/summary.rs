@@ -316,8 +316,8 @@ fn root_password(cluster: &ClusterState) -> (State, &'static str) {
     }
 }
 
-/// A version that members may not be brought to is a fault of the spec, whoever let it in; so is whatever would drop
-/// the data.
+/// A version that members may not be brought to is a fault of the spec, even where the gate let it in; so is whatever
+/// would drop the data.
 fn spec_valid(cluster: &ClusterState) -> Finding {
     let of = |state, reason| finding(condition::SPEC_VALID, state, reason);
     let exists = cluster.cluster_id().is_some();

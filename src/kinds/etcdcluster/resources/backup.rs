@@ -189,7 +189,7 @@ fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, imag
     }
 }
 
-/// What `gatehouse etcd snapshot` is told; none while the cluster is not recorded, or its members are not known.
+/// The options of `gatehouse etcd snapshot`; none while the cluster is not recorded, or its members are not known.
 fn arguments(
     spec: &Spec,
     status: &EtcdClusterStatus,

@@ -1,4 +1,4 @@
-//! The ConfigMap: what the pod of each member is told, and the whole configuration of its etcd.
+//! The ConfigMap: the entry of each member's pod, and the whole configuration of its etcd.
 //!
 //! Guarantees: an entry that is written reads back the same; of a member whose template has not changed, the options
 //! stay as they were when it got them, whatever the spec says by now.

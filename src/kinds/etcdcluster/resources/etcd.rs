@@ -43,7 +43,7 @@ const IDENTITY: [&str; 9] = [
 pub struct Member<'a> {
     /// Where it is.
     pub ordinal: Ordinal,
-    /// What its pod is told.
+    /// The entry of its pod.
     pub entry: &'a ConfigEntry,
     /// The ordinals of the members that it is to know of.
     pub initial_cluster: &'a [Ordinal],

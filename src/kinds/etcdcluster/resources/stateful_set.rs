@@ -83,7 +83,7 @@ fn built(spec: &Spec, template: &Template, replicas: u32, guard_image: &str) -> 
     }
 }
 
-/// The claim of a member, with the uid of its cluster: one of a cluster that was there before is told by it.
+/// The claim of a member, with the uid of its cluster: one of an earlier cluster is recognised by it.
 fn claim(spec: &Spec) -> PersistentVolumeClaim {
     let size = Quantity(spec.storage.size.to_string());
     PersistentVolumeClaim {

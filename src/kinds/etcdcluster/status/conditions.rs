@@ -240,9 +240,7 @@ impl Facts<'_> {
                 refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
             }
             reason::UPGRADE_STALLED => {
-                format!(
-                    "{who} does not come up with what the spec asks for{why}; the spec of before heals it"
-                )
+                format!("{who} does not come up with what the spec asks for{why}; the earlier spec heals it")
             }
             reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
             _ => self.down(),

@@ -1,7 +1,7 @@
 //! What is new in a status, as events: told when it begins, and not again while it lasts. Pure.
 //!
 //! Guarantees: what has been told stands in the status, so that the operator that works next does not tell it again.
-//! What comes and goes with every start of a pod while it lasts is told once by each process.
+//! What comes and goes with every start of a pod is reported once by each process.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
-/// Conditions and their reasons that somebody should look at. A member that is down is not among them, for each restart
-/// is one, and neither is a full database, whose alarm is told.
+/// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
+/// is one, and neither is a full database, whose alarm has an event.
 const TOLD: [(&str, State, &[&str]); 3] = [
     (
         condition::DEGRADED,
@@ -139,7 +139,7 @@ fn whose(name: &str, seen: &Observation, alarm: &Alarm) -> String {
     let ordinal = list.and_then(|list| list.find(alarm.member)).and_then(|member| member.ordinal);
     match ordinal {
         Some(ordinal) => format!("member {}", names::member(name, ordinal)),
-        None if alarm.member.0 == 0 => "a member that could not be told".to_owned(),
+        None if alarm.member.0 == 0 => "a member that is unknown".to_owned(),
         None => format!("member {:x}, which is gone,", alarm.member.0),
     }
 }

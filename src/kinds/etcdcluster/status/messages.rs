@@ -26,7 +26,7 @@ pub const fn hindrance(phase: PodPhase, named: Option<Purpose>) -> Option<&'stat
         }
         PodPhase::Pending(None) => Some("its pod does not run yet"),
         PodPhase::Waiting if matches!(named, Some(Purpose::Force)) => Some("its data are being copied"),
-        PodPhase::Waiting => Some("its pod waits to be told what it is"),
+        PodPhase::Waiting => Some("its pod waits for its entry in the ConfigMap"),
         PodPhase::Starting => Some("etcd starts"),
         PodPhase::Up => None,
     }

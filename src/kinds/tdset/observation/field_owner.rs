@@ -55,7 +55,7 @@ fn is_ours(entry: &ManagedFieldsEntry) -> bool {
 }
 
 /// Another client who wrote the count last; none while it is ours, nobody's, or the one that the object was made with,
-/// for whoever makes a workload overrules nobody.
+/// since the client that makes a workload overrules nobody.
 #[must_use]
 pub fn other(metadata: &ObjectMeta) -> Option<FieldOwner> {
     let owners = owners(metadata);
@@ -102,7 +102,7 @@ mod tests {
             of(json!([entry("kubectl", &count, early, SCALE), entry("helm", &template, late, "")])),
             Some("kubectl".to_owned())
         );
-        // The field of a custom kind is not known: it is whoever wrote to the spec.
+        // The field of a custom kind is not known: it is the last client that wrote to the spec.
         assert_eq!(of(json!([entry(COUNT_MANAGER, &size, early, SCALE)])), None);
         let edit = json!({"manager": "edit", "fieldsV1": size, "time": late});
         assert_eq!(of(json!([edit])), Some("edit".to_owned()));

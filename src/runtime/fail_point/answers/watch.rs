@@ -1,7 +1,7 @@
 //! A watch that does not tell everything: of two events of an object that follow each other, the first is not told.
 //!
-//! Guarantees: the last event of each object is told, and none before another of the same object that came first. An
-//! API server that a client has fallen behind of may do as much, from one list to the next.
+//! Guarantees: the last event of each object is passed on, and none before another of the same object that came first.
+//! An API server that a client has fallen behind of may do as much, from one list to the next.
 
 use std::collections::VecDeque;
 
@@ -78,7 +78,7 @@ mod tests {
 
     use super::*;
 
-    /// What is told of these events, which come in pieces.
+    /// What is passed on of these events, which come in pieces.
     async fn told(events: &[(&str, &str)], skips: bool) -> Vec<String> {
         let lines = events.iter().enumerate().map(|(number, (what, uid))| {
             let event =

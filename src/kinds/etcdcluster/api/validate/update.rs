@@ -7,7 +7,7 @@ use super::super::versions::{self, ALLOW_DOWNGRADE, Refusal, Version, parse, par
 use super::{Cluster, replicas, tls, version};
 use crate::api::field::{Fault, Path, Verdict};
 
-/// What a change of an immutable field is told.
+/// The message for a change of an immutable field.
 const IMMUTABLE: &str = "is immutable: make a new cluster";
 
 pub fn judge(new: &Cluster<'_>, old: &Cluster<'_>, verdict: &mut Verdict) {

@@ -1,6 +1,6 @@
 //! Certificates that another client keeps, in Secrets that the spec names: looked at as members and the operator will.
 //!
-//! Guarantees: what nobody would take is told before a member meets it, with its Secret and key.
+//! Guarantees: a certificate that no peer would take is reported, with its Secret and key, before a member meets it.
 //! Never: writes a Secret.
 
 use jiff::Timestamp;
@@ -49,7 +49,7 @@ impl Read {
         Problem::Unusable(self.place.clone(), words.into())
     }
 
-    /// Whether whoever trusts `roots` takes it. That its time is over is another matter.
+    /// Whether a peer that trusts `roots` takes it. That its time is over is another matter.
     fn judged(
         &self,
         now: Timestamp,

@@ -127,7 +127,7 @@ fn an_alarm_is_told_when_it_is_armed_and_when_it_is_disarmed() {
     assert_eq!(
         told(&[nobody, gone]),
         [
-            "AlarmRaised: alarm CORRUPT of a member that could not be told is armed",
+            "AlarmRaised: alarm CORRUPT of a member that is unknown is armed",
             "AlarmRaised: alarm CORRUPT of member bb, which is gone, is armed",
             "AlarmDisarmed: alarm NOSPACE of member c-1 is disarmed",
         ]

@@ -21,7 +21,7 @@ const MOST_ALIKE: usize = 3;
 /// From here on a look at the workload is rare enough to be asked about, in minutes.
 const RARE: i32 = 60;
 
-/// Adds what there is to say of a sound spec.
+/// Adds the warnings about a sound spec.
 pub(super) fn advise(
     spec: &TDSetSpec,
     schedule: &Schedule,
