@@ -3,7 +3,7 @@
 //! `tests/traces/` has what they logged, a file for each kind of operation: `NAME.ndjson`, as `kubectl logs` prints it
 //! or as lines of reconciliations alone; a run of the cluster tier with `KEEP_TRACES=FOLDER` leaves such lines. A plan
 //! that has changed shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` replaces the plans by those of
-//! now, and nothing else. Read that before it is committed: [`kit::passes`] has what a replay shows, and what it does
+//! now, and nothing else. Read that before it is committed: [`kit::reconciliations`] has what a replay shows, and what it does
 //! not.
 
 #![expect(
@@ -23,9 +23,9 @@ use gatehouse::kinds::etcdcluster::observation::{
 };
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use gatehouse::kinds::etcdcluster::trace::TARGET;
-use kit::passes::again::{check, written};
-use kit::passes::log::{Event, Line, Log, Pass};
-use kit::passes::rules::{self, Rule};
+use kit::reconciliations::again::{check, written};
+use kit::reconciliations::log::{Event, Line, Log, Pass};
+use kit::reconciliations::rules::{self, Rule};
 use serde_json::json;
 
 /// A cluster that is made, gets a second member, loses it again and goes.

@@ -78,7 +78,7 @@ const MODULES: &[Module] = &[
     beside("tdset::autoscalers", tdset::autoscalers::ON_CLOCKS, CLOCKS),
     beside("tdset::counts", tdset::counts::ON_CLOCKS, CLOCKS),
     beside("policies", policies::ON_CLOCKS, CLOCKS),
-    beside("tdset::mortal", tdset::mortal::TESTS, CLOCKS),
+    beside("tdset::crashing_operator", tdset::crashing_operator::TESTS, CLOCKS),
     beside("admission", admission::TESTS, EVERY),
     beside("ancestors", ancestors::TESTS, NEWEST),
     beside("certificates", certificates::TESTS, CLOCKS),
@@ -108,7 +108,7 @@ const LIMIT: Duration = Duration::from_mins(4);
 const LIMIT_IN_TURNS: Duration = Duration::from_mins(8);
 
 /// Parts of the names of tests that take longest: they begin first.
-const LONGEST: &[&str] = &["::crowd::", "hundreds_share", "::mortal::", "alone::tdset::"];
+const LONGEST: &[&str] = &["::crowd::", "hundreds_share", "::crashing_operator::", "alone::tdset::"];
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);

@@ -20,9 +20,9 @@ pub mod alone;
 pub mod autoscalers;
 pub mod conflicts;
 pub mod counts;
+pub mod crashing_operator;
 pub mod crowd;
 pub mod dates;
-pub mod mortal;
 pub mod targets;
 mod watched;
 

@@ -20,7 +20,7 @@
 
 mod cluster;
 mod etcd;
-mod life;
+mod installation;
 mod memory;
 mod passed_by;
 mod release;
@@ -55,12 +55,12 @@ struct Batch {
 fn batches() -> [Batch; 6] {
     let batch = |way, tests: &[&[Test]], threads| Batch { way, tests: tests.concat(), threads };
     [
-        batch(Way::Chart, &[life::TESTS, life::IN_DEPTH, memory::TESTS, tdset::TESTS], 1),
+        batch(Way::Chart, &[installation::TESTS, installation::IN_DEPTH, memory::TESTS, tdset::TESTS], 1),
         batch(Way::Chart, &[etcd::TESTS], 5),
         batch(Way::Chart, etcd::ASIDE, 2),
         batch(Way::Chart, &[etcd::ALONE], 1),
-        batch(Way::Chart, &[&[etcd::LAST, life::LAST]], 1),
-        batch(Way::Kustomize, &[life::TESTS], 1),
+        batch(Way::Chart, &[&[etcd::LAST, installation::LAST]], 1),
+        batch(Way::Kustomize, &[installation::TESTS], 1),
     ]
 }
 

@@ -40,7 +40,7 @@ impl Way {
         match self {
             Self::Chart => {
                 // A comma would begin another value.
-                let filter = format!("log.filter={}", told::FILTER.replace(',', "\\,"));
+                let filter = format!("log.filter={}", replayed::FILTER.replace(',', "\\,"));
                 let mut install =
                     vec!["install", "gatehouse", CHART, "--create-namespace", "--wait", "--timeout=2m"];
                 install.extend(["--set-string", &filter]);

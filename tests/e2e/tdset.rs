@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::Test;
 use crate::cluster::{BUSYBOX, Bed, Namespace};
-use crate::life::shop;
+use crate::installation::shop;
 use crate::release::Way;
 
 pub const TESTS: &[Test] = &[

@@ -15,13 +15,13 @@ mod audit;
 mod auth;
 mod backup;
 mod bed;
+mod checker_selftest;
 mod configuration;
 mod conformance;
 mod data;
 mod failures;
 mod maintenance;
 mod members;
-mod planted;
 mod support;
 
 use std::pin::Pin;

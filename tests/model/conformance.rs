@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use gatehouse::kinds::etcdcluster::etcd::Refusal;
 
-use crate::mistakes::{Kind, Mistake};
+use crate::mutants::{Kind, Mistake};
 use kit::membership::Cluster;
 use kit::membership::belief::Rules;
 use kit::membership::trace::{Step, Trace};

@@ -4,10 +4,10 @@
 
 #![expect(clippy::expect_used, reason = "a test says what it expects by panicking")]
 
-mod calm;
 mod conformance;
 mod faults;
-mod mistakes;
+mod liveness;
+mod mutants;
 mod rules;
 mod slices;
 mod traces;

@@ -10,7 +10,7 @@ use gatehouse::kinds::etcdcluster::observation::{
 };
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
-use crate::calm::says;
+use crate::liveness::says;
 use crate::world::World;
 use kit::membership::quorum;
 

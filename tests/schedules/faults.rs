@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntr
 use kube::Resource as _;
 use serde_json::json;
 
-use crate::seen::{Plan, Seen};
+use crate::observations::{Plan, Seen};
 use crate::world::Target;
 
 /// What is wrong with the operator.

@@ -6,9 +6,9 @@
 
 mod effects;
 mod faults;
+mod observations;
 mod operator;
 mod rules;
-mod seen;
 mod slices;
 mod text;
 mod world;

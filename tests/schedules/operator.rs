@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use crate::effects::Failure;
 use crate::faults::Hand;
-use crate::seen::Plan;
+use crate::observations::Plan;
 use crate::text::Text;
 use crate::world::{CLOCK, Pending, World};
 

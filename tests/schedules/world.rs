@@ -13,8 +13,8 @@ use gatehouse::kinds::tdset::observation::Unreported;
 use gatehouse::kinds::tdset::state::ReconcileState;
 
 use crate::faults::Hand;
+use crate::observations::Planned;
 use crate::rules::Rule;
-use crate::seen::Planned;
 use crate::text::Text;
 
 /// The instants that the clock shows, one after another: before a window, and a moment after each boundary. The window

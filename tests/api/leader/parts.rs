@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{House, identity, is_ready, metric, tdset, until_ready};
 use crate::installed::{self, until_guarded};
-use crate::tdset::mortal::STEPS;
+use crate::tdset::crashing_operator::STEPS;
 
 /// Where a controller panics, once at each.
 const PANICS: [&str; 2] = ["tdset.make-deployment.before", "tdset.write-status.after"];

@@ -8,8 +8,8 @@ use kit::operator::{Fate, Operator};
 use serde_json::json;
 
 use super::cluster::{Etcd, NAME};
-use super::trial::{Trial, operated};
-use super::twin::Twin;
+use super::fault_scenario::{Trial, operated};
+use super::reference_cluster::Twin;
 use super::{NEWEST, gone_with_its_object, gone_within};
 use crate::cluster::{Bed, Namespace};
 use crate::release::Way;

@@ -6,7 +6,7 @@ use kit::operator::Fate;
 use serde_json::json;
 
 use super::cluster::Etcd;
-use super::trial::{Trial, operated};
+use super::fault_scenario::{Trial, operated};
 use super::{NEWEST, gone_with_its_object};
 use crate::cluster::Bed;
 use crate::release::Way;

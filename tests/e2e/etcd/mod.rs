@@ -5,14 +5,14 @@ mod backup;
 mod certificates;
 mod cluster;
 mod downgrade;
+mod fault_scenario;
 mod kill;
 mod load;
+mod rare_paths;
 mod recovery;
-mod seldom;
-pub mod told;
+mod reference_cluster;
+pub mod replayed;
 mod transitions;
-mod trial;
-mod twin;
 mod users;
 
 use std::time::Instant;
@@ -78,7 +78,7 @@ pub const ASIDE: &[&[Test]] = &[
             kill::etcd_outlives_an_operator_that_loses_the_answer_to_each_kind_of_effect,
         ),
     ],
-    seldom::TESTS,
+    rare_paths::TESTS,
 ];
 
 /// Under the deployed operator, of which each takes all that the machine has, or measures that.
@@ -90,7 +90,7 @@ pub const ALONE: &[Test] = &[
 /// After all other tests of etcd.
 pub const LAST: Test = (
     "etcd_is_worked_as_its_passes_plan_when_they_are_planned_again",
-    told::etcd_is_worked_as_its_passes_plan_when_they_are_planned_again,
+    replayed::etcd_is_worked_as_its_passes_plan_when_they_are_planned_again,
 );
 
 const NEWEST: &str = "3.6.16";

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::cluster::{Etcd, NAME, condition};
 use super::gone_with_its_object;
-use super::twin::{self, LABELS};
+use super::reference_cluster::{self, LABELS};
 use crate::cluster::{Bed, Namespace};
 use crate::release::Way;
 use crate::watched::{Watched, version};
@@ -70,7 +70,7 @@ fn walk(bed: &Bed, way: Way, seed: u64) {
     let other = made(&fresh, chain.last());
     other.until_settled(members(chain.last()));
     nothing_is_written(bed, &[&namespace, &fresh]);
-    let (left, right) = (twin::made(&namespace, &etcd), twin::made(&fresh, &other));
+    let (left, right) = (reference_cluster::made(&namespace, &etcd), reference_cluster::made(&fresh, &other));
     let found = differences(&left, &right);
     assert!(found.is_empty(), "E2E_SEED={seed}: the way there shows, and what is made at once: {found:#?}");
     crate::figure(format!(

@@ -42,11 +42,11 @@ pub mod history;
 pub mod membership;
 pub mod objects;
 pub mod operator;
-pub mod passes;
 mod paths;
 pub mod process;
 pub mod program;
 pub mod random;
+pub mod reconciliations;
 pub mod wait;
 
 /// The program that `cargo test` built for the tests of this package.

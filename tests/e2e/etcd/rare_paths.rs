@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::cluster::{Etcd, NAME, condition};
 use super::downgrade::until_agreed;
-use super::trial::{Trial, operated};
+use super::fault_scenario::{Trial, operated};
 use super::{NEWEST, backup, gone_with_its_object, recovery, users, wipe};
 use crate::Test;
 use crate::cluster::Bed;

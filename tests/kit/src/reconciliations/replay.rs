@@ -11,9 +11,9 @@ use gatehouse::kinds::etcdcluster::actions;
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use serde_json::Value;
 
-use super::course::Courses;
 use super::log::{Action, Event, Line, Log, Pass};
 use super::rules::{self, Rule};
+use super::sequence::Courses;
 
 /// What an older record of the cluster breaks: it has less in it than the one before.
 const STALE: [Rule; 2] = [Rule::OtherCluster, Rule::RecoveredTwice];

@@ -13,7 +13,7 @@ use kit::wait::eventually;
 use serde_json::json;
 
 use super::cluster::Etcd;
-use super::{gone_with_its_object, told};
+use super::{gone_with_its_object, replayed};
 use crate::cluster::{Bed, Namespace};
 use crate::release::Way;
 
@@ -42,7 +42,7 @@ pub fn operated<T>(
         kubeconfig: bed.cluster.kubeconfig().to_owned(),
         namespace: namespace.name.clone(),
         folder: bed.operators().join(&namespace.name),
-        variables: vec![("GATEHOUSE_LOG", told::FILTER.to_owned())],
+        variables: vec![("GATEHOUSE_LOG", replayed::FILTER.to_owned())],
     };
     let log = post.log();
     let aside = bed.stand_aside();
@@ -51,7 +51,7 @@ pub fn operated<T>(
     drop(operator);
     drop(aside);
     let logged = fs::read(log).expect("a log");
-    let report = told::again(way, &[String::from_utf8_lossy(&logged).into_owned()]);
+    let report = replayed::again(way, &[String::from_utf8_lossy(&logged).into_owned()]);
     assert!(report.clusters > 0, "no pass is logged in {}: {report}", namespace.name);
     found
 }

@@ -11,7 +11,7 @@
 //! end, and of the commit that wrote them where a trace is kept (`tests/traces`). The rules are written apart from the
 //! plan; they are what a wrong plan breaks.
 
-pub mod again;
-mod course;
 pub mod log;
+pub mod replay;
 pub mod rules;
+mod sequence;
