@@ -23,8 +23,8 @@ use gatehouse::kinds::etcdcluster::observation::{
 };
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use gatehouse::kinds::etcdcluster::trace::TARGET;
-use kit::reconciliations::again::{check, written};
 use kit::reconciliations::log::{Event, Line, Log, Pass};
+use kit::reconciliations::replay::{check, written};
 use kit::reconciliations::rules::{self, Rule};
 use serde_json::json;
 

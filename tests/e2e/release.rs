@@ -6,7 +6,7 @@ use kit::call::Call;
 use kit::random::is_night;
 
 use crate::cluster::Bed;
-use crate::kinds::etcdcluster::etcd::told;
+use crate::etcd::replayed;
 use crate::{root, tools};
 
 const CHART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/deploy/chart/gatehouse");

@@ -118,7 +118,7 @@ fn on_every_version() -> Vec<Named> {
 }
 
 fn pure() -> Vec<(&'static str, fn())> {
-    pure_tests![planted:
+    pure_tests![checker_selftest:
         a_store_without_faults_is_believed,
         a_lost_write_is_found,
         a_history_that_lost_its_end_is_found,

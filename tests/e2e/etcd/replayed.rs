@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kit::reconciliations::again::{Report, check};
 use kit::reconciliations::log::{Event, Log};
+use kit::reconciliations::replay::{Report, check};
 
 use super::cluster::Etcd;
 use super::{NEWEST, gone_with_its_object};
