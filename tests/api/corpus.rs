@@ -57,6 +57,9 @@ struct Base {
     object: &'static str,
 }
 
+/// How often an object is tried that an operator writes meanwhile.
+const TRIES: usize = 20;
+
 /// A change of a base (a JSON merge patch, as YAML), the fields that are refused for it, and by whom.
 ///
 /// `<text*3>` in it is `text` three times, `#` in that the number of the repetition.
@@ -149,7 +152,6 @@ fn replace_all(
     stored: &[(Value, Value)],
     now: &mut [Value],
 ) -> Vec<Outcome> {
-    const TRIES: usize = 20;
     let is_overtaken = |outcome: &Outcome| outcome.as_ref().is_err_and(|refusal| refusal.code == 409);
     let asks = cases.iter().zip(&*now).map(|(case, old)| replace(namespace, old, &case.object));
     let mut outcomes = objects.all(asks.collect());
@@ -178,19 +180,32 @@ fn store(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<V
     tell(objects, namespace, wanted)
 }
 
-/// Writes the status of stored objects; what is stored then.
+/// Writes the status of stored objects; what is stored then. Where an operator has written its own before that was read,
+/// it is written once more.
 fn tell(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<Value> {
-    let asks = wanted.iter().map(|(object, status)| {
+    let write = |(object, status): &(Value, Value)| {
         let body = if status.is_null() { json!({}) } else { json!({"status": status}) };
         // Tables have the status of v1; the object is read back in its own version.
         Ask::patch(path_in("v1", namespace, object) + "/status", body)
+    };
+    let read = |(object, _): &(Value, Value)| Ask::get(path(namespace, object));
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    let written = objects.all(wanted.iter().map(write).collect());
+    let found = objects.all(wanted.iter().map(read).collect());
+    let told = written.into_iter().zip(found).zip(wanted).map(|((written, found), wanted)| {
+        let name = &wanted.0;
+        let mut written = written.unwrap_or_else(|why| panic!("status of {name}: {}", why.message));
+        let mut found = found.expect("it is there");
+        for _ in 1..TRIES {
+            if version(&written) != version(&found) {
+                written = objects.must(write(wanted));
+                found = objects.must(read(wanted));
+            }
+        }
+        assert_eq!(version(&written), version(&found), "{name}: overwritten at each of {TRIES} tries");
+        found
     });
-    let written = objects.all(asks.collect());
-    let reads = written.into_iter().zip(wanted).map(|(outcome, (object, _))| {
-        outcome.unwrap_or_else(|refusal| panic!("status of {object}: {}", refusal.message));
-        Ask::get(path(namespace, object))
-    });
-    objects.all(reads.collect()).into_iter().map(|outcome| outcome.expect("it is there")).collect()
+    told.collect()
 }
 
 /// Every object of the corpus.

@@ -108,7 +108,7 @@
 - apiGroups: [""]
   resources: [configmaps]
   verbs: [get, list, watch, create, patch]
-# - EtcdClusters are watched, and each pass reads the one that it is for as it is stored.
+# - EtcdClusters are watched, and each reconciliation reads the one that it is for as it is stored.
 # - A finalizer has its deletion wait until members have stopped and volumes are as it says.
 - apiGroups: [gatehouse.dev]
   resources: [etcdclusters]
@@ -149,7 +149,7 @@
 - apiGroups: [batch]
   resources: [cronjobs]
   verbs: [create]
-# - What became of backups is told by Jobs; one is taken before an upgrade.
+# - The results of backups are in Jobs; one is made before an upgrade.
 - apiGroups: [batch]
   resources: [jobs]
   verbs: [get, list, create]
