@@ -14,7 +14,10 @@ const OBJECTS: [&str; 4] = ["cluster.spec", "object.spec", "tdset.spec", "watche
 /// Where a spec is read as it was written, outside of the file that resolves it.
 fn raw(folder: &str, spec: &str, files: &[Source]) -> Vec<String> {
     let resolver = format!("{folder}/spec.rs");
-    let code = files.iter().filter(|file| !file.is_unit_test() && !file.path.ends_with(&resolver));
+    // The gate judges what was written.
+    let gate = format!("{folder}/api");
+    let is_below = |file: &&Source| !file.path.ends_with(&resolver) && !file.path.starts_with(&gate);
+    let code = files.iter().filter(|file| !file.is_unit_test()).filter(is_below);
     let found = code.flat_map(|file| {
         let path = file.path.display();
         let names = names::of(&file.text).into_iter();

@@ -31,6 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "kinds/KIND/observation",
         &[
+            "api",
             "controllers/action",
             "controllers/manifest",
             "kinds/KIND/agent",
@@ -157,8 +158,9 @@ fn an_import_in_the_wrong_direction_is_told() {
         "src/kinds/tdset/observation/mod.rs",
         "use crate::controllers::object_metrics::ObjectMetrics; fn f() { ObjectMetrics::new() }",
     );
-    let board = ("src/controllers/board.rs", "");
-    let broken = "src/kinds/tdset/observation/mod.rs: imports src/controllers/board.rs (controllers)";
+    let board = ("src/controllers/object_metrics.rs", "");
+    let broken =
+        "src/kinds/tdset/observation/mod.rs: imports src/controllers/object_metrics.rs (controllers)";
     assert_eq!(told(&[one, board], &[]), [broken]);
     assert_eq!(told(&[one, board], &[(one.0, "controllers", "planted")]), [""; 0]);
     let other = ("src/kinds/tdset/plan/mod.rs", "use crate::kinds::etcdcluster::plan::Plan;");
