@@ -52,7 +52,8 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
         // then what is edited has to be made whole.
         let untouched = || hub(kind, change.new).get("spec") == old.get("spec");
         if whole || untouched() {
-            ratchet(&mut verdict, &found(kind, written, None, change).verdict);
+            // Not as if it were new: what may no longer be made may well be there, and excuses nothing then.
+            ratchet(&mut verdict, &found(kind, written, Some(old), change).verdict);
         }
     }
     if verdict.faults.len() > MOST_FAULTS {
@@ -290,6 +291,27 @@ mod tests {
         let verdict = judge(&crate::kinds::tdset::api::TDSetKind, &change);
         assert_eq!(fields(&verdict), ["spec.exceptions[1].skipWindows[0]"]);
         assert!(verdict.warnings.iter().any(|one| one.as_str().contains("still invalid")), "{verdict:?}");
+    }
+
+    #[test]
+    fn what_is_no_fault_of_the_stored_object_excuses_none() {
+        let tdset = |starts: &[&str]| {
+            let span = |start: &&str| {
+                json!({"name": format!("from-{}", &start[..4]), "replicas": 1,
+                    "between": {"start": start, "end": "2026-05-02T00:00:00Z"}})
+            };
+            let exceptions: Vec<_> = starts.iter().map(span).collect();
+            json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
+                "spec": {"defaultReplicas": 1, "timeZone": "Etc/UTC", "exceptions": exceptions,
+                    "target": {"create": {"image": "a", "port": 80}}}})
+        };
+        // A span that is over may stay, and no other that is over may come.
+        let (stored, edited) = (tdset(&["2026-05-01T00:00:00Z"]), tdset(&["2026-05-01T00:00:00Z", "2025-05-01T00:00:00Z"]));
+        let written = |object| Written { version: Version::V1, object };
+        let now = "2026-11-21T12:00:00Z".parse().unwrap();
+        let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
+        let verdict = judge(&crate::api::tdset::TDSetKind, &change);
+        assert_eq!(fields(&verdict), ["spec.exceptions[1].between.end"]);
     }
 
     #[test]
