@@ -35,7 +35,7 @@ pub mod reconciler;
 pub mod scope;
 pub mod state_store;
 pub mod status;
-pub mod undecodable;
+pub mod unworked;
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -76,6 +76,7 @@ pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 
 struct Context<Kind: Reconciler> {
     kind: Kind,
+    scope: Scope,
     states: StateStore<State<Kind>>,
     failures: StateStore<u32>,
     reconciliations: Reconciliations,
@@ -133,7 +134,7 @@ impl<Kind: Reconciler> Context<Kind> {
         let uid = object.meta().uid.clone().unwrap_or_default();
         let shown = self.alarms.shown();
         let mut state = self.states.take(&uid);
-        let ended = reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state).await;
+        let ended = reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope).await;
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
@@ -190,15 +191,15 @@ pub async fn run<Kind: Reconciler>(
     };
     let runs = realms.iter().map(|realm| {
         let metrics = (reconciliations.clone(), metrics.clone());
-        run_in::<Kind>(client.clone(), realm, metrics, settings, ready, stop.clone())
+        run_in::<Kind>(client.clone(), (scope, realm), metrics, settings, ready, stop.clone())
     });
     future::join_all(runs).await;
 }
 
-/// The same in one realm.
+/// The same in one realm of it.
 async fn run_in<Kind: Reconciler>(
     client: Client,
-    realm: &WatchScope,
+    (scope, realm): (&Scope, &WatchScope),
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
     settings: &Kind::Settings,
     ready: impl FnOnce() + Send,
@@ -207,6 +208,7 @@ async fn run_in<Kind: Reconciler>(
     let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
     let context = Arc::new(Context {
         kind,
+        scope: scope.clone(),
         states: StateStore::default(),
         failures: StateStore::default(),
         reconciliations,

@@ -6,10 +6,10 @@
 //!                                           └─ report: the status and its events, before the actions or after them
 //! ```
 //!
-//! Guarantees: an object that cannot be decoded, or that has faults, says so in its conditions; one that is being
-//! deleted and does not wait for us is left alone; every action has a fail point before it and one after it; what the
-//! API server refuses for good is in the observation of the next reconciliation, which comes soon, so that the status
-//! says it; a refusal holds up only those later actions that need what was refused.
+//! Guarantees: an object that cannot be decoded, or that has faults, says so in its conditions; one that is being deleted
+//! and does not wait for us is left alone, and so is one in the namespace of gatehouse, until it is deleted; every action has a fail point before it and one after it; what the API server
+//! refuses for good is in the observation of the next reconciliation, which comes soon, so that the status says it; a
+//! refusal holds up only those later actions that need what was refused.
 //! Never: decides anything about a kind. What is decided is in [`Reconciler::plan`], which is pure.
 
 use std::sync::Arc;
@@ -23,7 +23,9 @@ use super::action::{Action as _, Failure, RefusedWrite};
 use super::manifest::Place;
 use super::outcome::{Class, Error, Outcome};
 use super::reconciler::{Execution, Progress, Reconciler, Report, State};
-use super::{Watched, finalizer, named, undecodable};
+use super::scope::Scope;
+use super::unworked::{self, Why};
+use super::{Watched, finalizer, named};
 use crate::api::Version;
 use crate::api::field::Fault;
 use crate::api::judge::{self, Written};
@@ -47,6 +49,7 @@ pub async fn reconcile<Kind: Reconciler>(
     kind: &Kind,
     watched: Arc<Watched<Kind::Object>>,
     state: &mut State<Kind>,
+    scope: &Scope,
 ) -> Result<Outcome, Error> {
     let Some(object) = read(kind, watched).await? else { return Ok(Outcome::Leaving) }; // effect
     let (metadata, now) = (object.meta(), clock::now());
@@ -57,6 +60,10 @@ pub async fn reconcile<Kind: Reconciler>(
     }
     if !is_deleting && kind.gives_way(metadata, now) {
         return Ok(Outcome::Waiting(SOON));
+    }
+    if !is_deleting && !scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
+        kind.hide(metadata);
+        return unworked::report(kind, &object, Why::InOwnNamespace, now).await; // effect
     }
     let Ok(object) = &object.0 else { return leave_undecodable(kind, &object, now).await }; // effect
     let spec = Kind::resolve(object, faults::<Kind>(object, now)); // pure
@@ -203,7 +210,7 @@ async fn leave_undecodable<Kind: Reconciler>(
 ) -> Result<Outcome, Error> {
     kind.hide(object.meta());
     if object.meta().deletion_timestamp.is_none() || Kind::KEEPS_UNDECODABLE {
-        return undecodable::report(kind, object, now).await; // effect
+        return unworked::report(kind, object, Why::Undecodable, now).await; // effect
     }
     let released = finalizer::write::<Kind::Object>(object.meta(), Kind::FINALIZER, false, Kind::MANAGER);
     kind.writer().perform(&released, &object.object_ref(&())).await?; // effect

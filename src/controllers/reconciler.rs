@@ -216,6 +216,9 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The conditions of an object that cannot be decoded, for these faults.
     fn undecodable(faults: &[Fault]) -> Vec<Statement>;
 
+    /// The condition of an object in the namespace of gatehouse, with that message.
+    fn in_own_namespace(message: String) -> Statement;
+
     /// What is new in the conditions `after` and worth an event, against those `before`.
     fn news(before: &[Condition], after: &[Condition]) -> Vec<Note>;
 }

@@ -1,6 +1,7 @@
-//! Where objects are worked: in all namespaces, or in some.
+//! Where objects are worked: in all namespaces, or in some, and never in the one that gatehouse runs in.
 //!
-//! Guarantees: what is outside is neither read nor written, so that rights in these namespaces are enough.
+//! Guarantees: what is outside is neither read nor written, so that rights in these namespaces are enough. In the own
+//! namespace objects are read, so that their conditions can say why nothing is made.
 //! Each namespace has watches and caches of its own: one that does not exist, or where a right is missing, holds up no
 //! other.
 
@@ -12,9 +13,14 @@ use kube::{Api, Client, Resource};
 
 use crate::api::name;
 
-/// The namespaces whose objects are worked; all, where there are none.
+/// Where objects are worked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Scope(BTreeSet<String>);
+pub struct Scope {
+    /// The namespaces that are watched; all, where there are none.
+    namespaces: BTreeSet<String>,
+    /// The one that gatehouse runs in.
+    own: Option<String>,
+}
 
 /// This is no list of namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +42,7 @@ impl FromStr for Scope {
             Ok(()) => Ok(name.to_owned()),
             Err(allowed) => Err(InvalidNamespace { name: name.to_owned(), allowed }),
         });
-        Ok(Self(names.collect::<Result<_, _>>()?))
+        Ok(Self { namespaces: names.collect::<Result<_, _>>()?, own: None })
     }
 }
 
@@ -44,16 +50,29 @@ impl Scope {
     /// The namespaces; none, where it is all of them.
     #[must_use]
     pub const fn namespaces(&self) -> &BTreeSet<String> {
-        &self.0
+        &self.namespaces
+    }
+
+    /// The same without that namespace, which gatehouse runs in. Pods there may use its ServiceAccount: who may create an
+    /// object there would have whatever gatehouse may do.
+    #[must_use]
+    pub fn beside(self, own: &str) -> Self {
+        Self { own: Some(own.to_owned()), ..self }
+    }
+
+    /// Whether objects of that namespace are worked where it is watched.
+    #[must_use]
+    pub fn works(&self, namespace: &str) -> bool {
+        self.own.as_deref() != Some(namespace)
     }
 
     /// What is watched together.
     #[must_use]
     pub fn realms(&self) -> Vec<WatchScope> {
-        if self.0.is_empty() {
+        if self.namespaces.is_empty() {
             return vec![WatchScope::All];
         }
-        self.0.iter().cloned().map(WatchScope::Namespace).collect()
+        self.namespaces.iter().cloned().map(WatchScope::Namespace).collect()
     }
 }
 
@@ -97,6 +116,14 @@ mod tests {
         let scope: Scope = "shop, depot,shop".parse().unwrap();
         let realms = ["depot", "shop"].map(|name| WatchScope::Namespace(name.to_owned()));
         assert_eq!(scope.realms(), realms);
+    }
+
+    #[test]
+    fn the_own_namespace_is_not_worked_even_where_it_is_named() {
+        for text in ["", "shop,gatehouse-system"] {
+            let scope = text.parse::<Scope>().unwrap().beside("gatehouse-system");
+            assert_eq!(["shop", "gatehouse-system"].map(|name| scope.works(name)), [true, false]);
+        }
     }
 
     #[test]

@@ -1,14 +1,19 @@
 //! What the API server's own policies hold our kinds to, and what is refused in gatehouse's own namespace.
 
 use kit::bed::{Bed, NAMESPACE, Namespace};
-use kit::objects::{Ask, Objects, Outcome};
+use kit::objects::{Ask, Objects, Outcome, condition};
+use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::tdset::site::Site;
 
 /// On a control plane where no operator writes the status of their objects.
-pub const ON_CLOCKS: &[Test] = &[("scaling_is_held_to_what_is_seen", scaling_is_held_to_what_is_seen)];
+pub const ON_CLOCKS: &[Test] = &[
+    ("scaling_is_held_to_what_is_seen", scaling_is_held_to_what_is_seen),
+    ("controllers_make_nothing_in_their_own_namespace", controllers_make_nothing_in_their_own_namespace),
+];
 
 pub const TESTS: &[Test] = &[
     (
@@ -123,6 +128,45 @@ fn nothing_is_made_in_the_namespace_of_gatehouse(bed: &Bed) {
         assert!(refusal.message.contains("refused in namespace \"gatehouse-system\""), "{refusal:?}");
         assert_eq!(refusal.code, 403, "{refusal:?}");
     }
+}
+
+/// The gate refuses such objects and so asks for no more than this: that it was not asked.
+fn controllers_make_nothing_in_their_own_namespace(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::of_operators_in(&namespace, &namespace.name);
+    let _operator = site.start(Fate::Lives);
+    for object in [tdset("own"), etcd_cluster("own")] {
+        namespace.create(&object);
+    }
+    let said = format!("namespace {:?} is gatehouse's own: nothing is made in it", namespace.name);
+    for kind in ["tdset", "etcdcluster"] {
+        let object = format!("{kind}/own");
+        bed.objects.until(&object, &namespace.name, |found| {
+            let ready = condition(found, "Ready");
+            let message = ready["message"].as_str().unwrap_or_default();
+            let is_said = ready["status"] == "False" && ready["reason"] == "NamespaceRefused";
+            if is_said && message.starts_with(&said) { Ok(()) } else { Err(found["status"].to_string()) }
+        });
+        let events = format!("/apis/events.k8s.io/v1/namespaces/{}/events", namespace.name);
+        eventually(|| {
+            let list = bed.objects.at(&events);
+            let is_told = |event: &Value| {
+                let about = event["regarding"]["kind"].as_str().unwrap_or_default().to_lowercase();
+                event["reason"] == "NamespaceRefused" && event["type"] == "Warning" && about == kind
+            };
+            let is_told = list["items"].as_array().is_some_and(|events| events.iter().any(is_told));
+            if is_told { Ok(()) } else { Err(list["items"].to_string()) }
+        });
+        namespace.delete(&object);
+        namespace.until_gone(&object);
+    }
+    let is_made = |asked: &&String| {
+        let writes = ["create ", "update ", "patch ", "delete "].iter().any(|verb| asked.starts_with(verb));
+        writes && !asked.contains("/own/status") && !asked.contains("/events")
+    };
+    let asked = site.asked();
+    assert!(asked.iter().any(|asked| asked.contains("/own/status")), "{asked:?}");
+    assert_eq!(asked.iter().filter(is_made).collect::<Vec<_>>(), [""; 0]);
 }
 
 fn scaling_is_held_to_what_is_seen(bed: &Bed) {

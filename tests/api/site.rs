@@ -1,7 +1,7 @@
 //! A namespace with operators and a clock of its own.
 //!
-//! Guarantees: an operator has the shipped rights and no more, but for its Leases, which lie in its namespace; the
-//! audit log tells its requests from those of all others.
+//! Guarantees: an operator has the shipped rights and no more, but for its Leases, which lie in the namespace that it is
+//! told to run in; the audit log tells its requests from those of all others.
 //! Assumes: the gate of the bed works other namespaces.
 
 use std::fs;
@@ -30,7 +30,12 @@ pub struct Site<'a> {
 impl<'a> Site<'a> {
     /// One in which no operator works yet.
     pub fn new(namespace: &'a Namespace<'a>) -> Self {
-        let kubeconfig = account(namespace);
+        Self::of_operators_in(namespace, "default")
+    }
+
+    /// The same for operators that are told to run in the namespace `home`.
+    pub fn of_operators_in(namespace: &'a Namespace<'a>, home: &str) -> Self {
+        let kubeconfig = account(namespace, home);
         let cluster = &namespace.bed.cluster;
         let folder = cluster.folder().join(&namespace.name);
         let clock = folder.join("clock");
@@ -44,6 +49,7 @@ impl<'a> Site<'a> {
             program: kit::gatehouse!().to_owned(),
             kubeconfig,
             namespace: namespace.name.clone(),
+            home: home.to_owned(),
             folder,
             variables,
         };
@@ -97,13 +103,13 @@ impl<'a> Site<'a> {
 }
 
 /// The kubeconfig of an account with those rights, once the API server grants them.
-fn account(namespace: &Namespace) -> PathBuf {
-    for object in rights(&namespace.name) {
+fn account(namespace: &Namespace, home: &str) -> PathBuf {
+    for object in rights(&namespace.name, home) {
         namespace.bed.objects.must(Ask::create(&object, ""));
     }
     let kubeconfig = namespace.bed.kubeconfig_of(&namespace.name);
     let objects = Objects::new(&kubeconfig);
-    for path in [path_of("tdsets", &namespace.name), path_of("leases", &namespace.name) + "/none"] {
+    for path in [path_of("tdsets", &namespace.name), path_of("leases", home) + "/none"] {
         eventually(|| match objects.one(Ask::get(&*path)) {
             Err(refusal) if refusal.code != 404 => Err(refusal.message),
             Ok(_) | Err(_) => Ok(()),
@@ -122,8 +128,8 @@ pub fn until_transitions(operator: &Operator, count: u64) {
     assert_eq!(counted, count, "transitions");
 }
 
-/// An account in gatehouse's namespace with the shipped ClusterRole, and Leases in the namespace that it works.
-fn rights(namespace: &str) -> [Value; 4] {
+/// An account in gatehouse's namespace with the shipped ClusterRole, and Leases in the namespace `home`.
+fn rights(namespace: &str, home: &str) -> [Value; 4] {
     const GROUP: &str = "rbac.authorization.k8s.io";
     const VERSION: &str = "rbac.authorization.k8s.io/v1";
     let all = format!("gatehouse-{namespace}");
@@ -131,7 +137,8 @@ fn rights(namespace: &str) -> [Value; 4] {
     let role = |kind: &str, name: &str| json!({"apiGroup": GROUP, "kind": kind, "name": name});
     let verbs = ["create", "get", "update"];
     let leases = json!({"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs});
-    let here = json!({"namespace": namespace, "name": "leases"});
+    let name = format!("leases-{namespace}");
+    let here = json!({"namespace": home, "name": name});
     [
         json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"namespace": NAMESPACE, "name": namespace}}),
@@ -139,7 +146,7 @@ fn rights(namespace: &str) -> [Value; 4] {
             "roleRef": role("ClusterRole", "gatehouse"), "subjects": subjects}),
         json!({"apiVersion": VERSION, "kind": "Role", "metadata": here, "rules": [leases]}),
         json!({"apiVersion": VERSION, "kind": "RoleBinding", "metadata": here,
-            "roleRef": role("Role", "leases"), "subjects": subjects}),
+            "roleRef": role("Role", &name), "subjects": subjects}),
     ]
 }
 

@@ -246,6 +246,10 @@ impl Reconciler for Operator {
         status::undecodable(faults)
     }
 
+    fn in_own_namespace(message: String) -> Statement {
+        status::in_own_namespace(message)
+    }
+
     fn planned(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, now: Timestamp) {
         state.line = report::trace(&self.trace, execution, state);
         self.board.show(&execution.object.metadata, report::metrics(execution, state, now));

@@ -9,7 +9,7 @@ mod conditions;
 mod events;
 mod messages;
 
-pub use conditions::undecodable;
+pub use conditions::{in_own_namespace, undecodable};
 pub use events::{alarms, of as news};
 
 use jiff::Timestamp;

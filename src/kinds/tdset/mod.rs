@@ -222,6 +222,10 @@ impl Reconciler for Operator {
         plan::invalid_statements(faults).into()
     }
 
+    fn in_own_namespace(message: String) -> Statement {
+        plan::in_own_namespace(message)
+    }
+
     fn planned(&self, execution: &Execution<'_, Self>, _state: &mut ReconcileState, _now: Timestamp) {
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }

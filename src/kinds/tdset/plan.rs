@@ -9,7 +9,7 @@ mod schedule_state;
 mod status;
 
 pub use schedule_state::lateness;
-pub use status::invalid_statements;
+pub use status::{in_own_namespace, invalid_statements};
 
 use std::time::Duration;
 
@@ -263,6 +263,7 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
         "False",
         &[
             Reason::SpecInvalid,
+            Reason::NamespaceRefused,
             Reason::WriteRefused,
             Reason::RightMissing,
             Reason::TargetNotFound,

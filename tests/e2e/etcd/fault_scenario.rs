@@ -41,6 +41,7 @@ pub fn operated<T>(
         program,
         kubeconfig: bed.cluster.kubeconfig().to_owned(),
         namespace: namespace.name.clone(),
+        home: "default".to_owned(),
         folder: bed.operators().join(&namespace.name),
         variables: vec![("GATEHOUSE_LOG", replayed::FILTER.to_owned())],
     };

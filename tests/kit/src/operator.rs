@@ -2,9 +2,9 @@
 //! loses an answer or is answered otherwise, once at each of its points ([`gatehouse::runtime::fail_point`]), and is
 //! started again each time.
 //!
-//! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so
-//! that it waits for no other; one that was to live and ended is a failure.
-//! Assumes: a build with fail points, whose account may write Leases in the namespace.
+//! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so that
+//! it waits for no other; one that was to live and ended is a failure.
+//! Assumes: a build with fail points, whose account may write Leases in the namespace that it is told to run in.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -54,8 +54,10 @@ pub struct Post {
     pub program: PathBuf,
     /// Who it is to the API server.
     pub kubeconfig: PathBuf,
-    /// The namespace that it works, and that has its Leases.
+    /// The namespace that it works.
     pub namespace: String,
+    /// The namespace that it is told to run in, which has its Leases. Objects there are not worked.
+    pub home: String,
     /// Where its log and the points that it met are. It is made where it is missing.
     pub folder: PathBuf,
     /// Its environment besides: `GATEHOUSE_LOG`, `GATEHOUSE_CLOCK`.
@@ -227,12 +229,12 @@ impl Shared {
     }
 
     fn command(&self, fate: Fate, points: &Path) -> Command {
-        let Post { program, kubeconfig, namespace, variables, .. } = &self.post;
+        let Post { program, kubeconfig, namespace, home, variables, .. } = &self.post;
         let serve = ["serve", "--only", "controllers", "--health-listen", "127.0.0.1:0"];
         let mut command = Program::gatehouse(program, &serve);
         command
-            .args(["--lease", &format!("life-{}", number())])
-            .args(["--namespace", namespace, "--watch-namespaces", namespace])
+            .args(["--lease", &format!("life-{}-{}", std::process::id(), number())])
+            .args(["--namespace", home, "--watch-namespaces", namespace])
             .env("KUBECONFIG", kubeconfig)
             .env_remove("GATEHOUSE_FAIL_POINTS")
             .envs(variables.iter().map(|(name, value)| (name, value)));

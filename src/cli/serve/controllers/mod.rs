@@ -126,11 +126,12 @@ impl Controllers {
             () = installed.again(client.clone()) => {}
             () = stop.stopped() => return Ok(()),
         }
+        let scope = self.options.watch_namespaces.clone().beside(&self.options.namespace);
         let settings = etcdcluster::Settings { guard_image: self.options.image.clone() };
         let (tdset, etcdcluster) = (Working(self.tdset), Working(self.etcdcluster));
         let tdsets = controllers::run::<tdset::Operator>(
             client.clone(),
-            &self.options.watch_namespaces,
+            &scope,
             self.metrics.of_tdset(),
             &(),
             || tdset.0.set(),
@@ -138,7 +139,7 @@ impl Controllers {
         );
         let etcdclusters = controllers::run::<etcdcluster::Operator>(
             client,
-            &self.options.watch_namespaces,
+            &scope,
             self.metrics.of_etcdcluster(),
             &settings,
             || etcdcluster.0.set(),

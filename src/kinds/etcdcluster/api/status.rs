@@ -44,6 +44,8 @@ pub mod reason {
     pub const MEMBERS_READY: &str = "MembersReady";
     /// Ready: the spec asks for a change that has not begun.
     pub const CHANGE_PENDING: &str = "ChangePending";
+    /// Ready: the object is in the namespace of gatehouse, where nothing is made.
+    pub const NAMESPACE_REFUSED: &str = "NamespaceRefused";
 
     /// Available: a linearizable read passed.
     pub const QUORUM_SERVES: &str = "QuorumServes";

@@ -51,6 +51,12 @@ pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
     [about::READY, about::SPEC_VALID].map(of).into()
 }
 
+/// What is said of an object in the namespace of gatehouse.
+#[must_use]
+pub fn in_own_namespace(message: String) -> Statement {
+    Statement { about: about::READY, state: State::False, reason: reason::NAMESPACE_REFUSED, message }
+}
+
 /// What messages are made of.
 struct Facts<'a> {
     spec: &'a Spec,

@@ -14,8 +14,8 @@ use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
 /// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
-/// is one, and neither is a full database, whose alarm has an event.
-const TOLD: [(&str, State, &[&str]); 3] = [
+/// is one, and neither is a full database, whose alarm is told.
+const TOLD: [(&str, State, &[&str]); 4] = [
     (
         condition::DEGRADED,
         State::True,
@@ -31,6 +31,7 @@ const TOLD: [(&str, State, &[&str]); 3] = [
     ),
     (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),
     (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
+    (condition::READY, State::False, &[reason::NAMESPACE_REFUSED]),
 ];
 
 /// The same of backups.

@@ -113,6 +113,8 @@ reasons! {
     RightMissing,
     /// The object does not pass the judge of the gate.
     SpecInvalid,
+    /// The object is in the namespace of gatehouse, where nothing is made.
+    NamespaceRefused,
     /// An object of the name to create is there and is not ours.
     NameTaken,
     /// Another TDSet has the same target.

@@ -104,6 +104,12 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     ]
 }
 
+/// What is said of an object in the namespace of gatehouse.
+#[must_use]
+pub fn in_own_namespace(message: String) -> Statement {
+    ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
+}
+
 /// The status of an object for which the API server refused a write: as it was, for nothing came of it, and why.
 #[must_use]
 pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSetStatus {

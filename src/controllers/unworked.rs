@@ -1,6 +1,8 @@
-//! An object that this release cannot decode: its conditions say what is wrong, and nothing else is done.
+//! An object that is not worked: its conditions say why, and nothing else is done.
 //!
-//! Such an object was stored before a rule existed, or while its definition was another one.
+//! One that this release cannot decode was stored before a rule existed, or while its definition was another one. One in
+//! the namespace of gatehouse came by the gate and the policies, which refuse it: its pods could use gatehouse's
+//! ServiceAccount.
 //!
 //! Guarantees: the conditions name the fields; conditions of others stay, an odd one among them loses no other.
 //! Never: repeats a value of the object, which the decoder's message might.
@@ -18,18 +20,43 @@ use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
 use super::reconciler::Reconciler;
 use crate::api::Version;
-use crate::api::condition;
+use crate::api::condition::{self, Statement};
 use crate::api::field::{Fault, Path, Reason};
 use crate::api::judge::{self, Written};
 use crate::runtime::call::call;
 
-/// Reports what is wrong with an object, where that is new.
+/// Why an object is not worked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// This release cannot decode it.
+    Undecodable,
+    /// It is in the namespace of gatehouse.
+    InOwnNamespace,
+}
+
+impl Why {
+    fn statements<Kind: Reconciler>(self, stored: &Value, namespace: &str, now: Timestamp) -> Vec<Statement> {
+        match self {
+            Self::Undecodable => Kind::undecodable(&faults::<Kind>(stored, now)),
+            Self::InOwnNamespace => {
+                let message = format!(
+                    "namespace {namespace:?} is gatehouse's own: nothing is made in it, since its pods may use the \
+                     ServiceAccount of gatehouse; delete the object, and create it in another namespace"
+                );
+                vec![Kind::in_own_namespace(message)]
+            }
+        }
+    }
+}
+
+/// Says why an object is not worked, where that is new.
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.
 pub async fn report<Kind: Reconciler>(
     kind: &Kind,
     object: &Watched<Kind::Object>,
+    why: Why,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
@@ -46,7 +73,7 @@ pub async fn report<Kind: Reconciler>(
     let stored = serde_json::to_value(found).unwrap_or_default();
     let before = conditions(&stored);
     let mut after = before.clone();
-    let statements = Kind::undecodable(&faults::<Kind>(&stored, now)).into_iter();
+    let statements = why.statements::<Kind>(&stored, &place.namespace, now).into_iter();
     let changes = statements.map(|statement| condition::set(&mut after, statement, generation, now));
     if changes.fold(false, |changed, one| changed | one) {
         let events = Kind::news(&before, &after);
