@@ -1,8 +1,9 @@
 //! The structural schema of a definition, judged without an API server.
 //!
 //! Guarantees: the verdict of the API server's own schema validation for the part of OpenAPI that our definitions
-//! use (type, nullable, enum, bounds, lengths, pattern, required, int-or-string, list maps and sets), with the same
-//! paths and reasons; in addition unknown fields, as `fieldValidation=Strict` names them. It stops where there are as
+//! use (type, nullable, enum, bounds, lengths, pattern, required, int-or-string, list maps and sets, the range of an
+//! integer's format), with the same paths and reasons, but that of a number beyond its format, of which the API server
+//! names no field; in addition unknown fields, as `fieldValidation=Strict` names them. It stops where there are as
 //! many faults as were asked for, and what is too long is not read.
 //! Never: runs CEL rules; their twins are in each kind's `validate`.
 //! Assumes that a definition is structural, as the API server demands: no references, no unions of shapes.
@@ -67,6 +68,8 @@ pub struct Schema {
     most: Option<usize>,
     minimum: Option<f64>,
     maximum: Option<f64>,
+    /// Of an integer: it is read as one of 32 bits.
+    is_short: bool,
     pattern: Option<Arc<Pattern>>,
 }
 
@@ -124,6 +127,30 @@ impl Schema {
         let mut judge = Judge { faults: Vec::new(), most: usize::MAX, unknown: Some(Vec::new()) };
         judge.value(self, object, &Trail::ROOT);
         judge.unknown.unwrap_or_default()
+    }
+
+    /// Whether an integer is within its format; without one, the API server takes what 64 bits hold.
+    fn holds(&self, integer: &Value) -> bool {
+        if let Some(integer) = integer.as_i64() {
+            return !self.is_short || i32::try_from(integer).is_ok();
+        }
+        let beyond = if self.is_short { 2_147_483_648.0 } else { 9_223_372_036_854_775_808.0 };
+        integer.as_f64().is_some_and(|number| (-beyond..beyond).contains(&number))
+    }
+
+    /// It cannot be read at all, like a value of another type.
+    fn out_of_range(&self, integer: &Value, place: &Trail) -> Fault {
+        let (least, most) =
+            if self.is_short { (i32::MIN.into(), i32::MAX.into()) } else { (i64::MIN, i64::MAX) };
+        let bound =
+            |set: Option<f64>, format: i64| set.map_or_else(|| format.to_string(), |set| set.to_string());
+        let (least, most) = (bound(self.minimum, least), bound(self.maximum, most));
+        let fault = Fault::new(
+            place.path(),
+            Reason::TypeInvalid,
+            format!("must be an integer from {least} to {most}"),
+        );
+        Fault { value: Some(integer.rendered()), ..fault }
     }
 
     fn field(&self, name: &str) -> Option<&Self> {
@@ -234,6 +261,9 @@ impl Judge {
         {
             let names: Vec<&str> = allowed.iter().filter_map(Value::as_str).collect();
             self.faults.push(Fault::not_supported(place.path(), value, &names));
+        }
+        if schema.shape == Shape::Integer && !schema.holds(value) {
+            return self.faults.push(schema.out_of_range(value, place));
         }
         match value {
             Value::Object(fields) => self.object(schema, fields, place),

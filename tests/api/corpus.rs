@@ -355,17 +355,24 @@ fn set(fields: &str) -> BTreeSet<String> {
 }
 
 /// The fields of a refusal. The API server's own checks write the key of a map as `.key`, begin a path with a dot
-/// where they go by the scale subresource, and have a cause without a field that says that CEL was not asked.
+/// where they go by the scale subresource, and have a cause without a field that says that CEL was not asked. The field of
+/// an integer that is beyond its format stands in the message alone.
 fn fields(refusal: &Refusal, refused: &BTreeSet<String>) -> BTreeSet<String> {
     let plain = |field: &str| field.replace('[', ".").replace(']', "");
-    let named = refusal.fields.iter().filter(|field| *field != "<nil>");
+    let named = refusal.fields.iter().map(String::as_str).filter(|field| *field != "<nil>");
+    let beyond = refusal.message.split(BEYOND).skip(1);
+    let beyond = beyond.filter_map(|rest| rest.split_once(" in ")?.1.split([' ', ',']).next());
     named
+        .chain(beyond)
         .map(|field| {
             let field = field.trim_start_matches('.');
             refused.iter().find(|one| plain(one) == plain(field)).map_or(field, String::as_str).to_owned()
         })
         .collect()
 }
+
+/// What the API server says of an integer that is beyond its format.
+const BEYOND: &str = "Checked value must be of type integer with format";
 
 fn kind(object: &Value) -> &'static dyn Kind {
     kinds::find(object["kind"].as_str().expect("a kind")).expect("one of ours")

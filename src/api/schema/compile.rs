@@ -45,6 +45,7 @@ pub(super) fn schema(from: &JSONSchemaProps, patterns: &mut Patterns) -> Schema 
         most: bound(from.max_items.or(from.max_properties).or(from.max_length)),
         minimum: from.minimum,
         maximum: from.maximum,
+        is_short: from.format.as_deref() == Some("int32"),
         pattern: from.pattern.as_deref().map(|text| patterns.get(text)),
     }
 }

@@ -3,7 +3,7 @@
 mod changes;
 
 use super::{Base, By, Row};
-use By::{Definition, Gate, Nobody};
+use By::{Anybody, Definition, Gate, Nobody};
 pub use changes::{CHANGES_OF_NEW, CHANGES_OF_OLD};
 
 pub const NEW: Base = Base {
@@ -351,6 +351,17 @@ pub const OF_NEW: &[Row] = &[
     (
         "spec: {maintenance: {defragment: {whenReclaimablePercent: 101}}}",
         "spec.maintenance.defragment.whenReclaimablePercent",
+        Definition,
+    ),
+    (
+        "spec: {pod: {affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 3000000000, podAffinityTerm: {topologyKey: a}}]}}}}",
+        "spec.pod.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight",
+        Definition,
+    ),
+    ("spec: {replicas: 3000000000, version: 3.4.1}", "spec.replicas, spec.version", Anybody),
+    (
+        "spec: {pod: {terminationGracePeriodSeconds: 10000000000000000000}}",
+        "spec.pod.terminationGracePeriodSeconds",
         Definition,
     ),
     ("spec: {deletionProtection: 'yes'}", "spec.deletionProtection", Definition),

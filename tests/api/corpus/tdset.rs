@@ -38,6 +38,12 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {defaultReplicas: 10000}", "", Nobody),
     ("spec: {defaultReplicas: many}", "spec.defaultReplicas", Definition),
     ("spec: {defaultReplicas: null, replicas: 1}", "spec.defaultReplicas", Definition),
+    (
+        "spec: {target: {create: {pod: {affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 3000000000, podAffinityTerm: {topologyKey: a}}]}}}}}}",
+        "spec.target.create.pod.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight",
+        Definition,
+    ),
+    ("spec: {resyncMinutes: 3000000000}", "spec.resyncMinutes", Definition),
     ("spec: {overlap: First}", "spec.overlap", Definition),
     ("spec: {overlap: Max}", "", Nobody),
     ("spec: {windows: []}", "", Nobody),
