@@ -3,7 +3,6 @@
 //! Guarantees: a new object gets what the version of its author promised; every later write that leaves such a field
 //! out keeps the value that is stored, with a warning. Adds only what is absent or null; a second pass adds nothing
 //! and says nothing. What was stored without such a field, while no gate was there, stays without it.
-//! Never: touches an object that is being deleted.
 //!
 //! Why later writes too: `kubectl replace` with the manifest of the creation, and a manager that gives a field up
 //! under server-side apply, leave out what creation wrote. Neither asks for another value.
@@ -139,7 +138,7 @@ fn keep_status(hub: &mut Value, stored: &Value) {
 
 /// A spec that is left out as a whole keeps what is stored as well, and a part that is not there has no place for it.
 fn keep_room(hub: &mut Value, stored: &Value) {
-    let has_spec = stored.get("spec").is_some_and(Value::is_object) && !judge::is_being_deleted(stored);
+    let has_spec = stored.get("spec").is_some_and(Value::is_object);
     if let (Value::Object(fields), true) = (hub, has_spec) {
         let spec = fields.entry("spec").or_insert(Value::Null);
         if spec.is_null() {
@@ -152,9 +151,6 @@ fn keep_room(hub: &mut Value, stored: &Value) {
 /// used; `stored` is what is stored, none at creation.
 pub fn complete(kind: &dyn Kind, object: &mut Value, stored: Option<&Value>, written: Version) -> Additions {
     let mut all = Additions::default();
-    if stored.is_some_and(judge::is_being_deleted) {
-        return all;
-    }
     for field in kind.defaults() {
         let Some(missing) = field.missing(&Context { object, stored, written }) else { continue };
         let path = field.path_for(kind, written);

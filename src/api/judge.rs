@@ -3,7 +3,8 @@
 //! Guarantees: every fault of an object in one verdict, those of its structure and those of its meaning, with the
 //! paths of the version that its author wrote. An update is judged by what it changes: a fault that the stored
 //! object has as well is a warning, so that an object stored before a rule existed still takes labels, status and
-//! the removal of finalizers. An object that is being deleted is left in peace.
+//! the removal of finalizers, also while it is being deleted. What changes then is judged as ever: controllers still go by
+//! it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -40,9 +41,6 @@ pub struct Change<'a> {
 /// Judges a creation or an update of a `kind`.
 #[must_use]
 pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
-    if change.old.is_some_and(|old| is_being_deleted(old.object)) {
-        return Verdict::default();
-    }
     let old = change.old.map(|old| hub(kind, old));
     let Found { mut verdict, whole } = found(kind, change.new, old.as_deref(), change);
     if let (Some(written), Some(old)) = (change.old, &old)
@@ -65,11 +63,6 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
 
 /// More faults than these help nobody, and make an answer that is larger than the question.
 const MOST_FAULTS: usize = 100;
-
-/// Asked of what is stored: what a request says of its own deletion is its author's word.
-pub(super) fn is_being_deleted(stored: &Value) -> bool {
-    stored.pointer("/metadata/deletionTimestamp").is_some_and(|time| !time.is_null())
-}
 
 /// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
 /// the controllers meet an object that was stored before a rule existed.
@@ -263,6 +256,20 @@ mod tests {
     }
 
     #[test]
+    fn an_integer_beyond_its_format_is_named_and_hides_nothing() {
+        let term = json!({"weight": 3_000_000_000_u64, "podAffinityTerm": {"topologyKey": "a"}});
+        let affinity = json!({"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}});
+        let spec = json!({"replicas": 3_000_000_000_u64, "version": "2.0.0", "pod": {"affinity": affinity}});
+        let verdict = judged(&cluster(&spec), None, Version::V1);
+        let weight = "spec.pod.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: \
+             3000000000: must be an integer from -2147483648 to 2147483647";
+        let replicas = "spec.replicas: Invalid value: 3000000000: must be an integer from 0 to 7";
+        let told: Vec<_> = verdict.faults.iter().map(ToString::to_string).collect();
+        assert_eq!(told[..2], [replicas, weight]);
+        assert_eq!(fields(&verdict)[2..], ["spec.version"]);
+    }
+
+    #[test]
     fn what_was_stored_wrong_warns_and_what_is_new_is_refused() {
         let stored = cluster(&json!({"version": "2.0.0", "replicas": 3}));
         let mut edited = stored.clone();
@@ -306,7 +313,8 @@ mod tests {
                     "target": {"create": {"image": "a", "port": 80}}}})
         };
         // A span that is over may stay, and no other that is over may come.
-        let (stored, edited) = (tdset(&["2026-05-01T00:00:00Z"]), tdset(&["2026-05-01T00:00:00Z", "2025-05-01T00:00:00Z"]));
+        let (stored, edited) =
+            (tdset(&["2026-05-01T00:00:00Z"]), tdset(&["2026-05-01T00:00:00Z", "2025-05-01T00:00:00Z"]));
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
@@ -343,11 +351,16 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_stored_says_that_an_object_is_being_deleted() {
-        let mut object = cluster(&json!({"replicas": 12}));
-        object["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
-        assert_eq!(fields(&judged(&object, None, Version::V1)), ["spec.replicas"]);
-        assert!(judged(&object, Some(&object), Version::V1).accepted());
+    fn an_object_that_is_being_deleted_lets_go_and_takes_no_nonsense() {
+        let mut stored = cluster(&json!({"replicas": 12}));
+        stored["metadata"]["finalizers"] = json!(["example.com/kept"]);
+        stored["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
+        assert_eq!(fields(&judged(&stored, None, Version::V1)), ["spec.replicas"]);
+        let mut released = stored.clone();
+        released["metadata"]["finalizers"] = json!([]);
+        assert!(judged(&released, Some(&stored), Version::V1).accepted());
+        released["spec"]["version"] = json!("2.0.0");
+        assert_eq!(fields(&judged(&released, Some(&stored), Version::V1)), ["spec.version"]);
     }
 
     #[test]

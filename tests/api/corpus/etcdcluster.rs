@@ -399,6 +399,12 @@ pub const OF_OLD: &[Row] = &[
         "metadata.annotations[conversion.gatehouse.dev/spec.backup.destination]",
         Gate,
     ),
+    (
+        r#"{metadata: {name: null, generateName: any-, annotations: {conversion.gatehouse.dev/spec.backup.destination.persistentVolumeClaim.claimName: '"backups"'}},
+            spec: {backupSchedule: '@daily'}}"#,
+        "",
+        Nobody,
+    ),
     ("spec: small", "spec", Definition),
     ("metadata: {name: <a*46>}", "metadata.name", Definition),
     ("metadata: {name: a.b}", "metadata.name", Definition),

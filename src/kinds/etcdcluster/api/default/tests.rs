@@ -138,10 +138,10 @@ fn what_was_stored_without_a_field_stays_without_it() {
 }
 
 #[test]
-fn what_is_being_deleted_is_left_alone() {
-    let mut stored = object(&full());
+fn what_is_being_deleted_keeps_what_is_stored_as_well() {
+    let mut stored = object(&json!({"replicas": 1, "tls": {"mode": "Disabled"}}));
     stored["metadata"]["deletionTimestamp"] = json!("2026-11-21T12:00:00Z");
-    assert_eq!(completed(&json!({}), Some(&stored), Version::V1), (json!({}), Vec::new()));
+    assert_eq!(completed(&json!({}), Some(&stored), Version::V1).0, stored["spec"]);
 }
 
 #[test]
