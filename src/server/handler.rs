@@ -122,6 +122,7 @@ impl Gate {
         let is_known = activity.as_ref().is_some_and(|activity| activity.is_known());
         if self.only_known && endpoint != Endpoint::Convert && !is_known {
             observed.turned_away(StatusCode::UNAUTHORIZED);
+            self.discard(endpoint, request.into_body());
             return problem::unauthorized();
         }
         let answered = self.review(endpoint, request).instrument(observed.span().clone()).await;
@@ -162,18 +163,29 @@ impl Gate {
         let fault = match timeout_at(deadline, reading.read(&mut body)).await {
             Ok(Ok(End::Whole)) => None,
             Ok(Ok(End::TooLarge)) => {
-                self.discarding.spawn(body::discard(body, limit));
+                self.discard(endpoint, body);
                 Some(problem::too_large(limit))
             }
-            Ok(Err(Fault::GaveWay)) => return Err(Busy),
+            Ok(Err(Fault::GaveWay)) => {
+                self.discard(endpoint, body);
+                return Err(Busy);
+            }
             Ok(Err(broken)) => {
                 debug!(error = %broken, "request broke off");
                 Some(problem::broken_off())
             }
-            Err(_elapsed) => Some(problem::too_late("reading the review")),
+            Err(_elapsed) => {
+                self.discard(endpoint, body);
+                Some(problem::too_late("reading the review"))
+            }
         };
         let Reading { kept, member, .. } = reading;
         Ok(Received { bytes: kept.into_bytes(), fault, member })
+    }
+
+    /// Takes what is left of a body that has its answer: a client that is cut off while it writes may never read it.
+    fn discard(&self, endpoint: Endpoint, body: Body) {
+        self.discarding.spawn(body::discard(body, self.limits.body(endpoint)));
     }
 
     /// The answer, which counts for as long as it is in memory where it is large: its client may never take it.

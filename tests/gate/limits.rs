@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use gatehouse::review::{Answer, Endpoint, Report};
 use gatehouse::server::Limits;
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
 
-use crate::support::{Connection, Gate, LIMIT, echo, limits, passes, request, within};
+use crate::support::{Connection, Gate, LIMIT, echo, limits, passes, read_answer, request, within};
 
 #[tokio::test]
 async fn an_idle_connection_outlives_the_limit_of_the_first_header() {
@@ -78,6 +79,35 @@ async fn over_the_number_of_connections_the_next_waits_for_a_place() {
     drop(first);
     let mut next = Connection(gate.authority.secure(next, &["http/1.1"]).await);
     assert_eq!(next.ask("/validate", "{}").await.status, 200);
+}
+
+/// Begins a review of so many bytes, and sends one of them.
+async fn begun(
+    gate: &Gate,
+    length: usize,
+) -> (ReadHalf<TlsStream<TcpStream>>, WriteHalf<TlsStream<TcpStream>>) {
+    let (reader, mut writer) = tokio::io::split(gate.connect().await.0);
+    let head = format!(
+        "POST /validate HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         content-length: {length}\r\n\r\n{{"
+    );
+    writer.write_all(head.as_bytes()).await.unwrap();
+    writer.flush().await.unwrap();
+    (reader, writer)
+}
+
+#[tokio::test]
+async fn a_body_that_gives_way_is_taken_to_its_end_so_that_its_client_reads_why() {
+    // More than the buffers of the system hold.
+    const LENGTH: usize = 7 << 20;
+    let gate = Gate::start(Limits { unread_bodies: 1, ..limits() }, echo);
+    let (mut reader, mut writer) = begun(&gate, LENGTH).await;
+    gate.shows(r#"controller_runtime_webhook_requests_in_flight{webhook="/validate"} 1"#).await;
+    let _next = begun(&gate, 100).await;
+    gate.shows("gatehouse_requests_shed_total 1").await;
+    within(writer.write_all(&vec![b' '; LENGTH - 1])).await.unwrap();
+    within(writer.flush()).await.unwrap();
+    assert_eq!(within(read_answer(&mut reader)).await.status, 503);
 }
 
 /// An answer that no buffer of the system takes whole.
