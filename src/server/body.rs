@@ -1,8 +1,8 @@
 //! Reads a request's body up to a limit.
 //!
 //! Guarantees: never holds more than the limit and one frame, and of one that announces more than the limit no more
-//! than its beginning; what is held is within the ration of the [`Crowd`], and a body that stands still gives way
-//! there. What is over the limit is answered at once, and then still taken from the connection for a while, since a
+//! than its beginning; what is held is within the ration of the [`Crowd`]. A large body has room for all of it before more
+//! than its first frame is read, so that one that was begun need not give way to the next; one that stands still does. What is over the limit is answered at once, and then still taken from the connection for a while, since a
 //! client that is cut off while it writes may never read the answer.
 
 use std::sync::Arc;
@@ -85,6 +85,13 @@ pub struct Reading<'a> {
     limit: usize,
     /// Bytes of a body that is small: it need not join unless it is waited for.
     small: usize,
+    /// Bytes of a body that is not large: it has room for what came of it, also beside the ration where that is being
+    /// worked on.
+    medium: usize,
+    /// Bytes that it has at least and at most, by its own account.
+    announced: (usize, usize),
+    /// It has room for all of it.
+    has_room: bool,
     /// What came.
     pub(super) kept: Kept,
     /// Its part of the ration, once it has one.
@@ -93,8 +100,9 @@ pub struct Reading<'a> {
 
 impl<'a> Reading<'a> {
     /// Nothing yet.
-    pub(super) fn new(crowd: &'a Arc<Crowd>, limit: usize, small: usize) -> Self {
-        Self { crowd, limit, small, kept: Kept::default(), member: None }
+    pub(super) fn new(crowd: &'a Arc<Crowd>, limit: usize, (small, medium): (usize, usize)) -> Self {
+        let (announced, has_room) = ((0, limit), false);
+        Self { crowd, limit, small, medium, announced, has_room, kept: Kept::default(), member: None }
     }
 
     /// Reads at most the limit. Dropped half-way, what came so far is kept.
@@ -110,6 +118,8 @@ impl<'a> Reading<'a> {
             }
             return Ok(End::TooLarge);
         }
+        let most = body.size_hint().upper().and_then(|most| usize::try_from(most).ok());
+        self.announced = (announced, most.unwrap_or(self.limit).min(self.limit));
         while let Some(data) = self.next(body).await? {
             let room = self.limit - self.kept.len();
             let is_over = data.len() > room;
@@ -119,6 +129,9 @@ impl<'a> Reading<'a> {
             if is_over {
                 return Ok(End::TooLarge);
             }
+        }
+        if let Some(member) = &mut self.member {
+            member.shrink(self.kept.len());
         }
         Ok(End::Whole)
     }
@@ -154,8 +167,15 @@ impl<'a> Reading<'a> {
     }
 
     async fn grow(&mut self, more: usize) -> Result<(), Fault> {
+        let (least, most) = self.announced;
         let whole = self.kept.len() + more;
-        match self.member {
+        match &mut self.member {
+            Some(member) if self.has_room => Ok(member.go_on()?),
+            member if whole.max(least) > self.medium => {
+                let held = if member.is_some() { self.kept.len() } else { 0 };
+                self.has_room = true;
+                self.grow_by(most - held).await
+            }
             Some(_) => self.grow_by(more).await,
             None if whole > self.small => self.grow_by(whole).await,
             None => Ok(()),
@@ -163,9 +183,9 @@ impl<'a> Reading<'a> {
     }
 
     async fn grow_by(&mut self, more: usize) -> Result<(), Fault> {
-        let (crowd, small) = (self.crowd, self.small);
+        let (crowd, spare) = (self.crowd, self.medium);
         let member = self.member.get_or_insert_with(|| crowd.join(Arc::default()));
-        Ok(member.grow(more, small).await?)
+        Ok(member.grow(more, spare).await?)
     }
 }
 
@@ -199,7 +219,7 @@ mod tests {
 
     async fn read_six(mut body: Body) -> (Result<End, Fault>, Bytes) {
         let crowd = Crowd::new(9, 1000);
-        let mut reading = Reading::new(&crowd, 6, 3);
+        let mut reading = Reading::new(&crowd, 6, (3, 3));
         let end = reading.read(&mut body).await;
         (end, reading.kept.into_bytes())
     }

@@ -2,6 +2,9 @@
 //!
 //! Guarantees: a client that goes on is never refused for the sake of one that has stopped; at most so many wait at a
 //! time; the bytes that members hold stay within the ration, whether they wait for their client or are worked on.
+//! Who needs room waits for it for a while, so that a burst is taken one after the other: until then only those give way
+//! that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does: clients that
+//! hold room and send little do not shut others out.
 //! Never: cuts one whose next step is the gate's own.
 //!
 //! ```text
@@ -11,8 +14,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+use crate::runtime::clock;
+
+/// How long a client sends nothing until it has stood still.
+const STILL: Duration = Duration::from_millis(500);
+
+/// How long room is waited for before others are made to go that have not stood still. A fraction of what API servers wait.
+const POLITE: Duration = Duration::from_secs(2);
 
 /// A crowd with its limits.
 pub(super) struct Crowd {
@@ -30,12 +43,15 @@ struct State {
     held: usize,
     /// Bytes of those who wait.
     idle: usize,
-    /// By turn: the first has kept the gate waiting for longest.
-    waiting: BTreeMap<u64, Waiting>,
+    /// Those who wait and hold nothing, by turn: the first has kept the gate waiting for longest.
+    empty: BTreeMap<u64, Waiting>,
+    /// Those who wait and hold something, likewise.
+    holding: BTreeMap<u64, Waiting>,
 }
 
 struct Waiting {
     bytes: usize,
+    since: Instant,
     cut: Arc<Notify>,
 }
 
@@ -61,7 +77,7 @@ impl Crowd {
     /// One more that waits for its client, and holds nothing yet. `cut` is notified when it has to give way.
     pub(super) fn join(self: &Arc<Self>, cut: Arc<Notify>) -> Member {
         let mut state = self.lock();
-        while state.waiting.len() >= self.most.max(1) && state.cut_first(0).is_some() {}
+        while state.waiting() >= self.most.max(1) && state.cut_first() {}
         let turn = state.enter(0, &cut);
         drop(state);
         Member { crowd: Arc::clone(self), cut, bytes: 0, turn: Some(turn) }
@@ -69,9 +85,9 @@ impl Crowd {
 
     /// Has the one that has kept the gate waiting for longest give way; false when nobody waits.
     pub(super) fn make_room(&self) -> bool {
-        let cut = self.lock().cut_first(0);
+        let is_cut = self.lock().cut_first();
         self.freed.notify_waiters();
-        cut.is_some()
+        is_cut
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -79,34 +95,65 @@ impl Crowd {
     }
 }
 
+/// Whether there is room.
+enum Room {
+    Found,
+    /// Not yet; when somebody who waits will have stood still, where somebody does.
+    Later(Option<Instant>),
+}
+
 impl State {
+    fn waiting(&self) -> usize {
+        self.empty.len() + self.holding.len()
+    }
+
     fn enter(&mut self, bytes: usize, cut: &Arc<Notify>) -> u64 {
         self.turn += 1;
         self.idle += bytes;
-        self.waiting.insert(self.turn, Waiting { bytes, cut: Arc::clone(cut) });
+        let line = if bytes == 0 { &mut self.empty } else { &mut self.holding };
+        line.insert(self.turn, Waiting { bytes, since: clock::instant(), cut: Arc::clone(cut) });
         self.turn
     }
 
     fn leave(&mut self, turn: u64) -> Option<Waiting> {
-        let one = self.waiting.remove(&turn)?;
+        let one = self.holding.remove(&turn).or_else(|| self.empty.remove(&turn))?;
         self.idle -= one.bytes;
         Some(one)
     }
 
-    /// Cuts the first that holds at least so many bytes.
-    fn cut_first(&mut self, least: usize) -> Option<()> {
-        let turn = self.waiting.iter().find(|(_, one)| one.bytes >= least).map(|(turn, _)| *turn)?;
-        let Waiting { bytes, cut } = self.leave(turn)?;
-        self.held -= bytes;
-        cut.notify_one();
-        Some(())
+    /// Cuts the first of all; false when nobody waits.
+    fn cut_first(&mut self) -> bool {
+        let firsts = [&self.empty, &self.holding].map(|line| line.keys().next().copied());
+        let Some(turn) = firsts.into_iter().flatten().min() else { return false };
+        self.cut(turn);
+        true
     }
 
-    /// Cuts until so many more bytes fit; nobody where that would not do.
-    fn fit(&mut self, more: usize, limit: usize) -> bool {
-        let fits = self.held - self.idle + more <= limit;
-        while fits && self.held + more > limit && self.cut_first(1).is_some() {}
-        fits
+    fn cut(&mut self, turn: u64) {
+        if let Some(Waiting { bytes, cut, .. }) = self.leave(turn) {
+            self.held -= bytes;
+            cut.notify_one();
+        }
+    }
+
+    /// Whether so many more bytes fit, at once or once those are cut who have waited since that moment or before; nobody is
+    /// cut where even all who wait would not do.
+    fn fit(&mut self, more: usize, limit: usize, since: Instant) -> bool {
+        if self.held - self.idle + more > limit {
+            return false;
+        }
+        while self.held + more > limit {
+            match self.holding.first_key_value() {
+                Some((&turn, first)) if first.since <= since => self.cut(turn),
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// When the one that has kept the gate waiting for longest will have stood still.
+    fn next_still(&self) -> Option<Instant> {
+        self.holding.values().next().map(|first| first.since + STILL)
     }
 }
 
@@ -116,28 +163,33 @@ impl Member {
         self.cut.notified().await;
     }
 
-    /// Its client has sent so many bytes more. What holds no more than `spare` bytes also finds room where all of the
-    /// ration is being worked on, up to a quarter more than that: small reviews do not wait for large ones.
+    /// Has room for so many bytes more, which its client has sent or is about to send. What holds no more than `spare` bytes
+    /// also finds room where all of the ration is being worked on, up to a quarter more than that: small reviews do not
+    /// wait for large ones.
     ///
     /// # Errors
     /// [`GaveWay`].
     pub(super) async fn grow(&mut self, more: usize, spare: usize) -> Result<(), GaveWay> {
         let crowd = Arc::clone(&self.crowd);
+        let polite = clock::instant() + POLITE;
         loop {
             let mut freed = std::pin::pin!(crowd.freed.notified());
             // What is freed from here on is not missed.
             freed.as_mut().enable();
-            if self.try_grow(more, spare)? {
-                return Ok(());
-            }
+            let now = clock::instant();
+            let since = if now < polite { now.checked_sub(STILL) } else { Some(now) };
+            let Room::Later(still) = self.try_grow(more, spare, since)? else { return Ok(()) };
+            let again = still.filter(|_| now < polite).map(|still| still.min(polite));
             tokio::select! {
                 () = freed => {}
+                () = at(again) => {}
                 () = self.gave_way() => return Err(GaveWay),
             }
         }
     }
 
-    fn try_grow(&mut self, more: usize, spare: usize) -> Result<bool, GaveWay> {
+    /// Grows where there is room, or where there will be without those who have waited since that moment or before.
+    fn try_grow(&mut self, more: usize, spare: usize, since: Option<Instant>) -> Result<Room, GaveWay> {
         let mut state = self.crowd.lock();
         // Out of the line meanwhile: nobody gives way to himself.
         if self.turn.take().is_some_and(|turn| state.leave(turn).is_none()) {
@@ -147,13 +199,38 @@ impl Member {
         let is_small = self.bytes + more <= spare;
         let limit =
             if is_small { self.crowd.bytes.saturating_add(self.crowd.bytes / 4) } else { self.crowd.bytes };
-        let fits = state.fit(more, limit);
+        let fits = state.held + more <= limit || since.is_some_and(|since| state.fit(more, limit, since));
+        let room = if fits { Room::Found } else { Room::Later(state.next_still()) };
         if fits {
             state.held += more;
             self.bytes += more;
         }
         self.turn = Some(state.enter(self.bytes, &self.cut));
-        Ok(fits)
+        Ok(room)
+    }
+
+    /// Its client has sent something of what there is room for.
+    ///
+    /// # Errors
+    /// [`GaveWay`], when it had to before.
+    pub(super) fn go_on(&mut self) -> Result<(), GaveWay> {
+        self.settle()?;
+        self.turn = Some(self.crowd.lock().enter(self.bytes, &self.cut));
+        Ok(())
+    }
+
+    /// It needs room for no more bytes than these.
+    pub(super) fn shrink(&mut self, bytes: usize) {
+        let mut state = self.crowd.lock();
+        // One that gave way has been counted out, and hears of it when it settles.
+        let is_in = bytes < self.bytes && self.turn.is_some_and(|turn| state.leave(turn).is_some());
+        if is_in {
+            state.held -= self.bytes - bytes;
+            self.bytes = bytes;
+            self.turn = Some(state.enter(bytes, &self.cut));
+            drop(state);
+            self.crowd.freed.notify_waiters();
+        }
     }
 
     /// The next step is the gate's own: from here on it does not give way.
@@ -175,13 +252,21 @@ impl Member {
         let mut state = self.crowd.lock();
         state.held -= self.bytes;
         // They are there already: who has no more to give leaves them so.
-        let _fits = state.fit(bytes, self.crowd.bytes);
+        let _fits = state.fit(bytes, self.crowd.bytes, clock::instant());
         state.held += bytes;
         self.cut = cut;
         self.bytes = bytes;
         self.turn = Some(state.enter(bytes, &self.cut));
         drop(state);
         self.crowd.freed.notify_waiters();
+    }
+}
+
+/// Resolves at that moment, where there is one.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -223,7 +308,7 @@ mod tests {
         assert_eq!([&first, &second, &third].map(has_given_way), [false, true, false]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn over_the_bytes_who_holds_none_stays() {
         let crowd = Crowd::new(9, 100);
         let (empty, mut first, mut second) = (join(&crowd), join(&crowd), join(&crowd));
@@ -234,7 +319,42 @@ mod tests {
         assert_eq!(crowd.lock().held, 60);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
+    async fn who_goes_on_does_not_give_way_for_a_while() {
+        let crowd = Crowd::new(9, 100);
+        let (mut still, mut goes_on, mut next) = (join(&crowd), join(&crowd), join(&crowd));
+        still.grow(50, 0).await.unwrap();
+        goes_on.grow(50, 0).await.unwrap();
+        tokio::time::advance(STILL / 2).await;
+        goes_on.go_on().unwrap();
+        assert_eq!(next.grow(50, 0).await, Ok(()));
+        assert_eq!([&still, &goes_on, &next].map(has_given_way), [true, false, false]);
+        // Nobody is there who has stood still, and it is waited for the one that ends.
+        let mut last = join(&crowd);
+        let mut grows = std::pin::pin!(last.grow(50, 0));
+        assert!(grows.as_mut().now_or_never().is_none());
+        next.settle().unwrap();
+        drop(next);
+        assert_eq!(grows.await, Ok(()));
+        assert!(!has_given_way(&goes_on));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_holds_room_and_sends_little_gives_way_in_the_end() {
+        let crowd = Crowd::new(9, 100);
+        let (mut trickles, mut next) = (join(&crowd), join(&crowd));
+        trickles.grow(100, 0).await.unwrap();
+        let begun = clock::instant();
+        let trickle = async {
+            while trickles.go_on().is_ok() {
+                tokio::time::sleep(STILL / 5).await;
+            }
+        };
+        let (grown, ()) = futures::join!(next.grow(1, 0), trickle);
+        assert_eq!((grown, begun.elapsed() >= POLITE), (Ok(()), true));
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn what_is_worked_on_never_gives_way_and_others_wait_for_it() {
         let crowd = Crowd::new(9, 100);
         let mut works = join(&crowd);
@@ -251,7 +371,7 @@ mod tests {
         assert!(!has_given_way(&small), "there is room for both");
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_answer_that_nobody_takes_gives_way_and_nothing_is_left_behind() {
         let crowd = Crowd::new(9, 100);
         let mut answer = join(&crowd);
@@ -263,6 +383,6 @@ mod tests {
         assert!(has_given_way(&answer));
         drop((answer, next));
         let state = crowd.lock();
-        assert_eq!((state.held, state.waiting.len()), (0, 0));
+        assert_eq!((state.held, state.waiting()), (0, 0));
     }
 }

@@ -159,7 +159,7 @@ impl Gate {
     /// The body, or what came of it and why that is not all.
     async fn read(&self, endpoint: Endpoint, mut body: Body, deadline: Instant) -> Result<Received, Busy> {
         let limit = self.limits.body(endpoint);
-        let mut reading = Reading::new(&self.crowd, limit, self.limits.inline);
+        let mut reading = Reading::new(&self.crowd, limit, (self.limits.inline, self.limits.large));
         let fault = match timeout_at(deadline, reading.read(&mut body)).await {
             Ok(Ok(End::Whole)) => None,
             Ok(Ok(End::TooLarge)) => {

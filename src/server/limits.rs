@@ -21,12 +21,13 @@ pub struct Limits {
     /// Large reviews judged at a time; more wait. Each may need some ten times its size, up to a limit that its
     /// number of fields and list items sets ([`crate::api::bounded`]).
     pub large_in_flight: usize,
-    /// A review whose body has more bytes than this is large.
+    /// A review whose body has more bytes than this is large. Others find room beside what large ones take.
     pub large: usize,
     /// Bodies and answers whose client is waited for at a time: the one that has stood still for longest gives way.
     pub unread_bodies: usize,
-    /// Bytes that bodies take together while they are read and judged, and answers until they are taken. The one whose
-    /// client has stood still for longest gives way; more wait for what is being judged.
+    /// Bytes that bodies take together while they are read and judged, and answers until they are taken: some fifteen of the
+    /// largest reviews of an update. A large body has room for all of it before it is read; those for which there is none
+    /// wait, and one whose client stands still gives way to them.
     pub bodies: usize,
     /// Bytes of an admission review. The API server takes 3 MiB of an object, and an update holds two.
     pub admission_body: usize,
@@ -60,7 +61,7 @@ impl Default for Limits {
             large_in_flight: 2,
             large: 256 * 1024,
             unread_bodies: 4096,
-            bodies: 256 * 1024 * 1024,
+            bodies: 96 * 1024 * 1024,
             admission_body: 8 * 1024 * 1024,
             conversion_body: 32 * 1024 * 1024,
             handshake: Duration::from_secs(10),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::join_all;
 use gatehouse::review::{Answer, Endpoint, Report};
 use gatehouse::server::Limits;
 use tokio::io::{AsyncReadExt, AsyncWriteExt as _, ReadHalf, WriteHalf};
@@ -108,6 +109,18 @@ async fn a_body_that_gives_way_is_taken_to_its_end_so_that_its_client_reads_why(
     within(writer.write_all(&vec![b' '; LENGTH - 1])).await.unwrap();
     within(writer.flush()).await.unwrap();
     assert_eq!(within(read_answer(&mut reader)).await.status, 503);
+}
+
+#[tokio::test]
+async fn a_burst_of_more_than_the_ration_is_taken_one_after_the_other() {
+    const LENGTH: usize = 512 << 10;
+    let gate = Gate::start(Limits { bodies: 2 * LENGTH, ..limits() }, echo);
+    let body = " ".repeat(LENGTH);
+    let burst = (0..12).map(|_| gate.post("/validate").body(body.clone()).send());
+    for answer in within(join_all(burst)).await {
+        assert_eq!(answer.unwrap().status(), 200, "one is turned away");
+    }
+    gate.shows("gatehouse_requests_shed_total 0").await;
 }
 
 /// An answer that no buffer of the system takes whole.
