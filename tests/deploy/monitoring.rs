@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gatehouse::cli::serve::{ControllerMetrics, Starts};
-use gatehouse::runtime::metrics::{Webhook, Which};
-use gatehouse::runtime::{Metrics, leader};
+use gatehouse::runtime::metrics::{OfKind, Webhook, Which};
+use gatehouse::runtime::telemetry::Dropped;
+use gatehouse::runtime::{Metrics, leader, otlp};
 use kit::deploy::{of_kind, variant};
 use serde_json::Value;
 
@@ -16,10 +17,13 @@ fn shown() -> BTreeSet<String> {
         controllers.register(registry);
         elections.register(registry);
         Starts::default().register(registry);
+        Dropped::default().register(registry);
+        otlp::Numbers::default().register(registry);
     });
     // What has labels shows once something has happened.
     metrics.certificate_expiry.get_or_create(&Which { which: "serving" }).set(0.0);
     metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
+    metrics.conversion_loss.get_or_create(&OfKind { kind: "TDSet" }).inc();
     controllers.reconciliations.ended("tdset", "done", Duration::ZERO);
     let page = metrics.page().text().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));

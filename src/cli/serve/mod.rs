@@ -24,8 +24,9 @@ use tracing::info;
 
 use super::ending::Failure;
 use crate::certs::{self, Handle, Publisher, Source, State};
+use crate::kinds::KINDS;
 use crate::runtime::files::raise_limit;
-use crate::runtime::metrics::{Page, Which};
+use crate::runtime::metrics::{OfKind, Page, Which};
 use crate::runtime::otlp::{self, Traces};
 use crate::runtime::readiness::Weight;
 use crate::runtime::signals::Signals;
@@ -97,6 +98,10 @@ async fn serve_gate(
         spans.register(registry);
         shown(registry);
     });
+    for kind in KINDS {
+        // Prometheus takes a count that appears with the first loss for one that has not grown.
+        let _zero = metrics.conversion_loss.get_or_create(&OfKind { kind: kind.names().kind });
+    }
     let certificate = ServedCertificate::new(&metrics);
     let clients = options.clients();
     let trusted = clients.as_ref().map(|(_path, trusted)| trusted.clone());
