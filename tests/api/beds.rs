@@ -13,7 +13,7 @@ use testbed::{KubernetesVersion, Options};
 pub enum Ground {
     /// The newest version with controllers, and gatehouse at its gate; or the cluster that `KUBECONFIG` names.
     Newest,
-    /// The oldest version, and gatehouse at its gate.
+    /// The oldest version, which keeps an audit log, and gatehouse at its gate.
     Oldest,
     /// For replicas that tests start: who leads is theirs.
     Elections,
@@ -47,7 +47,9 @@ impl Ground {
         let options = Options::from_env().map_err(|error| error.to_string())?;
         let options = match self {
             Self::Newest => options,
-            Self::Oldest => Options { version: KubernetesVersion::V1_34, ..ours(options, false) },
+            Self::Oldest => {
+                Options { version: KubernetesVersion::V1_34, audit: true, ..ours(options, false) }
+            }
             Self::Elections | Self::Installations => ours(options, false),
             Self::Removals => ours(options, true),
             Self::Clocks => Options { audit: true, ..ours(options, true) },

@@ -17,6 +17,7 @@
 
 mod admission;
 mod ancestors;
+mod audited;
 mod beds;
 mod certificates;
 mod conversion;
@@ -67,6 +68,7 @@ const fn in_turns(name: &'static str, tests: &'static [Test], grounds: &'static 
 }
 
 const NEWEST: &[Ground] = &[Ground::Newest];
+const OLDEST: &[Ground] = &[Ground::Oldest];
 const CLOCKS: &[Ground] = &[Ground::Clocks];
 const EVERY: &[Ground] = &[Ground::Newest, Ground::Oldest];
 
@@ -77,6 +79,7 @@ const MODULES: &[Module] = &[
     beside("tdset", tdset::alone::TESTS, CLOCKS),
     beside("tdset::autoscalers", tdset::autoscalers::ON_CLOCKS, CLOCKS),
     beside("tdset::counts", tdset::counts::ON_CLOCKS, CLOCKS),
+    beside("audited", audited::TESTS, OLDEST),
     beside("policies", policies::ON_CLOCKS, CLOCKS),
     beside("tdset::crashing_operator", tdset::crashing_operator::TESTS, CLOCKS),
     beside("admission", admission::TESTS, EVERY),

@@ -41,9 +41,14 @@ fn etcd_cluster(name: &str) -> Value {
         "spec": {"replicas": 1}})
 }
 
+/// The name of the account of a namespace's author.
+pub fn account_of(namespace: &Namespace) -> String {
+    format!("author-of-{}", namespace.name)
+}
+
 /// An account that may do anything with our kinds in this namespace, and nothing else.
-fn author(namespace: &Namespace) -> Objects {
-    let name = format!("author-of-{}", namespace.name);
+pub fn author(namespace: &Namespace) -> Objects {
+    let name = account_of(namespace);
     let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
         "metadata": {"name": name, "namespace": NAMESPACE}});
     namespace.bed.objects.must(Ask::create(&account, ""));
@@ -52,8 +57,8 @@ fn author(namespace: &Namespace) -> Objects {
 }
 
 /// Gives the author all verbs on these resources.
-fn grant(namespace: &Namespace, name: &str, group: &str, resources: &[&str]) {
-    let account = format!("author-of-{}", namespace.name);
+pub fn grant(namespace: &Namespace, name: &str, group: &str, resources: &[&str]) {
+    let account = account_of(namespace);
     namespace.create(&json!({"apiVersion": RBAC, "kind": "Role", "metadata": {"name": name},
         "rules": [{"apiGroups": [group], "resources": resources, "verbs": ["*"]}]}));
     namespace.create(&json!({"apiVersion": RBAC, "kind": "RoleBinding", "metadata": {"name": name},

@@ -12,13 +12,15 @@ pub struct Line(Value);
 impl Line {
     /// All that gatehouse asked for so far, oldest first.
     pub fn read(log: &Path) -> Vec<Self> {
-        let text = fs::read_to_string(log).unwrap_or_else(|error| panic!("{}: {error}", log.display()));
-        let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok()).map(Self);
-        lines.filter(Self::is_ours).collect()
+        Self::read_of("gatehouse", log)
     }
 
-    fn is_ours(&self) -> bool {
-        self.0["user"]["username"] == "system:serviceaccount:gatehouse-system:gatehouse"
+    /// All that this ServiceAccount of gatehouse's namespace asked for so far, oldest first.
+    pub fn read_of(account: &str, log: &Path) -> Vec<Self> {
+        let text = fs::read_to_string(log).unwrap_or_else(|error| panic!("{}: {error}", log.display()));
+        let user = format!("system:serviceaccount:gatehouse-system:{account}");
+        let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok()).map(Self);
+        lines.filter(|line| line.0["user"]["username"] == *user).collect()
     }
 
     /// The line as it was written.
