@@ -318,7 +318,7 @@ mod tests {
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
-        let verdict = judge(&crate::api::tdset::TDSetKind, &change);
+        let verdict = judge(&crate::kinds::tdset::api::TDSetKind, &change);
         assert_eq!(fields(&verdict), ["spec.exceptions[1].between.end"]);
     }
 

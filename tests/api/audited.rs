@@ -60,8 +60,7 @@ fn the_audit_log_has_the_annotations_of_the_gate(bed: &Bed) {
         })
     };
     let create = |object: Value| {
-        let version =
-            object["apiVersion"].as_str().expect("a version").rsplit('/').next().unwrap().to_owned();
+        let version = object["apiVersion"].as_str().unwrap().rsplit('/').next().unwrap().to_owned();
         let place = of(&version, &namespace.name, "tdsets");
         move |query: &str| Ask::post(format!("{place}{query}"), object.clone())
     };

@@ -7,7 +7,7 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::tdset::site::Site;
+use crate::site::Site;
 
 /// On a control plane where no operator writes the status of their objects.
 pub const ON_CLOCKS: &[Test] = &[
