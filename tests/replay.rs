@@ -3,8 +3,8 @@
 //! `tests/traces/` has what they logged, a file for each kind of operation: `NAME.ndjson`, as `kubectl logs` prints it
 //! or as lines of reconciliations alone; a run of the cluster tier with `KEEP_TRACES=FOLDER` leaves such lines. A plan
 //! that has changed shows as a difference; `UPDATE_EXPECTED=1 cargo test --test replay` replaces the plans by those of
-//! now, and nothing else. Read that before it is committed: [`kit::reconciliations`] has what a replay shows, and what it does
-//! not.
+//! now, and nothing else. Read that before it is committed: [`kit::reconciliations`] has what a replay shows, and what
+//! it does not.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,10 +1,9 @@
 //! The one judge of objects: the gate, the command line and the controllers ask here, so that they agree.
 //!
-//! Guarantees: every fault of an object in one verdict, those of its structure and those of its meaning, with the
-//! paths of the version that its author wrote. An update is judged by what it changes: a fault that the stored
-//! object has as well is a warning, so that an object stored before a rule existed still takes labels, status and
-//! the removal of finalizers, also while it is being deleted. What changes then is judged as ever: controllers still go by
-//! it.
+//! Guarantees: every fault of an object in one verdict, those of its structure and those of its meaning, with the paths
+//! of the version that its author wrote. An update is judged by what it changes: a fault that the stored object has as
+//! well is a warning, so that an object stored before a rule existed still takes labels, status and the removal of
+//! finalizers, also while it is being deleted. What changes then is judged as ever: controllers still go by it.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

@@ -1,7 +1,7 @@
 //! The metrics that every controller has.
 //!
 //! Guarantees: as many series as there are controllers and outcomes, however many objects there are. Those of single
-//! objects are in [`super::board`].
+//! objects are in [`super::object_metrics`].
 
 use std::fmt;
 use std::time::Duration;

@@ -6,10 +6,11 @@
 //!                                           └─ report: the status and its events, before the actions or after them
 //! ```
 //!
-//! Guarantees: an object that cannot be decoded, or that has faults, says so in its conditions; one that is being deleted
-//! and does not wait for us is left alone, and so is one in the namespace of gatehouse, until it is deleted; every action has a fail point before it and one after it; what the API server
-//! refuses for good is in the observation of the next reconciliation, which comes soon, so that the status says it; a
-//! refusal holds up only those later actions that need what was refused.
+//! Guarantees: an object that cannot be decoded, or that has faults, says so in its conditions; one that is being
+//! deleted and does not wait for us is left alone, and so is one in the namespace of gatehouse, until it is deleted;
+//! every action has a fail point before it and one after it; what the API server refuses for good is in the observation
+//! of the next reconciliation, which comes soon, so that the status says it; a refusal holds up only those later
+//! actions that need what was refused.
 //! Never: decides anything about a kind. What is decided is in [`Reconciler::plan`], which is pure.
 
 use std::sync::Arc;

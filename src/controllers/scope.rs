@@ -53,8 +53,8 @@ impl Scope {
         &self.namespaces
     }
 
-    /// The same without that namespace, which gatehouse runs in. Pods there may use its ServiceAccount: who may create an
-    /// object there would have whatever gatehouse may do.
+    /// The same without that namespace, which gatehouse runs in. Pods there may use its ServiceAccount: who may create
+    /// an object there would have whatever gatehouse may do.
     #[must_use]
     pub fn beside(self, own: &str) -> Self {
         Self { own: Some(own.to_owned()), ..self }

@@ -1,7 +1,7 @@
 //! An object that is not worked: its conditions say why, and nothing else is done.
 //!
-//! One that this release cannot decode was stored before a rule existed, or while its definition was another one. One in
-//! the namespace of gatehouse came by the gate and the policies, which refuse it: its pods could use gatehouse's
+//! One that this release cannot decode was stored before a rule existed, or while its definition was another one. One
+//! in the namespace of gatehouse came by the gate and the policies, which refuse it: its pods could use gatehouse's
 //! ServiceAccount.
 //!
 //! Guarantees: the conditions name the fields; conditions of others stay, an odd one among them loses no other.

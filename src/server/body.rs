@@ -1,8 +1,9 @@
 //! Reads a request's body up to a limit.
 //!
 //! Guarantees: never holds more than the limit and one frame, and of one that announces more than the limit no more
-//! than its beginning; what is held is within the ration of the [`Crowd`]. A large body has room for all of it before more
-//! than its first frame is read, so that one that was begun need not give way to the next; one that stands still does. What is over the limit is answered at once, and then still taken from the connection for a while, since a
+//! than its beginning; what is held is within the ration of the [`Crowd`]. A large body has room for all of it before
+//! more than its first frame is read, so that one that was begun need not give way to the next; one that stands still
+//! does. What is over the limit is answered at once, and then still taken from the connection for a while, since a
 //! client that is cut off while it writes may never read the answer.
 
 use std::sync::Arc;

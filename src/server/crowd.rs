@@ -1,10 +1,10 @@
 //! Those whose next step is a client's: who has kept the gate waiting for longest gives way when room runs out.
 //!
 //! Guarantees: a client that goes on is never refused for the sake of one that has stopped; at most so many wait at a
-//! time; the bytes that members hold stay within the ration, whether they wait for their client or are worked on.
-//! Who needs room waits for it for a while, so that a burst is taken one after the other: until then only those give way
-//! that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does: clients that
-//! hold room and send little do not shut others out.
+//! time; the bytes that members hold stay within the ration, whether they wait for their client or are worked on. Who
+//! needs room waits for it for a while, so that a burst is taken one after the other: until then only those give way
+//! that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does: clients
+//! that hold room and send little do not shut others out.
 //! Never: cuts one whose next step is the gate's own.
 //!
 //! ```text
@@ -24,7 +24,8 @@ use crate::runtime::clock;
 /// How long a client sends nothing until it has stood still.
 const STILL: Duration = Duration::from_millis(500);
 
-/// How long room is waited for before others are made to go that have not stood still. A fraction of what API servers wait.
+/// How long room is waited for before others are made to go that have not stood still. A fraction of what API servers
+/// wait.
 const POLITE: Duration = Duration::from_secs(2);
 
 /// A crowd with its limits.
@@ -136,8 +137,8 @@ impl State {
         }
     }
 
-    /// Whether so many more bytes fit, at once or once those are cut who have waited since that moment or before; nobody is
-    /// cut where even all who wait would not do.
+    /// Whether so many more bytes fit, at once or once those are cut who have waited since that moment or before;
+    /// nobody is cut where even all who wait would not do.
     fn fit(&mut self, more: usize, limit: usize, since: Instant) -> bool {
         if self.held - self.idle + more > limit {
             return false;
@@ -163,9 +164,9 @@ impl Member {
         self.cut.notified().await;
     }
 
-    /// Has room for so many bytes more, which its client has sent or is about to send. What holds no more than `spare` bytes
-    /// also finds room where all of the ration is being worked on, up to a quarter more than that: small reviews do not
-    /// wait for large ones.
+    /// Has room for so many bytes more, which its client has sent or is about to send. What holds no more than `spare`
+    /// bytes also finds room where all of the ration is being worked on, up to a quarter more than that: small reviews
+    /// do not wait for large ones.
     ///
     /// # Errors
     /// [`GaveWay`].

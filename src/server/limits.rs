@@ -25,9 +25,9 @@ pub struct Limits {
     pub large: usize,
     /// Bodies and answers whose client is waited for at a time: the one that has stood still for longest gives way.
     pub unread_bodies: usize,
-    /// Bytes that bodies take together while they are read and judged, and answers until they are taken: some fifteen of the
-    /// largest reviews of an update. A large body has room for all of it before it is read; those for which there is none
-    /// wait, and one whose client stands still gives way to them.
+    /// Bytes that bodies take together while they are read and judged, and answers until they are taken: some fifteen
+    /// of the largest reviews of an update. A large body has room for all of it before it is read; those for which
+    /// there is none wait, and one whose client stands still gives way to them.
     pub bodies: usize,
     /// Bytes of an admission review. The API server takes 3 MiB of an object, and an update holds two.
     pub admission_body: usize,

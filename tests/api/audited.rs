@@ -14,8 +14,8 @@ use crate::policies::{account_of, author, grant};
 pub const TESTS: &[Test] =
     &[("the_audit_log_has_the_annotations_of_the_gate", the_audit_log_has_the_annotations_of_the_gate)];
 
-/// The gate's annotations of the request that this field manager made, by the webhook and their own name, once the request
-/// is in the log.
+/// The gate's annotations of the request that this field manager made, by the webhook and their own name, once the
+/// request is in the log.
 fn annotations(namespace: &Namespace, manager: &str) -> BTreeMap<String, String> {
     let log = namespace.bed.cluster.audit_log().expect("it is kept");
     let asked = format!("fieldManager={manager}");
@@ -46,8 +46,8 @@ fn the_audit_log_has_the_annotations_of_the_gate(bed: &Bed) {
     let namespace = bed.namespace();
     let author = author(&namespace);
     grant(&namespace, "deployments", "apps", &["deployments"]);
-    // The authorizer, and the policy that asks it, may not have heard yet of what was granted a moment ago, and an operator's
-    // write of the status may overtake a change: what is asked for again has another name in the log.
+    // The authorizer, and the policy that asks it, may not have heard yet of what was granted a moment ago, and an
+    // operator's write of the status may overtake a change: what is asked for again has another name in the log.
     let mut tries = 0;
     let mut ask = |manager: &str, ask: &dyn Fn(&str) -> Ask| -> (Outcome, BTreeMap<String, String>) {
         eventually(|| {

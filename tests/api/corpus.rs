@@ -180,8 +180,8 @@ fn store(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<V
     tell(objects, namespace, wanted)
 }
 
-/// Writes the status of stored objects; what is stored then. Where an operator has written its own before that was read,
-/// it is written once more.
+/// Writes the status of stored objects; what is stored then. Where an operator has written its own before that was
+/// read, it is written once more.
 fn tell(objects: &Objects, namespace: &str, wanted: &[(Value, Value)]) -> Vec<Value> {
     let write = |(object, status): &(Value, Value)| {
         let body = if status.is_null() { json!({}) } else { json!({"status": status}) };
@@ -354,9 +354,9 @@ fn set(fields: &str) -> BTreeSet<String> {
     repeated(fields).split(", ").filter(|field| !field.is_empty()).map(ToOwned::to_owned).collect()
 }
 
-/// The fields of a refusal. The API server's own checks write the key of a map as `.key`, begin a path with a dot
-/// where they go by the scale subresource, and have a cause without a field that says that CEL was not asked. The field of
-/// an integer that is beyond its format stands in the message alone.
+/// The fields of a refusal. The API server's own checks write the key of a map as `.key`, begin a path with a dot where
+/// they go by the scale subresource, and have a cause without a field that says that CEL was not asked. The field of an
+/// integer that is beyond its format stands in the message alone.
 fn fields(refusal: &Refusal, refused: &BTreeSet<String>) -> BTreeSet<String> {
     let plain = |field: &str| field.replace('[', ".").replace(']', "");
     let named = refusal.fields.iter().map(String::as_str).filter(|field| *field != "<nil>");

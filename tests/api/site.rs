@@ -1,7 +1,7 @@
 //! A namespace with operators and a clock of its own.
 //!
-//! Guarantees: an operator has the shipped rights and no more, but for its Leases, which lie in the namespace that it is
-//! told to run in; the audit log tells its requests from those of all others.
+//! Guarantees: an operator has the shipped rights and no more, but for its Leases, which lie in the namespace that it
+//! is told to run in; the audit log tells its requests from those of all others.
 //! Assumes: the gate of the bed works other namespaces.
 
 use std::fs;

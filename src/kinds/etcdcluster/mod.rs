@@ -12,10 +12,12 @@
 //! when to look.
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.
 //!
-//! Pure: what is asked for ([`spec`]), what a reconciliation knows ([`observation`]), what it can do ([`action`]), what
-//! it does ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows ([`metrics`]). Effects: what
-//! is read ([`observe`]), what root's password is held against ([`password`]), what members' data are compared by
-//! ([`audit`]), what is written ([`apply`]) and told ([`report`], [`trace`]).
+//! Pure: what the object looks like ([`api`]) and asks for ([`spec`]), what a reconciliation knows ([`observation`]),
+//! what it can do ([`actions`]) and does ([`plan`]), what it makes ([`resources`]), what it says ([`status`]) and shows
+//! ([`metrics`]). With effects: the reads ([`observe`]), the check of root's password ([`root_password`]), the
+//! comparison of members' data ([`consistency`]), the actions ([`execute`]), events and the log ([`report`],
+//! [`trace`]). Besides: a client of etcd ([`etcd`]), the guard in a member's pod ([`agent`]), and what takes backups
+//! ([`backup`]).
 
 pub mod actions;
 pub mod agent;

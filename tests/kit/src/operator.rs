@@ -2,8 +2,8 @@
 //! loses an answer or is answered otherwise, once at each of its points ([`gatehouse::runtime::fail_point`]), and is
 //! started again each time.
 //!
-//! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so that
-//! it waits for no other; one that was to live and ended is a failure.
+//! Guarantees: an operator runs until this is dropped, and none after that; each process has a Lease of its own, so
+//! that it waits for no other; one that was to live and ended is a failure.
 //! Assumes: a build with fail points, whose account may write Leases in the namespace that it is told to run in.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! The gate before every change that is not a repair: all is well, and has been for a while. Pure.
+//! The preconditions of every change that is not a repair: all is well, and has been for a while. Pure.
 
 use serde::Serialize;
 
@@ -6,7 +6,7 @@ use super::cleanup;
 use super::cluster_state::ClusterState;
 use crate::kinds::etcdcluster::observation::{AlarmKind, Audit, Fact, Ordinal, Purpose};
 
-/// What keeps the gate closed.
+/// What keeps a change from beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub enum BlockedReason {
     /// Who the members are could not be found out.
