@@ -27,7 +27,8 @@ const LONGEST_FILE: usize = 400;
 
 /// Files that may be longer: how long at most, and why. One that has become short enough has to leave the list.
 const LONGER: &[(&str, usize, &str)] = &[
-    ("tests/api/corpus/tdset.rs", 492, "a table of objects and of what is said of each"),
+    ("tests/api/corpus/etcdcluster.rs", 415, "a table of objects and of what is said of each"),
+    ("tests/api/corpus/tdset.rs", 498, "a table of objects and of what is said of each"),
     ("tests/schedules/world.rs", 417, "all that is around the plans, in one model"),
 ];
 
