@@ -3,7 +3,7 @@
 mod changes;
 
 use super::{Base, By, Row};
-use By::{Definition, Gate, Nobody};
+use By::{Anybody, Definition, Gate, Nobody};
 pub use changes::{CHANGES_OF_NEW, CHANGES_OF_OLD};
 
 pub const NEW: Base = Base {
@@ -38,10 +38,11 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {defaultReplicas: 10000}", "", Nobody),
     ("spec: {defaultReplicas: many}", "spec.defaultReplicas", Definition),
     ("spec: {defaultReplicas: null, replicas: 1}", "spec.defaultReplicas", Definition),
+    // Kubernetes 1.34 does not judge the format of an integer; 1.36 does.
     (
         "spec: {target: {create: {pod: {affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 3000000000, podAffinityTerm: {topologyKey: a}}]}}}}}}",
         "spec.target.create.pod.affinity.podAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight",
-        Definition,
+        Anybody,
     ),
     ("spec: {resyncMinutes: 3000000000}", "spec.resyncMinutes", Definition),
     ("spec: {overlap: First}", "spec.overlap", Definition),
