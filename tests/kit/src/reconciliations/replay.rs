@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use gatehouse::kinds::etcdcluster::actions;
+use gatehouse::controllers::action::Action as _;
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use serde_json::Value;
 
@@ -93,8 +93,9 @@ struct Check {
 #[derive(Default)]
 struct Run {
     numbers: BTreeSet<u64>,
-    /// Effects of reconciliations whose outcome is still to come, by the number of the reconciliation.
-    planned: BTreeMap<u64, VecDeque<&'static str>>,
+    /// Actions whose outcome is still to come, and whether those after them need them, by the number of the
+    /// reconciliation.
+    planned: BTreeMap<u64, VecDeque<(&'static str, bool)>>,
 }
 
 impl Check {
@@ -123,7 +124,7 @@ impl Check {
         for rule in broken {
             self.fault(line, rule, &format!("{}: {:?}", pass.object, again.actions));
         }
-        let names = again.actions.iter().map(actions::Action::name).collect();
+        let names = again.actions.iter().map(|action| (action.name(), action.holds_up_others())).collect();
         self.runs.entry(line.run.clone()).or_default().planned.insert(line.number, names);
     }
 
@@ -136,10 +137,11 @@ impl Check {
             return;
         }
         let next = run.planned.get_mut(&action.pass).and_then(VecDeque::pop_front);
-        if action.outcome != "done" {
+        if action.outcome != "done" && next.is_none_or(|(_, holds_up_others)| holds_up_others) {
             // The rest is left to the next reconciliation.
             run.planned.remove(&action.pass);
         }
+        let next = next.map(|(name, _)| name);
         if next != Some(action.name.as_str()) {
             let text = format!("{} of line {}, where {next:?} comes next", action.name, action.pass);
             self.fault(line, Rule::NotPlanned, &text);
