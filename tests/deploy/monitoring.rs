@@ -46,15 +46,33 @@ fn named(expression: &str) -> Vec<&str> {
     before.map(|text| &text[text.trim_end_matches(is_name).len()..]).collect()
 }
 
-#[test]
-fn every_metric_of_an_alert_is_on_the_page() {
-    let shown = shown();
-    let objects = variant("monitored");
-    let rules = of_kind(objects, "PrometheusRule");
+/// Every alert of the chart.
+fn alerts() -> Vec<&'static Value> {
+    let rules = of_kind(variant("monitored"), "PrometheusRule");
     let groups = rules[0]["spec"]["groups"].as_array().expect("groups");
     let alerts: Vec<&Value> = groups.iter().flat_map(|group| group["rules"].as_array().unwrap()).collect();
     assert!(!alerts.is_empty());
-    for alert in alerts {
+    alerts
+}
+
+/// An alert wakes a person up, who looks for its name.
+#[test]
+fn the_runbooks_have_a_row_for_every_alert() {
+    let path = kit::root().join("docs/etcdcluster/runbooks.md");
+    let runbooks = std::fs::read_to_string(path).expect("the runbooks");
+    let named = |alert: &&Value| {
+        let row = format!("| `{}` |", alert["alert"].as_str().expect("a name"));
+        runbooks.lines().any(|line| line.starts_with(&row))
+    };
+    let missing: Vec<_> =
+        alerts().into_iter().filter(|alert| !named(alert)).map(|alert| &alert["alert"]).collect();
+    assert!(missing.is_empty(), "docs/etcdcluster/runbooks.md has no row for {missing:?}");
+}
+
+#[test]
+fn every_metric_of_an_alert_is_on_the_page() {
+    let shown = shown();
+    for alert in alerts() {
         let names = named(alert["expr"].as_str().expect("an expression"));
         assert!(!names.is_empty(), "{alert}");
         for name in names {

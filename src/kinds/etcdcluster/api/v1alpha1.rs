@@ -89,7 +89,7 @@ pub struct EtcdClusterSpec {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdClusterStatus {
-    /// Generation of the spec whose effect has been seen.
+    /// Generation of the spec that the operator has read last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 

@@ -143,8 +143,8 @@ pub struct TDSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manual_scale_policy: Option<ManualScalePolicy>,
 
-    /// Longest time between two looks at the workload, in minutes, 1 to 1440. It never delays a transition.
-    /// Absent means 10.
+    /// Longest time between two reconciliations, in minutes, 1 to 1440. It never delays a transition. Defaults to 10;
+    /// more than 10 acts like 10.
     #[schemars(range(min = 1, max = 1440))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resync_minutes: Option<i32>,

@@ -122,7 +122,7 @@ pub struct SchedulingWindow {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TDSetStatus {
-    /// Generation of the spec that this status speaks of.
+    /// Generation of the spec that the operator has read last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 

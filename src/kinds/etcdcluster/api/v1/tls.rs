@@ -47,7 +47,7 @@ impl TlsMode {
     }
 }
 
-/// Secrets in the cluster's namespace, of type kubernetes.io/tls with `tls.crt`, `tls.key` and `ca.crt`.
+/// Secrets in the cluster's namespace, each with `tls.crt`, `tls.key` and `ca.crt`. Their type may be any.
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(

@@ -18,8 +18,8 @@ use minutes::Minutes;
 
 /// Most warnings of one kind.
 const MOST_ALIKE: usize = 3;
-/// From here on a look at the workload is rare enough to be asked about, in minutes.
-const RARE: i32 = 60;
+/// Longest time between two reconciliations, in minutes; a larger `resyncMinutes` changes nothing.
+const LONGEST: i32 = 10;
 
 /// Adds the warnings about a sound spec.
 pub(super) fn advise(
@@ -43,7 +43,7 @@ pub(super) fn advise(
         (timetable, "spec.windows", clocks::advise(&used, schedule.zone(), zone_name, now)),
         (timetable, "spec.exceptions", exceptions::advise(spec, today, now)),
         (service, "spec", without_endpoints(spec, &used).into_iter().collect()),
-        (looks, "spec", rare_looks(spec).into_iter().collect()),
+        (looks, "spec", without_effect(spec).into_iter().collect()),
     ];
     for (_, list, part) in parts.into_iter().filter(|(touched, ..)| *touched) {
         let more = part.len().saturating_sub(MOST_ALIKE);
@@ -256,7 +256,9 @@ fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
     Some(format!("{place}: 0 leaves the Service of servicePort without endpoints"))
 }
 
-fn rare_looks(spec: &TDSetSpec) -> Option<String> {
-    let minutes = spec.resync_minutes.filter(|minutes| *minutes > RARE)?;
-    Some(format!("spec.resyncMinutes: drift may stand for {minutes} minutes; no transition waits for it"))
+fn without_effect(spec: &TDSetSpec) -> Option<String> {
+    let minutes = spec.resync_minutes.filter(|minutes| *minutes > LONGEST)?;
+    Some(format!(
+        "spec.resyncMinutes: {minutes} acts like {LONGEST}: the operator reconciles at least every {LONGEST} minutes"
+    ))
 }
