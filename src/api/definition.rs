@@ -1,14 +1,16 @@
 //! Makes one definition of a kind out of what is derived from the types of its versions.
 //!
 //! Guarantees: both versions are served, `v1` is the one stored, `v1alpha1` is marked deprecated; the schemas hold
-//! no default (conversion would see fields that nobody wrote), no null (absent is absent), no number format that the
-//! API server does not know, and no description that is longer than it is worth; every list and map has a limit.
+//! no default of a spec (conversion would see fields that no client wrote), no null (absent is absent), no number format
+//! that the API server does not know, and no description that is longer than it is worth; every list and map has a
+//! limit. An object whose status was never written shows an `observedGeneration` of -1.
 //! Assumes: each definition has the one version that it was derived for.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, CustomResourceDefinitionVersion, JSONSchemaProps, JSONSchemaPropsOrArray,
+    CustomResourceDefinition, CustomResourceDefinitionVersion, JSON, JSONSchemaProps, JSONSchemaPropsOrArray,
     JSONSchemaPropsOrBool,
 };
+use serde_json::json;
 
 use super::Version;
 
@@ -42,6 +44,18 @@ fn settle(version: &mut CustomResourceDefinitionVersion, kind: &str) {
     if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
         tidy(schema);
         bound(schema);
+        if version.storage {
+            declare_unobserved(schema);
+        }
+    }
+}
+
+/// Lets an object without a status say that nothing has observed it. kstatus, by which Flux, Argo CD and Helm wait, takes
+/// a custom resource without conditions for Current otherwise: an object would be reported as ready while no controller
+/// runs. Flux declares its own kinds in the same way.
+fn declare_unobserved(schema: &mut JSONSchemaProps) {
+    if let Some(status) = schema.properties.as_mut().and_then(|fields| fields.get_mut("status")) {
+        status.default = Some(JSON(json!({"observedGeneration": -1})));
     }
 }
 
@@ -166,10 +180,11 @@ mod tests {
     }
 
     #[test]
-    fn no_schema_defaults_a_field_or_takes_null() {
+    fn no_schema_defaults_a_field_of_a_spec_or_takes_null() {
         for (name, mut schema) in schemas() {
             walk(&name, &mut schema, &mut |path, node| {
-                assert!(node.default.is_none(), "{path} has a default");
+                let is_unobserved = path.ends_with("/v1.status");
+                assert_eq!(node.default.is_some(), is_unobserved, "{path}");
                 assert!(node.nullable.is_none(), "{path} takes null");
             });
         }

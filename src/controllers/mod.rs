@@ -33,6 +33,8 @@ pub mod rbac;
 pub mod reconcile;
 pub mod reconciler;
 pub mod scope;
+#[cfg(test)]
+pub mod situations;
 pub mod state_store;
 pub mod status;
 pub mod unworked;

@@ -52,6 +52,12 @@ impl Sample {
     pub const fn plain(value: i64) -> Self {
         Self { labels: Vec::new(), value }
     }
+
+    /// One thing that needs attention.
+    #[must_use]
+    pub fn problem(reason: &str) -> Self {
+        Self { labels: vec![("problem", reason.to_owned())], value: 1 }
+    }
 }
 
 /// What is shown of an object.

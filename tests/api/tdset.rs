@@ -31,6 +31,7 @@ pub const TESTS: &[Test] = &[
     ("a_deployment_and_a_service_are_made_and_go", a_deployment_and_a_service_are_made_and_go),
     ("a_suspended_schedule_leaves_the_count_alone", a_suspended_schedule_leaves_the_count_alone),
     ("the_list_tells_the_story", the_list_tells_the_story),
+    ("clients_that_wait_see_when_it_is_ready", clients_that_wait_see_when_it_is_ready),
     ("between_boundaries_nothing_is_written", between_boundaries_nothing_is_written),
     ("the_old_version_is_worked_as_well", the_old_version_is_worked_as_well),
 ];
@@ -62,6 +63,24 @@ fn for_workload(name: &str, api_version: &str, kind: &str, workload: &str, field
 pub fn span(name: &str, from: Timestamp, until: Timestamp, replicas: u32) -> Value {
     let between = json!({"start": from.to_string(), "end": until.to_string()});
     json!({"name": name, "between": between, "replicas": replicas})
+}
+
+/// No pod runs here, so that only a workload of none is ready.
+fn clients_that_wait_see_when_it_is_ready(bed: &Bed) {
+    let namespace = bed.namespace();
+    let kstatus = |object: &Value| kit::kstatus::kstatus(object);
+    let created = namespace.create(&tdset("waited", &json!({})));
+    assert_eq!(kstatus(&created), "InProgress", "nothing has observed it: {created}");
+    let object = until_condition(&namespace, "waited", "Ready", "False", "PodsNotReady");
+    assert_eq!(kstatus(&object), "InProgress", "{object}");
+    let changed = namespace.change("tdset/waited", &json!({"spec": {"defaultReplicas": 0}}));
+    assert_eq!(kstatus(&changed), "InProgress", "{changed}");
+    namespace.kubectl(&["wait", "--for=condition=Ready", "tdset/waited", "--timeout=60s"]).ok();
+    let object = namespace.get("tdset", "waited");
+    assert_eq!(kstatus(&object), "Current", "{object}");
+    namespace.change("tdset/waited", &json!({"spec": {"defaultReplicas": 1}}));
+    let object = until_condition(&namespace, "waited", "Ready", "False", "PodsNotReady");
+    assert_eq!(kstatus(&object), "InProgress", "{object}");
 }
 
 /// A Deployment that another client makes.

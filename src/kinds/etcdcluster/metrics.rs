@@ -195,7 +195,7 @@ fn labelled(facts: &Facts) -> Vec<(&'static str, Sample)> {
         states.chain([row(REASON, &[about, ("reason", one.reason.as_str())], 1)])
     });
     let problems: BTreeSet<_> = facts.plan.summary.problems.iter().map(|problem| problem.reason).collect();
-    let problems = problems.into_iter().map(|problem| row(PROBLEM, &[("problem", problem)], 1));
+    let problems = problems.into_iter().map(|problem| (PROBLEM, Sample::problem(problem)));
     let operation = facts.status.operation.as_ref().and_then(|operation| {
         let began = operation.started_at.as_ref()?.0.as_second();
         Some(row(OPERATION, &[("type", operation.kind.as_deref()?)], began))

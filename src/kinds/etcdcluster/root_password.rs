@@ -46,7 +46,7 @@ pub struct Proven {
 
 /// Reads the Secret, where etcd is to ask who is there.
 pub async fn read(client: &Client, spec: &Spec) -> Offer {
-    let is_due = spec.is_valid && spec.authenticates && spec.tls.is_some();
+    let is_due = spec.refused.is_empty() && spec.authenticates && spec.tls.is_some();
     let Some(name) = spec.root_secret.as_deref().filter(|_| is_due) else { return Offer::None };
     let api: Api<Secret> = Api::namespaced(client.clone(), spec.namespace());
     match call(api.get_opt(name)).await {

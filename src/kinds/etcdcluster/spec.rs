@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::names;
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Trust, Version};
-use crate::api::field::Fault;
+use crate::api::field::{Fault, Path};
 use crate::api::quantity::Quantity;
 use crate::kinds::etcdcluster::api::default::{REPLICAS, STORAGE_SIZE, TIME_ZONE};
 use crate::kinds::etcdcluster::api::recovery::{self, ANNOTATION, Survivor};
@@ -38,8 +38,8 @@ const RECLAIMABLE_PERCENT: u32 = 45;
 pub struct Spec {
     /// Who asks.
     pub metadata: ObjectMeta,
-    /// Whether the gate has nothing against it.
-    pub is_valid: bool,
+    /// The fields that the gate would refuse.
+    pub refused: Vec<Path>,
     /// Whether deleting is refused.
     pub is_protected: bool,
     /// Whether work rests.
@@ -169,7 +169,7 @@ impl Spec {
         let storage = storage(spec);
         let auth = spec.auth.clone().unwrap_or_default();
         Self {
-            is_valid: faults.is_empty(),
+            refused: faults.iter().map(|fault| fault.path.clone()).collect(),
             is_protected: spec.deletion_protection == Some(true),
             is_paused: spec.paused == Some(true),
             allows_downgrade: cluster.annotations().get(ALLOW_DOWNGRADE).is_some_and(|allow| allow == "true"),
@@ -245,7 +245,7 @@ impl Spec {
     pub fn desired(&self, trust: Option<Trust>) -> Desired {
         let asked = self.storage.size.bytes().unwrap_or(0);
         Desired {
-            is_valid: self.is_valid,
+            is_valid: self.refused.is_empty(),
             is_deleting: self.is_deleting(),
             is_protected: self.is_protected,
             is_paused: self.is_paused,

@@ -2,6 +2,7 @@
 //!
 //! Guarantees: what is shown of a single object is what its status says.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -10,9 +11,12 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
+use super::plan;
+use crate::api::condition::State;
 use crate::api::time_zone;
 use crate::controllers::metrics;
 use crate::controllers::object_metrics::{self, Metric, MetricKind, ObjectMetricsRegistries, Sample};
+use crate::kinds::tdset::api::status::ConditionType;
 use crate::kinds::tdset::api::v1::TDSetStatus;
 
 /// Upper bounds of the time from a transition to its writing, in seconds.
@@ -78,16 +82,22 @@ pub struct Line {
     window: Option<String>,
     scheduled: Option<i32>,
     next: Option<i64>,
+    is_ready: Option<bool>,
+    problems: BTreeSet<&'static str>,
 }
 
 impl Line {
     /// What the status of an object says.
     #[must_use]
     pub fn of(status: &TDSetStatus) -> Self {
+        let conditions = status.conditions.as_deref().unwrap_or_default();
+        let ready = conditions.iter().find(|one| one.type_ == ConditionType::Ready.as_str());
         Self {
             window: status.active_window.clone(),
             scheduled: status.scheduled_replicas,
             next: status.next_transition.as_ref().map(|next| next.time.0.as_second()),
+            is_ready: ready.map(|ready| ready.status == State::True.as_str()),
+            problems: plan::problems(conditions).map(|(_, reason)| reason.as_str()).collect(),
         }
     }
 }
@@ -109,6 +119,16 @@ impl object_metrics::Line for Line {
             help: "When the timetable asks for something else next, in seconds since 1970",
             kind: MetricKind::Gauge,
         },
+        Metric {
+            name: "ready",
+            help: "1 where the workload has its count, and all of it is there",
+            kind: MetricKind::Gauge,
+        },
+        Metric {
+            name: "problem",
+            help: "1 for each thing that needs attention, such as TargetNotFound",
+            kind: MetricKind::Gauge,
+        },
     ];
 
     fn samples(&self, metric: &str) -> Vec<Sample> {
@@ -118,7 +138,9 @@ impl object_metrics::Line for Line {
                 let window = self.window.clone();
                 window.map(|window| Sample { labels: vec![("window", window)], value: 1 })
             }
-            _ => self.next.map(Sample::plain),
+            "next_transition_timestamp_seconds" => self.next.map(Sample::plain),
+            "ready" => self.is_ready.map(|is_ready| Sample::plain(is_ready.into())),
+            _ => return self.problems.iter().map(|problem| Sample::problem(problem)).collect(),
         };
         sample.into_iter().collect()
     }

@@ -160,7 +160,7 @@ fn unclaimed<'a>(view: &ScheduleState<'a>) -> Option<&'a Deployment> {
     view.deployment.ours().filter(|found| is_only_in_the_template(&found.metadata))
 }
 
-/// TargetOwnership the count of a Deployment while it is not ours to write, without force: only while it stands.
+/// Claims the count of a Deployment while it is not ours to write, without force: only while it stands.
 fn claim(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
     let is_written = view.wanted().is_some() && matches!(view.counter(), Some(Counter::Deployment(_)));
     if is_written || is_going(&found.metadata) {
@@ -278,17 +278,26 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
     (ConditionType::Conflict, "True", &[Reason::NameTaken, Reason::OtherSchedule, Reason::OtherAutoscaler]),
 ];
 
+/// Conditions that need a user's attention, each with its reason.
+pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, Reason)> {
+    TELLING.iter().filter_map(|(about, state, reasons)| {
+        let condition = find(conditions, about.as_str()).filter(|one| one.status == *state)?;
+        let reason = reasons.iter().find(|reason| condition.reason == reason.as_str())?;
+        Some((condition, *reason))
+    })
+}
+
+fn find<'a>(conditions: &'a [Condition], about: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|one| one.type_ == about)
+}
+
 /// Events for conditions that need a user's attention, where they are new.
 pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
-    let find = |conditions: &[Condition], about: ConditionType| {
-        conditions.iter().find(|one| one.type_ == about.as_str()).cloned()
-    };
-    TELLING.iter().filter_map(move |(about, state, reasons)| {
-        let said = find(after, *about).filter(|one| one.status == *state)?;
-        let reason = reasons.iter().map(|reason| reason.as_str()).find(|reason| said.reason == *reason)?;
-        let news = find(before, *about)
+    problems(after).filter_map(|(said, reason)| {
+        let news = find(before, &said.type_)
             .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
-        news.then_some(Note { warning: true, reason, action: "Reconcile", text: said.message })
+        let text = || said.message.clone();
+        news.then(|| Note { warning: true, reason: reason.as_str(), action: "Reconcile", text: text() })
     })
 }
 

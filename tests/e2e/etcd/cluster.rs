@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use futures::future::join_all;
 use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Password, Refusal, Tls};
 use kit::history::writer::{Report, Writer};
+use kit::kstatus::kstatus;
 pub use kit::objects::condition;
 use kit::wait::patient;
 use serde_json::{Value, json};
@@ -213,8 +214,13 @@ impl<'a> Etcd<'a> {
     /// Waits until the status has the quorum as lost: the condition.
     pub fn until_quorum_lost(&self) -> Value {
         self.until(|_| {
-            let lost = condition(&self.object()?, "QuorumLost");
-            if lost["status"] == "True" { Ok(lost) } else { Err(lost.to_string()) }
+            let object = self.object()?;
+            let lost = condition(&object, "QuorumLost");
+            if lost["status"] != "True" {
+                return Err(lost.to_string());
+            }
+            assert_eq!(kstatus(&object), "InProgress", "{object}");
+            Ok(lost)
         })
     }
 
@@ -233,6 +239,11 @@ impl<'a> Etcd<'a> {
             let voters =
                 members.map_or(0, |members| members.members.iter().filter(|one| !one.is_learner).count());
             if settled && observed && is_ready && ready && voters == replicas {
+                assert_eq!(
+                    kstatus(&object),
+                    if replicas == 0 { "InProgress" } else { "Current" },
+                    "{object}"
+                );
                 Ok(object)
             } else {
                 Err(format!("{voters} of {replicas} voters, {progressing}, {}", condition(&object, "Ready")))

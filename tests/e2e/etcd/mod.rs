@@ -100,6 +100,8 @@ fn etcd_grows_and_shrinks(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-scale");
     let begun = Instant::now();
     let etcd = Etcd::new(&namespace, "Automatic", NEWEST, 1);
+    let object = etcd.object().expect("it is there");
+    assert_eq!(kit::kstatus::kstatus(&object), "InProgress", "{object}");
     etcd.wait_until_ready();
     etcd.until_settled(1);
     crate::figure(format!("{}: etcd: the first member serves after {:.1?}", way.name(), begun.elapsed()));

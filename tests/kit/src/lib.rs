@@ -39,6 +39,7 @@ pub mod deploy;
 pub mod explore;
 pub mod harness;
 pub mod history;
+pub mod kstatus;
 pub mod membership;
 pub mod objects;
 pub mod operator;

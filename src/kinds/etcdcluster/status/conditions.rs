@@ -43,8 +43,8 @@ pub fn of(
 /// a secret.
 #[must_use]
 pub fn undecodable(faults: &[Fault]) -> Vec<Statement> {
-    let paths: Vec<_> = faults.iter().map(|fault| fault.path.to_string()).collect();
-    let at = if paths.is_empty() { String::new() } else { format!(" at {}", messages::listed(&paths)) };
+    let paths: Vec<_> = faults.iter().map(|fault| fault.path.clone()).collect();
+    let at = messages::fields(&paths).map_or_else(String::new, |fields| format!(" at {fields}"));
     let message = format!("this release cannot read the object{at}: nothing is done until it is changed");
     let of =
         |about| Statement { about, state: State::False, reason: reason::INVALID, message: message.clone() };
@@ -398,7 +398,7 @@ impl Facts<'_> {
                  kept, which has to be started again"
                     .to_owned()
             }
-            _ => "the spec breaks rules of the gate: members are left as they are".to_owned(),
+            _ => messages::refused(&self.spec.refused),
         }
     }
 

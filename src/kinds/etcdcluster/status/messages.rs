@@ -1,5 +1,6 @@
 //! The words in which conditions speak to people. Pure.
 
+use crate::api::field::Path;
 use crate::kinds::etcdcluster::api::versions::{self, ALLOW_DOWNGRADE};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
@@ -15,6 +16,18 @@ pub fn listed<Name: AsRef<str>>(names: &[Name]) -> String {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
     }
+}
+
+/// Fields in a row; none where there are none.
+pub fn fields(paths: &[Path]) -> Option<String> {
+    let names: Vec<_> = paths.iter().map(Path::to_string).collect();
+    (!names.is_empty()).then(|| listed(&names))
+}
+
+/// What is said of a spec with faults in these fields.
+pub fn refused(paths: &[Path]) -> String {
+    let fields = fields(paths).unwrap_or_else(|| "the spec".to_owned());
+    format!("the webhook would refuse {fields}: members are left as they are")
 }
 
 /// Why a pod does not come up; none where it is on its way, or nothing is known. `named` is what the pod was told to do

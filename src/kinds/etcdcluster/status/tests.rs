@@ -1,4 +1,5 @@
 mod ready;
+mod situations;
 
 use std::collections::BTreeMap;
 

@@ -15,6 +15,7 @@ use crate::controllers::status::{Change, Precondition, write};
 use crate::kinds::tdset::observation::{Blocker, Scaled, Unreported, Writer};
 use kube::core::ApiResource;
 
+mod situations;
 mod workloads;
 
 /// A plan, as the writes that it comes to.

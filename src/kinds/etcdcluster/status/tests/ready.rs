@@ -45,8 +45,11 @@ fn ready_is_what_the_spec_asks_for_or_else_the_worst_that_holds() {
         told(&cluster, true, &seen(&cluster)),
         ("True MembersReady: 3 of 3 members serve".to_owned(), HEALTHY.to_owned())
     );
-    let (ready, degraded) = told(&cluster, false, &seen(&cluster));
-    let refused = "False SpecInvalid: the spec breaks rules of the gate: members are left as they are";
+    let mut refused = cluster.clone();
+    refused.refused = vec![Path::spec().at("options"), Path::spec().at("pod")];
+    let (ready, degraded) = told(&refused, false, &seen(&cluster));
+    let refused =
+        "False SpecInvalid: the webhook would refuse spec.options and spec.pod: members are left as they are";
     assert_eq!((ready.as_str(), degraded.as_str()), (refused, HEALTHY));
     let (ready, degraded) = told(&of_three(&json!({"replicas": 0})), true, &unmade());
     assert_eq!((ready.as_str(), degraded.as_str()), ("False Stopped: the cluster is stopped", HEALTHY));

@@ -1,0 +1,145 @@
+//! What users see of an EtcdCluster that needs attention.
+
+use kube::CustomResourceExt as _;
+use serde_json::Value;
+
+use super::*;
+use crate::controllers::action::RefusedWrite;
+use crate::controllers::situations::{self, Situation};
+use crate::kinds::etcdcluster::api::v1::EtcdCluster;
+use crate::kinds::etcdcluster::metrics::{self, Facts, Tally};
+use crate::kinds::etcdcluster::observation::Desired;
+
+/// A cluster of three that serves, until `change`.
+struct Case {
+    name: &'static str,
+    condition: &'static str,
+    series: &'static str,
+    spec: fn(&mut Value),
+    faults: Vec<Fault>,
+    change: fn(&mut Observation),
+}
+
+impl Case {
+    fn new(name: &'static str, condition: &'static str, series: &'static str) -> Self {
+        Self { name, condition, series, spec: |_| (), faults: Vec::new(), change: |_| () }
+    }
+
+    fn asks(self, spec: fn(&mut Value)) -> Self {
+        Self { spec, ..self }
+    }
+
+    fn when(self, change: fn(&mut Observation)) -> Self {
+        Self { change, ..self }
+    }
+
+    fn situation(self) -> Situation {
+        let mut object = json!({
+            "apiVersion": "gatehouse.dev/v1",
+            "kind": "EtcdCluster",
+            "metadata": {"name": self.name, "namespace": "default", "uid": "u-1", "generation": 7},
+            "spec": {"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi"}, "tls": {"mode": "Disabled"}},
+        });
+        let resolve = |object: &Value, faults: &[Fault]| {
+            let cluster: EtcdCluster = serde_json::from_value(object.clone()).unwrap();
+            Spec::resolve(&cluster, faults)
+        };
+        let served = resolve(&object, &[]);
+        let before = status(&served, &EtcdClusterStatus::default(), &seen(&served));
+        (self.spec)(&mut object["spec"]);
+        let spec = resolve(&object, &self.faults);
+        let mut seen = seen(&served);
+        (self.change)(&mut seen);
+        let desired = Desired { is_valid: self.faults.is_empty(), ..spec.desired(None) };
+        let plan = plan(&desired, &seen);
+        let after = of(&spec, after(&before, 1), &seen, &plan);
+        let mut events = alarms(self.name, &before, &seen, &mut Some(Vec::new()));
+        events.extend(news(&before, &after, &mut None));
+        let page = situations::page(
+            "gatehouse_etcdcluster",
+            self.name,
+            metrics::of(&Facts {
+                name: self.name,
+                desired: &desired,
+                seen: &seen,
+                plan: &plan,
+                status: &after,
+                certificates: &BTreeMap::new(),
+                tally: &Tally::default(),
+                audited: None,
+            }),
+        );
+        object["status"] = serde_json::to_value(&after).unwrap();
+        Situation { object, events, page, condition: self.condition, series: self.series }
+    }
+}
+
+fn without_a_quorum(seen: &mut Observation) {
+    for ordinal in [1, 2] {
+        seen.statuses.insert(Ordinal(ordinal), Fact::Unknown);
+    }
+    seen.membership = Fact::Unknown;
+    seen.alarms = Fact::Unknown;
+    seen.cluster_version = Fact::Unknown;
+}
+
+/// The first pod of the new template has not come up in time.
+fn stalled(seen: &mut Observation) {
+    seen.record.operation = Some(Operation {
+        kind: OperationKind::Upgrade,
+        target: Target::Version(Version::new(6, 17)),
+        phase: Phase::Rolling,
+    });
+    seen.operation_age = Age::PastDeadline;
+    seen.statuses.insert(Ordinal(2), Fact::Unknown);
+    if let Fact::Known(pods) = &mut seen.pods
+        && let Some(pod) = pods.get_mut(&Ordinal(2))
+    {
+        pod.phase = PodPhase::Failing(Cause::Image);
+    }
+}
+
+#[test]
+fn what_users_see_is_in_the_runbooks() {
+    let problem = condition::DEGRADED;
+    let cases = [
+        Case::new(
+            "database-full",
+            problem,
+            "gatehouse_etcdcluster_problem{problem=\"DatabaseQuotaExceeded\"}",
+        )
+        .when(|seen| seen.alarms = Fact::Known(vec![Alarm { member: id(1), kind: AlarmKind::NoSpace }])),
+        Case::new("quorum-lost", problem, "gatehouse_etcdcluster_has_quorum").when(without_a_quorum),
+        Case::new("data-differ", problem, "gatehouse_etcdcluster_data_equal").when(|seen| {
+            seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(2)].into() });
+        }),
+        Case::new(
+            "paused",
+            condition::PAUSED,
+            "gatehouse_etcdcluster_condition{condition=\"Paused\",status=\"true\"}",
+        )
+        .asks(|spec| spec["paused"] = true.into()),
+        Case::new("upgrade-stalled", problem, "gatehouse_etcdcluster_problem{problem=\"UpgradeStalled\"}")
+            .asks(|spec| spec["version"] = "3.6.17".into())
+            .when(stalled),
+        Case {
+            faults: vec![Fault::new(Path::spec().at("replicas"), Reason::Invalid, "must be at most 9")],
+            ..Case::new(
+                "spec-refused",
+                condition::SPEC_VALID,
+                "gatehouse_etcdcluster_condition{condition=\"SpecValid\",status=\"false\"}",
+            )
+            .asks(|spec| spec["replicas"] = 11.into())
+        },
+        Case::new("right-missing", problem, "gatehouse_etcdcluster_problem{problem=\"WriteRefused\"}").when(
+            |seen| {
+                let why = "poddisruptionbudgets.policy \"right-missing\" is forbidden: User \
+                       \"system:serviceaccount:gatehouse-system:gatehouse\" cannot patch resource \
+                       \"poddisruptionbudgets\" in API group \"policy\" in the namespace \"default\"";
+                seen.refused = Some(RefusedWrite { action: "apply-budget".to_owned(), why: why.to_owned() });
+            },
+        ),
+    ];
+    let all: Vec<_> = cases.into_iter().map(Case::situation).collect();
+    situations::hold("docs/etcdcluster/runbooks.md", &EtcdCluster::crd(), &all);
+}
