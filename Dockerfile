@@ -7,7 +7,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /src
 COPY . .
-ARG IMAGE_PROFILE=release
+ARG IMAGE_PROFILE=dist
 RUN tools/rootfs.sh /rootfs
 
 FROM scratch

@@ -18,19 +18,20 @@ SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 export NIGHTLY=1 TEST_PATIENCE=${TEST_PATIENCE:-2} SEED
 export PROPTEST_RNG_SEED=$SEED E2E_SEED=$SEED MODEL_SEED=$SEED CONFORMANCE_SEED=$SEED FUZZ_SEED=$SEED
 
-# What tests on a node need.
+# What tests on a node need. $1 is the profile of the image, if it is to be another than the one that builds quickly.
 on_a_node() {
-    make --no-print-directory image
+    make --no-print-directory image IMAGE_PROFILE="${1:-release}"
     tools/node-packages.sh
     tools/build.sh node images deploy
     build_tests
 }
 
-# The way of deploying as it ships: the full drain, both ways, what the hand-in leaves out, and the image of the Dockerfile.
+# The image and the way of deploying as they ship: the full drain, both ways, what the hand-in leaves out, and the image
+# of the Dockerfile.
 part_release() {
     command -v buildah >/dev/null ||
         fail "buildah is missing, with which the Dockerfile is compared with the image: apt-get install buildah"
-    on_a_node
+    on_a_node dist
     tools/image-check.sh
     NIGHTLY_PART=release run_tests e2e
 }

@@ -3,7 +3,8 @@
 #
 #   tools/rootfs.sh FOLDER
 #
-# IMAGE_PROFILE is the cargo profile, `release` unless it says otherwise; `dev` builds quicker and is for trials.
+# IMAGE_PROFILE is the cargo profile: `dist`, which ships, unless it is set; `release` builds in a third of the time,
+# and `dev` is for trials.
 # `make image` packs the folder, and the Dockerfile's build stage runs this very script.
 set -euo pipefail
 
@@ -42,7 +43,7 @@ check_static() {
 
 # Prints where the program is.
 build_static() {
-    local profile=${IMAGE_PROFILE:-release} target program folder
+    local profile=${IMAGE_PROFILE:-dist} target program folder
     target=$(target)
     folder=$profile
     if [[ $profile == dev ]]; then

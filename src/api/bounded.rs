@@ -90,6 +90,12 @@ impl Budget {
         self.read(text, Place::Elsewhere)
     }
 
+    /// Reads a whole object where it stands in a larger text. An error ends the reading of that text.
+    #[must_use]
+    pub fn whole<'de>(&self) -> impl DeserializeSeed<'de, Value = Value> {
+        Tree { budget: self, place: Place::Object }
+    }
+
     /// Counts an object that is made and not read; none where there is no room for it.
     #[must_use]
     pub fn make_object(&self) -> Option<()> {

@@ -81,17 +81,23 @@ fn nearest(name: &str) -> Option<String> {
     // Another case beats a city, and a city beats typos; a short name is two typos away from many others.
     let most_typos = if wanted.len() < 6 { 0 } else { MOST_TYPOS };
     let rank = |known: &str| {
-        let known = known.to_ascii_lowercase();
-        let city = known.rsplit('/').next().unwrap_or_default();
-        match typos(&known, &wanted) {
-            0 => Some(0),
-            _ if city == wanted => Some(1),
-            typos if typos <= most_typos => Some(1 + typos),
+        let is_city = || known.rsplit('/').next() == Some(wanted.as_str());
+        // Each letter that one of them has more is a typo.
+        let are_close = known.len().abs_diff(wanted.len()) <= most_typos;
+        match are_close.then(|| typos(known, &wanted)) {
+            Some(0) => Some(0),
+            _ if is_city() => Some(1),
+            Some(typos) if typos <= most_typos => Some(1 + typos),
             _ => None,
         }
     };
-    names().filter_map(|known| rank(&known).map(|rank| (rank, known))).min().map(|(_, known)| known)
+    let ranked = LOWER_CASE.iter().filter_map(|(lower, known)| Some((rank(lower)?, known)));
+    ranked.min().map(|(_, known)| known.clone())
 }
+
+/// All names in lower case, each beside its spelling: made when a name is unknown for the first time.
+static LOWER_CASE: LazyLock<Vec<(String, String)>> =
+    LazyLock::new(|| names().map(|name| (name.to_ascii_lowercase(), name)).collect());
 
 /// The Levenshtein distance of two texts.
 fn typos(left: &str, right: &str) -> usize {

@@ -8,6 +8,8 @@
 //! author only what *they* found; what no other mutating hook can be expected to mend (anything but a missing
 //! field) is therefore told here, all at once.
 
+use std::borrow::Cow;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
@@ -205,7 +207,7 @@ fn describe(report: &mut Report, admission: &Admission) {
 
 impl Admission<'_> {
     /// The object under `name`, which has to be there.
-    fn object(&self, name: &str) -> Result<Value, Failure> {
+    fn object(&self, name: &str) -> Result<Cow<'_, Value>, Failure> {
         let object = self.request.object(name)?;
         let object = object.ok_or_else(|| {
             bad_request(format!("the request has no {name}, which {} needs", self.operation.name()))
@@ -223,7 +225,7 @@ impl Admission<'_> {
         judge::judge(self.kind, &self.change(version, object, old))
     }
 
-    fn old(&self) -> Result<Option<Value>, Failure> {
+    fn old(&self) -> Result<Option<Cow<'_, Value>>, Failure> {
         (self.operation == Operation::Update).then(|| self.object("oldObject")).transpose()
     }
 }
@@ -237,16 +239,16 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let object = admission.object("object")?;
     let old = admission.old()?;
     let (kind, version) = (admission.kind, admission.version);
-    let (hub, additions) = default::completed(kind, &admission.change(version, &object, old.as_ref()));
+    let (hub, additions) = default::completed(kind, &admission.change(version, &object, old.as_deref()));
     let mended = kind.lens().convert(hub, Version::V1, version);
-    let mut verdict = admission.judge(version, &mended, old.as_ref());
+    let mut verdict = admission.judge(version, &mended, old.as_deref());
     if verdict.faults.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
         verdict = Verdict { faults: Vec::new(), warnings: additions.warnings };
     }
     // Mostly nothing was added, which is sooner seen than what.
     let patch =
-        (object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
+        (*object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
     let patch = patch.map(|patch| STANDARD.encode(envelope::bytes(&patch)));
     Ok(Decision { verdict, patch, kept: additions.kept, defaulted: additions.defaulted })
 }
@@ -255,7 +257,7 @@ fn validate(admission: &Admission) -> Result<Decision, Failure> {
     let verdict = match (admission.operation, admission.sub_resource.as_str()) {
         (Operation::Create | Operation::Update, "") => {
             let object = admission.object("object")?;
-            admission.judge(admission.version, &object, admission.old()?.as_ref())
+            admission.judge(admission.version, &object, admission.old()?.as_deref())
         }
         (Operation::Update, "scale") => scale(admission)?,
         // Nothing that a rule forbids. Deletions are asked about by configurations of older releases.
@@ -270,14 +272,14 @@ fn validate(admission: &Admission) -> Result<Decision, Failure> {
 
 /// A new count by way of `/scale`, which shows nothing else of the object.
 fn scale(admission: &Admission) -> Result<Verdict, Failure> {
-    let replicas = |object: Value| object.pointer("/spec/replicas").map_or(Some(0), Value::as_i64);
+    let replicas = |object: &Value| object.pointer("/spec/replicas").map_or(Some(0), Value::as_i64);
     let new = admission.object("object")?;
     let old = admission.object("oldObject")?;
-    let Some(new) = replicas(new) else {
+    let Some(new) = replicas(&new) else {
         let fault = Fault::new(Path::spec().at("replicas"), Reason::TypeInvalid, "must be an integer");
         return Ok(Verdict { faults: vec![fault], warnings: Vec::new() });
     };
-    Ok(admission.kind.validate_scale(new, replicas(old).unwrap_or(new)))
+    Ok(admission.kind.validate_scale(new, replicas(&old).unwrap_or(new)))
 }
 
 fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer {

@@ -7,27 +7,40 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde::Serialize;
-use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Failure;
 use super::json::{self, RawFields, Text};
-use crate::api::bounded::{self, Twice, Unreadable};
+use crate::api::bounded::{self, Budget, Twice, Unreadable};
 use crate::api::field::Fault;
 
-/// A review's request, its fields still unread.
+/// A review's request, its fields still unread but for the objects.
 pub(super) struct Request<'a> {
     pub(super) uid: String,
     pub(super) fields: RawFields<'a>,
+    /// None where one of them could not be read: then none is, until it is asked for.
+    objects: Option<Objects>,
 }
+
+/// What the request of an admission is about, by the names of its fields.
+type Objects = Vec<(&'static str, Value)>;
+
+/// The fields of a request that hold an object.
+const OBJECTS: [&str; 2] = ["object", "oldObject"];
 
 impl Request<'_> {
     /// The object under `name`, read in full but for what nobody asks for.
-    pub(super) fn object(&self, name: &str) -> Result<Option<serde_json::Value>, Failure> {
+    pub(super) fn object(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Failure> {
+        if let Some(objects) = &self.objects {
+            let found = objects.iter().find(|(known, value)| *known == name && !value.is_null());
+            return Ok(found.map(|(_, value)| Cow::Borrowed(value)));
+        }
         let Some(raw) = self.fields.get(name) else { return Ok(None) };
         match bounded::tree(raw.get(), Twice::Refused) {
-            Ok(serde_json::Value::Null) => Ok(None),
-            Ok(value) => Ok(Some(value)),
+            Ok(Value::Null) => Ok(None),
+            Ok(value) => Ok(Some(Cow::Owned(value))),
             Err(error) => Err(unreadable(&format!("request.{name}"), &error)),
         }
     }
@@ -48,12 +61,13 @@ pub(super) fn unreadable(what: &str, error: &Unreadable) -> Failure {
     }
 }
 
-/// The document, read in one reconciliation.
+/// The document, read in one pass.
 #[derive(Default)]
 struct Review<'a> {
     api_version: Option<&'a RawValue>,
     kind: Option<&'a RawValue>,
     request: Option<Asked<'a>>,
+    objects: Objects,
 }
 
 /// What stands under `request`.
@@ -62,36 +76,93 @@ enum Asked<'a> {
     Nothing,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Review<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Fields;
-        impl<'de> Visitor<'de> for Fields {
-            type Value = Review<'de>;
+/// How the document is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// With its objects, each as a tree: its text is read once. What is wrong with one ends the reading.
+    Objects,
+    /// Without them: what is wrong with one is said when it is asked for.
+    Envelope,
+}
 
-            fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
-                formatter.write_str("an object")
-            }
+impl Reading {
+    fn read(self, text: &str) -> Result<Review<'_>, serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        let review = self.deserialize(&mut reader)?;
+        reader.end().map(|()| review)
+    }
+}
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut review = Review::default();
-                while let Some(Text(key)) = map.next_key()? {
-                    let twice = match key.as_ref() {
-                        "apiVersion" => review.api_version.replace(map.next_value()?).is_some(),
-                        "kind" => review.kind.replace(map.next_value()?).is_some(),
-                        "request" => {
-                            let fields: Option<RawFields> = map.next_value()?;
-                            review.request.replace(fields.map_or(Asked::Nothing, Asked::Fields)).is_some()
-                        }
-                        _ => map.next_value::<IgnoredAny>().map(|_| false)?,
-                    };
-                    if twice {
-                        return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
-                    }
+impl<'de> DeserializeSeed<'de> for Reading {
+    type Value = Review<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reading {
+    type Value = Review<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut review = Review::default();
+        while let Some(Text(key)) = map.next_key()? {
+            let twice = match key.as_ref() {
+                "apiVersion" => review.api_version.replace(map.next_value()?).is_some(),
+                "kind" => review.kind.replace(map.next_value()?).is_some(),
+                "request" => {
+                    let objects = (self == Self::Objects).then_some(&mut review.objects);
+                    review.request.replace(map.next_value_seed(Asking(objects))?).is_some()
                 }
-                Ok(review)
+                _ => map.next_value::<IgnoredAny>().map(|_| false)?,
+            };
+            if twice {
+                return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
             }
         }
-        deserializer.deserialize_map(Fields)
+        Ok(review)
+    }
+}
+
+/// Reads the request, with its objects into the list where there is one.
+struct Asking<'o>(Option<&'o mut Objects>);
+
+impl<'de> DeserializeSeed<'de> for Asking<'_> {
+    type Value = Asked<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Asking<'_> {
+    type Value = Asked<'de>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Self::Value, E> {
+        Ok(Asked::Nothing)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Self::Value, A::Error> {
+        let fields = RawFields::read(&mut map, |key, map| {
+            let name = OBJECTS.into_iter().find(|name| *name == key);
+            let (Some(name), Some(objects)) = (name, &mut self.0) else { return map.next_value() };
+            let object = map.next_value_seed(Budget::new(Twice::Refused).whole())?;
+            objects.push((name, object));
+            Ok(RawValue::NULL)
+        });
+        fields.map(Asked::Fields)
     }
 }
 
@@ -102,8 +173,17 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
     }
     let text =
         std::str::from_utf8(body).map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
-    let review: Review = serde_json::from_str(text)
-        .map_err(|error| bad_request(format!("unable to read the {kind}: {error}")))?;
+    let (review, has_objects) = match Reading::Objects.read(text) {
+        Ok(review) => (review, true),
+        // Once more, to say what is wrong where it belongs.
+        Err(_) => (
+            Reading::Envelope
+                .read(text)
+                .map_err(|error| bad_request(format!("unable to read the {kind}: {error}")))?,
+            false,
+        ),
+    };
+    let objects = has_objects.then_some(review.objects);
     let text = |raw: Option<&'a RawValue>| raw.and_then(json::text).unwrap_or_default();
     let found = (text(review.api_version), text(review.kind));
     if found.0 != api_version || found.1 != kind {
@@ -118,7 +198,7 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
         return Err(bad_request(format!("the {kind} has no request")));
     };
     match fields.text("uid") {
-        Some(uid) if !uid.is_empty() => Ok(Request { uid: uid.into_owned(), fields }),
+        Some(uid) if !uid.is_empty() => Ok(Request { uid: uid.into_owned(), fields, objects }),
         _ => Err(bad_request(format!("the request of the {kind} has no uid"))),
     }
 }

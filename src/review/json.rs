@@ -74,29 +74,40 @@ impl<'de: 'a, 'a> Deserialize<'de> for RawFields<'a> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
-                let mut many = HashSet::new();
-                while let Some((Text(key), value)) = map.next_entry()? {
-                    // A few are compared one by one, which takes less than a set of them.
-                    if fields.len() == FEW {
-                        many.extend(fields.iter().map(|(key, _)| key.clone()));
-                    }
-                    let known = match fields.len() {
-                        ..FEW => fields.iter().any(|(known, _)| *known == key),
-                        _ => !many.insert(key.clone()),
-                    };
-                    if known {
-                        return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
-                    }
-                    if fields.len() == MOST_PARTS {
-                        return Err(A::Error::custom(format_args!("more than {MOST_PARTS} fields")));
-                    }
-                    fields.push((key, value));
-                }
-                Ok(RawFields(fields))
+                RawFields::read(&mut map, |_, map| map.next_value())
             }
         }
         deserializer.deserialize_map(Fields)
+    }
+}
+
+impl<'de> RawFields<'de> {
+    /// Reads the fields of an object. `value` reads the value under a key.
+    pub(super) fn read<A: MapAccess<'de>>(
+        map: &mut A,
+        mut value: impl FnMut(&str, &mut A) -> Result<&'de RawValue, A::Error>,
+    ) -> Result<Self, A::Error> {
+        let mut fields: Vec<(Cow<'de, str>, &'de RawValue)> = Vec::new();
+        let mut many = HashSet::new();
+        while let Some(Text(key)) = map.next_key()? {
+            let value = value(&key, map)?;
+            // A few are compared one by one, which takes less than a set of them.
+            if fields.len() == FEW {
+                many.extend(fields.iter().map(|(key, _)| key.clone()));
+            }
+            let known = match fields.len() {
+                ..FEW => fields.iter().any(|(known, _)| *known == key),
+                _ => !many.insert(key.clone()),
+            };
+            if known {
+                return Err(A::Error::custom(format_args!("duplicate field {key:?}")));
+            }
+            if fields.len() == MOST_PARTS {
+                return Err(A::Error::custom(format_args!("more than {MOST_PARTS} fields")));
+            }
+            fields.push((key, value));
+        }
+        Ok(Self(fields))
     }
 }
 

@@ -65,6 +65,9 @@ fn fields_to_spoke(rows: &[Row], mut hub: Fields, mut spoke: Fields) -> (Fields,
 fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
     let mut only = Fields::new();
     for row in rows {
+        if rest.is_empty() {
+            break;
+        }
         let place = row.spoke().unwrap_or_else(|| row.hub());
         let place = in_the_way(rest, place).unwrap_or(place);
         if let Some(value) = tree::take(rest, place) {
@@ -76,8 +79,17 @@ fn only_the_hub(rows: &[Row], rest: &mut Fields) -> Fields {
 
 /// What stands where the spoke has an object above `place`, and is none.
 fn in_the_way<'a>(fields: &Fields, place: &'a str) -> Option<&'a str> {
-    let mut above = place.match_indices('/').skip(2).map(|(end, _)| &place[..end]);
-    above.find(|above| tree::get(fields, above).is_some_and(|value| !value.is_object()))
+    let (part, mut rest) = tree::split(place)?;
+    let mut value = fields.get(part)?;
+    loop {
+        let (step, below) = tree::split(rest)?;
+        value = value.get(step)?;
+        match value {
+            _ if below.is_empty() => return None,
+            Value::Object(_) => rest = below,
+            _ => return Some(&place[..place.len() - below.len()]),
+        }
+    }
 }
 
 /// Spoke to hub, with what is remembered of the hub.
@@ -147,6 +159,9 @@ fn kept_parts(fields: &Fields) -> Fields {
 /// `fields` without those that a row writes in the hub: what rides along must not stand in for them.
 fn without_rows(rows: &[Row], mut fields: Fields) -> Fields {
     for row in rows {
+        if fields.is_empty() {
+            break;
+        }
         if row.spoke().is_some() && !matches!(row, Row::Object { .. }) {
             tree::take(&mut fields, row.hub());
         }

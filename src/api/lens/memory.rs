@@ -254,50 +254,73 @@ fn put(fields: &mut Map<String, Value>, pointer: &str, value: Value, budget: &Bu
 
 /// A short digest of a value, the same for every order of keys.
 pub(super) fn digest(value: &Value) -> String {
-    let mut context = digest::Context::new(&digest::SHA256);
-    feed(&mut context, value);
-    context.finish().as_ref()[..8].iter().fold(String::with_capacity(16), |mut text, byte| {
-        use std::fmt::Write as _;
-        _ = write!(text, "{byte:02x}");
-        text
-    })
+    let mut text = Vec::new();
+    write_sorted(&mut text, value);
+    digest::digest(&digest::SHA256, &text).as_ref()[..8].iter().fold(
+        String::with_capacity(16),
+        |mut text, byte| {
+            use std::fmt::Write as _;
+            _ = write!(text, "{byte:02x}");
+            text
+        },
+    )
 }
 
 /// A few bits of each field of an item of the spoke: two items are the more alike the more of them they share.
 pub(super) fn likeness(item: &Value) -> Vec<u16> {
     let fields = item.as_object().into_iter().flatten();
+    let mut text = Vec::new();
     let bits = fields.map(|(key, value)| {
-        let mut context = digest::Context::new(&digest::SHA256);
-        context.update(key.as_bytes());
-        context.update(b":");
-        feed(&mut context, value);
-        let digest = context.finish();
+        text.clear();
+        text.extend_from_slice(key.as_bytes());
+        text.push(b':');
+        write_sorted(&mut text, value);
+        let digest = digest::digest(&digest::SHA256, &text);
         digest.as_ref()[..2].iter().fold(0, |bits, byte| bits << 8 | u16::from(*byte))
     });
     bits.collect()
 }
 
-fn feed(context: &mut digest::Context, value: &Value) {
+/// Appends a value with the keys of each object in order.
+fn write_sorted(text: &mut Vec<u8>, value: &Value) {
     match value {
         Value::Object(fields) => {
             let mut sorted: Vec<_> = fields.iter().collect();
             sorted.sort_unstable_by_key(|(key, _)| *key);
-            context.update(b"{");
+            text.push(b'{');
             for (key, value) in sorted {
-                context.update(Value::from(key.as_str()).to_string().as_bytes());
-                context.update(b":");
-                feed(context, value);
+                write(text, key);
+                text.push(b':');
+                write_sorted(text, value);
             }
-            context.update(b"}");
+            text.push(b'}');
         }
         Value::Array(items) => {
-            context.update(b"[");
+            text.push(b'[');
             for item in items {
-                feed(context, item);
-                context.update(b",");
+                write_sorted(text, item);
+                text.push(b',');
             }
-            context.update(b"]");
+            text.push(b']');
         }
-        scalar => context.update(scalar.to_string().as_bytes()),
+        scalar => write(text, scalar),
+    }
+}
+
+fn write(text: &mut Vec<u8>, value: &impl Serialize) {
+    // What fails is the writer, and a vector does not.
+    let _written = serde_json::to_writer(text, value);
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn stored_digests_stay_what_they_are() {
+        assert_eq!(digest(&json!({"b": [1, "x\n"], "a": null})), "e52884f44cf41a25");
+        assert_eq!(likeness(&json!({"a": [2, {"c": true}]})), [35098]);
     }
 }

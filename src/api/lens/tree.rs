@@ -7,13 +7,19 @@ use serde_json::{Map, Value};
 
 /// The steps of a pointer: `/spec/size` gives `spec`, `size`; the empty pointer gives none.
 pub(super) fn steps(pointer: &str) -> impl Iterator<Item = &str> {
-    pointer.split('/').skip(1)
+    let mut rest = pointer;
+    std::iter::from_fn(move || {
+        let (step, below) = split(rest)?;
+        rest = below;
+        Some(step)
+    })
 }
 
 /// The first step of a pointer, and the pointer from there; none for the empty one.
-fn split(pointer: &str) -> Option<(&str, &str)> {
+pub(super) fn split(pointer: &str) -> Option<(&str, &str)> {
     let steps = pointer.strip_prefix('/')?;
-    Some(steps.find('/').map_or((steps, ""), |end| steps.split_at(end)))
+    // Steps are short: a search for a character takes longer than to look at each byte.
+    Some(steps.bytes().position(|byte| byte == b'/').map_or((steps, ""), |end| steps.split_at(end)))
 }
 
 /// Takes the value at `pointer` out of `object`, and each object on the way that is left empty by it, but not the

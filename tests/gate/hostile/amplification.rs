@@ -2,7 +2,9 @@
 //!
 //! A few bytes of JSON can make a hundred times as many in memory. Each shape is put into each place, on all paths, as
 //! large as 1 MiB and as large as it may be and still be judged. The most memory that the process takes is held against
-//! its limit; its processor time is printed and not asserted.
+//! its limit; how long its answers take is printed and not asserted.
+
+use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use gatehouse::api::Version;
@@ -171,62 +173,78 @@ impl Target {
 /// What reviews have cost.
 #[derive(Clone, Default)]
 struct Cost {
+    /// Bytes above what it had at rest.
     memory: u64,
+    /// Until all have their answer.
+    time: Duration,
+    /// Processor time in milliseconds.
     processor: u64,
-    place: String,
 }
 
-impl Cost {
-    fn or_more(self, other: Self) -> Self {
-        if other.memory > self.memory { other } else { self }
+/// The costs that were the highest so far, each with its place.
+#[derive(Default)]
+struct Highest {
+    memory: (u64, String),
+    time: (Duration, String),
+    processor: u64,
+}
+
+impl Highest {
+    fn add(&mut self, cost: &Cost, place: &str) {
+        if cost.memory >= self.memory.0 {
+            self.memory = (cost.memory, place.to_owned());
+        }
+        if cost.time >= self.time.0 {
+            self.time = (cost.time, place.to_owned());
+        }
+        self.processor = self.processor.max(cost.processor);
     }
 }
 
-/// Has `at_a_time` of the same review answered, at once.
-async fn cost(target: &Target, path: &str, review: &str, at_a_time: usize) -> Cost {
+/// Has `at_a_time` of the same review answered, at once, by a program that had so many bytes at rest.
+async fn cost(target: &Target, path: &str, review: &str, at_a_time: usize, rest: u64) -> Cost {
     target.forget_the_most();
-    let (rest, begun) = (target.memory("VmRSS"), target.processor());
+    let processor = target.processor();
     let path = format!("{path}?timeout=30s");
-    let asked = (0..at_a_time).map(|_| target.ask(&path, review));
-    for answer in join_all(asked).await {
+    let begun = Instant::now();
+    let answers = join_all((0..at_a_time).map(|_| target.ask(&path, review))).await;
+    let time = begun.elapsed();
+    for answer in answers {
         assert_eq!(answer["response"]["uid"], UID, "{answer:.300}");
         // A machine that is too busy to answer in time shows nothing of memory either.
         let code = &answer["response"]["status"]["code"];
         assert!(*code == 413 || *code == 422 || *code == Value::Null || *code == 504, "{answer:.300}");
     }
-    Cost {
-        memory: target.memory("VmHWM").saturating_sub(rest),
-        processor: target.processor() - begun,
-        place: String::new(),
-    }
+    let memory = target.memory("VmHWM").saturating_sub(rest);
+    Cost { memory, time, processor: target.processor() - processor }
 }
 
 /// Each shape in one place of so many, on all paths.
 async fn table(each: usize, at_a_time: usize, most: u64) {
     let target = Target::start().await;
     target.is_sane().await;
+    let rest = target.memory("VmRSS");
     let places = places();
-    println!("{at_a_time} at a time | shape | bytes | most MiB above rest | CPU ms | place");
+    println!("{at_a_time} at a time | shape | bytes | MiB above rest, place | ms, place | processor ms");
     for (turn, (shape, parts)) in SHAPES.into_iter().enumerate() {
         for count in counts(shape, parts) {
-            let mut worst: [(&str, Cost); 4] = Default::default();
+            let mut highest: [(&str, Highest); 4] = Default::default();
             let mut size = 0;
             for place in places.iter().skip(turn).step_by(each) {
-                for (worst, (path, review)) in worst.iter_mut().zip(reviews(place, &filling(shape, count))) {
+                for (highest, (path, review)) in
+                    highest.iter_mut().zip(reviews(place, &filling(shape, count)))
+                {
                     size = size.max(review.len());
-                    let cost = Cost { place: place.name(), ..cost(&target, path, &review, at_a_time).await };
-                    assert!(
-                        cost.memory <= most,
-                        "{path}: {} MiB, {shape} x {count} in {}",
-                        cost.memory >> 20,
-                        cost.place
-                    );
-                    *worst = (path, std::mem::take(&mut worst.1).or_more(cost));
+                    let (cost, name) = (cost(&target, path, &review, at_a_time, rest).await, place.name());
+                    let taken = cost.memory >> 20;
+                    assert!(cost.memory <= most, "{path}: {taken} MiB, {shape} x {count} in {name}");
+                    highest.0 = path;
+                    highest.1.add(&cost, &name);
                 }
             }
-            for (path, cost) in worst {
-                let Cost { memory, processor, place } = cost;
-                println!("{path} | {shape} | {size} | {} | {processor} | {place}", memory >> 20);
+            for (path, Highest { memory, time, processor }) in highest {
+                let (mib, ms) = (memory.0 >> 20, time.0.as_millis());
+                println!("{path} | {shape} | {size} | {mib}, {} | {ms}, {} | {processor}", memory.1, time.1);
             }
         }
     }
