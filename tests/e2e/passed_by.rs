@@ -1,4 +1,4 @@
-//! What a hand-in reconciliations by because it takes long, and when that runs instead.
+//! The tests that the checks of a change leave out because they take long, and when they run instead.
 //!
 //! Guarantees: each test that is passed by is of one part of the night; each that takes no more than [`SLICE`] is of
 //! one slice as well, and slices follow one another in turn. A name that no test has is an error.

@@ -81,6 +81,8 @@ pub enum Fault {
     ForgetsTheAuthority,
     /// It never forgets one.
     TrustsForEver,
+    /// It ends pods whose claims are being deleted.
+    EndsPodsThatHoldClaims,
     /// It calls a cluster available whose members it could not ask.
     CallsUnknownAvailable,
 }
@@ -112,6 +114,14 @@ impl Hand {
                 for status in seen.statuses.values_mut() {
                     if let Fact::Known(status) = status {
                         status.raft_index = u64::MAX - status.raft_index;
+                    }
+                }
+            }
+            Some(Fault::EndsPodsThatHoldClaims) => {
+                let is_current = seen.stateful_set.is_known_and(|set| set.template == desired.template);
+                if let (false, Fact::Known(volumes)) = (is_current, &mut seen.volumes) {
+                    for volume in volumes.values_mut() {
+                        volume.is_deleting = false;
                     }
                 }
             }

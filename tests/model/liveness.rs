@@ -18,6 +18,10 @@ impl World {
         if self.desired.is_paused {
             return says(&plan, condition::PAUSED, State::True);
         }
+        if self.desired.replicas < 3 && !self.held_claims().is_empty() {
+            // The member can be replaced beside two others.
+            return says(&plan, condition::DEGRADED, State::True) && self.has_kept_data() && self.all_run();
+        }
         if self.desired.replicas == 0 {
             return self.objects.pods.is_empty() && self.has_kept_data() && plan.summary.is_reached;
         }

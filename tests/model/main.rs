@@ -33,7 +33,8 @@ kit::slices!(
     stopping,
     deletion,
     deletion_that_keeps,
-    certificates
+    certificates,
+    claims
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -76,6 +77,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::SignsTooEarly, slices::certificates, Rule::LeafNotTrusted),
     (Fault::ForgetsTheAuthority, slices::certificates, Rule::LeafNotTrusted),
     (Fault::TrustsForEver, slices::certificates, Rule::SettlesWrongly),
+    (Fault::EndsPodsThatHoldClaims, slices::claims, Rule::MembersVolume),
     (Fault::CallsUnknownAvailable, slices::loss, Rule::StatusLies),
 ];
 

@@ -12,6 +12,7 @@ use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::liveness::says;
 use crate::world::World;
+use crate::world::apply::ends_pod;
 use kit::membership::quorum;
 
 /// A rule, by what is so where it is broken.
@@ -25,7 +26,7 @@ pub enum Rule {
     TooManyMembers,
     /// A second cluster is formed where one is recorded or clients have written, or a seed's entry says so.
     SecondCluster,
-    /// The volume of a member is deleted.
+    /// The volume of a member is deleted, or a pod that was all that held its claim.
     MembersVolume,
     /// A pod runs as a member that was removed.
     RemovedMemberRuns,
@@ -148,7 +149,10 @@ impl World {
     /// Whether a member whose data are there is removed although there are no more than are asked for.
     fn replaces_the_sound(&self, effect: &Effect) -> bool {
         let Effect::MemberRemove { member, .. } = effect else { return false };
-        let is_sound = self.member(*member).is_some_and(|member| self.data(member).is_some());
+        let is_held = |ordinal: Ordinal| self.held_claims().contains(&ordinal);
+        let is_sound = self
+            .member(*member)
+            .is_some_and(|member| self.data(member).is_some() && !member.ordinal.is_some_and(is_held));
         let members = u32::try_from(self.etcd.members.len()).unwrap_or(u32::MAX);
         is_sound && members <= self.desired.replicas
     }
@@ -211,6 +215,10 @@ impl World {
         };
         if before.leads() && before.keeps_quorum() && !self.keeps_quorum() && !cannot_be_helped {
             self.breaks(Rule::QuorumCost);
+        }
+        let mut held = before.held_claims().into_iter();
+        if before.objects.record.cluster_id.is_some() && held.any(|ordinal| ends_pod(effect, ordinal)) {
+            self.breaks(Rule::MembersVolume);
         }
         match effect {
             Effect::MemberAdd { .. } => {

@@ -1,7 +1,7 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
 use gatehouse::kinds::etcdcluster::observation::{
-    MemberId, Ordinal, RecoveryPhase, RecoveryRequest, Version,
+    MemberId, OperationKind, Ordinal, RecoveryPhase, RecoveryRequest, Version,
 };
 use kit::explore::{self, World as _};
 
@@ -39,6 +39,14 @@ const TWICE_ROLLED: Reach =
 const STOPPED: Reach =
     ("no pod is left", |start, world| world.objects.pods.is_empty() && !start.objects.pods.is_empty());
 const LET_GO: Reach = ("it is let go", |_, world| world.desired.is_deleting && !world.objects.has_finalizer);
+
+const CLAIM_REPLACED: Reach = ("a member was replaced whose claim was deleted", |start, world| {
+    let operation = world.objects.record.operation;
+    world.faults.claims < start.faults.claims
+        && operation.is_some_and(|operation| operation.kind == OperationKind::Replace)
+        && world.voters().count() == 3
+        && world.objects.volumes.values().all(|disk| !disk.volume.is_deleting)
+});
 
 const FOLLOWED: Reach = ("another authority has signed all, and is trusted alone", |start, world| {
     world.faults.authorities < start.faults.authorities && world.has_one_authority()
@@ -234,6 +242,15 @@ pub fn certificates() -> Slice {
     Slice::new(start, &[FOLLOWED, CRASHED], does)
 }
 
+/// Claims of members are deleted while their pods use them; the template changes, the cluster is to stop, and grows.
+pub fn claims() -> Slice {
+    let mut start = World::settled(1, NEWEST);
+    start.edits = vec![Edit::Revision, Edit::Replicas(0), Edit::Replicas(3)];
+    start.is_prompt = true;
+    start.faults = Faults { claims: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[THREE_VOTE, STOPPED, CLAIM_REPLACED, CRASHED], &["member-remove", "member-add"])
+}
+
 /// Three become five: to find faults in, for growth is looked at from one member on.
 pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
@@ -256,6 +273,7 @@ pub mod large {
         elections: 3,
         writes: 2,
         authorities: 0,
+        claims: 0,
     };
 
     pub fn growth() -> Slice {

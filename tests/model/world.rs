@@ -7,7 +7,7 @@
 //! Does not say: anything of DNS, probes, full disks, how long things take, or what an entry holds.
 
 mod actions;
-mod apply;
+pub mod apply;
 mod certificates;
 mod etcd;
 mod kubernetes;
@@ -90,6 +90,8 @@ pub struct Faults {
     pub writes: u8,
     /// The Secret of the authority is deleted.
     pub authorities: u8,
+    /// A claim is deleted while its pod uses it.
+    pub claims: u8,
 }
 
 /// What the API server has.
@@ -159,6 +161,8 @@ pub struct Etcd {
 pub struct Operator {
     /// What is left to do of its reconciliation.
     pub rest: Vec<Effect>,
+    /// The claims that it saw being deleted when it planned that.
+    pub going: BTreeSet<Ordinal>,
 }
 
 /// What has begun so lately that a deadline lies ahead.
@@ -193,6 +197,8 @@ pub enum Action {
     Kill(Ordinal),
     Evict(Ordinal),
     Lose(Ordinal),
+    /// The claim of a volume is deleted, and stays as long as a pod uses it.
+    DeleteClaim(Ordinal),
     /// The Secret of the authority is deleted.
     LoseAuthority,
     /// A client's write, acknowledged by one of the smallest majorities, by number.
@@ -282,7 +288,12 @@ impl World {
             Action::Kill(ordinal) => is_up(ordinal),
             Action::Tick => self.has_deadlines(),
             Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
-            Action::Elect(_) | Action::Evict(_) | Action::Lose(_) | Action::Write(_) | Action::Edit => true,
+            Action::Elect(_)
+            | Action::Evict(_)
+            | Action::Lose(_)
+            | Action::DeleteClaim(_)
+            | Action::Write(_)
+            | Action::Edit => true,
         };
         is_there && !self.is_spent(action)
     }
@@ -315,6 +326,7 @@ impl World {
             Action::Kill(ordinal) => self.kill(*ordinal),
             Action::Evict(ordinal) => self.evict(*ordinal),
             Action::Lose(ordinal) => self.lose(*ordinal),
+            Action::DeleteClaim(ordinal) => self.delete_claim(*ordinal),
             Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
             Action::Write(majority) => {
                 let majority = self.majorities().into_iter().nth(*majority)?;
@@ -409,6 +421,7 @@ impl Faults {
             Action::Kill(_) => Some(&mut self.kills),
             Action::Evict(_) => Some(&mut self.evictions),
             Action::Lose(_) => Some(&mut self.losses),
+            Action::DeleteClaim(_) => Some(&mut self.claims),
             Action::LoseAuthority => Some(&mut self.authorities),
             Action::Write(_) => Some(&mut self.writes),
             Action::Pass(_)

@@ -335,5 +335,26 @@ fn etcd_of_one_member_is_set_back_too(bed: &Bed, way: Way) {
     etcd.goes_on(100);
     let (taken, report) = (begun.elapsed(), etcd.expect_kept(100));
     crate::figure(format!("{}: etcd: one member is set back after {taken:.1?}: {report}", way.name()));
+    the_pod_stays_that_holds_a_claim(&etcd, &namespace);
     gone_with_its_object(bed, &namespace);
+}
+
+/// The claim of the only member is deleted. Neither another template nor a stop ends its pod, with which the data go.
+fn the_pod_stays_that_holds_a_claim(etcd: &Etcd, namespace: &Namespace<'_>) {
+    let pods = recovery::uids(namespace, "pods");
+    etcd.write();
+    etcd.goes_on(100);
+    namespace.kubectl(&["delete", "pvc", "data-main-0", "--wait=false"]).ok();
+    for fields in [json!({"pod": {"annotations": {"colour": "blue"}}}), json!({"replicas": 0})] {
+        etcd.change(&fields);
+        etcd.until(|_| {
+            let object = etcd.object()?;
+            let is_seen = object["status"]["observedGeneration"] == object["metadata"]["generation"];
+            let ready = condition(&object, "Ready");
+            if is_seen && ready["reason"] == "ClaimTerminating" { Ok(()) } else { Err(ready.to_string()) }
+        });
+        etcd.goes_on(100);
+        assert_eq!(recovery::uids(namespace, "pods"), pods, "the pod stays: {fields}");
+    }
+    etcd.expect_kept(300);
 }

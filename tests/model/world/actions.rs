@@ -30,6 +30,9 @@ impl kit::explore::World for World {
         for action in [Action::Kill, Action::Evict, Action::Lose] {
             actions.extend(ordinals.iter().copied().map(action));
         }
+        if faults.claims > 0 {
+            actions.extend(ordinals.iter().copied().map(Action::DeleteClaim));
+        }
         if faults.authorities > 0 {
             actions.push(Action::LoseAuthority);
         }

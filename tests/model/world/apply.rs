@@ -16,11 +16,18 @@ impl World {
             return None;
         }
         let effect = rest.remove(0);
-        let is_done = hand.apply(self, &effect).unwrap_or_else(|| self.apply(&effect, hand));
+        let is_done = !self.ends_another_claim(&effect, operator)
+            && hand.apply(self, &effect).unwrap_or_else(|| self.apply(&effect, hand));
         if is_done {
             self.judge_effect(before, &effect);
         }
         Some(is_done)
+    }
+
+    /// Whether pods are to end whose claims have begun to be deleted since that was planned: that is read right before.
+    fn ends_another_claim(&self, effect: &Effect, operator: usize) -> bool {
+        let going = &self.operators[operator].going;
+        self.held_claims().into_iter().any(|ordinal| !going.contains(&ordinal) && ends_pod(effect, ordinal))
     }
 
     /// Whether it was done; false: refused.
@@ -199,4 +206,13 @@ impl World {
 
 fn is_same(found: &Handle, pod: &Pod) -> bool {
     *found == seen_pod(pod)
+}
+
+/// Whether the pod at an ordinal ends by an effect.
+pub fn ends_pod(effect: &Effect, ordinal: Ordinal) -> bool {
+    match effect {
+        Effect::DeletePod { ordinal: ended, .. } => *ended == ordinal,
+        Effect::ApplyStatefulSet { from, replicas, .. } => (*replicas..*from).contains(&ordinal.0),
+        _ => false,
+    }
 }

@@ -214,6 +214,26 @@ impl World {
         Some(())
     }
 
+    /// The claim is to go, which it does once no pod uses it. That of a pod which is going anyway is beyond help.
+    pub fn delete_claim(&mut self, ordinal: Ordinal) -> Option<()> {
+        self.stays(ordinal).then_some(())?;
+        let disk = self.objects.volumes.get_mut(&ordinal).filter(|disk| !disk.volume.is_deleting)?;
+        disk.volume.is_deleting = true;
+        Some(())
+    }
+
+    /// Whether a claim is going that only a pod holds, with the data of a member of etcd's list.
+    pub fn holds_claim(&self, ordinal: Ordinal) -> bool {
+        let disk = self.objects.volumes.get(&ordinal).filter(|disk| disk.volume.is_deleting);
+        let data = disk.and_then(|disk| disk.data).filter(|data| self.member(data.member).is_some());
+        data.is_some() && self.objects.pods.contains_key(&ordinal) && !self.desired.is_deleting
+    }
+
+    /// All such claims. Nothing speaks of them where none is ever deleted under its pod.
+    pub fn held_claims(&self) -> BTreeSet<Ordinal> {
+        self.objects.volumes.keys().copied().filter(|ordinal| self.holds_claim(*ordinal)).collect()
+    }
+
     /// The smallest identity of that sort that nothing speaks of.
     fn next_identity(&self, sort: &str) -> Handle {
         let told = self.objects.config.iter().flat_map(BTreeMap::values);

@@ -145,7 +145,8 @@ impl World {
         if plan.actions.is_empty() && self.broken.is_none() {
             return None;
         }
-        self.operators[operator].rest.clone_from(&plan.actions);
+        let going = if seen.volumes.is_unknown() { BTreeSet::new() } else { self.held_claims() };
+        self.operators[operator] = Operator { rest: plan.actions.clone(), going };
         Some(())
     }
 }

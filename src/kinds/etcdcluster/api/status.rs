@@ -83,6 +83,9 @@ pub mod reason {
     pub const DATABASE_QUOTA_EXCEEDED: &str = "DatabaseQuotaExceeded";
     /// Degraded: a member's data differ from the others'.
     pub const CORRUPT: &str = "Corrupt";
+    /// Degraded: the claim of a member is being deleted, and goes with the member's data once its pod ends. No pod that
+    /// holds such a claim is restarted or stopped.
+    pub const CLAIM_TERMINATING: &str = "ClaimTerminating";
     /// Degraded: a member belongs to another etcd cluster. No change is made until a person has looked.
     pub const CLUSTER_ID_MISMATCH: &str = "ClusterIDMismatch";
     /// Degraded, BackupReady: an object of a name that the cluster needs belongs to another owner.

@@ -12,11 +12,11 @@ use kube::Resource;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::{Execution, Failure};
+use super::{Execution, Failure, volumes};
 use crate::controllers::api_write::{ApiWrite, Apply};
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names::MANAGER;
-use crate::kinds::etcdcluster::observation::{Handle, Owner, Template};
+use crate::kinds::etcdcluster::observation::{Handle, Ordinal, Owner, Template};
 use crate::kinds::etcdcluster::observe::kubernetes::{handle, owner};
 use crate::kinds::etcdcluster::resources::{budget as budgets, services as service, stateful_set as sets};
 
@@ -46,6 +46,9 @@ pub async fn stateful_set(
     let (spec, image) = (execution.spec, &execution.kind.guard_image);
     let new = sets::manifest(spec, template, replicas, image);
     let live: Option<StatefulSet> = as_seen(execution, &new, found).await?;
+    let count = live.as_ref().and_then(|live| live.spec.as_ref()?.replicas);
+    let ends = replicas..count.and_then(|count| u32::try_from(count).ok()).unwrap_or(replicas);
+    volumes::stay(execution, ends.map(Ordinal)).await?;
     let revision = execution.seen.desired.template.revision;
     let over = |live| sets::over(&live, spec, template, replicas, image, revision);
     let manifest = live.map_or(new, over);

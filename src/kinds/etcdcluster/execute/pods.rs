@@ -3,7 +3,7 @@
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
-use super::{Execution, Failure, membership};
+use super::{Execution, Failure, membership, volumes};
 use crate::kinds::etcdcluster::actions::Precondition;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Handle, Ordinal, Role};
@@ -20,7 +20,7 @@ pub async fn label(
     execution.merge::<Pod>(&name, &pod.uid.0, Some(&pod.resource_version.0), labels).await
 }
 
-/// Deletes the pod, in the grace period that it has.
+/// Deletes the pod, in the grace period that it has, unless the claim that it holds is being deleted.
 pub async fn delete(
     execution: Execution<'_>,
     pod: &Handle,
@@ -34,5 +34,6 @@ pub async fn delete(
         Some(Precondition::QuorumLost) => membership::quorum_is_lost(execution).await?,
         None => {}
     }
+    volumes::stay(execution, [ordinal]).await?;
     execution.delete::<Pod>(&names::member(&execution.name(), ordinal), pod).await
 }

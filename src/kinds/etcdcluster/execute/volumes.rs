@@ -52,6 +52,26 @@ async fn without_cluster(execution: Execution<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Refuses to end pods whose claims have begun to be deleted since the plan was made: they would go with their pods.
+pub async fn stay(
+    execution: Execution<'_>,
+    ordinals: impl IntoIterator<Item = Ordinal>,
+) -> Result<(), Failure> {
+    if execution.seen.desired.is_deleting || execution.seen.desired.is_in_memory {
+        return Ok(());
+    }
+    for ordinal in ordinals {
+        let Some(seen) = execution.seen.observation.volume(ordinal).found() else { continue };
+        let name = names::claim(&execution.name(), ordinal);
+        let live: Option<PersistentVolumeClaim> = execution.read(&name).await?;
+        let is_going = live.is_some_and(|live| live.metadata.deletion_timestamp.is_some());
+        if is_going && !seen.is_deleting {
+            return Err(Failure::moved(format!("claim {name} is being deleted")));
+        }
+    }
+    Ok(())
+}
+
 /// Asks for more bytes.
 pub async fn resize(
     execution: Execution<'_>,

@@ -134,6 +134,32 @@ impl<'a> ClusterState<'a> {
         !self.desired.is_in_memory || self.healthy_voters_but(Some(member.id)) >= quorum(self.voter_count())
     }
 
+    /// Whether the pod at an ordinal is all that holds the claim of a member: the claim is being deleted, which cannot be
+    /// taken back, and goes with the data once the pod ends. Not where the member has left etcd's list, nor where the
+    /// object itself is being deleted.
+    pub fn holds_claim(&self, ordinal: Ordinal) -> bool {
+        let Some(volume) = self.seen.volume(ordinal).found() else { return false };
+        let has_pod = self.pod(ordinal).is_some_and(|pod| !matches!(pod.phase, PodPhase::Terminal(_)));
+        let is_ours = match self.seen.entry(ordinal) {
+            Fact::Known(entry) => entry.volume == volume.handle.uid && entry.purpose != Purpose::Retired,
+            Fact::Absent | Fact::Unknown => true,
+        };
+        let has_left = self.membership().is_some() && self.member(ordinal).is_none();
+        let is_recorded = self.cluster_id().is_some() && !self.desired.is_in_memory;
+        volume.is_deleting
+            && volume.owner == Owner::Ours
+            && has_pod
+            && is_ours
+            && !has_left
+            && is_recorded
+            && !self.desired.is_deleting
+    }
+
+    /// The members whose claims only their pods hold.
+    pub fn held_claims(&self) -> impl Iterator<Item = Ordinal> {
+        self.seen.volumes.elements().map(|(ordinal, _)| ordinal).filter(|ordinal| self.holds_claim(*ordinal))
+    }
+
     /// Who leads: the one that says so itself and has got furthest.
     pub fn leader(&self) -> Option<Ordinal> {
         let leaders = self

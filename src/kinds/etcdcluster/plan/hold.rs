@@ -34,10 +34,14 @@ pub fn taken_volume(seen: &Observation) -> Option<Ordinal> {
     volumes.find(|(ordinal, _)| seen.pod(*ordinal).known().is_some()).map(|(ordinal, _)| ordinal)
 }
 
-/// No members are asked for: all pods stop, the data and what is known of the members stay.
+/// No members are asked for: all pods stop, the data and what is known of the members stay. Nothing is stopped while a
+/// pod is all that holds the claim of a member.
 pub fn stopped(cluster: &ClusterState) -> Option<Decision> {
     if !is_asked_to_stop(cluster) {
         return None;
+    }
+    if cluster.held_claims().next().is_some() {
+        return Some(Decision::wait(cluster));
     }
     let stop = cluster.stateful_set().and_then(|set| cluster.apply_stateful_set(0, set.template));
     let is_gone = |pods: &BTreeMap<Ordinal, Pod>| !pods.values().any(|pod| pod.owner == Owner::Ours);

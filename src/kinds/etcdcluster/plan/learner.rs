@@ -15,7 +15,7 @@ pub fn settle(cluster: &ClusterState) -> Option<Decision> {
     if is_surplus(cluster, ordinal) {
         return remove(cluster, OperationKind::ScaleIn, ordinal, member);
     }
-    if cluster.has_lost_data(ordinal) {
+    if cluster.has_lost_data(ordinal) || cluster.holds_claim(ordinal) {
         let kind = scale::growth_kind(cluster, ordinal);
         return if cluster.seen.replacement_age.is_past() {
             remove(cluster, kind, ordinal, member)

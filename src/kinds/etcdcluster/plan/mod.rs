@@ -126,7 +126,8 @@ fn decide(cluster: &ClusterState) -> Decision {
         // Last, so that one that the API server does not take holds nothing up.
         .or_else(|| Decision::act(cluster, housekeeping::schedule_backups(cluster)))
         .unwrap_or_else(|| {
-            if preconditions::hold(cluster) { Decision::rest(cluster) } else { Decision::wait(cluster) }
+            let rests = preconditions::blocked(cluster).is_none();
+            if rests { Decision::rest(cluster) } else { Decision::wait(cluster) }
         })
 }
 

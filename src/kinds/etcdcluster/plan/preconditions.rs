@@ -35,6 +35,8 @@ pub enum BlockedReason {
     Leftovers(Ordinal),
     /// So is what a recovery set aside, and it does not outlive its claim yet.
     Unkept(Ordinal),
+    /// The claim of a member is being deleted, and its pod is all that holds it: that pod stays.
+    ClaimTerminating(Ordinal),
     /// All else is well, and the members' data were found to differ.
     Different,
 }
@@ -85,4 +87,10 @@ pub fn check(cluster: &ClusterState) -> Result<(), BlockedReason> {
 /// Whether a change may begin.
 pub fn hold(cluster: &ClusterState) -> bool {
     check(cluster).is_ok()
+}
+
+/// What keeps a change from beginning, or a change that has begun from its end.
+pub fn blocked(cluster: &ClusterState) -> Option<BlockedReason> {
+    let held = || cluster.held_claims().next().map(BlockedReason::ClaimTerminating);
+    check(cluster).err().or_else(held)
 }

@@ -88,6 +88,10 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
     let furthest =
         candidates.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)));
     let (survivor, status) = furthest?;
+    if cluster.holds_claim(survivor) {
+        // Its pod has to be recreated, and its data would end with the pod. Which other data to keep is for a person.
+        return None;
+    }
     let recovery = Recovery {
         token: request.token.clone(),
         survivor: Some(survivor),
@@ -183,6 +187,9 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
+        if cluster.holds_claim(*ordinal) {
+            return Fence::Incomplete(Vec::new());
+        }
         // Once the survivor was told to go on alone it may be the quorum that there is.
         let precondition = (!is_past_return(cluster, survivor, recovery)).then_some(Precondition::QuorumLost);
         let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal, precondition };
@@ -245,6 +252,9 @@ fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, 
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
         Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(cluster, survivor) => {
+            if cluster.holds_claim(survivor) {
+                return Anew::Incomplete(Vec::new());
+            }
             let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal: survivor, precondition: None };
             Anew::Incomplete(vec![delete])
         }

@@ -1,12 +1,13 @@
-//! A voter whose data are beyond use: it is removed, while the others can spare it; another one grows in its place.
-//! Pure.
+//! A voter whose data are beyond use, or will be once its pod ends: it is removed, while the others can spare it;
+//! another one grows in its place. Pure.
 //!
 //! Guarantees: remove comes before add, since etcd refuses to add while a voter is not connected; a voter that is
-//! merely down is never removed; the cause is the data or nothing.
+//! merely down is never removed; the cause is the data or nothing. A voter that serves, and whose claim is being
+//! deleted, is removed only while all is well and two others stay.
 
 use super::cluster_state::ClusterState;
 use super::decision::Decision;
-use super::housekeeping;
+use super::{housekeeping, preconditions};
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{Member, OperationKind, Ordinal, Phase, Target};
 
@@ -16,8 +17,10 @@ pub fn failed_voter(cluster: &ClusterState) -> Option<Decision> {
         return None;
     }
     let voters = cluster.voters();
-    let mut failed = voters.into_iter().filter(|(ordinal, _)| cluster.has_lost_data(*ordinal));
-    let (ordinal, member) = failed.next_back()?;
+    let can_be_moved = voters.len() > 2 && preconditions::hold(cluster);
+    let failed = voters.iter().rfind(|(ordinal, _)| cluster.has_lost_data(*ordinal));
+    let held = || voters.iter().rfind(|(ordinal, _)| can_be_moved && cluster.holds_claim(*ordinal));
+    let (ordinal, member) = *failed.or_else(held)?;
     cluster.can_spare(member).then(|| remove(cluster, OperationKind::Replace, ordinal, member)).flatten()
 }
 

@@ -81,13 +81,15 @@ pub fn shrink(cluster: &ClusterState) -> Option<Decision> {
         .flatten()
 }
 
-/// Who leaves. A sick one may leave while the gate is closed: that is the safe removal.
+/// Who leaves. A sick one may leave while the gate is closed: that is the safe removal. Then one whose claim is being
+/// deleted, for its data end with its pod.
 fn victim<'a>(cluster: &ClusterState<'a>) -> Option<(Ordinal, &'a Member)> {
     let voters = cluster.voters();
     let sick = voters.iter().rfind(|(ordinal, _)| is_sick(cluster, *ordinal));
+    let held = || voters.iter().rfind(|(ordinal, _)| cluster.holds_claim(*ordinal));
     match sick {
         Some(sick) => Some(*sick),
-        None if preconditions::hold(cluster) => voters.last().copied(),
+        None if preconditions::hold(cluster) => held().or_else(|| voters.last()).copied(),
         None => None,
     }
 }

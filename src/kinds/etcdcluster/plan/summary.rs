@@ -111,7 +111,7 @@ pub fn of(cluster: &ClusterState, decision: &Decision) -> Summary {
         replicas: cluster.membership().map(|membership| membership.members.len()),
         ready_replicas: members.iter().filter(|member| member.is_healthy).count(),
         members,
-        blocked: preconditions::check(cluster).err(),
+        blocked: preconditions::blocked(cluster),
         step: upgrade::step(cluster),
     }
 }
@@ -239,19 +239,22 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     let is_stalled = upgrade::is_stalled(cluster);
     let is_down = !down.is_empty() && !is_stopped && !is_quorum_lost && !is_stalled;
     let first = down.first().copied();
-    let all = [
+    let severe = [
         (hold::is_name_taken(cluster.seen), reason::NAME_TAKEN, None),
         (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
         (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),
         (is_quorum_lost, reason::QUORUM_LOST, None),
         (cluster.seen.has_alarm(AlarmKind::Corrupt) || differs, reason::CORRUPT, None),
+    ];
+    let held = cluster.held_claims().map(|ordinal| (true, reason::CLAIM_TERMINATING, Some(ordinal)));
+    let others = [
         (cluster.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
         (cluster.seen.refused.is_some(), reason::WRITE_REFUSED, None),
         (is_stalled, reason::UPGRADE_STALLED, first),
         (learner.is_some() && cluster.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
         (is_down, reason::MEMBER_DOWN, first),
     ];
-    let all = all.into_iter().filter(|(holds, ..)| *holds);
+    let all = severe.into_iter().chain(held).chain(others).filter(|(holds, ..)| *holds);
     all.map(|(_, reason, ordinal)| Problem { reason, ordinal }).collect()
 }
 

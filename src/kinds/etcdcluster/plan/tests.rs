@@ -2,6 +2,7 @@
 
 mod alarms;
 mod certificates;
+mod claims;
 mod crashes;
 mod downgrades;
 mod learners;

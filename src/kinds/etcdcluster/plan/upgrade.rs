@@ -186,7 +186,8 @@ fn remake(
     operation: (OperationKind, Target, Phase),
 ) -> Option<Decision> {
     let entry = cluster.seen.entry(ordinal).found()?;
-    if entry.purpose != Purpose::Run || !cluster.can_lose_pod(cluster.member(ordinal)?) {
+    let can_go = cluster.can_lose_pod(cluster.member(ordinal)?) && !cluster.holds_claim(ordinal);
+    if entry.purpose != Purpose::Run || !can_go {
         return None;
     }
     let action = if entry.template == target {

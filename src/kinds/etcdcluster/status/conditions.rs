@@ -237,6 +237,7 @@ impl Facts<'_> {
             reason::CLUSTER_ID_MISMATCH => self.strangers(),
             reason::QUORUM_LOST => format!("{}; {}", self.quorum(reason), self.way_back()),
             reason::CORRUPT => self.corrupt(),
+            reason::CLAIM_TERMINATING => messages::terminating(self.name, ordinal, self.plan),
             reason::DATABASE_QUOTA_EXCEEDED => {
                 let raised = self.alarmed(AlarmKind::NoSpace);
                 format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))

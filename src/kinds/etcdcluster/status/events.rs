@@ -24,6 +24,7 @@ const TOLD: [(&str, State, &[&str]); 4] = [
             reason::CLUSTER_ID_MISMATCH,
             reason::QUORUM_LOST,
             reason::CORRUPT,
+            reason::CLAIM_TERMINATING,
             reason::WRITE_REFUSED,
             reason::UPGRADE_STALLED,
             reason::LEARNER_STUCK,

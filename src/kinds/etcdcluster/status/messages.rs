@@ -6,7 +6,7 @@ use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
     Cause, Fact, Ordinal, PodPhase, Purpose, Recovery, RecoveryPhase, RootPassword, Unreadable, Version,
 };
-use crate::kinds::etcdcluster::plan::{BlockedReason, Preparation, Refusal};
+use crate::kinds::etcdcluster::plan::{BlockedReason, Plan, Preparation, Refusal};
 
 /// Names in a row: `c-0`, `c-0 and c-1`, `c-0, c-1 and c-2`.
 pub fn listed<Name: AsRef<str>>(names: &[Name]) -> String {
@@ -91,6 +91,18 @@ const fn unreadable(why: Unreadable) -> &'static str {
     }
 }
 
+/// What is said of the claim of a member that is being deleted.
+pub fn terminating(cluster: &str, ordinal: Option<Ordinal>, plan: &Plan) -> String {
+    let Some(ordinal) = ordinal else { return String::new() };
+    let (claim, member) = (names::claim(cluster, ordinal), names::member(cluster, ordinal));
+    let is_replaced = plan.summary.replicas.is_none_or(|members| members > 2);
+    let way = if is_replaced { "" } else { "; with spec.replicas 3 the member is replaced" };
+    format!(
+        "claim {claim} is being deleted, and its data go with the pod of {member}, which is neither restarted nor \
+         stopped{way}"
+    )
+}
+
 /// What a change waits for.
 pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
     let member = |ordinal: Ordinal| names::member(cluster, ordinal);
@@ -107,6 +119,9 @@ pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
         BlockedReason::StatefulSetUnknown => "the StatefulSet could not be read".to_owned(),
         BlockedReason::BudgetUnknown => "the PodDisruptionBudget could not be read".to_owned(),
         BlockedReason::Leftovers(ordinal) => format!("what {} left is being deleted", member(ordinal)),
+        BlockedReason::ClaimTerminating(ordinal) => {
+            format!("the pod of {} stays, since its claim is being deleted", member(ordinal))
+        }
         BlockedReason::Unkept(ordinal) => format!(
             "the PersistentVolume of {} could not be set to outlive its claim yet: without rights on \
              PersistentVolumes a person has to do that, and delete the claim",

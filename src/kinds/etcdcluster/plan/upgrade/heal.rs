@@ -34,6 +34,7 @@ pub fn heal(cluster: &ClusterState) -> Option<Decision> {
             && !pod.is_deleting
             && cluster.status(*ordinal).is_none()
             && is_stuck(cluster, *ordinal, pod)
+            && !cluster.holds_claim(*ordinal)
     });
     let (ordinal, pod) = stuck.next()?;
     let entry = cluster.seen.entry(ordinal).found().filter(|entry| entry.purpose == Purpose::Run)?;

@@ -113,6 +113,11 @@ fn what_users_see_is_in_the_runbooks() {
         Case::new("data-differ", problem, "gatehouse_etcdcluster_data_equal").when(|seen| {
             seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(2)].into() });
         }),
+        Case::new("claim-deleted", problem, "gatehouse_etcdcluster_problem{problem=\"ClaimTerminating\"}")
+            .when(|seen| {
+                let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
+                volumes.get_mut(&Ordinal(2)).unwrap().is_deleting = true;
+            }),
         Case::new(
             "paused",
             condition::PAUSED,
