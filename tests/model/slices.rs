@@ -247,7 +247,7 @@ pub fn claims() -> Slice {
     let mut start = World::settled(1, NEWEST);
     start.edits = vec![Edit::Revision, Edit::Replicas(0), Edit::Replicas(3)];
     start.is_prompt = true;
-    start.faults = Faults { claims: 1, crashes: 1, ..Faults::default() };
+    start.faults = Faults { claims: 1, crashes: 1, blind: 1, ..Faults::default() };
     Slice::new(start, &[THREE_VOTE, STOPPED, CLAIM_REPLACED, CRASHED], &["member-remove", "member-add"])
 }
 

@@ -61,11 +61,14 @@ pub async fn stay(
         return Ok(());
     }
     for ordinal in ordinals {
-        let Some(seen) = execution.seen.observation.volume(ordinal).found() else { continue };
+        let seen = execution.seen.observation.volume(ordinal).found();
+        if seen.is_some_and(|seen| seen.is_deleting) {
+            // The plan knew.
+            continue;
+        }
         let name = names::claim(&execution.name(), ordinal);
         let live: Option<PersistentVolumeClaim> = execution.read(&name).await?;
-        let is_going = live.is_some_and(|live| live.metadata.deletion_timestamp.is_some());
-        if is_going && !seen.is_deleting {
+        if live.is_some_and(|live| live.metadata.deletion_timestamp.is_some()) {
             return Err(Failure::moved(format!("claim {name} is being deleted")));
         }
     }

@@ -139,7 +139,11 @@ impl<'a> ClusterState<'a> {
     /// object itself is being deleted.
     pub fn holds_claim(&self, ordinal: Ordinal) -> bool {
         let Some(volume) = self.seen.volume(ordinal).found() else { return false };
-        let has_pod = self.pod(ordinal).is_some_and(|pod| !matches!(pod.phase, PodPhase::Terminal(_)));
+        let has_pod = match self.seen.pod(ordinal) {
+            Fact::Known(pod) => !matches!(pod.phase, PodPhase::Terminal(_)),
+            Fact::Absent => false,
+            Fact::Unknown => true,
+        };
         let is_ours = match self.seen.entry(ordinal) {
             Fact::Known(entry) => entry.volume == volume.handle.uid && entry.purpose != Purpose::Retired,
             Fact::Absent | Fact::Unknown => true,
