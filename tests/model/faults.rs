@@ -83,6 +83,8 @@ pub enum Fault {
     TrustsForEver,
     /// It ends pods whose claims are being deleted.
     EndsPodsThatHoldClaims,
+    /// It does not look at which members the status lists.
+    ForgetsWhoTheMembersAre,
     /// It calls a cluster available whose members it could not ask.
     CallsUnknownAvailable,
 }
@@ -125,6 +127,7 @@ impl Hand {
                     }
                 }
             }
+            Some(Fault::ForgetsWhoTheMembersAre) => seen.remembered.clear(),
             Some(Fault::TakesUnknownVolumesForNone) if seen.volumes.is_unknown() => {
                 seen.volumes = Fact::Known(BTreeMap::new());
             }

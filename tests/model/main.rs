@@ -34,7 +34,8 @@ kit::slices!(
     deletion,
     deletion_that_keeps,
     certificates,
-    claims
+    claims,
+    config
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -78,6 +79,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::ForgetsTheAuthority, slices::certificates, Rule::LeafNotTrusted),
     (Fault::TrustsForEver, slices::certificates, Rule::SettlesWrongly),
     (Fault::EndsPodsThatHoldClaims, slices::claims, Rule::MembersVolume),
+    (Fault::ForgetsWhoTheMembersAre, slices::config, Rule::SettlesWrongly),
     (Fault::CallsUnknownAvailable, slices::loss, Rule::StatusLies),
 ];
 

@@ -251,6 +251,18 @@ pub fn claims() -> Slice {
     Slice::new(start, &[THREE_VOTE, STOPPED, CLAIM_REPLACED, CRASHED], &["member-remove", "member-add"])
 }
 
+/// The ConfigMap is deleted at any time, while the cluster stops and starts again.
+pub fn config() -> Slice {
+    let mut start = World::settled(2, NEWEST);
+    let members = start.etcd.members.iter();
+    start.objects.remembered =
+        Some(members.filter_map(|member| Some((member.ordinal?, member.id))).collect());
+    start.edits = vec![Edit::Replicas(0), Edit::Replicas(2)];
+    start.is_prompt = true;
+    start.faults = Faults { configs: 1, kills: 2, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[STOPPED, TWO_VOTE, CRASHED, NO_QUORUM], &["write-config", "apply-stateful-set"])
+}
+
 /// Three become five: to find faults in, for growth is looked at from one member on.
 pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
@@ -274,6 +286,7 @@ pub mod large {
         writes: 2,
         authorities: 0,
         claims: 0,
+        configs: 0,
     };
 
     pub fn growth() -> Slice {

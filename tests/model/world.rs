@@ -92,12 +92,16 @@ pub struct Faults {
     pub authorities: u8,
     /// A claim is deleted while its pod uses it.
     pub claims: u8,
+    /// The ConfigMap is deleted.
+    pub configs: u8,
 }
 
 /// What the API server has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Objects {
     pub record: Record,
+    /// The members that the status lists; none: that is left out.
+    pub remembered: Option<BTreeMap<Ordinal, MemberId>>,
     pub has_finalizer: bool,
     pub has_services: bool,
     pub set: Option<StatefulSet>,
@@ -199,6 +203,8 @@ pub enum Action {
     Lose(Ordinal),
     /// The claim of a volume is deleted, and stays as long as a pod uses it.
     DeleteClaim(Ordinal),
+    /// The ConfigMap is deleted.
+    LoseConfig,
     /// The Secret of the authority is deleted.
     LoseAuthority,
     /// A client's write, acknowledged by one of the smallest majorities, by number.
@@ -287,6 +293,7 @@ impl World {
             Action::CatchUp(member) => self.is_behind(*member),
             Action::Kill(ordinal) => is_up(ordinal),
             Action::Tick => self.has_deadlines(),
+            Action::LoseConfig => self.objects.config.is_some(),
             Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
             Action::Elect(_)
             | Action::Evict(_)
@@ -327,6 +334,7 @@ impl World {
             Action::Evict(ordinal) => self.evict(*ordinal),
             Action::Lose(ordinal) => self.lose(*ordinal),
             Action::DeleteClaim(ordinal) => self.delete_claim(*ordinal),
+            Action::LoseConfig => self.objects.config.take().map(drop),
             Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
             Action::Write(majority) => {
                 let majority = self.majorities().into_iter().nth(*majority)?;
@@ -422,6 +430,7 @@ impl Faults {
             Action::Evict(_) => Some(&mut self.evictions),
             Action::Lose(_) => Some(&mut self.losses),
             Action::DeleteClaim(_) => Some(&mut self.claims),
+            Action::LoseConfig => Some(&mut self.configs),
             Action::LoseAuthority => Some(&mut self.authorities),
             Action::Write(_) => Some(&mut self.writes),
             Action::Pass(_)

@@ -87,6 +87,10 @@ pub struct RecoveryRequest {
 pub struct Observation {
     /// What earlier reconciliations wrote into the status.
     pub record: Record,
+    /// Members that the status lists, with their identities: all that is left to go by without the ConfigMap and without
+    /// a quorum.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub remembered: BTreeMap<Ordinal, MemberId>,
     /// Whether the phase of the recorded operation has taken longer than it should.
     pub operation_age: Age,
     /// Whether every member has been as it is now for the health interval, 5 s.

@@ -33,6 +33,9 @@ impl kit::explore::World for World {
         if faults.claims > 0 {
             actions.extend(ordinals.iter().copied().map(Action::DeleteClaim));
         }
+        if faults.configs > 0 {
+            actions.push(Action::LoseConfig);
+        }
         if faults.authorities > 0 {
             actions.push(Action::LoseAuthority);
         }

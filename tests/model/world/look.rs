@@ -60,6 +60,7 @@ impl World {
                 Fact::Known(self.volumes())
             },
             membership: agreed(quorum),
+            remembered: self.objects.remembered.clone().unwrap_or_default(),
             last_membership: agreed(!statuses.is_empty()),
             statuses,
             alarms: if quorum { Fact::Known(Vec::new()) } else { Fact::Unknown },
@@ -142,9 +143,12 @@ impl World {
     pub fn pass(&mut self, operator: usize, unread: Option<Unread>, hand: Hand) -> Option<()> {
         let (seen, plan) = self.planned(unread, hand);
         self.judge_plan(&seen, &plan);
-        if plan.actions.is_empty() && self.broken.is_none() {
+        let listed = || plan.summary.members.iter().filter_map(|member| Some((member.ordinal, member.id?)));
+        let remembered = self.objects.remembered.as_ref().map(|_| listed().collect());
+        if plan.actions.is_empty() && self.broken.is_none() && remembered == self.objects.remembered {
             return None;
         }
+        self.objects.remembered = remembered;
         let going = if seen.volumes.is_unknown() { BTreeSet::new() } else { self.held_claims() };
         self.operators[operator] = Operator { rest: plan.actions.clone(), going };
         Some(())

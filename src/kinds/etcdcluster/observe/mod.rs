@@ -35,8 +35,8 @@ use self::etcd::EtcdResponses;
 use super::member_clients::{ClientTls, MemberClients};
 use super::names::{self, FINALIZER};
 use super::observation::{
-    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, Observation, Ordinal,
-    PodPhase, Purpose, Volume,
+    self as seen, Age, AlarmKind, Backups, Certificates, Config, Desired, Fact, Found, MemberId, Observation,
+    Ordinal, PodPhase, Purpose, Volume,
 };
 use super::resources::{record, services};
 use super::spec::Spec;
@@ -91,16 +91,17 @@ pub async fn look(
     );
     let set = set.map(|set| kubernetes::stateful_set(&set, &reader.uid, &operator.guard_image));
     let config = config.map(|config| kubernetes::config(&config, &reader.name, &reader.uid));
-    let places = places(&desired, &set, &config);
+    let places = places(&desired, &set, &config, &remembered(cluster));
     let pods = reader.pods(&places).await;
     let reach = MemberClients::new(spec, &keys, pods.elements());
     let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set, now));
     let asked = etcd::ask(&reach, spec);
     let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
-    let keyspace = keyspace(&said, &reach, state).await;
     let told_by = (&said, &reach, record.cluster_id);
     let root_password = root_password::look(offer, told_by, &mut state.password).await;
     let mut observation = Observation {
+        keyspace: keyspace(&said, &reach, state).await,
+        remembered: remembered(cluster),
         operation_age: Age::Fresh,
         health_age: Age::Fresh,
         quorum_loss_age: Age::Fresh,
@@ -117,7 +118,6 @@ pub async fn look(
         membership: said.membership,
         last_membership: said.last_membership,
         alarms: said.alarms,
-        keyspace,
         cluster_version: said.cluster_version,
         auth: said.auth.map(|status| status.enabled),
         root_password,
@@ -180,10 +180,20 @@ async fn keyspace(
 }
 
 /// The ordinals at which something of ours may be.
-fn places(desired: &Desired, set: &Fact<seen::StatefulSet>, config: &Fact<Config>) -> BTreeSet<Ordinal> {
+fn places(
+    desired: &Desired,
+    set: &Fact<seen::StatefulSet>,
+    config: &Fact<Config>,
+    remembered: &BTreeMap<Ordinal, MemberId>,
+) -> BTreeSet<Ordinal> {
     let kept = set.known().map_or(0, |set| set.replicas);
-    let told = config.known().into_iter().flat_map(|config| config.entries.keys().copied());
-    (0..kept.max(desired.replicas)).map(Ordinal).chain(told).collect()
+    let told = config.known().into_iter().flat_map(|config| config.entries.keys());
+    (0..kept.max(desired.replicas)).map(Ordinal).chain(told.chain(remembered.keys()).copied()).collect()
+}
+
+/// The members that the status lists.
+fn remembered(cluster: &EtcdCluster) -> BTreeMap<Ordinal, MemberId> {
+    cluster.status.as_ref().map(record::members).unwrap_or_default()
 }
 
 /// Reads the objects of one cluster.

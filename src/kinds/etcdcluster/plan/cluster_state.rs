@@ -233,6 +233,14 @@ impl<'a> ClusterState<'a> {
         members.filter_map(|member| member.ordinal).chain(entries.map(|(ordinal, _)| ordinal)).collect()
     }
 
+    /// The members that the status lists, where nothing else says who they are: neither etcd nor the ConfigMap.
+    pub fn remembered(&self) -> &'a BTreeMap<Ordinal, MemberId> {
+        static NONE: BTreeMap<Ordinal, MemberId> = BTreeMap::new();
+        let is_needed =
+            self.membership().is_none() && self.cluster_id().is_some() && self.seen.config.known().is_none();
+        if is_needed { &self.seen.remembered } else { &NONE }
+    }
+
     /// Pods that the StatefulSet has to keep for them.
     pub fn least_replicas(&self) -> u32 {
         self.occupied().last().map_or(0, |ordinal| ordinal.0.saturating_add(1))

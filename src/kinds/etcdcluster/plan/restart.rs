@@ -1,5 +1,5 @@
 //! Pods of members that are there: all start, at once and in any order, on their own volumes and under their own
-//! identities. Pure.
+//! identities. Where the ConfigMap that has these is gone, they are those that the status lists. Pure.
 //!
 //! Guarantees: no member is added or removed, no volume touched; it needs no quorum. A StatefulSet is never made
 //! smaller.
@@ -22,6 +22,7 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
     }
     actions.extend(pods(cluster));
     actions.extend(cluster.write_config(retold(cluster)));
+    actions.extend(cluster.write_config(rebuilt(cluster)));
     actions.extend(terminal(cluster));
     Decision::act(cluster, actions)
 }
@@ -60,6 +61,22 @@ fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
         (retold != *entry).then_some((ordinal, retold))
     });
     waiting.collect()
+}
+
+/// Entries of the members that the status lists, where the ConfigMap is gone and etcd cannot be asked. A wrong one harms
+/// nobody: the guard in the pod starts no etcd on the data of another member, nor on an empty volume. What a recovery has
+/// set aside is not known any more, so that nothing is rebuilt while one is under way.
+fn rebuilt(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
+    let recovery = cluster.seen.record.recovery.as_ref();
+    if !cluster.seen.config.is_absent() || recovery.is_some_and(|recovery| recovery.phase.is_active()) {
+        return BTreeMap::new();
+    }
+    let rebuilt = cluster.remembered().iter().filter_map(|(ordinal, id)| {
+        let template = cluster.pod(*ordinal).map_or_else(|| cluster.template(), |pod| pod.template);
+        let entry = cluster.entry_for(*ordinal, Purpose::Run, template)?;
+        Some((*ordinal, ConfigEntry { member: Some(*id), ..entry }))
+    });
+    rebuilt.collect()
 }
 
 /// A pod that has ended for good: its volume is intact, another one takes its place.

@@ -119,13 +119,14 @@ pub fn of(cluster: &ClusterState, decision: &Decision) -> Summary {
 fn members(cluster: &ClusterState) -> Vec<MemberSummary> {
     let listed = cluster.membership().into_iter().flat_map(|membership| &membership.members);
     let told = cluster.seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped());
-    let ordinals: BTreeSet<_> =
-        listed.filter_map(|member| member.ordinal).chain(told.map(|(ordinal, _)| ordinal)).collect();
+    let told = told.map(|(ordinal, _)| ordinal).chain(cluster.remembered().keys().copied());
+    let ordinals: BTreeSet<_> = listed.filter_map(|member| member.ordinal).chain(told).collect();
     let leader = cluster.leader();
     let summary = |ordinal| {
         let member = cluster.member(ordinal);
         let status = cluster.status(ordinal);
         let told = cluster.seen.entry(ordinal).found().and_then(|entry| entry.member);
+        let told = told.or_else(|| cluster.remembered().get(&ordinal).copied());
         let started = member.filter(|member| member.is_started);
         MemberSummary {
             ordinal,

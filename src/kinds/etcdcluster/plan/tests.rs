@@ -3,6 +3,7 @@
 mod alarms;
 mod certificates;
 mod claims;
+mod config;
 mod crashes;
 mod downgrades;
 mod learners;

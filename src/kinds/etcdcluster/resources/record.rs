@@ -3,14 +3,17 @@
 //! Guarantees: what is written reads back the same. What a newer release wrote and this one cannot read is never taken
 //! for nothing where nothing would set something off: a cluster stays recorded, a request stays consumed.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, OperationStatus, RecoveryStatus};
+use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, MemberStatus, OperationStatus, RecoveryStatus};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    ClusterId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target, Uid,
+    ClusterId, MemberId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target,
+    Uid,
 };
 
 /// The target of an operation that leads to a template of the version that runs.
@@ -29,6 +32,17 @@ pub fn record(status: &EtcdClusterStatus) -> Record {
         operation: status.operation.as_ref().and_then(read_operation),
         recovery: status.recovery.as_ref().and_then(read_recovery),
     }
+}
+
+/// The members that a status lists, with their identities.
+#[must_use]
+pub fn members(status: &EtcdClusterStatus) -> BTreeMap<Ordinal, MemberId> {
+    let listed = status.members.iter().flatten();
+    let read = |member: &MemberStatus| {
+        let id = names::hexadecimal(member.id.as_deref()?).map(MemberId)?;
+        Some((ordinal_of(&member.name)?, id))
+    };
+    listed.filter_map(read).collect()
 }
 
 /// Whether a status says that the data of members differ.

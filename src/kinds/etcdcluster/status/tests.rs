@@ -109,6 +109,7 @@ pub fn seen(of: &Spec) -> Observation {
     };
     Observation {
         record: Record { cluster_id: Some(CLUSTER), operation: None, recovery: None },
+        remembered: BTreeMap::new(),
         operation_age: Age::Fresh,
         health_age: Age::PastDeadline,
         quorum_loss_age: Age::PastDeadline,

@@ -51,6 +51,7 @@ pub struct Etcd {
 pub struct World {
     pub desired: Desired,
     pub record: Record,
+    pub remembered: BTreeMap<Ordinal, MemberId>,
     pub has_finalizer: bool,
     pub services: Found,
     pub set: Option<StatefulSet>,
@@ -92,6 +93,7 @@ impl World {
         Self {
             desired: desired(replicas, version),
             record: Record::default(),
+            remembered: BTreeMap::new(),
             has_finalizer: false,
             services: Found::Outdated,
             set: None,
@@ -164,6 +166,7 @@ impl World {
         let pods = self.pods.iter().map(|(ordinal, process)| (*ordinal, process.pod.clone())).collect();
         Observation {
             record: self.record.clone(),
+            remembered: self.remembered.clone(),
             operation_age: Age::Fresh,
             health_age: Age::PastDeadline,
             quorum_loss_age: Age::PastDeadline,
@@ -233,6 +236,8 @@ impl World {
         let irreversible = plan.actions.iter().filter(|action| action.is_irreversible()).count();
         assert!(irreversible <= 1, "{:#?}", plan.actions);
         assert!(plan.actions.is_empty() || !self.desired.is_paused || self.desired.is_deleting);
+        let members = plan.summary.members.iter();
+        self.remembered = members.filter_map(|member| Some((member.ordinal, member.id?))).collect();
         for action in &plan.actions {
             let kill = self.kill.take_if(|(at, _)| *at == self.log.len());
             if kill.is_some_and(|(_, before)| before) {
