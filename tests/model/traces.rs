@@ -101,6 +101,33 @@ fn a_cluster_that_is_to_stop_is_not_called_stopped_while_the_stateful_set_is_unr
     assert_eq!(slices::stopping().walk(&[Edit, Edit, Edit, Edit, blind]), nothing_is_done);
 }
 
+/// The claim of the only member is deleted, and another template is asked for. The restart waited for the pod, which has
+/// to stay, and was called finished.
+#[test]
+fn a_restart_that_waits_for_a_pod_which_holds_a_claim_is_not_called_finished() {
+    slices::claims().holds_after(&[Action::DeleteClaim(Ordinal(0)), Edit]);
+}
+
+/// The claim of the only member is deleted, a stop is asked for, and the pods cannot be read. They were taken for absent,
+/// and the stop ended them.
+#[test]
+fn a_stop_ends_no_pod_that_could_not_be_read_and_holds_a_claim() {
+    let blind = Blind(0, Unread::Pods);
+    let nothing_is_done = Err(Impassable::Idle(3, blind.clone()));
+    let way = [Action::DeleteClaim(Ordinal(0)), Edit, Edit, blind];
+    assert_eq!(slices::claims().walk(&way), nothing_is_done);
+}
+
+/// A learner was added, and its claim is deleted before it starts. No entry was made for that claim, and the learner was
+/// waited for for ever.
+#[test]
+fn a_learner_whose_claim_is_deleted_before_it_starts_is_removed() {
+    let turns = |count: usize| [Pass(0), Step(0)].into_iter().cycle().take(2 * count).collect::<Vec<_>>();
+    let restart = [&[Edit][..], &turns(5), &[Node(Ordinal(0), Start)], &turns(1)].concat();
+    let grow = [&[Edit, Edit, Tick][..], &turns(5)].concat();
+    slices::claims().holds_after(&[&restart[..], &grow, &[Action::DeleteClaim(Ordinal(1))]].concat());
+}
+
 /// A way that cannot be gone fails with the reason: it is not the same as a slice in which less goes wrong by now.
 #[test]
 fn a_way_that_cannot_be_gone_says_why() {
