@@ -18,12 +18,12 @@ use serde_json::{Map, Value, json};
 
 use super::{Target, UID};
 
-/// Bytes that the process may have above an idle one while reviews follow one another without a pause. One review takes
-/// 60 MiB at most; what it took goes back to the system within about a second, which is too late for the next one.
-const MOST: u64 = 150 << 20;
+/// Bytes that one review may make the process take, above what it had right before. What the reviews before have left,
+/// which goes back to the system within about a second, counts for four at a time alone.
+const MOST: u64 = 100 << 20;
 
-/// The same for four at a time, one group after the other: with what earlier reviews took and the allocator has not
-/// given back yet, the process stays within the 512Mi of its container.
+/// Bytes that the process may have above an idle one while four reviews at a time follow one another without a pause: it
+/// stays within the 512Mi of its container.
 const MOST_OF_FOUR: u64 = 400 << 20;
 
 /// One step to a place.
@@ -175,7 +175,7 @@ impl Target {
 /// What reviews have cost.
 #[derive(Clone, Default)]
 struct Cost {
-    /// Bytes above what it had at rest.
+    /// Bytes above what it had.
     memory: u64,
     /// Until all have their answer.
     time: Duration,
@@ -203,7 +203,7 @@ impl Highest {
     }
 }
 
-/// Has `at_a_time` of the same review answered, at once, by a program that had so many bytes at rest.
+/// Has `at_a_time` of the same review answered, at once, by a program that has so many bytes without them.
 async fn cost(target: &Target, path: &str, review: &str, at_a_time: usize, rest: u64) -> Cost {
     target.forget_the_most();
     let processor = target.processor();
@@ -225,7 +225,7 @@ async fn cost(target: &Target, path: &str, review: &str, at_a_time: usize, rest:
 async fn table(each: usize, at_a_time: usize, most: u64) {
     let target = Target::start().await;
     target.is_sane().await;
-    let rest = target.memory("VmRSS");
+    let idle = target.memory("VmRSS");
     let places = places();
     println!("{at_a_time} at a time | shape | bytes | MiB above rest, place | ms, place | processor ms");
     for (turn, (shape, parts)) in SHAPES.into_iter().enumerate() {
@@ -237,6 +237,7 @@ async fn table(each: usize, at_a_time: usize, most: u64) {
                     highest.iter_mut().zip(reviews(place, &filling(shape, count)))
                 {
                     size = size.max(review.len());
+                    let rest = if at_a_time == 1 { target.memory("VmRSS") } else { idle };
                     let (cost, name) = (cost(&target, path, &review, at_a_time, rest).await, place.name());
                     let taken = cost.memory >> 20;
                     assert!(cost.memory <= most, "{path}: {taken} MiB, {shape} x {count} in {name}");
