@@ -88,8 +88,13 @@ pub fn set(
 /// Whether the condition of type `about` is there and holds.
 #[must_use]
 pub fn holds(conditions: &[Condition], about: &str) -> bool {
-    let mut matching = conditions.iter().filter(|condition| condition.type_ == about);
-    matching.any(|condition| condition.status == State::True.as_str())
+    find(conditions, about).is_some_and(|condition| condition.status == State::True.as_str())
+}
+
+/// The condition of a type.
+#[must_use]
+pub fn find<'a>(conditions: &'a [Condition], about: &str) -> Option<&'a Condition> {
+    conditions.iter().find(|condition| condition.type_ == about)
 }
 
 #[cfg(test)]

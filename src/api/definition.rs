@@ -50,8 +50,8 @@ fn settle(version: &mut CustomResourceDefinitionVersion, kind: &str) {
     }
 }
 
-/// Lets an object without a status say that nothing has observed it. kstatus, by which Flux, Argo CD and Helm wait, takes
-/// a custom resource without conditions for Current otherwise: an object would be reported as ready while no controller
+/// Lets an object without a status say that nothing has observed it. kstatus, by which Flux and Helm 4 wait, takes a
+/// custom resource without conditions for Current otherwise: an object would be reported as ready while no controller
 /// runs. Flux declares its own kinds in the same way.
 fn declare_unobserved(schema: &mut JSONSchemaProps) {
     if let Some(status) = schema.properties.as_mut().and_then(|fields| fields.get_mut("status")) {

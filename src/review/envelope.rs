@@ -67,7 +67,7 @@ struct Review<'a> {
     api_version: Option<&'a RawValue>,
     kind: Option<&'a RawValue>,
     request: Option<Asked<'a>>,
-    objects: Objects,
+    objects: Option<Objects>,
 }
 
 /// What stands under `request`.
@@ -109,14 +109,15 @@ impl<'de> Visitor<'de> for Reading {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut review = Review::default();
+        let objects = (self == Self::Objects).then(Objects::new);
+        let mut review = Review { objects, ..Review::default() };
         while let Some(Text(key)) = map.next_key()? {
             let twice = match key.as_ref() {
                 "apiVersion" => review.api_version.replace(map.next_value()?).is_some(),
                 "kind" => review.kind.replace(map.next_value()?).is_some(),
                 "request" => {
-                    let objects = (self == Self::Objects).then_some(&mut review.objects);
-                    review.request.replace(map.next_value_seed(Asking(objects))?).is_some()
+                    let asked = map.next_value_seed(Asking(review.objects.as_mut()))?;
+                    review.request.replace(asked).is_some()
                 }
                 _ => map.next_value::<IgnoredAny>().map(|_| false)?,
             };
@@ -173,17 +174,11 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
     }
     let text =
         std::str::from_utf8(body).map_err(|error| bad_request(format!("the body is not UTF-8: {error}")))?;
-    let (review, has_objects) = match Reading::Objects.read(text) {
-        Ok(review) => (review, true),
-        // Once more, to say what is wrong where it belongs.
-        Err(_) => (
-            Reading::Envelope
-                .read(text)
-                .map_err(|error| bad_request(format!("unable to read the {kind}: {error}")))?,
-            false,
-        ),
-    };
-    let objects = has_objects.then_some(review.objects);
+    // Where an object cannot be read, the envelope is read once more, to say what is wrong where it belongs.
+    let review = Reading::Objects
+        .read(text)
+        .or_else(|_| Reading::Envelope.read(text))
+        .map_err(|error| bad_request(format!("unable to read the {kind}: {error}")))?;
     let text = |raw: Option<&'a RawValue>| raw.and_then(json::text).unwrap_or_default();
     let found = (text(review.api_version), text(review.kind));
     if found.0 != api_version || found.1 != kind {
@@ -198,7 +193,9 @@ pub(super) fn open<'a>(body: &'a [u8], api_version: &str, kind: &str) -> Result<
         return Err(bad_request(format!("the {kind} has no request")));
     };
     match fields.text("uid") {
-        Some(uid) if !uid.is_empty() => Ok(Request { uid: uid.into_owned(), fields, objects }),
+        Some(uid) if !uid.is_empty() => {
+            Ok(Request { uid: uid.into_owned(), fields, objects: review.objects })
+        }
         _ => Err(bad_request(format!("the request of the {kind} has no uid"))),
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use gatehouse::runtime::clock;
 use jiff::{SignedDuration, Timestamp};
 use kit::bed::{Bed, Namespace};
+use kit::kstatus::kstatus;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
@@ -68,7 +69,6 @@ pub fn span(name: &str, from: Timestamp, until: Timestamp, replicas: u32) -> Val
 /// No pod runs here, so that only a workload of none is ready.
 fn clients_that_wait_see_when_it_is_ready(bed: &Bed) {
     let namespace = bed.namespace();
-    let kstatus = |object: &Value| kit::kstatus::kstatus(object);
     let created = namespace.create(&tdset("waited", &json!({})));
     assert_eq!(kstatus(&created), "InProgress", "nothing has observed it: {created}");
     let object = until_condition(&namespace, "waited", "Ready", "False", "PodsNotReady");

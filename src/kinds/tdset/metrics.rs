@@ -12,7 +12,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use super::plan;
-use crate::api::condition::State;
+use crate::api::condition::{self, State};
 use crate::api::time_zone;
 use crate::controllers::metrics;
 use crate::controllers::object_metrics::{self, Metric, MetricKind, ObjectMetricsRegistries, Sample};
@@ -91,7 +91,7 @@ impl Line {
     #[must_use]
     pub fn of(status: &TDSetStatus) -> Self {
         let conditions = status.conditions.as_deref().unwrap_or_default();
-        let ready = conditions.iter().find(|one| one.type_ == ConditionType::Ready.as_str());
+        let ready = condition::find(conditions, ConditionType::Ready.as_str());
         Self {
             window: status.active_window.clone(),
             scheduled: status.scheduled_replicas,

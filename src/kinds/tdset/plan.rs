@@ -281,20 +281,16 @@ const TELLING: &[(ConditionType, &str, &[Reason])] = &[
 /// Conditions that need a user's attention, each with its reason.
 pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, Reason)> {
     TELLING.iter().filter_map(|(about, state, reasons)| {
-        let condition = find(conditions, about.as_str()).filter(|one| one.status == *state)?;
+        let condition = condition::find(conditions, about.as_str()).filter(|one| one.status == *state)?;
         let reason = reasons.iter().find(|reason| condition.reason == reason.as_str())?;
         Some((condition, *reason))
     })
 }
 
-fn find<'a>(conditions: &'a [Condition], about: &str) -> Option<&'a Condition> {
-    conditions.iter().find(|one| one.type_ == about)
-}
-
 /// Events for conditions that need a user's attention, where they are new.
 pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
     problems(after).filter_map(|(said, reason)| {
-        let news = find(before, &said.type_)
+        let news = condition::find(before, &said.type_)
             .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
         let text = || said.message.clone();
         news.then(|| Note { warning: true, reason: reason.as_str(), action: "Reconcile", text: text() })

@@ -1,4 +1,4 @@
-//! How clients that wait for objects of any kind understand a custom resource: Flux, Argo CD, Helm 4 and `kubectl wait`.
+//! How clients that wait for objects of any kind, such as Flux and Helm 4, understand a custom resource.
 //!
 //! The rules are those of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus/status`): the generation, `Reconciling` and
 //! `Stalled`, then `Ready`; a resource with none of them is Current.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::kinds::etcdcluster::actions::{Action, MembershipGuard};
+use crate::kinds::etcdcluster::actions::{Action, MembershipGuard, Precondition};
 use crate::kinds::etcdcluster::observation::{
     AlarmKind, Audit, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
     Observation, Ordinal, Owner, Pod, PodPhase, Purpose, StatefulSet, Template,
@@ -157,6 +157,17 @@ impl<'a> ClusterState<'a> {
             && !has_left
             && is_recorded
             && !self.desired.is_deleting
+    }
+
+    /// Deletes the pod of a member, unless it is all that holds the member's claim.
+    pub fn delete_pod(
+        &self,
+        ordinal: Ordinal,
+        pod: &Pod,
+        precondition: Option<Precondition>,
+    ) -> Option<Action> {
+        let delete = || Action::DeletePod { pod: pod.handle.clone(), ordinal, precondition };
+        (!self.holds_claim(ordinal)).then(delete)
     }
 
     /// The members whose claims only their pods hold.

@@ -187,13 +187,10 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
-        if cluster.holds_claim(*ordinal) {
-            return Fence::Incomplete(Vec::new());
-        }
         // Once the survivor was told to go on alone it may be the quorum that there is.
         let precondition = (!is_past_return(cluster, survivor, recovery)).then_some(Precondition::QuorumLost);
-        let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal: *ordinal, precondition };
-        return Fence::Incomplete(Vec::from_iter((!pod.is_deleting).then_some(delete)));
+        let delete = cluster.delete_pod(*ordinal, pod, precondition);
+        return Fence::Incomplete(Vec::from_iter(delete.filter(|_| !pod.is_deleting)));
     }
     let answers = cluster.seen.answers().any(|(ordinal, _)| ordinal != survivor);
     if answers { Fence::Incomplete(Vec::new()) } else { Fence::Standing }
@@ -252,11 +249,7 @@ fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, 
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
         Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(cluster, survivor) => {
-            if cluster.holds_claim(survivor) {
-                return Anew::Incomplete(Vec::new());
-            }
-            let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal: survivor, precondition: None };
-            Anew::Incomplete(vec![delete])
+            Anew::Incomplete(Vec::from_iter(cluster.delete_pod(survivor, pod, None)))
         }
         Some(_) if cluster.member_count() == 1 && cluster.is_healthy(survivor) => Anew::Serves,
         Some(_) => Anew::Incomplete(Vec::from_iter(named(cluster, survivor, entry, pod))),

@@ -21,8 +21,8 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
         actions.push(Action::ApplyServices);
     }
     actions.extend(pods(cluster));
-    actions.extend(cluster.write_config(retold(cluster)));
-    actions.extend(cluster.write_config(rebuilt(cluster)));
+    let entries = retold(cluster).into_iter().chain(rebuilt(cluster));
+    actions.extend(cluster.write_config(entries.collect()));
     actions.extend(terminal(cluster));
     Decision::act(cluster, actions)
 }
@@ -63,9 +63,9 @@ fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
     waiting.collect()
 }
 
-/// Entries of the members that the status lists, where the ConfigMap is gone and etcd cannot be asked. A wrong one harms
-/// nobody: the guard in the pod starts no etcd on the data of another member, nor on an empty volume. What a recovery has
-/// set aside is not known any more, so that nothing is rebuilt while one is under way.
+/// Entries of the members that the status lists, where the ConfigMap is gone and etcd cannot be asked. A wrong entry does
+/// no harm: the guard in the pod does not start etcd on the data of another member or on an empty volume. During a
+/// recovery nothing is rebuilt, because only the ConfigMap knew which members the recovery had set aside.
 fn rebuilt(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
     let recovery = cluster.seen.record.recovery.as_ref();
     if !cluster.seen.config.is_absent() || recovery.is_some_and(|recovery| recovery.phase.is_active()) {

@@ -186,12 +186,12 @@ fn remake(
     operation: (OperationKind, Target, Phase),
 ) -> Option<Decision> {
     let entry = cluster.seen.entry(ordinal).found()?;
-    let can_go = cluster.can_lose_pod(cluster.member(ordinal)?) && !cluster.holds_claim(ordinal);
-    if entry.purpose != Purpose::Run || !can_go {
+    if entry.purpose != Purpose::Run || !cluster.can_lose_pod(cluster.member(ordinal)?) {
         return None;
     }
+    let delete = cluster.delete_pod(ordinal, pod, others_serve(cluster, ordinal))?;
     let action = if entry.template == target {
-        Action::DeletePod { pod: pod.handle.clone(), ordinal, precondition: others_serve(cluster, ordinal) }
+        delete
     } else {
         cluster.write_entry(ordinal, ConfigEntry { template: target, ..entry.clone() })?
     };

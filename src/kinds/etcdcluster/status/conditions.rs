@@ -275,7 +275,7 @@ impl Facts<'_> {
                     .to_owned()
             }
             None => format!(
-                "nobody is removed and nothing is wiped until they come back, or a recovery is asked for by annotation \
+                "no member is removed and no volume is wiped until they come back, or a recovery is asked for by annotation \
                  {about}"
             ),
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::backups;
-use crate::api::condition::State;
+use crate::api::condition::{self as conditions, State};
 use crate::controllers::api_write::Note;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::EtcdClusterStatus;
@@ -67,7 +67,7 @@ pub fn of(
 
 /// State, reason and message of a condition.
 fn said<'a>(status: &'a EtcdClusterStatus, about: &str) -> Option<(&'a str, &'a str, &'a str)> {
-    let condition = status.conditions.iter().flatten().find(|one| one.type_ == about)?;
+    let condition = conditions::find(status.conditions.as_deref()?, about)?;
     Some((&condition.status, &condition.reason, &condition.message))
 }
 

@@ -359,7 +359,7 @@ fn a_lost_quorum_is_named_and_how_it_comes_back() {
         said["QuorumLost"],
         "True QuorumLost: fewer voters than a majority answer: c-1 and c-2 do not answer"
     );
-    assert!(said["Degraded"].contains("nobody is removed and nothing is wiped until they come back"));
+    assert!(said["Degraded"].contains("no member is removed and no volume is wiped until they come back"));
     assert!(said["Available"].starts_with("False QuorumLost"));
 }
 

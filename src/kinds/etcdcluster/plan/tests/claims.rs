@@ -1,11 +1,12 @@
 //! Claims of members that are being deleted: they go with their data once their pods end.
 
+use super::recoveries::{self, request, run_to, with_two_down};
 use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::observation::{Ordinal, RecoveryRequest, Version};
+use crate::kinds::etcdcluster::observation::{Ordinal, RecoveryPhase, Version};
 use crate::kinds::etcdcluster::plan::Plan;
 
 const V3_6: Version = Version::new(6, 16);
@@ -23,7 +24,11 @@ fn has_data(world: &World, ordinal: u32) -> bool {
     world.volumes.get(&Ordinal(ordinal)).is_some_and(|(_, data)| data.is_some())
 }
 
-fn is_told(plan: &Plan) {
+fn all_claims_stay(world: &World) {
+    assert!(world.volumes.values().all(|(volume, data)| !volume.is_deleting && data.is_some()));
+}
+
+fn is_reported(plan: &Plan) {
     assert_eq!(says(plan, condition::DEGRADED), (State::True, reason::CLAIM_TERMINATING));
     assert_eq!(says(plan, condition::READY), (State::False, reason::CLAIM_TERMINATING));
 }
@@ -32,11 +37,11 @@ fn is_told(plan: &Plan) {
 fn the_only_member_is_neither_restarted_nor_stopped_while_its_claim_is_being_deleted() {
     let mut world = with_claims_deleted(1, &[0]);
     let pod = world.pods[&Ordinal(0)].pod.handle.clone();
-    is_told(&world.run());
+    is_reported(&world.run());
     world.desired.template.revision += 1;
-    is_told(&world.run());
+    is_reported(&world.run());
     world.desired.replicas = 0;
-    is_told(&world.run());
+    is_reported(&world.run());
     assert_eq!(world.pods[&Ordinal(0)].pod.handle, pod);
     assert!(has_data(&world, 0));
 }
@@ -44,12 +49,12 @@ fn the_only_member_is_neither_restarted_nor_stopped_while_its_claim_is_being_del
 #[test]
 fn three_members_replace_the_one_whose_claim_is_being_deleted() {
     let mut world = with_claims_deleted(1, &[0]);
-    let index = world.etcd.index;
+    let (first, index) = (world.ids()[0], world.etcd.index);
     world.desired.replicas = 3;
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
-    assert_eq!((world.ordinals(), world.ids().contains(&1)), (vec![0, 1, 2], false));
-    assert!(world.volumes.values().all(|(volume, data)| !volume.is_deleting && data.is_some()));
+    assert_eq!((world.ordinals(), world.ids().contains(&first)), (vec![0, 1, 2], false));
+    all_claims_stay(&world);
     assert!(world.etcd.index >= index);
 }
 
@@ -59,7 +64,7 @@ fn all_claims_of_three_members_are_replaced_one_after_the_other() {
     let before = world.membership_changes().len();
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
-    assert!(world.volumes.values().all(|(volume, data)| !volume.is_deleting && data.is_some()));
+    all_claims_stay(&world);
     let changes = &world.membership_changes()[before..];
     let of = |ordinal| ["remove", "add", "promote"].map(|does| format!("{does} {ordinal}"));
     assert_eq!(changes, [2, 1, 0].map(of).concat());
@@ -70,13 +75,13 @@ fn of_two_members_none_is_removed_and_a_third_one_lets_both_be_replaced() {
     let mut world = with_claims_deleted(2, &[0, 1]);
     world.desired.template.revision += 1;
     let before = world.membership_changes().len();
-    is_told(&world.run());
+    is_reported(&world.run());
     assert_eq!(world.membership_changes().len(), before);
     assert!(has_data(&world, 0) && has_data(&world, 1));
     world.desired.replicas = 3;
     let plan = world.run();
     assert!(is_settled(&plan), "{plan:#?}");
-    assert!(world.volumes.values().all(|(volume, data)| !volume.is_deleting && data.is_some()));
+    all_claims_stay(&world);
 }
 
 #[test]
@@ -88,24 +93,42 @@ fn of_members_that_are_too_many_the_one_leaves_whose_claim_is_being_deleted() {
         let plan = world.run();
         assert!(is_settled(&plan), "{plan:#?}");
         assert_eq!(world.membership_changes()[before], "remove 0");
-        assert!(world.volumes.values().all(|(volume, data)| !volume.is_deleting && data.is_some()));
+        all_claims_stay(&world);
+    }
+}
+
+/// A recovery from a lost quorum, of which the claim of one member is deleted; no pod that holds it ends.
+fn recovers(mut world: World, going: u32, phase: Option<RecoveryPhase>) {
+    world.volumes.get_mut(&Ordinal(going)).unwrap().0.is_deleting = true;
+    let before = world.log.len();
+    world.rounds(50);
+    assert_eq!(recoveries::phase(&world), phase);
+    let deletes = |action: &Action| matches!(action, Action::DeletePod { ordinal, .. } if ordinal.0 == going);
+    assert!(!world.log[before..].iter().any(deletes), "{going}: {:#?}", &world.log[before..]);
+    assert!(has_data(&world, going));
+}
+
+fn asked_to_recover(survivor: Option<u32>) -> World {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", survivor));
+    world
+}
+
+#[test]
+fn a_recovery_does_not_begin_with_a_survivor_whose_claim_is_being_deleted() {
+    for survivor in [None, Some(0)] {
+        recovers(asked_to_recover(survivor), 0, None);
     }
 }
 
 #[test]
-fn a_recovery_ends_no_pod_that_holds_a_claim_which_is_being_deleted() {
-    for (going, named) in [(0, None), (0, Some(Ordinal(0))), (1, None)] {
-        let mut world = World::settled(3, V3_6);
-        world.wipe(2);
-        world.pods.get_mut(&Ordinal(1)).unwrap().pod.phase =
-            crate::kinds::etcdcluster::observation::PodPhase::Starting;
-        world.volumes.get_mut(&Ordinal(going)).unwrap().0.is_deleting = true;
-        world.desired.recovery = Some(RecoveryRequest { token: "now".to_owned(), survivor: named });
-        let before = world.log.len();
-        world.rounds(20);
-        let deletes =
-            |action: &Action| matches!(action, Action::DeletePod { ordinal, .. } if ordinal.0 == going);
-        assert!(!world.log[before..].iter().any(deletes), "{going}: {:#?}", &world.log[before..]);
-        assert!(has_data(&world, going));
-    }
+fn a_recovery_stops_no_other_member_whose_claim_is_being_deleted() {
+    recovers(asked_to_recover(None), 1, Some(RecoveryPhase::Fencing));
+}
+
+#[test]
+fn a_recovery_waits_once_the_claim_of_its_survivor_is_being_deleted() {
+    let mut world = asked_to_recover(None);
+    run_to(&mut world, RecoveryPhase::Forcing);
+    recovers(world, 0, Some(RecoveryPhase::Forcing));
 }

@@ -8,44 +8,53 @@ use crate::kinds::etcdcluster::observation::{Ordinal, PodPhase, Version};
 
 const V3_6: Version = Version::new(6, 16);
 
+/// The identities of the members, and every change of who is one.
+type Members = (Vec<u64>, Vec<String>);
+
+fn members(world: &World) -> Members {
+    (world.ids(), world.membership_changes())
+}
+
+/// The members come to rest as those that they were, and none was added or removed on the way.
+fn settles_as(before: &Members, world: &mut World) {
+    let plan = world.run();
+    assert!(is_settled(&plan), "{plan:#?}");
+    assert_eq!(members(world), *before);
+}
+
 #[test]
 fn a_stopped_cluster_starts_without_its_config_map_as_the_members_that_it_was() {
     for replicas in [1, 3] {
         let mut world = World::settled(replicas, V3_6);
-        let (ids, changes) = (world.ids(), world.membership_changes());
+        let before = members(&world);
         world.desired.replicas = 0;
         world.run();
         world.config = None;
         let plan = world.run();
         assert_eq!(plan.summary.members.len(), usize::try_from(replicas).unwrap(), "{plan:#?}");
         world.desired.replicas = replicas;
-        let plan = world.run();
-        assert!(is_settled(&plan), "{plan:#?}");
-        assert_eq!((world.ids(), world.membership_changes()), (ids, changes));
+        settles_as(&before, &mut world);
     }
 }
 
 #[test]
 fn pods_that_all_restart_come_back_without_their_config_map() {
     let mut world = World::settled(3, V3_6);
-    let (ids, changes) = (world.ids(), world.membership_changes());
+    let before = members(&world);
     world.config = None;
     for process in world.pods.values_mut() {
         process.pod.phase = PodPhase::Waiting;
     }
     world.etcd.leader = None;
-    let plan = world.run();
-    assert!(is_settled(&plan), "{plan:#?}");
-    assert_eq!((world.ids(), world.membership_changes()), (ids, changes));
+    settles_as(&before, &mut world);
 }
 
 #[test]
 fn a_config_map_that_is_deleted_at_rest_is_written_again() {
     let mut world = World::settled(3, V3_6);
-    let (ids, config) = (world.ids(), world.config.take().unwrap());
-    assert!(is_settled(&world.run()));
+    let (before, config) = (members(&world), world.config.take().unwrap());
+    settles_as(&before, &mut world);
     assert_eq!(world.config.as_ref().unwrap().entries, config.entries);
-    assert_eq!(world.ids(), ids);
 }
 
 #[test]

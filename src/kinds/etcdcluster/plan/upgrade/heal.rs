@@ -8,7 +8,7 @@ use super::super::decision::Decision;
 use super::super::recovery;
 use super::{is_stuck, kind};
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
-use crate::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Phase, Purpose, StatefulSet};
+use crate::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Phase, Pod, Purpose, StatefulSet};
 
 /// Makes pods that do not come up from what is asked for by now. Who the members are nobody is left to say: they are
 /// told what they were told before.
@@ -34,13 +34,14 @@ pub fn heal(cluster: &ClusterState) -> Option<Decision> {
             && !pod.is_deleting
             && cluster.status(*ordinal).is_none()
             && is_stuck(cluster, *ordinal, pod)
-            && !cluster.holds_claim(*ordinal)
     });
-    let (ordinal, pod) = stuck.next()?;
+    let delete = |(ordinal, pod): (Ordinal, &Pod)| {
+        Some((ordinal, cluster.delete_pod(ordinal, pod, Some(Precondition::QuorumLost))?))
+    };
+    let (ordinal, delete) = stuck.find_map(delete)?;
     let entry = cluster.seen.entry(ordinal).found().filter(|entry| entry.purpose == Purpose::Run)?;
     let action = if entry.template == target {
-        let precondition = Some(Precondition::QuorumLost);
-        Some(Action::DeletePod { pod: pod.handle.clone(), ordinal, precondition })
+        Some(delete)
     } else {
         cluster.write_entry(ordinal, ConfigEntry { template: target, ..entry.clone() })
     };
