@@ -73,6 +73,13 @@ const CONCURRENCY: u16 = 32;
 /// definition was another), and with it the work on all others.
 pub type Watched<Object> = DeserializeGuard<Object>;
 
+/// What is set for the process, beside what the cluster says.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The image with gatehouse's own program, which pods that are made run.
+    pub image: String,
+}
+
 /// Where passes are asked for.
 pub type Triggers<Object> = BoxStream<'static, ObjectRef<Watched<Object>>>;
 
@@ -180,7 +187,7 @@ pub async fn run<Kind: Reconciler>(
     client: Client,
     scope: &Scope,
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
-    settings: &Kind::Settings,
+    settings: &Settings,
     ready: impl Fn() + Send + Sync,
     stop: impl Future<Output = ()> + Send + 'static,
 ) {
@@ -203,7 +210,7 @@ async fn run_in<Kind: Reconciler>(
     client: Client,
     (scope, realm): (&Scope, &WatchScope),
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
-    settings: &Kind::Settings,
+    settings: &Settings,
     ready: impl FnOnce() + Send,
     stop: impl Future<Output = ()> + Send + Sync + 'static,
 ) {

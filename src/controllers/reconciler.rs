@@ -19,7 +19,7 @@ use super::metrics;
 use super::outcome::{Error, Outcome};
 use super::scope::WatchScope;
 use super::status::{Change, Precondition};
-use super::{Triggers, Watched};
+use super::{Settings, Triggers, Watched};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
@@ -47,9 +47,6 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         + Send
         + Sync
         + 'static;
-
-    /// What is set for the process, beside what the cluster says.
-    type Settings: Sync;
 
     /// What this process knows of an object from one reconciliation to the next. Nothing that matters is there alone.
     type State: Clone + Default + Send;
@@ -107,7 +104,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         client: Client,
         realm: &WatchScope,
         metrics: &Self::Metrics,
-        settings: &Self::Settings,
+        settings: &Settings,
     ) -> (Self, Triggers<Self::Object>);
 
     /// Resolves when reconciliations can run; false when they never will. Called once: a store wakes only the last of

@@ -71,7 +71,7 @@ use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
-use crate::controllers::{Triggers, Watched, named};
+use crate::controllers::{Settings, Triggers, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::runtime::clock;
@@ -101,13 +101,6 @@ const PATIENCE: u32 = 10;
 /// When to look again while nothing does.
 const LATER: Duration = Duration::from_secs(30);
 
-/// What has to be known to work EtcdClusters.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// The image with gatehouse's own program, which pods of members take their guard from.
-    pub guard_image: String,
-}
-
 /// Works on EtcdClusters.
 pub struct Operator {
     client: Client,
@@ -121,7 +114,6 @@ pub struct Operator {
 
 impl Reconciler for Operator {
     type Object = EtcdCluster;
-    type Settings = Settings;
     type State = ReconcileState;
     type Metrics = Metrics;
     type Spec = Spec;
@@ -151,7 +143,7 @@ impl Reconciler for Operator {
         let operator = Self {
             writer: ApiWriter::new(client.clone(), MANAGER),
             client,
-            guard_image: settings.guard_image.clone(),
+            guard_image: settings.image.clone(),
             board: metrics.objects.add(),
             comparing: Mutex::new(()),
             trace: Trace::default(),

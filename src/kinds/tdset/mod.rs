@@ -51,7 +51,7 @@ use crate::controllers::outcome::{Error, Outcome};
 use crate::controllers::reconciler::{Execution, Progress, Reconciler, Report, State};
 use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
-use crate::controllers::{Triggers, Watched};
+use crate::controllers::{Settings, Triggers, Watched};
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
 use crate::runtime::clock;
@@ -83,7 +83,6 @@ pub struct Operator {
 
 impl Reconciler for Operator {
     type Object = TDSet;
-    type Settings = ();
     type State = ReconcileState;
     type Metrics = Metrics;
     type Spec = Spec;
@@ -103,7 +102,7 @@ impl Reconciler for Operator {
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;
 
-    fn start(client: Client, realm: &WatchScope, metrics: &Metrics, (): &()) -> (Self, Triggers<TDSet>) {
+    fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
         let (autoscalers, of_autoscalers) =

@@ -1,34 +1,46 @@
 //! The metrics of all controllers.
 
+use std::fmt;
+use std::sync::Arc;
+
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::registry::Registry;
 
+use super::table::{CONTROLLERS, Controller};
 use crate::controllers::metrics::{Metrics as _, Reconciliations};
-use crate::kinds::{etcdcluster, tdset};
 
 /// What is shown of all controllers. Clones share it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct Metrics {
     /// What each controller counts.
     pub reconciliations: Reconciliations,
-    tdset: tdset::Metrics,
-    etcdcluster: etcdcluster::Metrics,
+    controllers: Arc<[Box<dyn Controller>]>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let controllers = CONTROLLERS.iter().map(|controller| controller()).collect();
+        Self { reconciliations: Reconciliations::default(), controllers }
+    }
 }
 
 impl Metrics {
     /// Puts them on the page of `registry`.
     pub fn register(&self, registry: &mut Registry) {
         self.reconciliations.register(registry);
-        self.tdset.register(registry);
-        self.etcdcluster.register(registry);
+        for controller in self.controllers() {
+            controller.register(registry);
+        }
     }
 
-    pub(super) fn of_tdset(&self) -> (Reconciliations, tdset::Metrics) {
-        (self.reconciliations.clone(), self.tdset.clone())
+    pub(super) fn controllers(&self) -> impl Iterator<Item = &dyn Controller> {
+        self.controllers.iter().map(AsRef::as_ref)
     }
+}
 
-    pub(super) fn of_etcdcluster(&self) -> (Reconciliations, etcdcluster::Metrics) {
-        (self.reconciliations.clone(), self.etcdcluster.clone())
+impl fmt::Debug for Metrics {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.controllers().map(Controller::name)).finish()
     }
 }
 

@@ -17,25 +17,26 @@
 
 mod metrics;
 pub(super) mod options;
+mod table;
 
 use std::time::Duration;
 
+use futures::future;
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tracing::warn;
 
 use super::cluster::Installed;
 use crate::cli::connect::connect;
-use crate::controllers;
-use crate::controllers::reconciler::Reconciler as _;
+use crate::controllers::Settings;
 use crate::install::served::until_served;
-use crate::kinds::{etcdcluster, tdset};
 use crate::runtime::leader::{self, Stop};
 use crate::runtime::readiness::{Ready, Weight};
 use crate::runtime::supervisor::Ending;
 use crate::runtime::{Life, Readiness, Supervisor, isolated};
 pub use metrics::{Metrics, Starts};
 use options::Options;
+use table::Surroundings;
 
 /// What they and their threads are called.
 const NAME: &str = "controllers";
@@ -51,22 +52,22 @@ pub(super) struct Controllers {
     elections: leader::Numbers,
     starts: Starts,
     leader: Ready,
-    tdset: Ready,
-    etcdcluster: Ready,
+    /// Whether each works, in the order of the table.
+    working: Vec<Ready>,
 }
 
 impl Controllers {
     /// Lists them; they work once [`Self::keep_working`] is called.
     pub(super) fn new(options: &Options, readiness: &Readiness) -> Self {
         let listed = |name| readiness.register(name, Weight::Listed);
+        let metrics = Metrics::default();
         Self {
             options: options.clone(),
-            metrics: Metrics::default(),
             elections: leader::Numbers::default(),
             starts: Starts::default(),
             leader: listed("leader"),
-            tdset: listed(tdset::Operator::NAME),
-            etcdcluster: listed(etcdcluster::Operator::NAME),
+            working: metrics.controllers().map(|controller| listed(controller.name())).collect(),
+            metrics,
         }
     }
 
@@ -126,26 +127,15 @@ impl Controllers {
             () = installed.again(client.clone()) => {}
             () = stop.stopped() => return Ok(()),
         }
-        let scope = self.options.watch_namespaces.clone().beside(&self.options.namespace);
-        let settings = etcdcluster::Settings { guard_image: self.options.image.clone() };
-        let (tdset, etcdcluster) = (Working(self.tdset), Working(self.etcdcluster));
-        let tdsets = controllers::run::<tdset::Operator>(
-            client.clone(),
-            &scope,
-            self.metrics.of_tdset(),
-            &(),
-            || tdset.0.set(),
-            stop.stopped(),
-        );
-        let etcdclusters = controllers::run::<etcdcluster::Operator>(
+        let with = Surroundings {
             client,
-            &scope,
-            self.metrics.of_etcdcluster(),
-            &settings,
-            || etcdcluster.0.set(),
-            stop.stopped(),
-        );
-        futures::join!(tdsets, etcdclusters);
+            scope: self.options.watch_namespaces.clone().beside(&self.options.namespace),
+            settings: Settings { image: self.options.image.clone() },
+            reconciliations: self.metrics.reconciliations.clone(),
+        };
+        let controllers = self.metrics.controllers().zip(&self.working);
+        let work = controllers.map(|(controller, ready)| controller.work(&with, ready, stop.clone()));
+        future::join_all(work).await;
         Ok(())
     }
 }
@@ -154,13 +144,4 @@ impl Controllers {
 async fn late(life: &Life) {
     life.draining().await;
     tokio::time::sleep(LAST_WORDS).await;
-}
-
-/// Listed as working until the work ends, in whichever way.
-struct Working(Ready);
-
-impl Drop for Working {
-    fn drop(&mut self) {
-        self.0.unset("this replica does not lead");
-    }
 }

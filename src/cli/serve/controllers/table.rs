@@ -1,0 +1,84 @@
+//! The controllers, one line for each kind.
+
+use futures::future::{BoxFuture, FutureExt as _};
+use kube::Client;
+use prometheus_client::registry::Registry;
+
+use crate::controllers::metrics::{Metrics as _, Reconciliations};
+use crate::controllers::reconciler::Reconciler;
+use crate::controllers::scope::Scope;
+use crate::controllers::{self, Settings};
+use crate::kinds::{etcdcluster, tdset};
+use crate::runtime::leader::Stop;
+use crate::runtime::readiness::Ready;
+
+/// The controller of every kind.
+pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] =
+    &[of::<tdset::Operator>, of::<etcdcluster::Operator>];
+
+/// The controller of one kind, with what it counts.
+pub(super) trait Controller: Send + Sync {
+    /// What it is called in logs, metrics and in what is ready.
+    fn name(&self) -> &'static str;
+
+    /// Puts what it counts on the page of `registry`.
+    fn register(&self, registry: &mut Registry);
+
+    /// Works until `stop`. `ready` is set while all of its objects are known.
+    fn work<'a>(&'a self, with: &'a Surroundings, ready: &'a Ready, stop: Stop) -> BoxFuture<'a, ()>;
+}
+
+/// What all controllers have in common.
+pub(super) struct Surroundings {
+    /// Reads and writes objects.
+    pub client: Client,
+    /// Where objects are worked.
+    pub scope: Scope,
+    /// What is set for the process.
+    pub settings: Settings,
+    /// What every controller counts.
+    pub reconciliations: Reconciliations,
+}
+
+struct Of<Kind: Reconciler>(Kind::Metrics);
+
+fn of<Kind: Reconciler>() -> Box<dyn Controller> {
+    Box::new(Of::<Kind>(Kind::Metrics::default()))
+}
+
+impl<Kind: Reconciler> Controller for Of<Kind> {
+    fn name(&self) -> &'static str {
+        Kind::NAME
+    }
+
+    fn register(&self, registry: &mut Registry) {
+        self.0.register(registry);
+    }
+
+    fn work<'a>(&'a self, with: &'a Surroundings, ready: &'a Ready, stop: Stop) -> BoxFuture<'a, ()> {
+        async move {
+            let working = Working(ready);
+            let metrics = (with.reconciliations.clone(), self.0.clone());
+            let set = || working.0.set();
+            controllers::run::<Kind>(
+                with.client.clone(),
+                &with.scope,
+                metrics,
+                &with.settings,
+                set,
+                stop.stopped(),
+            )
+            .await;
+        }
+        .boxed()
+    }
+}
+
+/// Listed as working until the work ends, in whichever way.
+struct Working<'a>(&'a Ready);
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.unset("this replica does not lead");
+    }
+}
