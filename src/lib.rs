@@ -11,6 +11,7 @@
 //! - [`install`]: what the cluster has to know about this gate, written and kept so.
 //! - [`controllers`]: the one reconciliation of all kinds.
 //! - [`rbac`]: what it may do in a cluster, from which the manifests are printed. Pure.
+//! - [`storage`]: objects of any definition, written in its storage version.
 //! - [`runtime`]: tasks, leader election, clock, logs and metrics.
 //! - [`cli`]: the commands.
 
@@ -24,6 +25,7 @@ pub mod rbac;
 pub mod review;
 pub mod runtime;
 pub mod server;
+pub mod storage;
 
 #[cfg(test)]
 mod properties;

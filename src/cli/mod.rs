@@ -14,6 +14,7 @@ pub mod manifests;
 pub mod output;
 pub mod schedule;
 pub mod serve;
+mod storage;
 pub mod validate;
 
 use std::process::ExitCode;
@@ -58,6 +59,9 @@ pub enum Command {
     /// Look at timetables.
     #[command(subcommand)]
     Schedule(schedule::Command),
+    /// See to the versions that objects are stored in.
+    #[command(subcommand)]
+    Storage(storage::Command),
     /// Print the definitions of the kinds.
     Crds(crds::Options),
     /// Print, write or compare the generated files below deploy.
@@ -102,6 +106,7 @@ impl Command {
             Self::Convert(options) => convert::run(&options),
             Self::Validate(options) => validate::run(&options),
             Self::Schedule(command) => schedule::run(&command),
+            Self::Storage(command) => storage::run(command),
             Self::Crds(options) => crds::run(&options),
             Self::Manifests(options) => manifests::run(&options),
         }

@@ -46,6 +46,8 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::{Api, Client, ResourceExt as _};
 
 use crate::certs::certificate::{Bundle, Certificate};
+use crate::storage;
+use crate::storage::requests::Requests;
 pub use address::Address;
 use apply::{Applied, Policy, apply};
 
@@ -94,6 +96,9 @@ pub enum Error {
     /// The owner of the webhook configurations is not known.
     #[error(transparent)]
     Owner(#[from] owner::Error),
+    /// The status of a definition could not be written.
+    #[error(transparent)]
+    Storage(#[from] storage::Error),
 }
 
 /// Installs all there is, in the order in which each step may rely on the one before.
@@ -108,6 +113,9 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
         apply::established(client, &definition, ESTABLISHED).await?;
     }
     write_configurations(client, plan, policy).await?;
+    for definition in definitions::all(plan) {
+        storage::say_settled(&Requests::through(client.clone()), &definition.name_any()).await?;
+    }
     Ok(())
 }
 

@@ -20,6 +20,9 @@ pub fn rules(plurals: &[&str], cluster_role: &str) -> Vec<Rule> {
         Rule::new(definitions.0, definitions.1, REACH)
             .named(plurals.iter().map(|plural| format!("{plural}.{GROUP}")))
             .because("Its definitions are applied, waited for, watched and put right."),
+        Rule::new(definitions.0, &["customresourcedefinitions/status"], &["patch"])
+            .named(plurals.iter().map(|plural| format!("{plural}.{GROUP}")))
+            .because("Their status says in which versions objects are stored (StorageMigrated, storedVersions)."),
         Rule::new(configurations.0, configurations.1, &["create"])
             .audited(AuditTrace::Apply)
             .because("The first apply of a webhook configuration makes it."),

@@ -34,6 +34,29 @@ pub fn until_guarded(bed: &Bed, namespace: &str) {
     });
 }
 
+/// Has the API server serve our kinds without a gate, stored in that version, as a test in this namespace sees.
+pub fn apply_definitions(bed: &Bed, namespace: &str, stored: &str) {
+    for kind in KINDS {
+        let mut definition = kind.definition();
+        for version in &mut definition.spec.versions {
+            version.storage = version.name == stored;
+            version.deprecation_warning =
+                version.deprecated.unwrap_or_default().then(|| format!("stored as {stored}"));
+        }
+        let mut object = json!(definition);
+        object["apiVersion"] = "apiextensions.k8s.io/v1".into();
+        object["kind"] = "CustomResourceDefinition".into();
+        bed.objects.must(Ask::apply(&object, "", ""));
+        bed.until_established(definition.metadata.name.as_deref().expect("a name"));
+        // A definition is served as it is written a moment after that.
+        let place = of("v1alpha1", namespace, kind.names().plural);
+        eventually(|| match bed.objects.warned(Ask::get(&*place)) {
+            (Ok(_), warnings) if warnings == [format!("stored as {stored}")] => Ok(()),
+            other => Err(format!("{other:?}")),
+        });
+    }
+}
+
 /// Takes away what gates of earlier tests, which have ended, have left: their objects, what they installed, and who
 /// led.
 pub fn clear(bed: &Bed) {

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use gatehouse::kinds::KINDS;
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, of};
 use kit::program::Gate;
@@ -275,34 +274,13 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
 
 fn objects_from_before_the_gate_are_served_in_both_versions(bed: &Bed) {
     let life = Life::begin_anew(bed);
-    let apply = |stored: &str| {
-        for kind in KINDS {
-            let mut definition = kind.definition();
-            for version in &mut definition.spec.versions {
-                version.storage = version.name == stored;
-                version.deprecation_warning =
-                    version.deprecated.unwrap_or_default().then(|| format!("stored as {stored}"));
-            }
-            let mut object = json!(definition);
-            object["apiVersion"] = "apiextensions.k8s.io/v1".into();
-            object["kind"] = "CustomResourceDefinition".into();
-            bed.objects.must(Ask::apply(&object, "", ""));
-            bed.until_established(definition.metadata.name.as_deref().expect("a name"));
-            // A definition is served as it is written a moment after that.
-            let place = life.of("v1alpha1", kind.names().plural);
-            eventually(|| match bed.objects.warned(Ask::get(&*place)) {
-                (Ok(_), warnings) if warnings == [format!("stored as {stored}")] => Ok(()),
-                other => Err(format!("{other:?}")),
-            });
-        }
-    };
-    apply("v1alpha1");
+    installed::apply_definitions(bed, &life.namespace.name, "v1alpha1");
     let old = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "metadata": {"name": "oldest"},
         "spec": {"container": {"image": "shop", "port": 80}, "defaultReplica": 2,
             "schedulingConfig": [{"startTime": 8, "endTime": 18, "replica": 6}]}});
     life.create(&old).expect("stored as it is written");
     life.create(&cluster("v1alpha1", "old")).expect("stored as it is written");
-    apply("v1");
+    installed::apply_definitions(bed, &life.namespace.name, "v1");
     let stored = |name: &str, spec: Value| json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": name}, "spec": spec});
     // Valid for the definition, and not for the gate.
     life.create(&stored("sound", json!({"replicas": 5}))).expect("sound");

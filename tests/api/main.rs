@@ -29,6 +29,7 @@ mod leader;
 mod lifecycle;
 mod policies;
 mod site;
+mod storage;
 mod tdset;
 mod verbs;
 
@@ -70,6 +71,8 @@ const fn in_turns(name: &'static str, tests: &'static [Test], grounds: &'static 
 const NEWEST: &[Ground] = &[Ground::Newest];
 const OLDEST: &[Ground] = &[Ground::Oldest];
 const CLOCKS: &[Ground] = &[Ground::Clocks];
+/// Of the newest and the oldest version, each with an etcd of its own to look into.
+const OWN: &[Ground] = &[Ground::Clocks, Ground::Oldest];
 const EVERY: &[Ground] = &[Ground::Newest, Ground::Oldest];
 
 const MODULES: &[Module] = &[
@@ -92,6 +95,9 @@ const MODULES: &[Module] = &[
     in_turns("deploy", deploy::ONCE, NEWEST),
     beside("etcdcluster", etcdcluster::TESTS, NEWEST),
     beside("policies", policies::TESTS, EVERY),
+    beside("storage", storage::EVERYWHERE, OWN),
+    beside("storage", storage::ONCE, CLOCKS),
+    in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
     beside("tdset", tdset::TESTS, NEWEST),
     beside("tdset::autoscalers", tdset::autoscalers::TESTS, NEWEST),
     beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),

@@ -25,6 +25,7 @@ fn shown() -> BTreeSet<String> {
     metrics.latency.get_or_create(&Webhook { webhook: "/validate" }).observe(0.0);
     metrics.conversion_loss.get_or_create(&OfKind { kind: "TDSet" }).inc();
     controllers.reconciliations.ended("tdset", "done", Duration::ZERO);
+    controllers.storage.has_older("tdsets.gatehouse.dev", 0);
     let page = metrics.page().text().expect("a page");
     let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
     types

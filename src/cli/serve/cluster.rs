@@ -58,6 +58,11 @@ impl Installed {
         Self { once: watch::channel(true).1, installation: None }
     }
 
+    /// Whether this process installs.
+    pub(super) const fn is_ours(&self) -> bool {
+        self.installation.is_some()
+    }
+
     /// Waits until this gate has installed for the first time.
     pub(super) async fn once(&mut self) {
         // The sender is in a task that ends with the process.

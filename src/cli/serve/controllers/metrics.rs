@@ -8,19 +8,23 @@ use prometheus_client::registry::Registry;
 
 use super::table::{CONTROLLERS, Controller};
 use crate::controllers::metrics::{Metrics as _, Reconciliations};
+use crate::storage::numbers::Numbers;
 
 /// What is shown of all controllers. Clones share it.
 #[derive(Clone)]
 pub struct Metrics {
     /// What each controller counts.
     pub reconciliations: Reconciliations,
+    /// What is shown of the migration of stored objects.
+    pub storage: Numbers,
     controllers: Arc<[Box<dyn Controller>]>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
         let controllers = CONTROLLERS.iter().map(|controller| controller()).collect();
-        Self { reconciliations: Reconciliations::default(), controllers }
+        let (reconciliations, storage) = (Reconciliations::default(), Numbers::default());
+        Self { reconciliations, storage, controllers }
     }
 }
 
@@ -28,6 +32,7 @@ impl Metrics {
     /// Puts them on the page of `registry`.
     pub fn register(&self, registry: &mut Registry) {
         self.reconciliations.register(registry);
+        self.storage.register(registry);
         for controller in self.controllers() {
             controller.register(registry);
         }

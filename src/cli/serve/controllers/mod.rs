@@ -17,6 +17,7 @@
 
 mod metrics;
 pub(super) mod options;
+mod storage;
 mod table;
 
 use std::time::Duration;
@@ -34,6 +35,7 @@ use crate::runtime::leader::{self, Stop};
 use crate::runtime::readiness::{Ready, Weight};
 use crate::runtime::supervisor::Ending;
 use crate::runtime::{Life, Readiness, Supervisor, isolated};
+use crate::storage::requests::Requests;
 pub use metrics::{Metrics, Starts};
 use options::Options;
 use table::Surroundings;
@@ -116,26 +118,34 @@ impl Controllers {
             () = until_served(&client, |missing| self.leader.unset(missing)) => {}
             () = life.draining() => return Ok(()),
         }
+        let requests = Requests::new(config.clone())?;
         let lease = self.options.lease(config)?;
-        let work = |stop| self.clone().work(client.clone(), installed.clone(), stop);
+        let work = |stop| self.clone().work(client.clone(), requests.clone(), installed.clone(), stop);
         leader::run(&lease, &self.elections, &self.leader, life.draining(), work).await
     }
 
     /// What the leader does.
-    async fn work(self, client: Client, installed: Installed, stop: Stop) -> Ending {
+    async fn work(self, client: Client, requests: Requests, installed: Installed, stop: Stop) -> Ending {
+        let is_ours = installed.is_ours();
         tokio::select! {
             () = installed.again(client.clone()) => {}
             () = stop.stopped() => return Ok(()),
         }
         let with = Surroundings {
-            client,
+            client: client.clone(),
             scope: self.options.watch_namespaces.clone().beside(&self.options.namespace),
             settings: Settings { image: self.options.image.clone() },
             reconciliations: self.metrics.reconciliations.clone(),
         };
         let controllers = self.metrics.controllers().zip(&self.working);
+        let keeps = is_ours && self.options.migrate_storage && with.scope.namespaces().is_empty();
+        let storage = async {
+            if keeps {
+                storage::keep(client, requests, self.metrics.storage.clone(), &stop).await;
+            }
+        };
         let work = controllers.map(|(controller, ready)| controller.work(&with, ready, stop.clone()));
-        future::join_all(work).await;
+        futures::join!(future::join_all(work), storage);
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use kube::Config;
 
 use crate::api::name::dns_1123_subdomain;
@@ -39,6 +39,16 @@ pub struct Options {
     /// Who this replica is in the Lease; something is added that makes it this process. [default: the host's name]
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     pub identity: Option<String>,
+    /// Write objects of our kinds again that are stored in older versions: by the leader, where gatehouse installs
+    /// itself and works all namespaces. Otherwise `gatehouse storage migrate` does it.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = ArgAction::Set,
+        default_value_t = true,
+        env = "GATEHOUSE_MIGRATE_STORAGE"
+    )]
+    pub migrate_storage: bool,
     /// The image with this program, which the pods of etcd members take their guard from: the one that gatehouse
     /// itself runs from.
     #[arg(

@@ -1,0 +1,235 @@
+//! The migration of our own definitions, by the leader: at the beginning of its term, and whenever a definition changes.
+//!
+//! Guarantees: the migration of a leader that dies is taken up by the next one; what could not be written is tried again,
+//! later and later, and the condition of the definition, an event and a metric say so meanwhile.
+//! Assumes: it may list the objects of all namespaces.
+//! Never: writes about a definition none of whose objects may be stored in an older version, and all of whose versions
+//! are served.
+
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use futures::stream::StreamExt as _;
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::events::{Event as News, EventType, Recorder};
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::migrate::{Error, Event, Migration, Options, Outcome, Watch};
+use super::numbers::Numbers;
+use super::observation::Definition;
+use super::plan::tally::Tally;
+use super::plan::{self, Goal, Kept};
+use super::requests::Requests;
+use crate::runtime::call::call;
+use crate::runtime::supervisor::chain;
+
+/// Who tells of what happened.
+const REPORTER: &str = "gatehouse-storage";
+
+/// The first pause before a migration that did not come to its end is made again, and the longest.
+const FIRST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_hours(1);
+
+/// The definitions of ours, and how they are migrated.
+pub struct Keeper {
+    /// The way to the API server.
+    pub requests: Requests,
+    /// For what is watched and told.
+    pub client: Client,
+    /// The names of the definitions.
+    pub definitions: Vec<String>,
+    /// What is shown.
+    pub numbers: Numbers,
+}
+
+/// What makes a difference to what is stored: the object, its spec, and the versions that its objects may be in.
+type State = (String, i64, Vec<String>);
+
+fn state(definition: &Definition) -> State {
+    (definition.uid.clone(), definition.generation, definition.stored.clone())
+}
+
+impl Keeper {
+    /// Works until it is stopped. What is under way then is answered first.
+    pub async fn run(&self, stop: &CancellationToken) {
+        let _shown = Shown(&self.numbers);
+        join_all(self.definitions.iter().map(|name| self.keep(name, stop))).await;
+    }
+
+    async fn keep(&self, name: &str, stop: &CancellationToken) {
+        let api = Api::<CustomResourceDefinition>::all(self.client.clone());
+        let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
+        let mut changes = pin!(watcher(api, config).default_backoff().applied_objects());
+        let mut pause = FIRST;
+        while !stop.is_cancelled() {
+            let (done, seen) = self.look(name, stop).await;
+            let again = if done { None } else { Some(pause) };
+            pause = if done { FIRST } else { (pause * 2).min(LONGEST) };
+            tokio::select! {
+                () = until_other_than(seen.as_ref(), &mut changes) => pause = FIRST,
+                () = after(again) => {}
+                () = stop.cancelled() => return,
+            }
+        }
+    }
+
+    /// Migrates a definition if that is needed; whether it is as it should be, and in which state it was left.
+    async fn look(&self, name: &str, stop: &CancellationToken) -> (bool, Option<State>) {
+        let meter = Meter { name, numbers: &self.numbers, before: Mutex::default() };
+        let migration = Migration {
+            requests: &self.requests,
+            goal: Goal::default(),
+            options: Options::default(),
+            stop: stop.clone(),
+            watch: &meter,
+        };
+        let before = match migration.definition(name).await {
+            Ok(before) => before,
+            Err(error) => {
+                warn!(definition = name, error = chain(&error), "failed to read the definition");
+                return (false, None);
+            }
+        };
+        self.numbers.has_older(name, before.older().len());
+        if plan::is_settled(&before) {
+            return (true, Some(state(&before)));
+        }
+        let outcome = migration.run(name).await;
+        if stop.is_cancelled() {
+            return (false, Some(state(&before)));
+        }
+        let is_done = self.tell(&before, outcome).await;
+        match migration.definition(name).await {
+            Ok(after) => {
+                self.numbers.has_older(name, after.older().len());
+                (is_done, Some(state(&after)))
+            }
+            Err(_) => (false, None),
+        }
+    }
+
+    /// Tells of the outcome; whether the definition is as it should be.
+    async fn tell(&self, definition: &Definition, outcome: Result<Outcome, Error>) -> bool {
+        let name = definition.name.as_str();
+        let to = definition.storage_version();
+        match outcome {
+            Ok(Outcome::Migrated { dropped, last }) => {
+                info!(definition = name, tally = %last, "migrated");
+                let dropped = dropped.join(", ");
+                let note = format!("all objects are stored as {to}, and none as {dropped} any more");
+                self.publish(definition, EventType::Normal, "StorageMigrated", note).await;
+                true
+            }
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => tally.failed == 0,
+            Ok(Outcome::Interrupted(_)) => false,
+            Ok(Outcome::Kept { why: why @ (Kept::Changed | Kept::Deleted), .. }) => {
+                info!(definition = name, why = %why, "not migrated");
+                false
+            }
+            Ok(Outcome::Kept { why, last }) => {
+                let first = last.failures.first();
+                let first = first.map(|one| format!(", such as {}: {}", one.object, one.reason));
+                let note = format!("objects are not all stored as {to}: {why}{}", first.unwrap_or_default());
+                warn!(definition = name, %note, "not migrated");
+                self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
+                false
+            }
+            Err(error) => {
+                let note = chain(&error);
+                warn!(definition = name, error = note, "not migrated");
+                self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
+                false
+            }
+        }
+    }
+
+    async fn publish(&self, definition: &Definition, type_: EventType, reason: &str, mut note: String) {
+        note.truncate(note.floor_char_boundary(1024));
+        let regarding = ObjectReference {
+            api_version: Some("apiextensions.k8s.io/v1".to_owned()),
+            kind: Some("CustomResourceDefinition".to_owned()),
+            name: Some(definition.name.clone()),
+            uid: Some(definition.uid.clone()),
+            ..ObjectReference::default()
+        };
+        let (reason, action) = (reason.to_owned(), "MigrateStorage".to_owned());
+        let news = News { type_, reason, note: Some(note), action, secondary: None };
+        let recorder = Recorder::new(self.client.clone(), REPORTER.into());
+        if let Err(error) = call(recorder.publish(&news, &regarding)).await {
+            warn!(definition = definition.name, %error, "failed to publish an event");
+        }
+    }
+}
+
+/// Resolves when the definition is in another state than that.
+async fn until_other_than<Changes>(seen: Option<&State>, changes: &mut std::pin::Pin<&mut Changes>)
+where
+    Changes: futures::Stream<Item = Result<CustomResourceDefinition, watcher::Error>>,
+{
+    loop {
+        let Some(change) = changes.next().await else { std::future::pending().await };
+        let Ok(object) = change.map_err(drop).and_then(|object| serde_json::to_value(object).map_err(drop))
+        else {
+            continue;
+        };
+        let Ok(definition) = Definition::read(object) else { continue };
+        if seen.is_some_and(|seen| *seen != state(&definition)) {
+            return;
+        }
+    }
+}
+
+/// Resolves after a time; never without one.
+async fn after(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Who does not lead any more shows nothing of what it knew, in whichever way its term ended.
+struct Shown<'a>(&'a Numbers);
+
+impl Drop for Shown<'_> {
+    fn drop(&mut self) {
+        self.0.forget();
+    }
+}
+
+/// Counts what a migration does.
+struct Meter<'a> {
+    name: &'a str,
+    numbers: &'a Numbers,
+    before: Mutex<Tally>,
+}
+
+impl Watch for Meter<'_> {
+    fn see(&self, event: Event<'_>) {
+        let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::Begins { place } => {
+                info!(definition = self.name, pass = place.pass, "migrates");
+                before.clone_from(&place.tally);
+            }
+            Event::Moves { tally, remaining, .. } => {
+                self.numbers.moved(self.name, &before, tally, remaining);
+                before.clone_from(tally);
+            }
+            Event::Ends { pass, tally } => {
+                self.numbers.moved(self.name, &before, tally, 0);
+                info!(definition = self.name, pass, %tally, "looked at all objects");
+            }
+            Event::Waits(time) => info!(definition = self.name, ?time, "waits before it migrates"),
+            Event::Forgets(why) => {
+                warn!(definition = self.name, why, "failed to keep the place of a migration");
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! A migration, carried out.
+
+mod page;
+mod save;
+
+use std::time::Duration;
+
+use futures::future::{Either, select};
+use std::pin::pin;
+use tokio_util::sync::CancellationToken;
+
+use super::observation::Definition;
+use super::plan::checkpoint::Checkpoint;
+use super::plan::object::{Answer, reason};
+use super::plan::pace::Pace;
+use super::plan::tally::Tally;
+use super::plan::usage::Usage;
+use super::plan::{self, Begin, End, Goal, Held, Kept};
+use super::requests::Requests;
+use crate::runtime::clock;
+
+/// How often a request is made that the API server fails at, and the first pause between two.
+const TRIES: u32 = 7;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+
+/// How it is gone about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many objects are listed at a time.
+    pub chunk: u32,
+    /// How many patches are under way at most.
+    pub workers: u16,
+    /// Whether nothing is to be written: the API server is asked what it would say.
+    pub is_dry: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { chunk: 500, workers: 16, is_dry: false }
+    }
+}
+
+/// What happens on the way.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The definition was written so lately that API servers may not have seen it.
+    Waits(Duration),
+    /// A pass begins, or is taken up where it stood.
+    Begins {
+        /// Which one.
+        place: &'a Checkpoint,
+    },
+    /// Objects are dealt with.
+    Moves {
+        /// What the pass has done.
+        tally: &'a Tally,
+        /// About how many objects follow.
+        remaining: u64,
+        /// How many patches may be under way.
+        pace: usize,
+    },
+    /// A pass has ended.
+    Ends {
+        /// Which one.
+        pass: u32,
+        /// What it has done.
+        tally: &'a Tally,
+    },
+    /// The place cannot be kept: a migration that ends early begins again.
+    Forgets(&'a str),
+}
+
+/// Who is told of what happens on the way.
+pub trait Watch: Sync {
+    /// Is told of one thing.
+    fn see(&self, event: Event<'_>);
+}
+
+/// Who is told of nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Watch for Silent {
+    fn see(&self, _event: Event<'_>) {}
+}
+
+/// How a migration ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Every object is stored in the storage version.
+    Migrated {
+        /// The versions that `storedVersions` named besides.
+        dropped: Vec<String>,
+        /// What the last pass has done.
+        last: Tally,
+    },
+    /// No object was stored in another version; managed fields were looked at.
+    Cleaned(Tally),
+    /// `storedVersions` stays as it is.
+    Kept {
+        /// Why.
+        why: Kept,
+        /// What the last pass has done.
+        last: Tally,
+    },
+    /// Nothing was to be written; what the API server would say.
+    Tried(Tally),
+    /// It was asked to end.
+    Interrupted(Tally),
+}
+
+/// It could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Nothing can be done about the definition.
+    #[error(transparent)]
+    Held(#[from] Held),
+    /// There is no such definition.
+    #[error(
+        "there is no definition {0}: expected the name of a CustomResourceDefinition, such as tdsets.gatehouse.dev"
+    )]
+    NoDefinition(String),
+    /// The API server does not do what it is asked for.
+    #[error("unable to {verb} {what}: {why}")]
+    Refused {
+        /// What was to be done.
+        verb: &'static str,
+        /// To what.
+        what: String,
+        /// What was wrong.
+        why: String,
+    },
+}
+
+/// One migration.
+pub struct Migration<'a> {
+    /// The way to the API server.
+    pub requests: &'a Requests,
+    /// What is asked for.
+    pub goal: Goal,
+    /// How it is gone about.
+    pub options: Options,
+    /// Ends it early, in good order.
+    pub stop: CancellationToken,
+    /// Who is told.
+    pub watch: &'a dyn Watch,
+}
+
+impl Migration<'_> {
+    /// Carries it out for the definition of that name.
+    ///
+    /// # Errors
+    /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, and the place is
+    /// kept.
+    pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
+        let mut goal = self.goal.clone();
+        if self.options.is_dry {
+            goal.grace = Duration::ZERO;
+        }
+        let mut definition = self.definition(name).await?;
+        let (mut place, rewrites) = loop {
+            match plan::begin(&definition, &goal, clock::now())? {
+                Begin::Rewrite(place) => break (place, true),
+                Begin::Clean(place) => break (place, false),
+                Begin::Wait(time) => {
+                    self.watch.see(Event::Waits(time));
+                    if !self.waited(time).await {
+                        return Ok(Outcome::Interrupted(Tally::default()));
+                    }
+                    let before = (definition.uid, definition.generation);
+                    definition = self.definition(name).await?;
+                    // By this process's own clock, whatever that of the API server shows.
+                    if (&definition.uid, definition.generation) == (&before.0, before.1) {
+                        goal.grace = Duration::ZERO;
+                    }
+                }
+            }
+        };
+        if rewrites {
+            self.say_begun(&definition).await?;
+        }
+        let mut workers = Pace::new(self.options.workers);
+        loop {
+            self.watch.see(Event::Begins { place: &place });
+            if !self.pass(&definition, &mut place, rewrites, &mut workers).await? {
+                if rewrites {
+                    self.say_interrupted(&definition, &place).await?;
+                }
+                return Ok(Outcome::Interrupted(place.tally));
+            }
+            self.watch.see(Event::Ends { pass: place.pass, tally: &place.tally });
+            if self.options.is_dry || !rewrites || !plan::has_next(place.pass, &place.tally) {
+                break;
+            }
+            place.pass += 1;
+            place = place.again();
+            self.save(&definition, &place).await;
+        }
+        if self.options.is_dry {
+            return Ok(Outcome::Tried(place.tally));
+        }
+        self.finish(&definition, place.tally, rewrites).await
+    }
+
+    /// One pass, from its place on; whether it came to its end.
+    async fn pass(
+        &self,
+        definition: &Definition,
+        place: &mut Checkpoint,
+        rewrites: bool,
+        workers: &mut Pace,
+    ) -> Result<bool, Error> {
+        let mut chunk = self.options.chunk;
+        let mut saved = clock::instant();
+        loop {
+            let page = match self.page(definition, place, &mut chunk).await {
+                Ok(page) => page,
+                Err(error) => {
+                    self.save(definition, place).await;
+                    return Err(error);
+                }
+            };
+            let mut tally = place.tally.clone();
+            let remaining = page.metadata.remaining_item_count.unwrap_or_default();
+            let objects = page.items.into_iter().map(|item| item.metadata).collect();
+            if !self.objects(definition, (objects, remaining), rewrites, &mut tally, workers).await {
+                self.save(definition, place).await;
+                place.tally = tally;
+                return Ok(false);
+            }
+            place.tally = tally;
+            place.next = page.metadata.next;
+            if place.next.is_empty() {
+                return Ok(true);
+            }
+            if saved.elapsed() >= save::INTERVAL {
+                self.save(definition, place).await;
+                saved = clock::instant();
+            }
+        }
+    }
+
+    /// Writes what the last pass leads to.
+    async fn finish(&self, before: &Definition, last: Tally, rewrites: bool) -> Result<Outcome, Error> {
+        for _ in 0..TRIES {
+            let now = match self.definition(&before.name).await {
+                Ok(now) => Some(now),
+                Err(Error::NoDefinition(_)) => None,
+                Err(error) => return Err(error),
+            };
+            let end = plan::end(before, now.as_ref(), &last);
+            let Some(now) = now.filter(|now| now.uid == before.uid) else {
+                return Ok(Outcome::Kept { why: Kept::Deleted, last });
+            };
+            if !self.say_ended(&now, &end, rewrites).await? {
+                continue;
+            }
+            self.forget(&now).await;
+            return Ok(match end {
+                End::Keep(why) => Outcome::Kept { why, last },
+                End::Reduce(dropped) => Outcome::Migrated { dropped, last },
+                End::Said if rewrites => Outcome::Migrated { dropped: Vec::new(), last },
+                End::Said => Outcome::Cleaned(last),
+            });
+        }
+        Ok(Outcome::Kept { why: Kept::Changed, last })
+    }
+
+    /// Looks at all objects, and tells who has written them in which version.
+    ///
+    /// # Errors
+    /// The API server does not list them.
+    pub async fn usage(&self, definition: &Definition) -> Result<Usage, Error> {
+        let mut usage = Usage::default();
+        let mut place = Checkpoint::at_pass(1, &definition.uid, definition.generation, "");
+        let mut chunk = self.options.chunk;
+        loop {
+            let page = self.page(definition, &mut place, &mut chunk).await?;
+            page.items.iter().for_each(|item| usage.add(definition, &item.metadata));
+            place.next = page.metadata.next;
+            if place.next.is_empty() || self.stop.is_cancelled() {
+                return Ok(usage);
+            }
+        }
+    }
+
+    /// All definitions.
+    ///
+    /// # Errors
+    /// The API server does not list them.
+    pub async fn definitions(&self) -> Result<Vec<Definition>, Error> {
+        match self.insist(|| self.requests.definitions()).await {
+            Answer::Done(all) => Ok(all),
+            other => Err(refused("list", "the definitions".to_owned(), other)),
+        }
+    }
+
+    /// The definition of that name.
+    ///
+    /// # Errors
+    /// There is none, or the API server does not answer.
+    pub async fn definition(&self, name: &str) -> Result<Definition, Error> {
+        let what = || format!("the definition {name}");
+        match self.insist(|| self.requests.definition(name)).await {
+            Answer::Done(definition) => Ok(definition),
+            Answer::Refused(status, _) if status.code == 404 => Err(Error::NoDefinition(name.to_owned())),
+            other => Err(refused("read", what(), other)),
+        }
+    }
+
+    /// Asks until there is an answer that is not about the moment, a few times at most.
+    async fn insist<T, F: Future<Output = Answer<T>>>(&self, ask: impl Fn() -> F) -> Answer<T> {
+        let mut tried = 1;
+        loop {
+            let answer = ask().await;
+            let wait = match &answer {
+                Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => *wait,
+                Answer::Nothing(_) => None,
+                _ => return answer,
+            };
+            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1));
+            if tried == TRIES || !self.waited(wait.unwrap_or(pause)).await {
+                return answer;
+            }
+            tried += 1;
+        }
+    }
+
+    /// Waits so long; false where it is to end.
+    async fn waited(&self, time: Duration) -> bool {
+        let (stopped, slept) = (pin!(self.stop.cancelled()), pin!(tokio::time::sleep(time)));
+        matches!(select(stopped, slept).await, Either::Right(_))
+    }
+}
+
+/// Says of a definition that all objects are stored in its storage version, where nothing else can be and it is not said
+/// yet: of one that was made a moment ago.
+///
+/// # Errors
+/// The API server does not do what it is asked for.
+pub async fn say_settled(requests: &Requests, name: &str) -> Result<(), Error> {
+    let (goal, options, stop) = (Goal::default(), Options::default(), CancellationToken::new());
+    Migration { requests, goal, options, stop, watch: &Silent }.say_settled(name).await
+}
+
+/// The error for an answer that is none that was hoped for.
+fn refused<T>(verb: &'static str, what: String, answer: Answer<T>) -> Error {
+    let why = match answer {
+        Answer::Done(_) => "an answer that was not expected".to_owned(),
+        Answer::Refused(status, _) => reason(&status),
+        Answer::Nothing(why) => why,
+    };
+    Error::Refused { verb, what, why }
+}

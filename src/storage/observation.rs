@@ -1,0 +1,195 @@
+//! What a definition says about how its objects are stored, and an object as far as a migration has to know it.
+
+mod lost;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use jiff::Timestamp;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::plan::checkpoint::{self, Checkpoint};
+use super::plan::condition;
+
+/// A definition as the API server has it.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Such as `tdsets.gatehouse.dev`.
+    pub name: String,
+    /// Which object of that name it is.
+    pub uid: String,
+    /// Which state of its spec this is.
+    pub generation: i64,
+    /// Which state of the whole object this is.
+    pub resource_version: String,
+    /// When its spec was written last, as far as its managed fields tell.
+    pub written: Option<Timestamp>,
+    /// Whether it is being deleted.
+    pub is_deleted: bool,
+    /// Whether its objects are served.
+    pub is_established: bool,
+    /// Its API group.
+    pub group: String,
+    /// What its objects are called in paths.
+    pub plural: String,
+    /// The kind of its objects.
+    pub kind: String,
+    /// Its versions, in the order of the definition.
+    pub versions: Vec<Version>,
+    /// The versions that objects may be stored in, by its status: those that were the storage version at some time.
+    pub stored: Vec<String>,
+    /// Whether objects of its versions differ in `apiVersion` alone (`strategy: None`).
+    pub is_alike: bool,
+    /// Fields that objects would lose by being written in the storage version: the first of them.
+    pub lost: Vec<String>,
+    /// The conditions of its status, with fields that are newer than this release.
+    pub conditions: Vec<Value>,
+    /// Where a migration that has not ended stands.
+    pub checkpoint: Option<Checkpoint>,
+}
+
+/// One version of a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// Such as `v1alpha1`.
+    pub name: String,
+    /// Whether the API server serves it.
+    pub is_served: bool,
+    /// Whether objects are written to etcd in it.
+    pub is_stored: bool,
+    /// Whether it has the status subresource.
+    pub has_status: bool,
+}
+
+impl Definition {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn read(mut object: Value) -> serde_json::Result<Self> {
+        let conditions = object.pointer_mut("/status/conditions").map_or(Value::Null, Value::take);
+        let conditions = if let Value::Array(conditions) = conditions { conditions } else { Vec::new() };
+        let schemas: BTreeMap<_, _> = object["spec"]["versions"]
+            .as_array_mut()
+            .into_iter()
+            .flatten()
+            .map(|version| (version["name"].to_string(), version["schema"].take()))
+            .collect();
+        let definition: CustomResourceDefinition = serde_json::from_value(object)?;
+        let (meta, spec) = (&definition.metadata, &definition.spec);
+        let status = definition.status.as_ref();
+        let entries = meta.managed_fields.iter().flatten();
+        let of_spec = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
+        let versions = spec.versions.iter().map(|version| Version {
+            name: version.name.clone(),
+            is_served: version.served,
+            is_stored: version.storage,
+            has_status: version.subresources.as_ref().is_some_and(|resources| resources.status.is_some()),
+        });
+        let mut read = Self {
+            name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone().unwrap_or_default(),
+            generation: meta.generation.unwrap_or_default(),
+            resource_version: meta.resource_version.clone().unwrap_or_default(),
+            written: of_spec.filter_map(|entry| Some(entry.time.as_ref()?.0)).max(),
+            is_deleted: meta.deletion_timestamp.is_some(),
+            is_established: conditions
+                .iter()
+                .any(|one| one["type"] == "Established" && one["status"] == "True"),
+            group: spec.group.clone(),
+            plural: spec.names.plural.clone(),
+            kind: spec.names.kind.clone(),
+            versions: versions.collect(),
+            stored: status.and_then(|status| status.stored_versions.clone()).unwrap_or_default(),
+            is_alike: spec.conversion.as_ref().is_none_or(|conversion| conversion.strategy == "None"),
+            checkpoint: checkpoint::of(meta.annotations.as_ref()),
+            conditions,
+            lost: Vec::new(),
+        };
+        if read.is_alike {
+            let schema = |version: &str| {
+                let schema = schemas.get(&Value::from(version).to_string());
+                schema.map_or(&Value::Null, |schema| &schema["openAPIV3Schema"])
+            };
+            let to = schema(read.storage_version());
+            read.lost = read.older().iter().flat_map(|older| lost::lost(schema(older), to)).collect();
+        }
+        Ok(read)
+    }
+
+    /// The version in which objects are written to etcd. A definition has exactly one; without it, it is empty.
+    #[must_use]
+    pub fn storage_version(&self) -> &str {
+        self.versions.iter().find(|version| version.is_stored).map_or("", |version| &version.name)
+    }
+
+    /// The version in which objects are asked for: the one that they are stored in, so that nothing that is stored in
+    /// it is converted; another one where that is not served.
+    #[must_use]
+    pub fn asked_version(&self) -> Option<&Version> {
+        let served = || self.versions.iter().filter(|version| version.is_served);
+        served().find(|version| version.is_stored).or_else(|| served().next())
+    }
+
+    /// Whether it serves a version.
+    #[must_use]
+    pub fn serves(&self, version: &str) -> bool {
+        self.versions.iter().any(|one| one.is_served && one.name == version)
+    }
+
+    /// `gatehouse.dev/v1`, as objects and managed fields name a version.
+    #[must_use]
+    pub fn api_version(&self, version: &str) -> String {
+        format!("{}/{version}", self.group)
+    }
+
+    /// Whether its status may say too little. Kubernetes' own migrator reduces `storedVersions` also where it could not
+    /// write an object (as of 1.37.2, `finishCRDMigration` in `pkg/controller/storageversionmigrator`), and says in the
+    /// reason of its condition that it failed.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        let find = |type_: &str| self.conditions.iter().find(|one| one["type"] == type_);
+        let since = |condition: &Value| condition["lastTransitionTime"].as_str().map(str::to_owned);
+        let Some(theirs) = find("StorageMigrating").filter(|one| one["reason"] == "MigrationFailed") else {
+            return false;
+        };
+        let ours = find(condition::TYPE).filter(|one| one["status"] == "True");
+        ours.is_none_or(|ours| since(ours) < since(theirs))
+    }
+
+    /// Versions that objects may be stored in besides the storage version.
+    #[must_use]
+    pub fn older(&self) -> Vec<&str> {
+        let others =
+            self.stored.iter().map(String::as_str).filter(|stored| *stored != self.storage_version());
+        others.collect()
+    }
+}
+
+/// The metadata of an object that a migration reads.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ObjectMeta {
+    /// Its name.
+    pub name: String,
+    /// Its namespace, where its kind has them.
+    pub namespace: Option<String>,
+    /// Which object of that name it is.
+    pub uid: String,
+    /// In which state it is.
+    pub resource_version: String,
+    /// Who owns which of its fields, and in which version.
+    pub managed_fields: Vec<ManagedFieldsEntry>,
+}
+
+impl fmt::Display for ObjectMeta {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(formatter, "{namespace}/{}", self.name),
+            None => formatter.write_str(&self.name),
+        }
+    }
+}

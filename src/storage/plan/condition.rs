@@ -1,0 +1,68 @@
+//! The condition of a definition that says whether its objects are stored in its storage version.
+//!
+//! `kubectl wait --for=condition=StorageMigrated crd/tdsets.gatehouse.dev` waits for it. Kubernetes' own migrator keeps
+//! another one beside it, `StorageMigrating` (1.36 and later).
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Its type.
+pub const TYPE: &str = "StorageMigrated";
+
+/// Whether objects are stored as they should be, and what a reader should know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Whether they are.
+    pub is_true: bool,
+    /// One word.
+    pub reason: &'static str,
+    /// A sentence.
+    pub message: String,
+}
+
+impl Condition {
+    /// The conditions with this one among them; none where it is there as it is.
+    #[must_use]
+    pub fn among(&self, conditions: &[Value], now: Timestamp) -> Option<Vec<Value>> {
+        let status = if self.is_true { "True" } else { "False" };
+        let mut all = conditions.to_vec();
+        let known = all.iter().position(|one| one["type"] == TYPE);
+        let before = known.map_or(Value::Null, |at| all[at].clone());
+        let since = match &before["lastTransitionTime"] {
+            Value::String(since) if before["status"] == status => since.clone(),
+            _ => format!("{now:.0}"),
+        };
+        let condition = json!({"type": TYPE, "status": status, "reason": self.reason, "message": self.message,
+            "lastTransitionTime": since});
+        if before == condition {
+            return None;
+        }
+        match known {
+            Some(at) => all[at] = condition,
+            None => all.push(condition),
+        }
+        Some(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_written_once_and_leaves_the_others() {
+        let at = |text: &str| text.parse::<Timestamp>().unwrap();
+        let (first, later) = (at("2026-01-01T00:00:00.5Z"), at("2026-01-02T00:00:00Z"));
+        let condition =
+            |is_true, message: &str| Condition { is_true, reason: "Migrating", message: message.to_owned() };
+        let others = [json!({"type": "Established", "status": "True", "observedGeneration": 2})];
+        let all = condition(false, "1 of 2").among(&others, first).unwrap();
+        assert_eq!(all[0], others[0]);
+        assert_eq!(all[1]["lastTransitionTime"], "2026-01-01T00:00:00Z");
+        assert_eq!(condition(false, "1 of 2").among(&all, later), None);
+        let next = condition(false, "2 of 2").among(&all, later).unwrap();
+        assert_eq!(next[1]["lastTransitionTime"], "2026-01-01T00:00:00Z", "only what it says has changed");
+        let done = condition(true, "done").among(&next, later).unwrap();
+        assert_eq!((done.len(), &done[1]["lastTransitionTime"]), (2, &json!("2026-01-02T00:00:00Z")));
+    }
+}

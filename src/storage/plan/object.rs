@@ -1,0 +1,102 @@
+//! What is asked of the API server about one object, and what its answer means.
+//!
+//! A patch that changes nothing is no write where the object is stored as it would be written, and has its resource
+//! version unchanged; where it is stored in another version the bytes differ, and it is written. So the answer tells
+//! which of both it was.
+
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
+use kube::core::Status;
+use serde_json::{Value, json};
+
+use super::super::observation::ObjectMeta;
+use super::tally::Fate;
+
+/// How often an object is tried whose patch the API server failed at.
+const TRIES: u32 = 5;
+
+/// How often one is tried that the API server had no time for: for about ten minutes.
+const TRIES_THROTTLED: u32 = 60;
+
+/// The first pause before an object is tried again, and the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// A merge patch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Patch {
+    /// What is merged.
+    pub body: Value,
+    /// Whether it takes managed fields away.
+    pub cleans: bool,
+}
+
+/// A patch that changes nothing but the managed fields, if they are given. It names the object and its state, so that
+/// nothing is made that was deleted, and nothing is done about what others have written since.
+#[must_use]
+pub fn patch(object: &ObjectMeta, managed_fields: Option<Vec<ManagedFieldsEntry>>) -> Patch {
+    let cleans = managed_fields.is_some();
+    let mut body = json!({"metadata": {"uid": object.uid, "resourceVersion": object.resource_version}});
+    if let Some(entries) = managed_fields {
+        body["metadata"]["managedFields"] = json!(entries);
+    }
+    Patch { body, cleans }
+}
+
+/// What the API server answered.
+#[derive(Clone, Debug)]
+pub enum Answer<T> {
+    /// What was asked for.
+    Done(T),
+    /// No, and what it asks to be waited for.
+    Refused(Box<Status>, Option<Duration>),
+    /// Nothing that could be read; what was wrong.
+    Nothing(String),
+}
+
+/// What an answer means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// The object is done with.
+    Is(Fate),
+    /// It is tried again after a pause.
+    Again(Duration),
+    /// The same, and there are too many requests.
+    Throttled(Duration),
+}
+
+/// What the answer to a patch of `object` means that was tried `tried` times before.
+#[must_use]
+pub fn judge(object: &ObjectMeta, answer: Answer<ObjectMeta>, tried: u32) -> Judgement {
+    let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried)).min(LONGEST_PAUSE);
+    match answer {
+        Answer::Done(after) if after.resource_version == object.resource_version => {
+            Judgement::Is(Fate::AsWanted)
+        }
+        Answer::Done(_) => Judgement::Is(Fate::Rewritten),
+        Answer::Nothing(_) if tried + 1 < TRIES => Judgement::Again(pause),
+        Answer::Nothing(why) => Judgement::Is(Fate::Failed(why)),
+        Answer::Refused(status, wait) => {
+            let wait = wait.map_or(pause, |wait| wait.min(LONGEST_PAUSE));
+            match status.code {
+                429 if tried + 1 < TRIES_THROTTLED => Judgement::Throttled(wait),
+                500.. if tried + 1 < TRIES => Judgement::Again(wait),
+                409 if is_about(&status, object) => Judgement::Is(Fate::WrittenByOthers),
+                404 if is_about(&status, object) => Judgement::Is(Fate::Gone),
+                _ => Judgement::Is(Fate::Failed(reason(&status))),
+            }
+        }
+    }
+}
+
+/// Whether a Status is about that object, and not about its kind.
+fn is_about(status: &Status, object: &ObjectMeta) -> bool {
+    status.details.as_ref().is_some_and(|details| details.name == object.name)
+}
+
+/// What the API server says, or at least the code.
+#[must_use]
+pub fn reason(status: &Status) -> String {
+    if status.message.is_empty() { format!("HTTP status {}", status.code) } else { status.message.clone() }
+}

@@ -1,0 +1,126 @@
+//! What a pass has done, in numbers, and the objects that it could not write, by name and reason up to a bound.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How many failures are kept with their names, and how many reasons are counted.
+const KEPT: usize = 20;
+
+/// The longest reason that is kept, in bytes.
+const LONGEST_REASON: usize = 512;
+
+/// What became of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It was stored in another version, or another form, and has been written in this one.
+    Rewritten,
+    /// It was stored as it would be written: nothing was.
+    AsWanted,
+    /// Another client has written it since it was listed, and thereby in this version.
+    WrittenByOthers,
+    /// It is gone.
+    Gone,
+    /// It could not be written.
+    Failed(String),
+}
+
+/// An object that could not be written, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The object: `namespace/name`.
+    pub object: String,
+    /// What the API server said.
+    pub reason: String,
+}
+
+/// What a pass has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Tally {
+    /// Objects that were written.
+    pub rewritten: u64,
+    /// Objects that were stored as wanted.
+    pub as_wanted: u64,
+    /// Objects that others wrote or deleted meanwhile.
+    pub overtaken: u64,
+    /// Objects whose managed fields lost entries of versions that are not served.
+    pub cleaned: u64,
+    /// Objects that could not be written.
+    pub failed: u64,
+    /// The first of them.
+    #[serde(skip)]
+    pub failures: Vec<Failure>,
+    /// An object that was written.
+    #[serde(skip)]
+    pub example: Option<String>,
+}
+
+impl Tally {
+    /// Adds what became of an object.
+    pub fn add(&mut self, object: &impl fmt::Display, fate: Fate, cleans: bool) {
+        match fate {
+            Fate::Rewritten => {
+                self.rewritten += 1;
+                self.cleaned += u64::from(cleans);
+                self.example.get_or_insert_with(|| object.to_string());
+            }
+            Fate::AsWanted => self.as_wanted += 1,
+            Fate::WrittenByOthers | Fate::Gone => self.overtaken += 1,
+            Fate::Failed(mut reason) => {
+                self.failed += 1;
+                if self.failures.len() < KEPT {
+                    reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
+                    self.failures.push(Failure { object: object.to_string(), reason });
+                }
+            }
+        }
+    }
+
+    /// Objects that have been dealt with.
+    #[must_use]
+    pub const fn objects(&self) -> u64 {
+        self.rewritten + self.as_wanted + self.overtaken + self.failed
+    }
+
+    /// How many failures are not kept by name.
+    #[must_use]
+    pub fn unnamed(&self) -> u64 {
+        self.failed.saturating_sub(self.failures.len() as u64)
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} objects: {} rewritten", self.objects(), self.rewritten)?;
+        if self.cleaned > 0 {
+            write!(formatter, " ({} of them lost managed fields of versions not served)", self.cleaned)?;
+        }
+        write!(formatter, ", {} stored as wanted", self.as_wanted)?;
+        if self.overtaken > 0 {
+            write!(formatter, ", {} written or deleted by others meanwhile", self.overtaken)?;
+        }
+        if self.failed > 0 {
+            write!(formatter, ", {} not written", self.failed)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_all_counted_and_named_up_to_a_bound() {
+        let mut tally = Tally::default();
+        for number in 0..KEPT + 3 {
+            tally.add(&format!("a/{number}"), Fate::Failed("ä".repeat(400)), false);
+        }
+        tally.add(&"a/b", Fate::Rewritten, true);
+        tally.add(&"a/c", Fate::Gone, true);
+        assert_eq!((tally.failed, tally.failures.len(), tally.unnamed()), (23, 20, 3));
+        assert!(tally.failures.iter().all(|failure| failure.reason.len() <= LONGEST_REASON));
+        assert_eq!((tally.objects(), tally.cleaned, tally.example.as_deref()), (25, 1, Some("a/b")));
+    }
+}

@@ -1,0 +1,274 @@
+//! Decisions about a definition and about an object.
+
+use kube::core::Status;
+use kube::core::response::StatusDetails;
+use serde_json::json;
+
+use super::object::{Answer, Judgement, judge};
+use super::tally::Fate;
+use super::usage::{Obstacle, Usage, obstacles};
+use super::*;
+use crate::storage::observation::Version;
+
+fn definition() -> Definition {
+    let version = |name: &str, is_stored| Version {
+        name: name.to_owned(),
+        is_served: true,
+        is_stored,
+        has_status: true,
+    };
+    Definition {
+        name: "widgets.a.dev".to_owned(),
+        uid: "u".to_owned(),
+        generation: 2,
+        resource_version: "7".to_owned(),
+        written: Some("2026-01-01T00:00:00Z".parse().unwrap()),
+        is_deleted: false,
+        is_established: true,
+        group: "a.dev".to_owned(),
+        plural: "widgets".to_owned(),
+        kind: "Widget".to_owned(),
+        versions: vec![version("v1alpha1", false), version("v1", true)],
+        stored: vec!["v1alpha1".to_owned(), "v1".to_owned()],
+        is_alike: true,
+        lost: Vec::new(),
+        conditions: Vec::new(),
+        checkpoint: None,
+    }
+}
+
+fn later() -> Timestamp {
+    "2026-01-01T00:01:00Z".parse().unwrap()
+}
+
+fn object(version: &str) -> ObjectMeta {
+    ObjectMeta {
+        name: "one".to_owned(),
+        namespace: Some("shop".to_owned()),
+        uid: "o".to_owned(),
+        resource_version: version.to_owned(),
+        ..ObjectMeta::default()
+    }
+}
+
+#[test]
+fn objects_are_written_once_every_api_server_has_seen_the_switch() {
+    let goal = Goal { to: Some("v1".to_owned()), ..Goal::default() };
+    let beginning = Checkpoint::at_pass(1, "u", 2, "v1");
+    assert_eq!(begin(&definition(), &goal, later()), Ok(Begin::Rewrite(beginning.clone())));
+    let soon = "2026-01-01T00:00:40Z".parse().unwrap();
+    assert_eq!(begin(&definition(), &goal, soon), Ok(Begin::Wait(Duration::from_secs(20))));
+    let behind = "2025-12-31T00:00:00Z".parse().unwrap();
+    assert_eq!(begin(&definition(), &goal, behind), Ok(Begin::Wait(GRACE)), "no longer than that");
+    let unknown = Definition { written: None, ..definition() };
+    assert_eq!(begin(&unknown, &goal, later()), Ok(Begin::Wait(GRACE)));
+    let migrated = Definition { stored: vec!["v1".to_owned()], ..definition() };
+    assert_eq!(begin(&migrated, &goal, soon), Ok(Begin::Clean(beginning.clone())), "nothing is stored");
+    let forced = Goal { is_forced: true, ..goal };
+    assert_eq!(begin(&migrated, &forced, later()), Ok(Begin::Rewrite(beginning)));
+}
+
+#[test]
+fn what_another_migrator_failed_at_is_done_again() {
+    let at = |time: &str, type_: &str, status: &str, reason: &str| json!({"type": type_, "status": status, "reason": reason, "lastTransitionTime": time});
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
+    let with = |conditions: Vec<serde_json::Value>| Definition {
+        stored: vec!["v1".to_owned()],
+        conditions,
+        ..definition()
+    };
+    let failed = at(early, "StorageMigrating", "False", "MigrationFailed");
+    for (conditions, is_doubtful) in [
+        (vec![], false),
+        (vec![at(early, "StorageMigrating", "False", "MigrationSucceeded")], false),
+        (vec![failed.clone()], true),
+        (vec![failed.clone(), at(late, "StorageMigrated", "False", "Kept")], true),
+        (vec![failed.clone(), at(late, "StorageMigrated", "True", "Migrated")], false),
+        (
+            vec![
+                at(late, "StorageMigrating", "False", "MigrationFailed"),
+                at(early, "StorageMigrated", "True", "Migrated"),
+            ],
+            true,
+        ),
+    ] {
+        let definition = with(conditions);
+        let begins = begin(&definition, &Goal::default(), later());
+        assert_eq!(matches!(begins, Ok(Begin::Rewrite(_))), is_doubtful, "{:?}", definition.conditions);
+        assert_eq!(is_settled(&definition), !is_doubtful);
+    }
+}
+
+#[test]
+fn what_holds_a_migration_back_says_what_to_do() {
+    let said = |definition: &Definition, to: &str| {
+        let goal = Goal { to: Some(to.to_owned()), ..Goal::default() };
+        begin(definition, &goal, later()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        said(&definition(), "v1alpha1"),
+        "widgets.a.dev stores its objects as v1, not as v1alpha1: apply a definition with storage: true at v1alpha1 \
+         first"
+    );
+    assert_eq!(said(&definition(), "v2"), "widgets.a.dev has no version v2: it has v1alpha1, v1");
+    let deleted = Definition { is_deleted: true, ..definition() };
+    assert_eq!(said(&deleted, "v1"), "widgets.a.dev is being deleted");
+    let lossy = Definition { lost: vec!["spec.a".to_owned(), "spec.b".to_owned()], ..definition() };
+    assert_eq!(
+        said(&lossy, "v1"),
+        "widgets.a.dev has no webhook that converts, and objects would lose fields that v1 does not know: spec.a, \
+         spec.b; --lose-fields writes them all the same"
+    );
+    let goal = Goal { loses_fields: true, ..Goal::default() };
+    assert!(matches!(begin(&lossy, &goal, later()), Ok(Begin::Rewrite(_))));
+    let mut unserved = definition();
+    unserved.versions.iter_mut().for_each(|version| version.is_served = false);
+    for definition in [Definition { is_established: false, ..definition() }, unserved] {
+        assert!(said(&definition, "v1").starts_with("widgets.a.dev is not served"));
+    }
+}
+
+#[test]
+fn stored_versions_are_reduced_only_where_nothing_has_changed_and_nothing_failed() {
+    let (before, done) = (definition(), Tally::default());
+    assert_eq!(end(&before, Some(&before), &done), End::Reduce(vec!["v1alpha1".to_owned()]));
+    let newer = Definition { resource_version: "8".to_owned(), ..definition() };
+    assert_eq!(end(&before, Some(&newer), &done), End::Reduce(vec!["v1alpha1".to_owned()]));
+    let said = Definition { stored: vec!["v1".to_owned()], ..definition() };
+    assert_eq!(end(&before, Some(&said), &done), End::Said);
+    let failed = Tally { failed: 1, ..Tally::default() };
+    assert_eq!(end(&before, Some(&before), &failed), End::Keep(Kept::Failed(1)));
+    let changed = Definition { generation: 3, ..definition() };
+    assert_eq!(end(&before, Some(&changed), &done), End::Keep(Kept::Changed));
+    for gone in [
+        None,
+        Some(Definition { uid: "v".to_owned(), ..definition() }),
+        Some(Definition { is_deleted: true, ..definition() }),
+    ] {
+        assert_eq!(end(&before, gone.as_ref(), &done), End::Keep(Kept::Deleted));
+    }
+}
+
+#[test]
+fn passes_follow_until_one_finds_nothing_to_write() {
+    let rewritten = |rewritten, failed| Tally { rewritten, failed, ..Tally::default() };
+    assert!(has_next(1, &rewritten(0, 0)), "there is always a second one");
+    assert!(has_next(1, &rewritten(0, 5)));
+    assert!(!has_next(2, &rewritten(0, 0)));
+    assert!(has_next(2, &rewritten(1, 0)));
+    assert!(!has_next(2, &rewritten(1, 1)), "what cannot be written is no reason to write the rest again");
+    assert!(!has_next(PASSES, &rewritten(1, 0)), "something changes them with every write");
+}
+
+#[test]
+fn stale_managed_fields_are_those_of_the_own_group_alone() {
+    let mut definition = definition();
+    let stale = |definition: &Definition, policy| {
+        ["a.dev/v1alpha1", "a.dev/v1", "a.dev/v0", "b.dev/v0", "v1"]
+            .map(|version| is_stale(definition, policy, version))
+    };
+    assert_eq!(stale(&definition, Policy::Keep), [false; 5]);
+    assert_eq!(stale(&definition, Policy::Unserved), [false, false, true, false, false]);
+    assert_eq!(stale(&definition, Policy::Others), [true, false, true, false, false]);
+    let may = |definition: &Definition| {
+        [Policy::Keep, Policy::Unserved, Policy::Others].map(|policy| may_clean(definition, policy))
+    };
+    assert_eq!(may(&definition), [false, false, true]);
+    definition.versions[0].is_served = false;
+    assert_eq!(may(&definition), [false, true, true]);
+    assert_eq!(stale(&definition, Policy::Unserved), [true, false, true, false, false]);
+}
+
+#[test]
+fn a_patch_names_the_object_and_its_state() {
+    let mut object = object("5");
+    let bare = patch(&definition(), Policy::Others, &object, true).unwrap();
+    assert_eq!(bare.body, json!({"metadata": {"uid": "o", "resourceVersion": "5"}}));
+    assert!(!bare.cleans);
+    assert_eq!(patch(&definition(), Policy::Others, &object, false), None);
+    object.managed_fields =
+        serde_json::from_value(json!([{"manager": "helm", "apiVersion": "a.dev/v0"}])).unwrap();
+    let cleaning = patch(&definition(), Policy::Unserved, &object, false).unwrap();
+    assert!(cleaning.cleans);
+    assert_eq!(cleaning.body["metadata"]["managedFields"][0]["apiVersion"], "a.dev/v1");
+    assert_eq!(patch(&definition(), Policy::Keep, &object, false), None);
+}
+
+#[test]
+fn an_answer_says_whether_it_was_a_write() {
+    let done = |version| judge(&object("5"), Answer::Done(object(version)), 0);
+    assert_eq!(done("5"), Judgement::Is(Fate::AsWanted));
+    assert_eq!(done("6"), Judgement::Is(Fate::Rewritten));
+}
+
+#[test]
+fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
+    let refused = |code: u16, name: &str, tried| {
+        let details: StatusDetails = serde_json::from_value(json!({"name": name})).unwrap();
+        let status = Status::failure("because", "Reason").with_code(code).with_details(details);
+        judge(&object("5"), Answer::Refused(Box::new(status), None), tried)
+    };
+    let failed = Judgement::Is(Fate::Failed("because".to_owned()));
+    assert_eq!(refused(409, "one", 0), Judgement::Is(Fate::WrittenByOthers));
+    assert_eq!(refused(404, "one", 0), Judgement::Is(Fate::Gone));
+    assert_eq!(refused(404, "", 0), failed, "the kind is not served");
+    assert_eq!(refused(409, "", 0), failed, "a webhook has its own reasons");
+    for code in [400, 403, 413, 422] {
+        assert_eq!(refused(code, "one", 0), failed);
+    }
+    assert_eq!(refused(500, "one", 0), Judgement::Again(Duration::from_millis(200)));
+    assert_eq!(refused(503, "one", 3), Judgement::Again(Duration::from_millis(1600)));
+    assert_eq!(refused(500, "one", 4), failed);
+    assert_eq!(refused(429, "one", 10), Judgement::Throttled(Duration::from_secs(10)));
+    assert_eq!(refused(429, "one", 59), failed);
+    let broken = |tried| judge(&object("5"), Answer::Nothing("reset".to_owned()), tried);
+    assert_eq!(broken(0), Judgement::Again(Duration::from_millis(200)));
+    assert_eq!(broken(4), Judgement::Is(Fate::Failed("reset".to_owned())));
+    let status = Box::new(Status::failure("busy", "TooManyRequests").with_code(429));
+    let told = judge(&object("5"), Answer::Refused(status, Some(Duration::from_secs(1))), 7);
+    assert_eq!(told, Judgement::Throttled(Duration::from_secs(1)));
+}
+
+#[test]
+fn what_holds_a_version_back_is_found_in_the_definition_and_in_managed_fields() {
+    let entry = |manager: &str, version: &str, time: &str, subresource: &str| {
+        json!({"manager": manager, "operation": "Apply", "apiVersion": version, "time": time,
+            "subresource": subresource})
+    };
+    let (early, late) = ("2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z");
+    let mut one = object("1");
+    one.managed_fields = serde_json::from_value(json!([
+        entry("helm", "a.dev/v1alpha1", late, ""),
+        entry("helm", "a.dev/v1alpha1", early, "status"),
+        entry("helm", "a.dev/v1", late, ""),
+        entry("helm", "b.dev/v1alpha1", late, "")
+    ]))
+    .unwrap();
+    let mut two = ObjectMeta { name: "two".to_owned(), ..object("2") };
+    two.managed_fields = serde_json::from_value(json!([
+        entry("helm", "a.dev/v1alpha1", early, ""),
+        entry("old", "a.dev/v0", early, "")
+    ]))
+    .unwrap();
+    let mut definition = definition();
+    let mut usage = Usage::default();
+    for object in [&one, &two] {
+        usage.add(&definition, object);
+    }
+    let of = |usage: &Usage, version| -> Vec<_> {
+        let told = |(manager, writes): (&usage::Manager, &usage::Writes)| {
+            format!("{} {} {} {}", manager.name, manager.operation, writes.objects, writes.example)
+        };
+        usage.of(version).map(told).collect()
+    };
+    assert_eq!(usage.objects, 2);
+    assert_eq!(of(&usage, "v1alpha1"), ["helm Apply 2 shop/one"]);
+    assert_eq!(of(&usage, "v0"), ["old Apply 1 shop/two"]);
+    assert_eq!(usage.unknown(&definition), ["v0"]);
+    let all = [Obstacle::Stored, Obstacle::Served, Obstacle::ManagedFields];
+    assert_eq!(obstacles(&definition, &usage, "v1alpha1"), all);
+    assert_eq!(obstacles(&definition, &usage, "v0"), [Obstacle::ManagedFields]);
+    definition.stored = vec!["v1".to_owned()];
+    definition.versions[0].is_served = false;
+    assert_eq!(obstacles(&definition, &Usage::default(), "v1alpha1"), []);
+}

@@ -1,0 +1,216 @@
+//! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
+
+mod moving;
+mod ours;
+mod rate;
+mod widgets;
+
+use kit::bed::{Bed, NAMESPACE};
+use kit::objects::{Ask, Objects, condition};
+use kit::wait::eventually;
+use serde_json::{Value, json};
+
+use crate::Test;
+use widgets::{Widgets, run, run_as};
+
+/// On the newest and on the oldest version.
+pub const EVERYWHERE: &[Test] = &[
+    ("writers_and_deaths_lose_nothing", moving::writers_and_deaths_lose_nothing),
+    (
+        "one_object_that_cannot_be_written_keeps_the_version",
+        one_object_that_cannot_be_written_keeps_the_version,
+    ),
+    ("managers_of_a_removed_version_lose_nothing", managers_of_a_removed_version_lose_nothing),
+];
+
+pub const ONCE: &[Test] = &[
+    ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
+    ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
+    ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
+    ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),
+];
+
+/// Where they take turns.
+pub const IN_TURNS: &[Test] = &[
+    ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
+    ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+];
+
+fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "refused", true);
+    widgets.make(20);
+    widgets.store_as_v1();
+    let lift = widgets.refuse("widget-007");
+
+    let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.errors.contains("widget-007") && ran.errors.contains("not this one"), "{ran:?}");
+    assert!(ran.output.contains("storedVersions stays as it is: 1 objects could not be written"), "{ran:?}");
+    assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
+    assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"], "all others are written");
+    let said = condition(&widgets.definition(), "StorageMigrated");
+    assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("Kept")), "{said}");
+
+    let tried = run(bed, &["migrate", &widgets.name, "--dry-run"]);
+    assert_eq!(tried.code, 1, "{tried:?}");
+    assert!(tried.errors.contains("not this one"), "{tried:?}");
+
+    lift();
+    let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(widgets.stored_versions(), json!(["v1"]));
+    assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
+    let said = condition(&widgets.definition(), "StorageMigrated");
+    assert_eq!(said["status"], "True", "{said}");
+    assert_eq!(condition(&widgets.definition(), "Established")["status"], "True", "the others are left");
+}
+
+/// What happens to a manager of a version that goes: kubernetes/kubernetes#111937.
+fn managers_of_a_removed_version_lose_nothing(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "removed", true);
+    let namespace = widgets.namespace().to_owned();
+    let apply = |version: &str, name: &str, spec: Value, query: &str| {
+        let object = json!({"apiVersion": format!("{}/{version}", widgets.group), "kind": "Widget",
+            "metadata": {"name": name}, "spec": spec});
+        let Ask { path, body, .. } = Ask::apply(&object, &namespace, query);
+        let path = path.replace("fieldManager=kit", "fieldManager=team");
+        bed.objects.one(Ask { method: "APPLY", path, body })
+    };
+    for name in ["cleaned", "left"] {
+        apply("v1alpha1", name, json!({"size": 1, "colour": "red"}), "").expect("applied");
+    }
+    widgets.store_as_v1();
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let versions = |name: &str| {
+        let object = bed.objects.at(&widgets.path("v1", name));
+        let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+        entries.into_iter().map(|entry| entry["apiVersion"].clone()).collect::<Vec<_>>()
+    };
+    let old = json!(format!("{}/v1alpha1", widgets.group));
+    assert!(versions("cleaned").contains(&old), "a version that is served keeps its managers");
+
+    widgets.apply(&[("v1alpha1", false, false), ("v1", true, true)]);
+    widgets.until_unserved("v1alpha1");
+    let held = widgets.held_back("v1alpha1");
+    assert_eq!(held, json!(["ManagedFields"]));
+    // One object is left as it is, to see what becomes of it.
+    let lift = widgets.refuse("left");
+    let ran = run(bed, &["migrate", &widgets.name]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    lift();
+    assert!(!versions("cleaned").contains(&old) && versions("left").contains(&old));
+
+    widgets.apply(&[("v1", true, true)]);
+    let now_without = json!({"size": 2});
+    // It is not at once that the API server has no such version.
+    let broken = eventually(|| match apply("v1", "left", now_without.clone(), "dryRun=All") {
+        Err(refusal) => Ok(refusal.message),
+        Ok(object) => Err(format!("applied: {object}")),
+    });
+    assert!(broken.contains("invalid group/version"), "{broken}");
+    let applied = apply("v1", "cleaned", now_without, "").expect("applied");
+    assert_eq!(applied["spec"], json!({"size": 2}), "its manager has given up the colour");
+
+    // The way out for what was left.
+    let ran = run(bed, &["migrate", &widgets.name]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let applied = apply("v1", "left", json!({"size": 3}), "").expect("applied");
+    assert_eq!(applied["spec"], json!({"size": 3}));
+}
+
+fn what_holds_a_version_back_is_shown(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "shown", false);
+    widgets.make(3);
+    widgets.store_as_v1();
+    let shown = run(bed, &["status", &widgets.name]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    let row = shown.output.lines().find(|line| line.starts_with(&widgets.name)).expect("a row");
+    let cells: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(cells[1..], ["v1", "v1alpha1", "v1alpha1,v1", "4"], "with the object that tried");
+    for line in ["what holds v1alpha1 back", "gatehouse storage migrate", "it is served", "3 objects, last "]
+    {
+        assert!(shown.output.contains(line), "no {line} in {}", shown.output);
+    }
+    assert_eq!(widgets.held_back("v1alpha1"), json!(["Stored", "Served", "ManagedFields"]));
+    let all = run(bed, &["status"]);
+    assert!(all.output.contains(&widgets.name), "{all:?}");
+
+    for (to, message) in
+        [("v1alpha1", "stores its objects as v1, not as v1alpha1"), ("v7", "has no version v7")]
+    {
+        let ran = run(bed, &["migrate", &widgets.name, "--to", to]);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.errors.contains(message), "{ran:?}");
+    }
+    for words in [["status", "nothing.example.dev"], ["migrate", "nothing.example.dev"]] {
+        let ran = run(bed, &words);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.errors.contains("there is no definition nothing.example.dev"), "{ran:?}");
+    }
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s", "--managed-fields", "others"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(widgets.held_back("v1alpha1"), json!(["Served"]));
+    let again = run(bed, &["migrate", &widgets.name]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.output.contains("nothing is stored in another version"), "{again:?}");
+}
+
+/// A role as `--help` describes it, without what it says can be left out.
+fn the_rights_that_it_names_are_enough(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "allowed", true);
+    widgets.make(3);
+    widgets.store_as_v1();
+    let account = "storage-migrator";
+    let about = |kind: &str, rest: Value| {
+        let mut object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind,
+            "metadata": {"name": account}});
+        object.as_object_mut().expect("an object").extend(rest.as_object().cloned().expect("an object"));
+        bed.objects.must(Ask::create(&object, ""));
+    };
+    let rule = |group: &str, resource: &str, verb: &str| json!({"apiGroups": [group], "resources": [resource], "verbs": [verb]});
+    let made = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+        "metadata": {"name": account, "namespace": NAMESPACE}});
+    bed.objects.must(Ask::create(&made, ""));
+    let kubeconfig = bed.kubeconfig_of(account);
+    let words = ["migrate", &widgets.name, "--grace", "0s"];
+
+    let definitions = "apiextensions.k8s.io";
+    about(
+        "ClusterRole",
+        json!({"rules": [
+        rule(definitions, "customresourcedefinitions", "get"), rule(&widgets.group, "widgets", "list")]}),
+    );
+    about(
+        "ClusterRoleBinding",
+        json!({
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": account},
+        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}]}),
+    );
+    let others = Objects::new(&kubeconfig);
+    let list = format!("/apis/{}/v1/widgets", widgets.group);
+    eventually(|| others.read(&list));
+    let ran = run_as(&kubeconfig, &words);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let missing = format!(
+        "this needs the rights to patch widgets/status of {}, patch customresourcedefinitions/status of {definitions}",
+        widgets.group
+    );
+    assert!(ran.errors.contains(&missing), "{ran:?}");
+    assert_eq!(widgets.in_etcd("v1alpha1").len(), 3, "nothing was begun");
+
+    let role = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{account}");
+    let more = [
+        rule(definitions, "customresourcedefinitions", "get"),
+        rule(&widgets.group, "widgets", "list"),
+        rule(&widgets.group, "widgets/status", "patch"),
+        rule(definitions, "customresourcedefinitions/status", "patch"),
+    ];
+    bed.objects.must(Ask::patch(role, json!({"rules": more})));
+    eventually(|| {
+        let ran = run_as(&kubeconfig, &words);
+        if ran.errors.contains("this needs the rights") { Err(ran.errors) } else { Ok(ran) }
+    });
+    assert_eq!(widgets.stored_versions(), json!(["v1"]));
+    assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
+}

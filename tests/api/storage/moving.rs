@@ -1,0 +1,142 @@
+//! Migrations beside writers, and migrations that do not come to their end.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use kit::bed::Bed;
+use kit::objects::Ask;
+use kit::program::Program;
+use kit::random::{Random, is_night};
+use kit::wait::eventually;
+use serde_json::{Value, json};
+
+use super::widgets::{Widgets, command, run};
+
+/// Clients that write and delete beside a migration.
+struct Others<'a> {
+    widgets: &'a Widgets<'a>,
+    count: usize,
+    is_over: AtomicBool,
+    /// What each object was written last, as the API server acknowledged it; none where it was deleted.
+    acknowledged: Mutex<BTreeMap<usize, Option<u32>>>,
+}
+
+impl Others<'_> {
+    /// Writes objects, each of which is its own, in both versions, and deletes one of seven.
+    fn write(&self, writer: usize, writers: usize) {
+        let mut random = Random(writer as u64);
+        let own: Vec<_> = (0..self.count).filter(|number| number % writers == writer).collect();
+        let mut size = 1;
+        while !self.is_over.load(Ordering::Relaxed) {
+            let number = random.pick(&own).expect("it has some");
+            let version = if random.below(2) == 0 { "v1alpha1" } else { "v1" };
+            let path = self.widgets.path_of(version, number);
+            size += 1;
+            let (ask, then) = if number % 7 == 0 {
+                (Ask::delete(path), None)
+            } else {
+                (Ask::patch(path, json!({"spec": {"size": size}})), Some(size))
+            };
+            match self.widgets.bed.objects.one(ask) {
+                Ok(_) => drop(self.acknowledged.lock().expect("unharmed").insert(number, then)),
+                Err(refusal) if refusal.code == 404 && then.is_none() => {}
+                Err(refusal) => panic!("{}", refusal.message),
+            }
+        }
+    }
+
+    /// Every object is as it was acknowledged last.
+    fn have_lost_nothing(&self) {
+        let acknowledged = self.acknowledged.lock().expect("unharmed");
+        assert!(acknowledged.values().any(Option::is_some) && acknowledged.values().any(Option::is_none));
+        for (number, size) in acknowledged.iter() {
+            let found = self.widgets.bed.objects.if_there(Ask::get(self.widgets.path_of("v1", *number)));
+            let found = found.map_or(Value::Null, |object| object["spec"]["size"].clone());
+            assert_eq!(found, json!(size), "object {number}");
+        }
+    }
+}
+
+/// So many patches one after the other take longer than two looks into etcd.
+const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
+
+pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
+    let (count, writers) = if is_night() { (3_000, 20) } else { (300, 4) };
+    let widgets = Widgets::stored_as_v1alpha1(bed, "moving", true);
+    widgets.make(count);
+    widgets.store_as_v1();
+    let others =
+        Others { widgets: &widgets, count, is_over: AtomicBool::new(false), acknowledged: Mutex::default() };
+    thread::scope(|scope| {
+        let stop = StopsAtTheEnd(&others.is_over);
+        for writer in 0..writers {
+            let others = &others;
+            scope.spawn(move || others.write(writer, writers));
+        }
+        for death in 1..=3 {
+            let left = || widgets.in_etcd("v1alpha1").len();
+            let before = left();
+            let words = [&["migrate", &widgets.name, "--to", "v1"][..], &SLOWLY].concat();
+            let log = bed.cluster.folder().join(format!("migrator-{}-{death}.log", widgets.group));
+            let migrator =
+                Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
+            eventually(|| if left() + 20 <= before { Ok(()) } else { Err("it has not got on") });
+            migrator.kill();
+            println!("killed for the {death}. time with {} of {count} to go", left());
+        }
+        assert_ne!(widgets.in_etcd("v1alpha1").len(), 0, "it was killed before its end");
+        assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
+        let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        println!("{}", ran.errors);
+        drop(stop);
+    });
+    assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
+    assert_eq!(widgets.stored_versions(), json!(["v1"]));
+    others.have_lost_nothing();
+}
+
+/// Ends what others do, also where an assertion fails.
+struct StopsAtTheEnd<'a>(&'a AtomicBool);
+
+impl Drop for StopsAtTheEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "interrupted", false);
+    widgets.make(200);
+    widgets.store_as_v1();
+    let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
+    let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
+    let migrator = Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
+    eventually(|| if widgets.in_etcd("v1alpha1").len() <= 180 { Ok(()) } else { Err("it has not got on") });
+    migrator.terminate();
+    assert_eq!(migrator.code(), Some(1));
+    let left = widgets.in_etcd("v1alpha1").len();
+    assert_ne!(left, 0, "it was interrupted before its end");
+    let place = widgets.definition()["metadata"]["annotations"]["gatehouse.dev/storage-migration"].clone();
+    let place: Value = serde_json::from_str(place.as_str().expect("a place")).expect("JSON");
+    let counted = |what: &str| place["tally"][what].as_u64().expect("a number");
+    let dealt = counted("rewritten");
+    assert!(dealt > 0 && place["pass"] == 1, "{place}");
+
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let on = format!("pass 1: goes on after {} objects", dealt + counted("asWanted"));
+    assert!(ran.errors.contains(&on), "{on}: {ran:?}");
+    let first = ran.errors.lines().find(|line| line.contains("pass 1:") && line.contains("rewritten"));
+    let first = first.unwrap_or_else(|| panic!("{ran:?}"));
+    // With the object by which the test found out how objects are stored. Those that were written after the page began
+    // at which it stopped are no more than a page.
+    let rewritten = dealt + u64::try_from(left).expect("a number");
+    assert!(first.contains(&format!("201 objects: {rewritten} rewritten")), "{first}");
+    assert!(201 - rewritten <= 11, "{first}");
+    assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
+    let annotations = widgets.definition()["metadata"]["annotations"].clone();
+    assert_eq!(annotations["gatehouse.dev/storage-migration"], Value::Null, "the place is taken away");
+}

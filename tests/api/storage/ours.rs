@@ -1,0 +1,128 @@
+//! Our own definitions, which a webhook converts. The test takes turns on its control plane.
+
+use std::collections::BTreeSet;
+
+use kit::bed::{Bed, Namespace};
+use kit::objects::{Ask, condition, http_get};
+use kit::wait::eventually;
+use serde_json::{Value, json};
+
+use super::widgets::{run, stored_in};
+use crate::beds::WORKS_NONE;
+use crate::installed;
+
+const KINDS: [&str; 2] = ["tdsets", "etcdclusters"];
+
+/// The names of our objects that etcd holds in a version.
+fn in_etcd(bed: &Bed, version: &str) -> Vec<String> {
+    let all = KINDS.iter().flat_map(|plural| stored_in(bed, &format!("gatehouse.dev/{plural}")));
+    all.filter(|(_, stored)| stored == version).map(|(name, _)| name).collect()
+}
+
+/// So many objects of each kind.
+const COUNT: usize = 20;
+
+fn tdset() -> Value {
+    json!({"container": {"image": "shop", "port": 80}, "defaultReplica": 0,
+        "schedulingConfig": [{"startTime": 8, "endTime": 18, "replica": 0}]})
+}
+
+fn cluster() -> Value {
+    json!({"size": 0, "version": "3.6.16"})
+}
+
+/// Objects that etcd holds as v1alpha1, of definitions that store v1; nothing of gatehouse is there.
+fn made_as_v1alpha1(bed: &Bed) -> Namespace<'_> {
+    installed::clear(bed);
+    let namespace = bed.namespace();
+    installed::apply_definitions(bed, &namespace.name, "v1alpha1");
+    let of = |kind: &str, name: String, spec: Value| json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": kind, "metadata": {"name": name}, "spec": spec});
+    let objects = (0..COUNT).flat_map(|number| {
+        [
+            of("TDSet", format!("shop-{number}"), tdset()),
+            of("EtcdCluster", format!("main-{number}"), cluster()),
+        ]
+    });
+    let asks = objects.map(|object| Ask::create(&object, &namespace.name)).collect();
+    for outcome in bed.objects.all(asks) {
+        outcome.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    }
+    installed::apply_definitions(bed, &namespace.name, "v1");
+    assert_eq!(in_etcd(bed, "v1alpha1").len(), 2 * COUNT);
+    namespace
+}
+
+fn are_all_v1(namespace: &Namespace) {
+    let bed = namespace.bed;
+    assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
+    assert_eq!(in_etcd(bed, "v1").len(), 2 * COUNT);
+    for path in [installed::TDSETS, installed::ETCDCLUSTERS] {
+        assert_eq!(bed.objects.at(path)["status"]["storedVersions"], json!(["v1"]));
+    }
+    for (plural, name, spec) in [("tdsets", "shop-7", tdset()), ("etcdclusters", "main-7", cluster())] {
+        let read = namespace.get(&format!("{plural}.v1alpha1.gatehouse.dev"), name);
+        assert_eq!(read["spec"], spec, "as it was written");
+    }
+}
+
+/// Waits until the API server asks the gate to convert.
+fn until_converted(namespace: &Namespace) {
+    for (plural, name, field) in [("tdsets", "shop-0", "windows"), ("etcdclusters", "main-0", "replicas")] {
+        eventually(|| {
+            let read = namespace.get(&format!("{plural}.v1.gatehouse.dev"), name);
+            if read["spec"][field].is_null() { Err(read.to_string()) } else { Ok(()) }
+        });
+    }
+}
+
+pub fn our_objects_move_to_v1(bed: &Bed) {
+    let _turn = bed.turn();
+    let namespace = made_as_v1alpha1(bed);
+    // Its controllers migrate nothing where they do not work all namespaces.
+    // Without what converts, a write would take fields away.
+    let early = run(bed, &["migrate", "tdsets.gatehouse.dev", "--grace", "0s"]);
+    assert_eq!(early.code, 2, "{early:?}");
+    assert!(early.errors.contains("objects would lose fields that v1 does not know: spec."), "{early:?}");
+    assert_eq!(in_etcd(bed, "v1alpha1").len(), 2 * COUNT);
+    let _gate = bed.install(&WORKS_NONE).unwrap_or_else(|error| panic!("{error}"));
+    until_converted(&namespace);
+    let ran = run(bed, &["migrate", "--all", "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    are_all_v1(&namespace);
+    let again = run(bed, &["migrate", "--all"]);
+    assert!(again.output.contains("no definition has objects"), "{again:?}");
+}
+
+/// By a clock that says that the definitions are old enough.
+pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
+    let _turn = bed.turn();
+    let namespace = made_as_v1alpha1(bed);
+    let clock = bed.cluster.folder().join("clock-of-the-migration");
+    std::fs::write(&clock, "PT10M").expect("a file");
+    let words = ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];
+    let mut command = bed.serve("gatehouse", &words);
+    command.env("GATEHOUSE_CLOCK", &clock);
+    let gate = bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"));
+    gate.logs("installed");
+    for plural in KINDS {
+        bed.objects.until(&format!("crd/{plural}.gatehouse.dev"), "", |definition| {
+            let said = condition(definition, "StorageMigrated");
+            if said["status"] == "True" { Ok(()) } else { Err(said.to_string()) }
+        });
+    }
+    are_all_v1(&namespace);
+    let news = bed.objects.list("events", "default", "").expect("events");
+    let told: BTreeSet<_> = news
+        .iter()
+        .filter(|news| news["reason"] == "StorageMigrated")
+        .map(|news| news["involvedObject"]["name"].as_str().expect("a name").to_owned())
+        .collect();
+    assert_eq!(told, KINDS.map(|plural| format!("{plural}.gatehouse.dev")).into());
+    let page = http_get(gate.health, "/metrics");
+    for plural in KINDS {
+        let older = format!("gatehouse_storage_older_versions{{definition=\"{plural}.gatehouse.dev\"}} 0");
+        assert!(page.contains(&older), "no {older} in {page}");
+    }
+    let failed = |line: &&str| line.starts_with("gatehouse_storage_failing_objects") && !line.ends_with(" 0");
+    assert_eq!(page.lines().find(failed), None);
+}
