@@ -4,6 +4,7 @@
 //! server checks in the same request.
 
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
@@ -12,10 +13,13 @@ use serde_json::{Value, json};
 use super::action::Failure;
 use super::api_write::{ApiWrite, Merge, Note, WriteOutcome};
 use super::manifest::{Manifest, Place};
-use super::outcome::Error;
+use super::outcome::{Class, Error};
 use super::reconciler::{Execution, Reconciler};
 use super::{finalizer, status};
 use crate::runtime::call::{self, call};
+
+/// How often the status of an object is written whose labels and annotations another client writes meanwhile.
+const STATUS_TRIES: usize = 5;
 
 impl<Kind: Reconciler> Execution<'_, Kind> {
     /// The objects of a type in the object's namespace.
@@ -135,9 +139,35 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     pub async fn write_status(&self) -> Result<Option<String>, Error> {
         let (metadata, manager) = (self.object.meta(), Kind::MANAGER);
         let write = status::write::<Kind::Object, _>(metadata, self.status, Kind::PRECONDITION, manager);
-        let Some(write) = write else { return Ok(None) };
+        let Some(mut write) = write else { return Ok(None) };
         let points = Kind::STATUS_POINTS;
+        for _ in 1..STATUS_TRIES {
+            let written = points.around(self.perform(&write), || self.lost(points.name())).await;
+            match written {
+                Err(error) if error.class() == Class::Conflict => {
+                    let Some(live) = self.same_but_for_metadata().await else { return Err(error) };
+                    let again =
+                        status::write::<Kind::Object, _>(&live, self.status, Kind::PRECONDITION, manager);
+                    let Some(again) = again else { return Err(error) };
+                    write = again;
+                }
+                written => return Ok(written?.resource_version),
+            }
+        }
         Ok(points.around(self.perform(&write), || self.lost(points.name())).await?.resource_version)
+    }
+
+    /// The metadata of the object as it is now, where all that has changed since it was read are labels and annotations,
+    /// which other clients may write all the time: spec, status and deletion are as they were.
+    async fn same_but_for_metadata(&self) -> Option<ObjectMeta> {
+        let live = self.live().await.ok()?;
+        let (new, old) = (live.meta(), self.object.meta());
+        let status = |object: &Kind::Object| serde_json::to_value(object).ok()?.get("status").cloned();
+        let is_same = new.generation == old.generation
+            && new.deletion_timestamp == old.deletion_timestamp
+            && new.finalizers == old.finalizers
+            && status(&live) == status(self.object);
+        is_same.then(|| new.clone())
     }
 
     /// What it is to have done something whose answer is lost.
