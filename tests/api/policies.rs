@@ -185,9 +185,16 @@ fn scaling_is_held_to_what_is_seen(bed: &Bed) {
     };
     let operation = |operation: &str, reason: &str| json!({"operation": {"type": operation}, "conditions": [condition("Progressing", reason)]});
     let lost = json!({"operation": null, "conditions": [condition("QuorumLost", "QuorumLost")]});
+    // A change of mind is carried out from where the members are.
+    for (status, replicas) in
+        [(operation("ScaleOut", "ScalingOut"), 1), (operation("ScaleIn", "ScalingIn"), 5)]
+    {
+        let path = namespace.path("etcdclusters.v1.gatehouse.dev/seen");
+        bed.objects.must(Ask::patch(format!("{path}/status"), json!({"status": status})));
+        let change = json!({"spec": {"replicas": replicas}});
+        bed.objects.must(Ask::patch(format!("{path}/scale?dryRun=All"), change));
+    }
     for (status, replicas, because) in [
-        (operation("ScaleOut", "ScalingOut"), 1, "a member is being added"),
-        (operation("ScaleIn", "ScalingIn"), 5, "a member is being removed"),
         (operation("Recover", "Recovering"), 1, "the cluster is being recovered"),
         (lost, 1, "no member can be removed while the quorum is lost"),
     ] {

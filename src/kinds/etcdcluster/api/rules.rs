@@ -69,34 +69,16 @@ macro_rules! unless_seen {
             ")"
         )
     };
-    (grows $count:literal, $seen:literal) => {
-        concat!(
-            "!(oldSelf.?spec.",
-            $count,
-            ".hasValue() && self.?spec.",
-            $count,
-            ".orValue(0) > oldSelf.?spec.",
-            $count,
-            ".orValue(0)) || !(",
-            $seen,
-            ")"
-        )
-    };
 }
 
-/// What is refused while a member is being added.
-pub const ADDING: &str = "a member is being added: wait until that is through";
-/// What is refused while a member is being removed.
-pub const REMOVING: &str = "a member is being removed: wait until that is through";
 /// What is refused while the cluster is being recovered.
 pub const RECOVERING: &str = "the cluster is being recovered: wait until that is through";
 /// What is refused while fewer members answer than a majority.
 pub const WITHOUT_QUORUM: &str = "no member can be removed while the quorum is lost";
 
-/// Changes of `spec.replicas` that what was seen forbids.
-pub const SEEN: [Rule; 4] = [
-    (unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') == 'ScaleOut'"), ADDING),
-    (unless_seen!(grows "replicas", "oldSelf.?status.operation.type.orValue('') == 'ScaleIn'"), REMOVING),
+/// Changes of `spec.replicas` that what was seen forbids. That a member is being added or removed forbids none: a change
+/// of mind is carried out from where the members are.
+pub const SEEN: [Rule; 2] = [
     (unless_seen!(shrinks "replicas", "oldSelf.?status.operation.type.orValue('') == 'Recover'"), RECOVERING),
     (
         unless_seen!(
@@ -108,21 +90,7 @@ pub const SEEN: [Rule; 4] = [
 ];
 
 /// The same of `spec.size` in `v1alpha1`, where conditions tell of operations.
-pub const SEEN_V1ALPHA1: [Rule; 4] = [
-    (
-        unless_seen!(
-            shrinks "size",
-            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason in ['ScalingOut', 'WaitingForLearner'])"
-        ),
-        ADDING,
-    ),
-    (
-        unless_seen!(
-            grows "size",
-            "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Progressing' && c.reason == 'ScalingIn')"
-        ),
-        REMOVING,
-    ),
+pub const SEEN_V1ALPHA1: [Rule; 2] = [
     (
         unless_seen!(
             shrinks "size",

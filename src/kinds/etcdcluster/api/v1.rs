@@ -49,8 +49,6 @@ use super::rules;
     validation = Rule::new(crate::kinds::etcdcluster::api::rules::NAME.0).message(crate::kinds::etcdcluster::api::rules::NAME.1).field_path(".metadata.name").optional_old_self(true),
     validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN[0].0).message(crate::kinds::etcdcluster::api::rules::SEEN[0].1).field_path(".spec.replicas"),
     validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN[1].0).message(crate::kinds::etcdcluster::api::rules::SEEN[1].1).field_path(".spec.replicas"),
-    validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN[2].0).message(crate::kinds::etcdcluster::api::rules::SEEN[2].1).field_path(".spec.replicas"),
-    validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN[3].0).message(crate::kinds::etcdcluster::api::rules::SEEN[3].1).field_path(".spec.replicas"),
     printcolumn(
         name = "Ready",
         type_ = "string",

@@ -34,8 +34,6 @@ use crate::api::quantity::Quantity;
     validation = Rule::new(crate::kinds::etcdcluster::api::rules::NAME.0).message(crate::kinds::etcdcluster::api::rules::NAME.1).field_path(".metadata.name").optional_old_self(true),
     validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[0].0).message(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[0].1).field_path(".spec.size"),
     validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[1].0).message(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[1].1).field_path(".spec.size"),
-    validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[2].0).message(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[2].1).field_path(".spec.size"),
-    validation = Rule::new(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[3].0).message(crate::kinds::etcdcluster::api::rules::SEEN_V1ALPHA1[3].1).field_path(".spec.size"),
     printcolumn(
         name = "Ready",
         type_ = "string",

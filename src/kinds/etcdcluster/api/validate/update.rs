@@ -160,9 +160,15 @@ fn judge_replicas(
     replicas::judge_step(after.into(), before.into(), verdict);
     let (grows, shrinks) = (after > before, after < before && after > 0);
     let under_way = operation(seen);
+    match under_way {
+        Some(Operation::ScaleOut) if shrinks => verdict
+            .warn("spec.replicas: a member is being added: it is removed again where it is no longer wanted"),
+        Some(Operation::ScaleIn) if grows => {
+            verdict.warn("spec.replicas: a member is being removed: another one is added after that");
+        }
+        _ => {}
+    }
     let detail = match under_way {
-        Some(Operation::ScaleOut) if shrinks => rules::ADDING,
-        Some(Operation::ScaleIn) if grows => rules::REMOVING,
         Some(Operation::Recover) if shrinks => rules::RECOVERING,
         _ if shrinks && quorum_lost(seen) => rules::WITHOUT_QUORUM,
         _ => {
