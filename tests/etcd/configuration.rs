@@ -177,7 +177,7 @@ pub async fn a_member_runs_by_what_is_rendered_and_answers_its_probes(version: E
     );
     let mut seed = Seed::start(version, &cluster);
     let template = cluster.desired(None).template;
-    let set = stateful_set::manifest(&cluster, &template, 1, "guard").object;
+    let set = stateful_set::manifest(&cluster, &template, 1, "guard", false).object;
     let etcd = &set["spec"]["template"]["spec"]["containers"][0];
     for probe in ["startupProbe", "livenessProbe", "readinessProbe"] {
         seed.answers(etcd[probe]["httpGet"]["path"].as_str().unwrap()).await;

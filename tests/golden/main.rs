@@ -120,7 +120,7 @@ fn made_of_cluster(cluster: &EtcdCluster) -> Value {
         "objects": all([
             ("headless service", Some(headless)),
             ("client service", Some(client)),
-            ("stateful set", Some(etcd::stateful_set::manifest(spec, &template, spec.replicas, IMAGE))),
+            ("stateful set", Some(etcd::stateful_set::manifest(spec, &template, spec.replicas, IMAGE, false))),
             ("config map", Some(etcd::config::manifest(spec, &data))),
             ("disruption budget", Some(etcd::budget::manifest(spec, 2))),
             ("cron job", etcd::backup::cron_job(spec, status, IMAGE)),

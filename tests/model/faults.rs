@@ -1,5 +1,7 @@
 //! Planted faults: an operator that does one thing wrong. Each has to be found, by the rule that names it.
 
+mod overlooked;
+
 use std::collections::BTreeMap;
 
 use gatehouse::api::condition::State;
@@ -85,6 +87,16 @@ pub enum Fault {
     EndsPodsThatHoldClaims,
     /// It does not look at which members the status lists.
     ForgetsWhoTheMembersAre,
+    /// It does not see on claims what a recovery has set aside that is over.
+    ForgetsWhatWasSetAside,
+    /// It does not have pods come up as voters do.
+    LeavesPodsUnlabelled,
+    /// It takes a pod that comes up as a voter does for one that clients are not led to.
+    AddsWhoServes,
+    /// It takes every member for one that has caught up.
+    OverlooksLag,
+    /// It restarts who does not answer without asking the others.
+    RestartsTheSilent,
     /// It calls a cluster available whose members it could not ask.
     CallsUnknownAvailable,
 }
@@ -160,7 +172,8 @@ impl Hand {
                     list.members.retain(|member| member.is_started);
                 }
             }
-            _ => {}
+            Some(fault) => overlooked::look(fault, seen),
+            None => {}
         }
     }
 
@@ -231,6 +244,7 @@ impl Hand {
             Fault::RejoinsEmpty => rejoins(seen),
             Fault::RunsWhoIsSetAside => runs_again(seen),
             Fault::ForcesAgain => forces_again(seen),
+            Fault::RestartsTheSilent => overlooked::restarts_the_silent(seen),
             _ => None,
         }
     }
@@ -280,6 +294,14 @@ impl Hand {
 
     pub fn ignores_guards(self) -> bool {
         self.has(Fault::IgnoresGuards)
+    }
+
+    pub fn keeps_no_record(self) -> bool {
+        self.has(Fault::KeepsNoRecord)
+    }
+
+    pub fn overlooks_lag(self) -> bool {
+        self.has(Fault::OverlooksLag)
     }
 
     pub fn looks_once(self) -> bool {

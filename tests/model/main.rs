@@ -35,7 +35,12 @@ kit::slices!(
     deletion_that_keeps,
     certificates,
     claims,
-    config
+    config,
+    config_in_recovery,
+    serving,
+    earlier_release,
+    lag,
+    silence
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -46,6 +51,7 @@ mod random {
 }
 
 const PLANTED: &[Planted<World, Fault>] = &[
+    (Fault::ForgetsWhatWasSetAside, slices::config_in_recovery, Rule::SetAsideLost),
     (Fault::AddsVoters, slices::growth, Rule::QuorumCost),
     (Fault::AddsTwoAtOnce, slices::growth_to_five, Rule::TooManyMembers),
     (Fault::TakesUnknownVolumesForNone, slices::blindness, Rule::SoundMemberReplaced),
@@ -80,6 +86,10 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::TrustsForEver, slices::certificates, Rule::SettlesWrongly),
     (Fault::EndsPodsThatHoldClaims, slices::claims, Rule::MembersVolume),
     (Fault::ForgetsWhoTheMembersAre, slices::config, Rule::SettlesWrongly),
+    (Fault::LeavesPodsUnlabelled, slices::earlier_release, Rule::SettlesWrongly),
+    (Fault::AddsWhoServes, slices::serving, Rule::LearnerServesClients),
+    (Fault::OverlooksLag, slices::lag, Rule::LaggingQuorum),
+    (Fault::RestartsTheSilent, slices::silence, Rule::QuorumCost),
     (Fault::CallsUnknownAvailable, slices::loss, Rule::StatusLies),
 ];
 

@@ -6,13 +6,13 @@ use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::api::status::condition;
 use gatehouse::kinds::etcdcluster::observation::{
-    Fact, Member, Observation, Ordinal, Purpose, RecoveryPhase,
+    Fact, Member, Observation, Ordinal, Purpose, RecoveryPhase, Role,
 };
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::liveness::says;
-use crate::world::World;
 use crate::world::apply::ends_pod;
+use crate::world::{Place, World};
 use kit::membership::quorum;
 
 /// A rule, by what is so where it is broken.
@@ -34,6 +34,15 @@ pub enum Rule {
     LeaderRemoved,
     /// The leader is restarted for another template while a follower waits for the same.
     LeaderRestartedFirst,
+    /// A pod is deleted or a voter removed, and those that are left of the quorum have to catch up before they acknowledge
+    /// anything.
+    LaggingQuorum,
+    /// What a recovery set aside is deleted, and nothing keeps it.
+    SetAsideLost,
+    /// Clients find no member by the Service, although a quorum serves.
+    Unserved,
+    /// A learner is added to whose pod the Service leads.
+    LearnerServesClients,
     /// A member is replaced whose data are there.
     SoundMemberReplaced,
     /// Who is a member is changed in a reconciliation that did not know the members.
@@ -70,6 +79,7 @@ impl World {
             (Rule::WriteLost, self.lacks_a_write()),
             (Rule::MinorsApart, self.minors_are_apart()),
             (Rule::LeafNotTrusted, self.distrusts()),
+            (Rule::Unserved, self.is_unserved()),
         ];
         rules.into_iter().find(|(_, is_broken)| *is_broken).map(|(rule, _)| rule)
     }
@@ -84,6 +94,10 @@ impl World {
             |voter: &&Member| self.data(voter).is_some_and(|data| data.index < self.etcd.acknowledged);
         let voters = self.voters().count();
         voters > 0 && self.voters().filter(lacks).count() >= quorum(voters)
+    }
+
+    fn is_unserved(&self) -> bool {
+        self.counts_service && self.leads() && !self.is_served()
     }
 
     fn minors_are_apart(&self) -> bool {
@@ -102,10 +116,12 @@ impl World {
                 Effect::MemberAdd { .. } | Effect::MemberPromote { .. } | Effect::MemberRemove { .. }
             )
         };
+        // To whom clients are led changes no member.
+        let works = |effect: &Effect| !matches!(effect, Effect::LabelPod { .. });
         let changes_unknown = seen.membership.is_unknown() && plan.actions.iter().any(changes);
         let rules = [
             (Rule::TwoAtOnce, irreversible > 1),
-            (Rule::WorkedWhilePaused, self.desired.is_paused && !plan.actions.is_empty()),
+            (Rule::WorkedWhilePaused, self.desired.is_paused && plan.actions.iter().any(works)),
             (Rule::ChangedUnknown, changes_unknown),
             (Rule::QuorumCost, plan.actions.iter().any(|effect| self.stops_unasked(effect))),
             (Rule::LeaderRemoved, plan.actions.iter().any(|effect| self.removes_the_leader(effect))),
@@ -143,7 +159,8 @@ impl World {
         let is_leaders = leader.is_some_and(|leader| leader.ordinal == Some(*ordinal));
         let followers = self.voters().filter(|voter| voter.ordinal != Some(*ordinal) && self.runs(voter));
         let mut followers = followers.filter_map(|voter| voter.ordinal);
-        is_leaders && waits(*ordinal) && followers.any(waits)
+        // One that does not answer cannot be asked to hand over.
+        is_leaders && !self.is_silent(*ordinal) && waits(*ordinal) && followers.any(waits)
     }
 
     /// Whether a member whose data are there is removed although there are no more than are asked for.
@@ -204,6 +221,20 @@ impl World {
         voters == self.desired.replicas && self.voters().count() == self.etcd.members.len() && are_current
     }
 
+    /// Whether an effect takes a voter that runs from a quorum that has all of the log, and too few of the others have.
+    fn leaves_laggards(&self, effect: &Effect) -> bool {
+        let voters = self.voters().count();
+        let (ordinal, needed) = match effect {
+            Effect::DeletePod { ordinal, .. } if voters > 2 => (*ordinal, quorum(voters)),
+            Effect::MemberRemove { ordinal, .. } => (*ordinal, quorum(voters.saturating_sub(1))),
+            _ => return false,
+        };
+        let is_voter = self.voters().any(|voter| voter.ordinal == Some(ordinal) && self.runs(voter));
+        is_voter
+            && self.current_voters_but(None) >= quorum(voters)
+            && self.current_voters_but(Some(ordinal)) < needed
+    }
+
     /// What holds of an effect that was just carried out.
     pub fn judge_effect(&mut self, before: &Self, effect: &Effect) {
         let cannot_be_helped = match effect {
@@ -220,8 +251,15 @@ impl World {
         if before.objects.record.cluster_id.is_some() && held.any(|ordinal| ends_pod(effect, ordinal)) {
             self.breaks(Rule::MembersVolume);
         }
+        if self.counts_lag && before.leads() && before.leaves_laggards(effect) {
+            self.breaks(Rule::LaggingQuorum);
+        }
         match effect {
-            Effect::MemberAdd { .. } => {
+            Effect::MemberAdd { ordinal, .. } => {
+                let serves = |place: &Place| place.pod.role == Some(Role::Voter);
+                if self.counts_service && before.objects.pods.get(ordinal).is_some_and(serves) {
+                    self.breaks(Rule::LearnerServesClients);
+                }
                 let most = usize::try_from(self.most_asked).unwrap_or(usize::MAX) + 1;
                 if self.etcd.members.len() > most {
                     self.breaks(Rule::TooManyMembers);
@@ -234,6 +272,13 @@ impl World {
                 let goes = before.desired.is_deleting && before.desired.deletes_volumes;
                 if is_members && before.objects.record.cluster_id.is_some() && !goes {
                     self.breaks(Rule::MembersVolume);
+                }
+                let is_lost = before.objects.volumes.get(ordinal).is_some_and(|disk| {
+                    let was_set_aside = disk.data.is_some_and(|data| data.is_left_out);
+                    was_set_aside && disk.volume.is_retained != Fact::Known(true)
+                });
+                if is_lost && !before.desired.is_deleting {
+                    self.breaks(Rule::SetAsideLost);
                 }
             }
             Effect::WriteConfig { entries, .. } => {

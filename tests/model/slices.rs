@@ -52,6 +52,13 @@ const FOLLOWED: Reach = ("another authority has signed all, and is trusted alone
     world.faults.authorities < start.faults.authorities && world.has_one_authority()
 });
 
+const BACK_WHILE_PAUSED: Reach = ("a pod came back while paused, and clients find it", |start, world| {
+    world.desired.is_paused
+        && world.faults.evictions < start.faults.evictions
+        && world.is_served()
+        && world.objects.pods.values().all(|place| !place.pod.is_deleting)
+});
+
 /// What each change of the members does.
 const ADDS: &[&str] = &[
     "write-record",
@@ -134,13 +141,13 @@ fn after(start: World, way: &[Action]) -> World {
 }
 
 /// A quorum is lost that may come back by itself, while a recovery is under way: one member has no data any more, and
-/// one is being started. Of a write that was acknowledged the third one knows nothing.
+/// one is being started. Of a write that was acknowledged the third one knows nothing, and it is named to go on from.
 pub fn comeback() -> Slice {
     let mut start = World::settled(3, NEWEST);
     start.faults = Faults { losses: 1, kills: 1, writes: 1, ..Faults::default() };
     let fail = [Action::Kill(Ordinal(0)), Action::Elect(MemberId(2)), Action::Lose(Ordinal(1))];
     start = after(start, &[&[Action::Write(0)], &fail[..]].concat());
-    let request = RecoveryRequest { token: "now".to_owned(), survivor: None };
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: Some(Ordinal(2)) };
     start.edits = vec![Edit::Recover(Some(request))];
     start.is_prompt = true;
     start.faults = Faults { crashes: 1, kills: 1, ..Faults::default() };
@@ -263,6 +270,63 @@ pub fn config() -> Slice {
     Slice::new(start, &[STOPPED, TWO_VOTE, CRASHED, NO_QUORUM], &["write-config", "apply-stateful-set"])
 }
 
+/// The ConfigMap is deleted at any time of a recovery, and after it: of two others the data of one are there, and are set
+/// aside.
+pub fn config_in_recovery() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    let members = start.etcd.members.iter();
+    start.objects.remembered =
+        Some(members.filter_map(|member| Some((member.ordinal?, member.id))).collect());
+    start.faults = Faults { losses: 1, kills: 1, ..Faults::default() };
+    start = after(start, &[Action::Kill(Ordinal(0)), Action::Lose(Ordinal(1))]);
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: Some(Ordinal(2)) };
+    start.edits = vec![Edit::Recover(Some(request))];
+    start.is_prompt = true;
+    start.faults = Faults { configs: 1, ..Faults::default() };
+    Slice::new(start, &[RECOVERED, CANCELLED], &["set-aside-volume", "write-config", "retain-volume"])
+}
+
+/// Pods come and go while a cluster grows, work rests, and no operator may be there.
+pub fn serving() -> Slice {
+    let mut start = World::settled(1, NEWEST);
+    start.edits = vec![Edit::Replicas(2), Edit::Pause(true), Edit::Pause(false)];
+    start.is_prompt = true;
+    start.counts_service = true;
+    start.faults = Faults { evictions: 1, crashes: 1, elections: 1, ..Faults::default() };
+    Slice::new(start, &[TWO_VOTE, CRASHED, BACK_WHILE_PAUSED], &["label-pod", "member-add"])
+}
+
+/// The same of a cluster that an earlier release has made, whose pods come up without a label.
+pub fn earlier_release() -> Slice {
+    let mut start = World::settled(2, NEWEST);
+    if let Some(set) = &mut start.objects.set {
+        set.labels_voters = false;
+    }
+    start.edits = vec![Edit::Pause(true), Edit::Pause(false)];
+    start.is_prompt = true;
+    start.faults = Faults { evictions: 1, crashes: 1, kills: 1, ..Faults::default() };
+    Slice::new(start, &[CRASHED, BACK_WHILE_PAUSED], &["label-pod", "apply-stateful-set"])
+}
+
+/// A client writes while members are restarted, and not all have what it wrote.
+pub fn lag() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.edits = vec![Edit::Revision];
+    start.is_prompt = true;
+    start.counts_lag = true;
+    start.faults = Faults { writes: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[ALL_ROLLED, WRITTEN, CRASHED], &["delete-pod", "move-leader"])
+}
+
+/// A member votes and does not answer, and another one may be down, while members are restarted.
+pub fn silence() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.edits = vec![Edit::Revision];
+    start.is_prompt = true;
+    start.faults = Faults { silences: 1, kills: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[ALL_ROLLED, CRASHED], &["delete-pod", "move-leader"])
+}
+
 /// Three become five: to find faults in, for growth is looked at from one member on.
 pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
@@ -287,6 +351,7 @@ pub mod large {
         authorities: 0,
         claims: 0,
         configs: 0,
+        silences: 0,
     };
 
     pub fn growth() -> Slice {

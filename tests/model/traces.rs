@@ -1,13 +1,13 @@
 //! What once went wrong in the plan, and no longer does: ways that the exploration found, shortened.
 
-use gatehouse::kinds::etcdcluster::observation::{MemberId, Ordinal};
+use gatehouse::kinds::etcdcluster::observation::{MemberId, Ordinal, RecoveryRequest};
 
 use kit::explore::Impassable;
 
-use crate::slices;
 use crate::world::Action::{Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
 use crate::world::Kubelet::{End, Make, Show, Start};
 use crate::world::{Action, Kubelet, Unread};
+use crate::{slices, world};
 
 /// The volume goes once its data are told to be there, and before the cluster is recorded. The next pod was told the
 /// same, and so for ever: its volume was deleted, and the entry stayed.
@@ -44,18 +44,20 @@ fn a_pod_that_waits_on_a_claim_which_goes_is_made_again() {
 fn a_pod_that_begins_beside_the_survivor_is_stopped_although_that_is_a_quorum() {
     let mut slice = slices::comeback();
     slice.start.is_prompt = false;
-    let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Node(Ordinal(1), Make), Step(0), Pass(0), Step(0)];
+    let set_aside = [Edit, Tick, Pass(0), Step(0), Pass(0), Step(0)];
+    let fence = [Pass(0), Node(Ordinal(1), Make), Step(0), Pass(0), Step(0)];
     let name =
         [Node(Ordinal(0), End), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0)];
     let begin = [Node(Ordinal(2), End), Node(Ordinal(2), Make), Pass(0), Node(Ordinal(1), Start)];
-    slice.holds_after(&[&fence[..], &name, &begin].concat());
+    slice.holds_after(&[&set_aside[..], &fence, &name, &begin].concat());
 }
 
 /// The quorum comes back between the look at which a pod was to be stopped for a recovery, and its deletion: that would
 /// have cost the quorum again.
 #[test]
 fn a_recovery_that_is_under_way_stops_no_pod_of_a_quorum_that_is_back() {
-    let fence = [Edit, Tick, Pass(0), Step(0), Pass(0), Step(0), Node(Ordinal(0), Start), Pass(0)];
+    let set_aside = [Edit, Tick, Pass(0), Step(0), Pass(0), Step(0)];
+    let fence = [&set_aside[..], &[Pass(0), Step(0), Node(Ordinal(0), Start), Pass(0)]].concat();
     let slice = slices::comeback();
     slice.holds_after(&[&fence[..], &[Elect(MemberId(1))]].concat());
     // What was planned is refused, and the rest of the reconciliation is forgotten.
@@ -69,6 +71,7 @@ fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
     let way = [
         Action::Node(Ordinal(0), Kubelet::Start),
         Action::Elect(MemberId(1)),
+        Action::CatchUp(MemberId(3)),
         Action::Pass(0),
         Action::Step(0),
         Action::Pass(0),
@@ -82,7 +85,10 @@ fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
         Action::Node(Ordinal(2), Kubelet::Start),
         Action::Tick,
     ];
-    slices::comeback().holds_after(&way);
+    let mut slice = slices::comeback();
+    let request = RecoveryRequest { token: "now".to_owned(), survivor: Some(Ordinal(0)) };
+    slice.start.edits = vec![world::Edit::Recover(Some(request))];
+    slice.holds_after(&way);
 }
 
 /// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to
@@ -123,8 +129,8 @@ fn a_stop_ends_no_pod_that_could_not_be_read_and_holds_a_claim() {
 #[test]
 fn a_learner_whose_claim_is_deleted_before_it_starts_is_removed() {
     let turns = |count: usize| [Pass(0), Step(0)].into_iter().cycle().take(2 * count).collect::<Vec<_>>();
-    let restart = [&[Edit][..], &turns(5), &[Node(Ordinal(0), Start)], &turns(1)].concat();
-    let grow = [&[Edit, Edit, Tick][..], &turns(5)].concat();
+    let restart = [&[Edit][..], &turns(5), &[Node(Ordinal(0), Start)]].concat();
+    let grow = [&[Edit, Edit, Tick][..], &turns(6)].concat();
     slices::claims().holds_after(&[&restart[..], &grow, &[Action::DeleteClaim(Ordinal(1))]].concat());
 }
 

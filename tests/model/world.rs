@@ -31,6 +31,7 @@ use version::{identity, seen, seen_pod};
 
 /// All there is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(clippy::struct_excessive_bools, reason = "what is so, and what a slice looks at besides")]
 pub struct World {
     /// What is asked for.
     pub desired: Desired,
@@ -50,6 +51,11 @@ pub struct World {
     /// Whether the StatefulSet's controller and kubelets are done with what they have to do before anything else
     /// happens.
     pub is_prompt: bool,
+    /// Whether it is a fault that those which are left of a quorum have to catch up first.
+    pub counts_lag: bool,
+    /// Whether it is a fault that clients find no member while a quorum serves. Not before a cluster has been made whole
+    /// by this release.
+    pub counts_service: bool,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
 }
@@ -94,6 +100,8 @@ pub struct Faults {
     pub claims: u8,
     /// The ConfigMap is deleted.
     pub configs: u8,
+    /// A member goes on voting and does not answer operators and kubelets.
+    pub silences: u8,
 }
 
 /// What the API server has.
@@ -125,6 +133,8 @@ pub struct Place {
     pub trusts: Trusted,
     /// Whether etcd was let make a cluster of the data in this pod.
     pub has_forced: bool,
+    /// Whether etcd votes and answers neither operators nor its kubelet.
+    pub is_silent: bool,
 }
 
 /// A volume, and what is on it.
@@ -205,6 +215,10 @@ pub enum Action {
     DeleteClaim(Ordinal),
     /// The ConfigMap is deleted.
     LoseConfig,
+    /// A member does not answer any more, and votes.
+    Silence(Ordinal),
+    /// It answers again.
+    Answer(Ordinal),
     /// The Secret of the authority is deleted.
     LoseAuthority,
     /// A client's write, acknowledged by one of the smallest majorities, by number.
@@ -254,6 +268,8 @@ impl World {
             fresh: Fresh::default(),
             hand_over_failed: false,
             is_prompt: false,
+            counts_lag: false,
+            counts_service: false,
             broken: None,
         }
     }
@@ -292,6 +308,8 @@ impl World {
             Action::Node(ordinal, does) => self.is_due(*ordinal, *does),
             Action::CatchUp(member) => self.is_behind(*member),
             Action::Kill(ordinal) => is_up(ordinal),
+            Action::Silence(ordinal) => is_up(ordinal) && !self.is_silent(*ordinal),
+            Action::Answer(ordinal) => self.is_silent(*ordinal),
             Action::Tick => self.has_deadlines(),
             Action::LoseConfig => self.objects.config.is_some(),
             Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
@@ -335,6 +353,11 @@ impl World {
             Action::Lose(ordinal) => self.lose(*ordinal),
             Action::DeleteClaim(ordinal) => self.delete_claim(*ordinal),
             Action::LoseConfig => self.objects.config.take().map(drop),
+            Action::Silence(ordinal) | Action::Answer(ordinal) => {
+                let place = self.objects.pods.get_mut(ordinal)?;
+                place.is_silent = !place.is_silent;
+                Some(())
+            }
             Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
             Action::Write(majority) => {
                 let majority = self.majorities().into_iter().nth(*majority)?;
@@ -431,12 +454,14 @@ impl Faults {
             Action::Lose(_) => Some(&mut self.losses),
             Action::DeleteClaim(_) => Some(&mut self.claims),
             Action::LoseConfig => Some(&mut self.configs),
+            Action::Silence(_) => Some(&mut self.silences),
             Action::LoseAuthority => Some(&mut self.authorities),
             Action::Write(_) => Some(&mut self.writes),
             Action::Pass(_)
             | Action::Step(_)
             | Action::Node(..)
             | Action::CatchUp(_)
+            | Action::Answer(_)
             | Action::Edit
             | Action::Tick => None,
         }

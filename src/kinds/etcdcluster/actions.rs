@@ -145,6 +145,15 @@ pub enum Action {
         /// What has to be so right then; none: the pod serves nobody, or with so few voters it cannot be helped.
         precondition: Option<Precondition>,
     },
+    /// Write onto the claim of a volume that a recovery has set its member aside, or that it has not.
+    SetAsideVolume {
+        /// The claim.
+        volume: Handle,
+        /// Where it is.
+        ordinal: Ordinal,
+        /// Which of the two.
+        is_set_aside: bool,
+    },
     /// Keep the data of a volume beyond its claim.
     RetainVolume {
         /// The claim.
@@ -312,6 +321,7 @@ impl Action {
             | Self::WriteConfig { .. }
             | Self::WithdrawConfig { .. }
             | Self::LabelPod { .. }
+            | Self::SetAsideVolume { .. }
             | Self::RetainVolume { .. }
             | Self::ApplyBudget { .. }
             | Self::MoveLeader { .. }
@@ -354,6 +364,7 @@ impl Action {
             Self::WithdrawConfig { .. } => fail_points!("withdraw-config"),
             Self::LabelPod { .. } => fail_points!("label-pod"),
             Self::DeletePod { .. } => fail_points!("delete-pod"),
+            Self::SetAsideVolume { .. } => fail_points!("set-aside-volume"),
             Self::RetainVolume { .. } => fail_points!("retain-volume"),
             Self::DeleteVolume { .. } => fail_points!("delete-volume"),
             Self::ResizeVolume { .. } => fail_points!("resize-volume"),

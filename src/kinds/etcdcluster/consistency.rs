@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tracing::debug;
 
-use super::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
+use super::observation::{AlarmKind, Audit, ClusterId, Fact, MemberId, Ordinal};
 use super::observe::Snapshot;
 use crate::kinds::etcdcluster::etcd::{Client, Error};
 use decision::Print;
@@ -39,7 +39,8 @@ pub struct Voter<'a> {
 pub async fn look(sight: &Snapshot) -> Fact<Audit> {
     let Fact::Known(membership) = &sight.observation.membership else { return Fact::Unknown };
     // What was found to differ holds all changes up until it has been compared again, whatever that takes.
-    let differs = sight.observation.audit.is_known_and(|audit| *audit != Audit::Equal);
+    let differs = sight.observation.audit.is_known_and(|audit| *audit != Audit::Equal)
+        || sight.observation.has_alarm(AlarmKind::Corrupt);
     if !differs && sight.observation.answers().any(|(_, status)| status.db_size_in_use > LARGEST) {
         return Fact::Unknown;
     }

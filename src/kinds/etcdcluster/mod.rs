@@ -80,7 +80,7 @@ use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observe::Snapshot;
-use plan::{Plan, Wake};
+use plan::{BlockedReason, Plan, Wake};
 use spec::Spec;
 use state::ReconcileState;
 use trace::Trace;
@@ -284,7 +284,8 @@ impl Reconciler for Operator {
     ) -> Outcome {
         let (sight, plan) = (execution.seen, execution.plan);
         let may_compare = plan.is_at_rest() && !sight.desired.is_paused;
-        let is_news = may_compare && self.compare(sight, state, now).await; // effect
+        let is_asked = plan.summary.blocked == Some(BlockedReason::Uncompared);
+        let is_news = may_compare && self.compare(sight, state, is_asked, now).await; // effect
         outcome(plan, progress, is_news, state)
     }
 }
@@ -292,13 +293,19 @@ impl Reconciler for Operator {
 impl Operator {
     /// Compares the members' data where it is time, of one cluster at a time. Whether what was found is new: what
     /// follows from it is for the next reconciliation, which looks at all else again.
-    async fn compare(&self, sight: &Snapshot, state: &mut ReconcileState, now: Timestamp) -> bool {
-        let is_due = state.audit.is_due(now);
+    async fn compare(
+        &self,
+        sight: &Snapshot,
+        state: &mut ReconcileState,
+        is_asked: bool,
+        now: Timestamp,
+    ) -> bool {
+        let is_due = is_asked || state.audit.is_due(now);
         let Some(_turn) = is_due.then(|| self.comparing.try_lock().ok()).flatten() else { return false };
         let told = consistency::look(sight).await; // effect
         state.audit.heard(told, now);
         let found = state.audit.recall(None);
-        found.known().is_some() && found != sight.observation.audit
+        is_asked || found.known().is_some() && found != sight.observation.audit
     }
 }
 

@@ -31,6 +31,9 @@ pub const COMPONENT: &str = "app.kubernetes.io/component";
 /// The label of a pod with what its member is.
 pub const ROLE: &str = "gatehouse.dev/role";
 
+/// The label of the claim of a member that a recovery has set aside: its data outlive the ConfigMap that says the same.
+pub const SET_ASIDE: &str = "gatehouse.dev/set-aside";
+
 /// The annotation of a pod, and of the StatefulSet's template, with what it is made from.
 pub const TEMPLATE: &str = "gatehouse.dev/template";
 

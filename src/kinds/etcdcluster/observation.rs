@@ -99,6 +99,10 @@ pub struct Observation {
     pub quorum_loss_age: Age,
     /// Whether enough time has passed since the last replacements that one more is allowed.
     pub replacement_age: Age,
+    /// Whether the last comparison of the members' data, or the last try at one, lies too far back for pods to be
+    /// restarted on the strength of it.
+    #[serde(default = "compared")]
+    pub comparison_age: Age,
     /// Services and what else is written once and never depends on a member.
     pub services: Fact<Found>,
     /// Certificates that pods mount.
@@ -171,6 +175,11 @@ pub enum Backup {
     Failed,
     /// What would take it is of another owner, or of a cluster of this name that was there before.
     Foreign,
+}
+
+/// Where nothing is said of a comparison, none is waited for.
+const fn compared() -> Age {
+    Age::Fresh
 }
 
 impl Observation {

@@ -13,8 +13,8 @@ use super::actions::Action;
 use super::consistency::decision::ConsistencyCheckState;
 use super::metrics::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Observation, Operation, OperationKind, Ordinal,
-    PodPhase, Uid,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, OperationKind, Ordinal,
+    PodPhase, Uid, Version,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
@@ -35,6 +35,12 @@ const REPLACEMENTS: (usize, Duration) = (2, Duration::from_hours(1));
 /// How long after a member was defragmented it is not again.
 const DEFRAGMENTED: Duration = Duration::from_mins(10);
 
+/// How long a pod may take to start before it counts as one that does not.
+const STARTUP: Duration = Duration::from_mins(2);
+
+/// The first minor that logs nothing which 3.7 cannot read.
+const FIRST_WITHOUT_V2: Minor = 6;
+
 /// Two looks with more time between them are not one.
 const GAP: Duration = Duration::from_mins(2);
 
@@ -49,6 +55,10 @@ pub struct ReconcileState {
     health: Option<(Health, Instant)>,
     /// Since when fewer voters than a majority have answered.
     quorum_lost: Option<Instant>,
+    /// Since when pods have been seen that are not ready. The clock of the kubelet may be another one.
+    unready: BTreeMap<Uid, Instant>,
+    /// Snapshots that each member had saved when the last one before 3.6 was gone.
+    snapshots: BTreeMap<MemberId, u64>,
     /// When members were replaced.
     replaced: Vec<Instant>,
     /// When members were defragmented.
@@ -113,8 +123,10 @@ impl ReconcileState {
     pub fn look(&mut self, seen: &mut Observation, now: Instant) {
         if self.looked.is_none_or(|looked| now.duration_since(looked) > GAP) {
             (self.health, self.quorum_lost) = (None, None);
+            self.unready.clear();
         }
         self.looked = Some(now);
+        self.time_starts(seen, now);
 
         let operation = seen.record.operation;
         let kept = self.operation.filter(|(known, _)| Some(*known) == operation);
@@ -143,6 +155,47 @@ impl ReconcileState {
         }
     }
 
+    /// Writes into pods that are not ready whether they have been so for longer than a start takes.
+    fn time_starts(&mut self, seen: &mut Observation, now: Instant) {
+        let Fact::Known(pods) = &mut seen.pods else { return };
+        let mut unready = BTreeMap::new();
+        for pod in pods.values_mut().filter(|pod| pod.startup_age.is_past()) {
+            let since = self.unready.get(&pod.handle.uid).copied().unwrap_or(now);
+            pod.startup_age = age(now.duration_since(since) >= STARTUP);
+            unready.insert(pod.handle.uid.clone(), since);
+        }
+        self.unready = unready;
+    }
+
+    /// Writes into statuses whether the member has saved a snapshot since the last member before 3.6 was gone. A process
+    /// that counts less than it did has begun since.
+    pub fn count_snapshots(&mut self, seen: &mut Observation, counts: &BTreeMap<MemberId, u64>) {
+        let is_known = !seen.pods.is_unknown() && !seen.membership.is_unknown();
+        let is_old = |version: Version| version.minor < FIRST_WITHOUT_V2;
+        let has_old = seen.answers().any(|(_, status)| is_old(status.version))
+            || seen.pods.elements().any(|(_, pod)| is_old(pod.template.version));
+        if has_old {
+            self.snapshots.clear();
+        }
+        let told = seen.statuses.values_mut().filter_map(|status| match status {
+            Fact::Known(status) => Some(status),
+            Fact::Absent | Fact::Unknown => None,
+        });
+        for status in told {
+            status.has_saved_snapshot = match counts.get(&status.member_id) {
+                Some(_) if has_old => Fact::Known(false),
+                Some(count) if is_known => {
+                    let before = self.snapshots.entry(status.member_id).or_insert(*count);
+                    if *count < *before {
+                        *before = 0;
+                    }
+                    Fact::Known(*count > *before)
+                }
+                Some(_) | None => Fact::Unknown,
+            };
+        }
+    }
+
     /// An action was carried out at `now` in the course of an operation, or at least tried.
     pub fn carried_out(
         &mut self,
@@ -164,7 +217,7 @@ impl ReconcileState {
     }
 }
 
-/// Whether fewer voters than a majority answer. Not where nobody could be asked for want of the list of pods.
+/// Whether fewer voters than a majority answer and follow a leader. Not where nobody could be asked for want of the list of pods.
 fn lacks_quorum(seen: &Observation) -> bool {
     if seen.record.cluster_id.is_none() || seen.pods.is_unknown() || seen.membership.known().is_some() {
         return false;
@@ -175,7 +228,9 @@ fn lacks_quorum(seen: &Observation) -> bool {
             seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped()).map(|(at, _)| at).collect()
         }
     };
-    voters.iter().filter(|at| seen.status(**at).known().is_some()).count() <= voters.len() / 2
+    let follows = |at: &&Ordinal| seen.status(**at).is_known_and(|status| status.leader.is_some());
+    let answers = voters.iter().filter(follows).count();
+    !voters.is_empty() && answers <= voters.len() / 2
 }
 
 #[cfg(test)]
@@ -214,5 +269,54 @@ mod tests {
         phases.push(PodPhase::Up);
         let ages = health_ages(phases);
         assert!(ages[9].is_past() && !ages[10].is_past(), "{ages:?}");
+    }
+
+    /// The clock of the kubelet is not asked: it may be hours ahead, or behind.
+    #[test]
+    fn a_pod_that_is_not_ready_is_given_the_time_of_a_start_by_our_own_clock() {
+        let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
+        let ages: Vec<_> = [0, 60, 119, 120, 130]
+            .into_iter()
+            .map(|second| {
+                let mut seen = three(&cluster);
+                recall.look(&mut seen, begun + Duration::from_secs(second));
+                seen.pod(Ordinal(0)).found().map(|pod| pod.startup_age.is_past())
+            })
+            .collect();
+        assert_eq!(ages, [Some(false), Some(false), Some(false), Some(true), Some(true)]);
+    }
+
+    #[test]
+    fn a_snapshot_counts_only_after_the_last_member_before_3_6() {
+        let (cluster, mut recall) = (plain(), ReconcileState::default());
+        let mut saved = |versions: [Version; 3], counts: [u64; 3]| {
+            let mut seen = three(&cluster);
+            let statuses = seen.statuses.values_mut().zip(versions);
+            let ids: Vec<_> = statuses
+                .filter_map(|(status, version)| match status {
+                    Fact::Known(status) => {
+                        status.version = version;
+                        Some(status.member_id)
+                    }
+                    Fact::Absent | Fact::Unknown => None,
+                })
+                .collect();
+            if let Fact::Known(pods) = &mut seen.pods {
+                let pods = pods.values_mut().zip(versions);
+                pods.for_each(|(pod, version)| pod.template.version = version);
+            }
+            recall.count_snapshots(&mut seen, &ids.into_iter().zip(counts).collect());
+            let known = seen.answers().map(|(_, status)| status.has_saved_snapshot == Fact::Known(true));
+            known.collect::<Vec<_>>()
+        };
+        let (old, new) = (Version::new(5, 33), Version::new(6, 16));
+        // A downgrade that was begun: one has run 3.5, and the others counted for weeks.
+        assert_eq!(saved([old, new, new], [1, 9, 9]), [false; 3]);
+        assert_eq!(saved([new; 3], [0, 9, 9]), [false; 3]);
+        assert_eq!(saved([new; 3], [1, 10, 9]), [true, true, false]);
+        // One that has begun since counts from nothing.
+        assert_eq!(saved([new; 3], [1, 10, 1]), [true; 3]);
+        assert_eq!(saved([new, new, old], [2, 11, 2]), [false; 3]);
+        assert_eq!(saved([new; 3], [2, 11, 2]), [false; 3]);
     }
 }

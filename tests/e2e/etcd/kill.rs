@@ -21,7 +21,7 @@ const GROWTH: [&str; 7] = [
     "member-promote",
     "label-pod",
 ];
-const UPGRADE: [&str; 5] = ["write-record", "apply-stateful-set", "write-config", "delete-pod", "label-pod"];
+const UPGRADE: [&str; 4] = ["write-record", "apply-stateful-set", "write-config", "delete-pod"];
 const SHRINK: [&str; 6] = [
     "write-record",
     "apply-stateful-set",

@@ -36,6 +36,9 @@ impl kit::explore::World for World {
         if faults.configs > 0 {
             actions.push(Action::LoseConfig);
         }
+        if faults.silences > 0 {
+            actions.extend(ordinals.iter().copied().map(Action::Silence));
+        }
         if faults.authorities > 0 {
             actions.push(Action::LoseAuthority);
         }
@@ -117,7 +120,9 @@ impl World {
         let members = self.etcd.members.iter();
         let is_led = self.leads();
         let elected = members.clone().filter(|_| !is_led).map(|member| Action::Elect(member.id));
-        places.chain(elected).chain(members.map(|member| Action::CatchUp(member.id))).collect()
+        let heard = self.objects.pods.iter().filter(|(_, place)| place.is_silent);
+        let heard = heard.map(|(ordinal, _)| Action::Answer(*ordinal));
+        places.chain(elected).chain(members.map(|member| Action::CatchUp(member.id))).chain(heard).collect()
     }
 }
 

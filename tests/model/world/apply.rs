@@ -60,7 +60,11 @@ impl World {
                 let live = self.objects.set.as_ref().map(|set| seen(&set.handle, set));
                 let (handle, owner) = (identity("set"), Owner::Ours);
                 let (replicas, template) = (*replicas, *template);
-                let set = StatefulSet { handle, owner, replicas, template, has_our_guard: true };
+                let labels_voters = self.objects.record.cluster_id.is_some()
+                    || hand.keeps_no_record() && self.leads()
+                    || self.objects.set.as_ref().is_some_and(|set| set.labels_voters);
+                let has_our_guard = true;
+                let set = StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters };
                 (*found == live).then(|| self.objects.set = Some(set)).is_some()
             }
             Effect::ApplyBudget { found, min_available } => {
@@ -90,7 +94,8 @@ impl World {
     fn apply_to_pods(&mut self, effect: &Effect, hand: Hand) -> bool {
         match effect {
             Effect::LabelPod { pod, ordinal, role } => {
-                let live = self.objects.pods.get_mut(ordinal).filter(|place| is_same(pod, &place.pod));
+                let live = self.objects.pods.get_mut(ordinal);
+                let live = live.filter(|place| place.pod.handle.uid == pod.uid);
                 live.is_some_and(|place| {
                     place.pod.role = *role;
                     true
@@ -106,6 +111,11 @@ impl World {
                     place.pod.is_deleting = true;
                 }
                 is_same
+            }
+            Effect::SetAsideVolume { volume, ordinal, is_set_aside } => {
+                self.volume(volume, *ordinal).is_some_and(|found| {
+                    std::mem::replace(&mut found.is_set_aside, *is_set_aside) != *is_set_aside
+                })
             }
             Effect::RetainVolume { volume, ordinal } => self.volume(volume, *ordinal).is_some_and(|found| {
                 std::mem::replace(&mut found.is_retained, Fact::Known(true)) != Fact::Unknown
@@ -155,7 +165,7 @@ impl World {
             Effect::MemberRemove { membership, member, ordinal } => {
                 let found = self.member(*member).filter(|found| found.ordinal == Some(*ordinal));
                 let may_go = found.is_some_and(|found| {
-                    found.is_learner || self.serve_without(*member, self.voters().count() - 1)
+                    found.is_learner || self.serve_without(*member, self.voters().count() - 1, hand)
                 });
                 let is_done = may_go && self.agrees(membership, hand) && self.remove(*member);
                 let operation = self.objects.record.operation;
@@ -184,17 +194,19 @@ impl World {
         match precondition {
             _ if hand.looks_once() => true,
             Precondition::OthersServe { membership, member } => {
-                self.agrees(&membership, hand) && self.serve_without(member, self.voters().count())
+                self.agrees(&membership, hand) && self.serve_without(member, self.voters().count(), hand)
             }
             Precondition::QuorumLost => !self.leads(),
         }
     }
 
-    /// Whether those of the other voters that run and follow a leader are a majority of so many.
-    fn serve_without(&self, member: MemberId, voters: usize) -> bool {
-        let stays = |voter: &Member| voter.ordinal.is_some_and(|ordinal| self.stays(ordinal));
-        let others = self.voters().filter(|voter| voter.id != member && self.runs(voter) && stays(voter));
-        self.leads() && others.count() >= quorum(voters)
+    /// Whether those of the other voters that answer, follow a leader and have caught up are a majority of so many.
+    fn serve_without(&self, member: MemberId, voters: usize, hand: Hand) -> bool {
+        let stays = |ordinal| self.stays(ordinal) && !self.is_silent(ordinal);
+        let others = self.voters().filter(|voter| voter.id != member && self.runs(voter));
+        let others = others.filter(|voter| voter.ordinal.is_some_and(stays));
+        let current = others.filter(|voter| hand.overlooks_lag() || self.is_current(voter));
+        self.leads() && current.count() >= quorum(voters)
     }
 
     /// The volume, where it is as it was seen.

@@ -41,6 +41,19 @@ impl World {
         kept >= quorum(self.voters().count())
     }
 
+    /// Whether a member has all of the log.
+    pub fn is_current(&self, member: &Member) -> bool {
+        self.data(member).is_some_and(|data| data.index == self.etcd.index)
+    }
+
+    /// Voters that run in pods which nobody told to go, and have all of the log; one left out.
+    pub fn current_voters_but(&self, left_out: Option<Ordinal>) -> usize {
+        let stays = |voter: &&Member| {
+            voter.ordinal.is_some_and(|ordinal| Some(ordinal) != left_out && self.stays(ordinal))
+        };
+        self.voters().filter(stays).filter(|voter| self.runs(voter) && self.is_current(voter)).count()
+    }
+
     pub fn live_voters(&self) -> usize {
         self.voters().filter(|member| self.runs(member)).count()
     }

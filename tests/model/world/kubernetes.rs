@@ -77,12 +77,13 @@ impl World {
             phase: PodPhase::Waiting,
             is_deleting: false,
             startup_age: Age::Fresh,
-            role: None,
+            role: self.objects.set.as_ref()?.labels_voters.then_some(Role::Voter),
         };
         let told = self.entry(ordinal).cloned();
-        self.objects
-            .pods
-            .insert(ordinal, Place { pod, told, pass: None, trusts: Trusted::new(), has_forced: false });
+        self.objects.pods.insert(
+            ordinal,
+            Place { pod, told, pass: None, trusts: Trusted::new(), has_forced: false, is_silent: false },
+        );
         Some(())
     }
 
@@ -95,6 +96,7 @@ impl World {
             is_expandable: Fact::Known(true),
             is_deleting: false,
             is_retained: Fact::Known(false),
+            is_set_aside: false,
         };
         self.objects.volumes.insert(ordinal, Disk { volume, data: None });
     }
@@ -197,6 +199,7 @@ impl World {
     pub fn kill(&mut self, ordinal: Ordinal) -> Option<()> {
         let place = self.objects.pods.get_mut(&ordinal).filter(|place| place.pod.phase == PodPhase::Up)?;
         place.pod.phase = PodPhase::Starting;
+        place.is_silent = false;
         Some(())
     }
 
@@ -229,6 +232,11 @@ impl World {
         data.is_some() && self.objects.pods.contains_key(&ordinal) && !self.desired.is_deleting
     }
 
+    /// Whether the member at an ordinal votes and answers nobody else.
+    pub fn is_silent(&self, ordinal: Ordinal) -> bool {
+        self.objects.pods.get(&ordinal).is_some_and(|place| place.is_silent)
+    }
+
     /// All such claims. Nothing speaks of them where none is ever deleted under its pod.
     pub fn held_claims(&self) -> BTreeSet<Ordinal> {
         self.objects.volumes.keys().copied().filter(|ordinal| self.holds_claim(*ordinal)).collect()
@@ -255,6 +263,7 @@ fn meant(effect: &Effect) -> Vec<String> {
     match effect {
         Effect::LabelPod { pod: handle, .. }
         | Effect::DeletePod { pod: handle, .. }
+        | Effect::SetAsideVolume { volume: handle, .. }
         | Effect::RetainVolume { volume: handle, .. }
         | Effect::ResizeVolume { volume: handle, .. }
         | Effect::DeleteVolume { volume: handle, .. } => vec![handle.uid.0.clone()],

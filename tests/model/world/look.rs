@@ -13,9 +13,9 @@ use kit::explore::fingerprint;
 use super::*;
 use crate::faults::Hand;
 
-/// How much of the log a rank stands for: a member that lacks one lacks more than a tenth.
+/// How much of the log a rank stands for: a member that lacks one has not caught up.
 fn entries(rank: u64) -> u64 {
-    1 << (4 * rank)
+    rank * 1_000_000
 }
 
 impl World {
@@ -32,6 +32,7 @@ impl World {
             health_age: age(self.fresh.health),
             quorum_loss_age: age(self.fresh.quorum_loss || self.has_quorum()),
             replacement_age: age(self.fresh.replacement),
+            comparison_age: Age::Fresh,
             services: Fact::Known(if self.objects.has_services { Found::Current } else { Found::Outdated }),
             certificates: self.objects.keyring.as_ref().map_or(Certificates::Valid, Keyring::state),
             certificate_secrets: self.objects.keyring.as_ref().map(Keyring::facts),
@@ -77,11 +78,10 @@ impl World {
     }
 
     fn pods(&self) -> BTreeMap<Ordinal, Pod> {
-        let pods = self
-            .objects
-            .pods
-            .iter()
-            .map(|(ordinal, Place { pod, .. })| (*ordinal, Pod { handle: seen_pod(pod), ..pod.clone() }));
+        let pods = self.objects.pods.iter().map(|(ordinal, Place { pod, is_silent, .. })| {
+            let startup_age = if *is_silent { Age::PastDeadline } else { pod.startup_age };
+            (*ordinal, Pod { handle: seen_pod(pod), startup_age, ..pod.clone() })
+        });
         pods.collect()
     }
 
@@ -95,7 +95,7 @@ impl World {
     fn statuses(&self, unread: Option<Unread>) -> BTreeMap<Ordinal, Fact<MemberStatus>> {
         let running = self.objects.pods.iter().filter(|(_, place)| place.pod.phase == PodPhase::Up);
         let asked = running.filter_map(|(ordinal, place)| {
-            if unread == Some(Unread::Status(*ordinal)) {
+            if unread == Some(Unread::Status(*ordinal)) || place.is_silent {
                 return Some((*ordinal, Fact::Unknown));
             }
             let data = self.objects.volumes.get(ordinal)?.data?;

@@ -76,10 +76,13 @@ pub fn parse(text: &str) -> Option<Version> {
     is_plain.then_some(Version::new(version.minor, version.patch))
 }
 
-/// Reads a version that etcd reports, which may lack its patch, as a cluster version such as `3.6` does.
+/// Reads a version that etcd reports. It may lack its patch, as a cluster version such as `3.6` does, and have a suffix,
+/// as that of an image which was built again does.
 #[must_use]
 pub fn parse_reported(text: &str) -> Option<Version> {
-    parse(text).or_else(|| parse(&format!("{text}.0")))
+    let version =
+        semver::Version::parse(text).or_else(|_| semver::Version::parse(&format!("{text}.0"))).ok()?;
+    (version.major == 3).then_some(Version::new(version.minor, version.patch))
 }
 
 /// What is known of a minor; nothing where it is not supported.
@@ -186,5 +189,9 @@ mod tests {
             assert!(parse(text).is_none(), "{text}");
         }
         assert_eq!(parse_reported("3.6"), parse("3.6.0"));
+        for text in ["3.6.16-acme.2", "3.6.16+acme"] {
+            assert_eq!(parse_reported(text), parse("3.6.16"), "{text}");
+        }
+        assert_eq!(parse_reported("4.0.0"), None);
     }
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::kinds::etcdcluster::observation::{Audit, Fact, Ordinal};
+use crate::kinds::etcdcluster::observation::{Age, Audit, Fact, MemberId, Ordinal};
 
 /// How long after data were found equal they are compared again. To hash them a member reads all of them, and etcd
 /// compares by itself what it hashes at each compaction.
@@ -23,6 +23,12 @@ const EQUAL: SignedDuration = SignedDuration::from_hours(1);
 
 /// The same where something is to be found out: whether data still differ, or what could not be compared.
 const UNCLEAR: SignedDuration = SignedDuration::from_mins(10);
+
+/// The same while an alarm says that data differ: etcd takes no writes.
+const ALARMED: SignedDuration = SignedDuration::from_secs(30);
+
+/// For how long a comparison, or a try at one, counts for pods that are to be restarted.
+const RECENT: SignedDuration = SignedDuration::from_mins(10);
 
 /// What one voter told of its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +74,10 @@ pub struct ConsistencyCheckState {
     suspicion: Option<BTreeSet<Ordinal>>,
     /// When to compare again; none: at once.
     next: Option<Timestamp>,
+    /// When it was tried last.
+    tried: Option<Timestamp>,
+    /// The members that etcd suspects.
+    alarmed: BTreeSet<MemberId>,
 }
 
 impl ConsistencyCheckState {
@@ -78,6 +88,22 @@ impl ConsistencyCheckState {
         }
         self.list = list.or(self.list);
         self.found.as_ref().map_or(Fact::Unknown, |(audit, _)| Fact::Known(audit.clone()))
+    }
+
+    /// What etcd suspects now. What was found before a new suspicion says nothing of it, and is asked again at once.
+    pub fn suspect(&mut self, alarmed: BTreeSet<MemberId>) {
+        if !alarmed.is_subset(&self.alarmed) {
+            (self.found, self.suspicion, self.next) = (None, None, None);
+        }
+        self.alarmed = alarmed;
+    }
+
+    /// Whether the last comparison, or the last try at one, lies too far back for pods to be restarted on the strength of
+    /// it. One that found a difference has to be repeated.
+    #[must_use]
+    pub fn age(&self, now: Timestamp) -> Age {
+        let is_recent = self.tried.is_some_and(|tried| now.duration_since(tried) < RECENT);
+        if is_recent && self.suspicion.is_none() { Age::Fresh } else { Age::PastDeadline }
     }
 
     /// Begins, once in a process: with what the status says of data that differ, or with a wait that is another one for
@@ -113,6 +139,8 @@ impl ConsistencyCheckState {
     pub fn heard(&mut self, verdict: Fact<Audit>, now: Timestamp) {
         let after = |pause| now.checked_add(pause).unwrap_or(Timestamp::MAX);
         let suspicion = self.suspicion.take();
+        let unclear = if self.alarmed.is_empty() { UNCLEAR } else { ALARMED };
+        self.tried = Some(now);
         match verdict {
             Fact::Known(Audit::Equal) => {
                 self.found = Some((Audit::Equal, now));
@@ -128,7 +156,7 @@ impl ConsistencyCheckState {
                 }
             }
             // A suspicion stays one.
-            Fact::Unknown => (self.suspicion, self.next) = (suspicion, Some(after(UNCLEAR))),
+            Fact::Unknown => (self.suspicion, self.next) = (suspicion, Some(after(unclear))),
             Fact::Absent => (self.found, self.next) = (None, Some(after(EQUAL))),
         }
     }

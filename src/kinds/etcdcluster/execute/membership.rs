@@ -10,14 +10,19 @@ use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::{Execution, Failure, unless_refused};
 use crate::kinds::etcdcluster::actions::MembershipGuard;
-use crate::kinds::etcdcluster::etcd::{Client, Refusal};
+use crate::kinds::etcdcluster::etcd::{self, Client, Refusal};
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::{ClusterId, Fact, MemberId, Membership, Ordinal, PodPhase, Uid};
-use crate::kinds::etcdcluster::observe::{etcd as asking, phase};
-use crate::kinds::etcdcluster::plan::quorum;
+use crate::kinds::etcdcluster::observation::{
+    ClusterId, Fact, MemberId, Membership, Ordinal, PodPhase, Role, Uid,
+};
+use crate::kinds::etcdcluster::observe::{etcd as asking, kubernetes, phase};
+use crate::kinds::etcdcluster::plan::{CAUGHT_UP, quorum};
 
 /// Members that are asked, one after the other, before a change is left to the next reconciliation.
 const ASKED: usize = 2;
+
+/// How often the last voter is asked to append an entry.
+const ASKED_TO_LOG: usize = 3;
 
 /// The members that can be asked, other than `not`.
 fn candidates(
@@ -159,6 +164,7 @@ async fn waits(execution: Execution<'_>, ordinal: Ordinal, uid: &Uid) -> Result<
         pod.metadata.uid.as_ref() == Some(&uid.0)
             && pod.metadata.deletion_timestamp.is_none()
             && phase::of(&pod) == PodPhase::Waiting
+            && kubernetes::role(&pod) != Some(Role::Voter)
     });
     if waits { Ok(()) } else { Err(Failure::moved(format!("pod {name} no longer waits"))) }
 }
@@ -212,7 +218,23 @@ async fn remove_by(
         let left = membership.voters().count() - 1;
         serve_without(execution, membership, member, quorum(left)).await?;
     }
-    unless_refused(client.remove(member.0).await, Refusal::MemberNotFound)
+    unless_refused(client.remove(member.0).await, Refusal::MemberNotFound)?;
+    let left = membership.voters().filter(|voter| voter.id != member).count();
+    if left == 1 && !found.is_learner { log_removal(client).await } else { Ok(()) }
+}
+
+/// Has the last voter append an entry once it is alone: etcd before 3.7 that is killed between the removal and its next
+/// entry comes back with the removal in its log and not committed, and waits for ever for the vote of the member that is
+/// gone. To ask for the alarms is an entry, and changes nothing.
+async fn log_removal(client: &Client) -> Result<(), Failure> {
+    let mut last = client.alarms().await;
+    for _ in 1..ASKED_TO_LOG {
+        if last.is_ok() {
+            break;
+        }
+        last = client.alarms().await;
+    }
+    last.map(|_| ()).map_err(Failure::from)
 }
 
 /// Whether the others are a majority of the voters without that one.
@@ -239,8 +261,8 @@ pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether so many of the other voters answer now and follow a leader, in pods that stay: one that is being deleted
-/// answers until its grace period is over.
+/// Whether so many of the other voters answer now, follow a leader and have caught up, in pods that stay: one that is
+/// being deleted answers until its grace period is over.
 async fn serve_without(
     execution: Execution<'_>,
     membership: &Membership,
@@ -254,10 +276,14 @@ async fn serve_without(
         let (status, pod) = join!(client.status(), execution.read::<Pod>(&name));
         let (status, pod) = (status.ok()?, pod.ok()??);
         let serves = status.header.member_id == voter.id.0 && status.leader != 0;
-        (serves && pod.metadata.deletion_timestamp.is_none()).then_some(())
+        (serves && pod.metadata.deletion_timestamp.is_none()).then_some(status)
     });
-    let answers = join_all(asked).await.into_iter().flatten().count();
-    if answers >= needed {
+    let answers: Vec<_> = join_all(asked).await.into_iter().flatten().collect();
+    let seen = execution.observation().answers().map(|(_, status)| status.raft_index);
+    let furthest = seen.chain(answers.iter().map(|status| status.raft_index)).max().unwrap_or(0);
+    let has_caught_up =
+        |status: &&etcd::Status| status.raft_applied_index.saturating_add(CAUGHT_UP) >= furthest;
+    if answers.iter().filter(has_caught_up).count() >= needed {
         return Ok(());
     }
     Err(Failure::moved("the other voters cannot spare the member"))

@@ -85,6 +85,9 @@ impl<'a> Execution<'a> {
             Action::DeletePod { pod, ordinal, precondition } => {
                 pods::delete(self, pod, *ordinal, *precondition).await
             }
+            Action::SetAsideVolume { volume, ordinal, is_set_aside } => {
+                volumes::set_aside(self, volume, *ordinal, *is_set_aside).await
+            }
             Action::RetainVolume { volume, ordinal } => volumes::retain(self, volume, *ordinal).await,
             Action::DeleteVolume { volume, ordinal, membership, keeps_data } => {
                 volumes::delete(self, volume, *ordinal, membership.as_ref(), *keeps_data).await

@@ -18,6 +18,7 @@ use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names::MANAGER;
 use crate::kinds::etcdcluster::observation::{Handle, Ordinal, Owner, Template};
 use crate::kinds::etcdcluster::observe::kubernetes::{handle, owner};
+use crate::kinds::etcdcluster::plan;
 use crate::kinds::etcdcluster::resources::{budget as budgets, services as service, stateful_set as sets};
 
 /// The Services, those that are as they should be left alone.
@@ -44,14 +45,17 @@ pub async fn stateful_set(
     template: &Template,
 ) -> Result<(), Failure> {
     let (spec, image) = (execution.spec, &execution.kind.guard_image);
-    let new = sets::manifest(spec, template, replicas, image);
+    let serves = plan::labels_voters(&execution.seen.desired, execution.observation());
+    let new = sets::manifest(spec, template, replicas, image, serves);
     let live: Option<StatefulSet> = as_seen(execution, &new, found).await?;
     let count = live.as_ref().and_then(|live| live.spec.as_ref()?.replicas);
     let ends = replicas..count.and_then(|count| u32::try_from(count).ok()).unwrap_or(replicas);
     volumes::stay(execution, ends.map(Ordinal)).await?;
     let revision = execution.seen.desired.template.revision;
-    let over = |live| sets::over(&live, spec, template, replicas, image, revision);
-    let manifest = live.map_or(new, over);
+    let manifest = match live {
+        Some(live) => sets::over(&live, spec, (template, replicas), image, revision, serves),
+        None => new,
+    };
     apply(execution, manifest, found).await
 }
 

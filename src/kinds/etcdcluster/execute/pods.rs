@@ -17,7 +17,8 @@ pub async fn label(
 ) -> Result<(), Failure> {
     let labels = json!({"metadata": {"labels": {names::ROLE: role.map(names::role_text)}}});
     let name = names::member(&execution.name(), ordinal);
-    execution.merge::<Pod>(&name, &pod.uid.0, Some(&pod.resource_version.0), labels).await
+    // Whatever else has changed of this very pod: what its member is stays the same.
+    execution.merge::<Pod>(&name, &pod.uid.0, None, labels).await
 }
 
 /// Deletes the pod, in the grace period that it has, unless the claim that it holds is being deleted.

@@ -92,6 +92,19 @@ pub async fn resize(
     execution.merge::<PersistentVolumeClaim>(&name, &volume.uid.0, version, request).await
 }
 
+/// Says on the claim that a recovery set its member aside, or no longer.
+pub async fn set_aside(
+    execution: Execution<'_>,
+    volume: &Handle,
+    ordinal: Ordinal,
+    is_set_aside: bool,
+) -> Result<(), Failure> {
+    let name = names::claim(&execution.name(), ordinal);
+    let labels = json!({"metadata": {"labels": {names::SET_ASIDE: is_set_aside.then_some("true")}}});
+    let version = Some(volume.resource_version.0.as_str());
+    execution.merge::<PersistentVolumeClaim>(&name, &volume.uid.0, version, labels).await
+}
+
 /// Keeps what is on the volume when its claim goes, and says whose it was.
 pub async fn retain(execution: Execution<'_>, volume: &Handle, ordinal: Ordinal) -> Result<(), Failure> {
     let claim = claim(execution, volume, ordinal).await?;

@@ -103,7 +103,8 @@ pub struct MemberStatus {
     pub storage_version: Fact<Minor>,
     /// The minor that the cluster is being downgraded to; absent where it is not.
     pub downgrade_target: Fact<Minor>,
-    /// Whether this process has saved a snapshot on disk.
+    /// Whether it has saved a snapshot on disk since the last member before 3.6 was seen: what such a member logs when it
+    /// starts lies before that snapshot.
     pub has_saved_snapshot: Fact<bool>,
     /// Whether it was defragmented too recently for once more.
     pub defragmented: Age,

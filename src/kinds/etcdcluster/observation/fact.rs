@@ -109,4 +109,10 @@ impl Age {
     pub const fn is_past(self) -> bool {
         matches!(self, Self::PastDeadline)
     }
+
+    /// Whether the deadline lies ahead.
+    #[must_use]
+    pub const fn is_fresh(self) -> bool {
+        matches!(self, Self::Fresh)
+    }
 }

@@ -66,6 +66,9 @@ pub struct StatefulSet {
     pub template: Template,
     /// Whether it makes them with the guard of this release.
     pub has_our_guard: bool,
+    /// Whether it makes them with the label of a voter, so that Service and PodDisruptionBudget find pods that come back
+    /// while nobody works here.
+    pub labels_voters: bool,
 }
 
 /// A pod.
@@ -123,6 +126,8 @@ pub enum Cause {
     NoRoom,
     /// Etcd cannot read its log or database.
     DataCorrupt,
+    /// Etcd does not start because its data differ from another member's. Whose are wrong it cannot tell.
+    Inconsistent,
     /// Etcd says that its member has been removed.
     Removed,
     /// Anything else.
@@ -135,9 +140,13 @@ impl Cause {
     pub const fn is_data(self) -> bool {
         match self {
             Self::DataLost | Self::DataForeign | Self::DataCorrupt | Self::Removed => true,
-            Self::Unschedulable | Self::Image | Self::Killed | Self::Flags | Self::NoRoom | Self::Other => {
-                false
-            }
+            Self::Unschedulable
+            | Self::Image
+            | Self::Killed
+            | Self::Flags
+            | Self::NoRoom
+            | Self::Inconsistent
+            | Self::Other => false,
         }
     }
 }
@@ -167,6 +176,9 @@ pub struct Volume {
     /// Whether its data outlive its claim: the PersistentVolume is labelled and retained. Absent where there is none.
     /// Looked for only where a recovery set the member aside.
     pub is_retained: Fact<bool>,
+    /// Whether its claim says that a recovery set the member aside whose data are on it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_set_aside: bool,
 }
 
 /// The ConfigMap.

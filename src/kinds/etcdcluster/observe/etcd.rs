@@ -31,6 +31,8 @@ const DEFAULT_QUOTA: u64 = 2 << 30;
 pub struct EtcdResponses {
     /// What each member said of itself.
     pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
+    /// Snapshots that the process of each member has saved.
+    pub snapshots: BTreeMap<MemberId, u64>,
     /// The list, as a majority has it.
     pub membership: Fact<Membership>,
     /// The list, as one member remembers it.
@@ -45,10 +47,11 @@ pub struct EtcdResponses {
 
 /// Asks all members.
 pub async fn ask(reach: &MemberClients, spec: &Spec) -> EtcdResponses {
-    let (statuses, cluster_version) = statuses(reach).await;
+    let (statuses, snapshots, cluster_version) = statuses(reach).await;
     let order = order(&statuses);
     let mut said = EtcdResponses {
         statuses,
+        snapshots,
         membership: Fact::Unknown,
         last_membership: Fact::Unknown,
         alarms: Fact::Unknown,
@@ -75,8 +78,12 @@ pub async fn ask(reach: &MemberClients, spec: &Spec) -> EtcdResponses {
     said
 }
 
-/// What each says of itself, and the least version of the cluster that one of them knows.
-async fn statuses(reach: &MemberClients) -> (BTreeMap<Ordinal, Fact<MemberStatus>>, Fact<Minor>) {
+/// What the members say of themselves.
+type Statuses = BTreeMap<Ordinal, Fact<MemberStatus>>;
+
+/// What each says of itself, the snapshots that each has saved, and the least version of the cluster that one of them
+/// knows.
+async fn statuses(reach: &MemberClients) -> (Statuses, BTreeMap<MemberId, u64>, Fact<Minor>) {
     let asked = reach.members.iter().map(|(ordinal, endpoint)| async move {
         let (status, page) = futures::join!(endpoint.client.status(), endpoint.metrics());
         let metrics = page.as_deref().map_or(Metrics::UNKNOWN, Metrics::of);
@@ -85,17 +92,23 @@ async fn statuses(reach: &MemberClients) -> (BTreeMap<Ordinal, Fact<MemberStatus
     });
     let answers = join_all(asked).await;
     let known = answers.iter().filter(|(_, status, _)| status.is_some());
-    let agreed = known.filter_map(|(_, _, metrics)| metrics.cluster_version).min();
+    let agreed = known.clone().filter_map(|(_, _, metrics)| metrics.cluster_version).min();
+    let snapshots = known
+        .filter_map(|(_, status, metrics)| {
+            Some((MemberId(status.as_ref()?.header.member_id), *metrics.snapshots.known()?))
+        })
+        .collect();
     let statuses = answers.into_iter().map(|(ordinal, status, metrics)| {
         let read = status.and_then(|status| read(&status, metrics));
         (ordinal, read.map_or(Fact::Unknown, Fact::Known))
     });
-    (statuses.collect(), agreed.map_or(Fact::Unknown, Fact::Known))
+    (statuses.collect(), snapshots, agreed.map_or(Fact::Unknown, Fact::Known))
 }
 
 /// A status; nothing where it is none of an etcd that can be worked.
 fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
-    let version = versions::parse(&status.version)?;
+    // An image that was built again reports one with a suffix.
+    let version = versions::parse_reported(&status.version)?;
     let unsigned = |number: i64| u64::try_from(number).unwrap_or(0);
     let minor = |text: &str| versions::parse_reported(text).map(|version| version.minor);
     let downgrade = status.downgrade.as_ref().filter(|downgrade| downgrade.enabled);
@@ -123,7 +136,8 @@ fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
             None => Fact::Absent,
             Some(downgrade) => minor(&downgrade.target_version).map_or(Fact::Unknown, Fact::Known),
         },
-        has_saved_snapshot: metrics.has_saved_snapshot,
+        // Since when it counts is for what is remembered of the cluster to say.
+        has_saved_snapshot: metrics.snapshots.map(|count| count > 0),
         defragmented: Age::PastDeadline,
     })
 }

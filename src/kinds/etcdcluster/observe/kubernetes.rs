@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Service};
@@ -18,13 +17,10 @@ use crate::api::quantity::Quantity;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, StatefulSet, Template,
-    Uid, Version, Volume,
+    Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, Role, StatefulSet,
+    Template, Uid, Version, Volume,
 };
 use crate::kinds::etcdcluster::resources::config as entries;
-
-/// How long a pod may take to start before it counts as one that does not.
-const STARTUP: SignedDuration = SignedDuration::from_mins(2);
 
 /// The label of a PersistentVolume that is kept for the claim that it had.
 pub const RETAINED: &str = "gatehouse.dev/retained";
@@ -54,6 +50,7 @@ fn template(metadata: Option<&ObjectMeta>) -> Option<Template> {
 /// The StatefulSet of the cluster of that uid, as against the image of the guard that it should have.
 pub fn stateful_set(set: &v1::StatefulSet, cluster: &str, guard_image: &str) -> StatefulSet {
     let spec = set.spec.as_ref();
+    let labels = spec.and_then(|spec| spec.template.metadata.as_ref()?.labels.as_ref());
     let pod = spec.and_then(|spec| spec.template.spec.as_ref());
     let mut guards = pod.into_iter().flat_map(|pod| pod.init_containers.iter().flatten());
     let replicas = spec.and_then(|spec| spec.replicas).unwrap_or(1);
@@ -64,22 +61,19 @@ pub fn stateful_set(set: &v1::StatefulSet, cluster: &str, guard_image: &str) -> 
         template: template(spec.and_then(|spec| spec.template.metadata.as_ref())).unwrap_or(NOTHING),
         has_our_guard: guards
             .any(|one| one.name == names::GUARD && one.image.as_deref() == Some(guard_image)),
+        labels_voters: labels.and_then(|labels| labels.get(names::ROLE)).map(String::as_str)
+            == Some(names::role_text(Role::Voter)),
     }
 }
 
 /// Pods, of which `set` should be the StatefulSet.
-pub fn pods(
-    pods: &BTreeMap<Ordinal, core::Pod>,
-    set: &Fact<StatefulSet>,
-    now: Timestamp,
-) -> BTreeMap<Ordinal, Pod> {
-    pods.iter().map(|(ordinal, one)| (*ordinal, pod(one, set, now))).collect()
+pub fn pods(pods: &BTreeMap<Ordinal, core::Pod>, set: &Fact<StatefulSet>) -> BTreeMap<Ordinal, Pod> {
+    pods.iter().map(|(ordinal, one)| (*ordinal, pod(one, set))).collect()
 }
 
 /// A pod, of which `set` should be the StatefulSet.
-pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>, now: Timestamp) -> Pod {
+pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>) -> Pod {
     let metadata = &pod.metadata;
-    let label = metadata.labels.as_ref().and_then(|labels| labels.get(names::ROLE));
     let made_from = template(Some(metadata));
     Pod {
         handle: handle(metadata),
@@ -87,9 +81,14 @@ pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>, now: Timestamp) -> Pod {
         template: made_from.unwrap_or(NOTHING),
         phase: phase::of(pod),
         is_deleting: metadata.deletion_timestamp.is_some(),
-        startup_age: startup_age(pod, now),
-        role: label.and_then(|label| names::role_of(label)),
+        startup_age: age(!is_ready(pod)),
+        role: role(pod),
     }
+}
+
+/// What a pod's label tells Service and PodDisruptionBudget of its member.
+pub fn role(pod: &core::Pod) -> Option<Role> {
+    names::role_of(pod.metadata.labels.as_ref()?.get(names::ROLE)?)
 }
 
 /// Without its StatefulSet a pod of our labels and template can only have been that one's; the StatefulSet that is made
@@ -106,21 +105,11 @@ fn owner_of_pod(metadata: &ObjectMeta, set: &Fact<StatefulSet>) -> Owner {
     if is_ours { Owner::Ours } else { Owner::Foreign }
 }
 
-/// Whether a pod has not been ready for longer than a start takes.
-fn startup_age(pod: &core::Pod, now: Timestamp) -> Age {
-    let status = pod.status.as_ref();
-    let conditions = status.and_then(|status| status.conditions.as_ref());
+/// Whether a pod is ready. How long it has not been is for what is remembered of the cluster to say, by its own clock.
+fn is_ready(pod: &core::Pod) -> bool {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     let ready = conditions.and_then(|all| all.iter().find(|one| one.type_ == "Ready"));
-    let begun = status
-        .and_then(|status| status.start_time.as_ref())
-        .or(pod.metadata.creation_timestamp.as_ref())
-        .map(|time| time.0);
-    let since = match ready {
-        Some(ready) if ready.status == "True" => return Age::Fresh,
-        Some(ready) => ready.last_transition_time.as_ref().map(|time| time.0).max(begun),
-        None => begun,
-    };
-    age(since.is_some_and(|since| now.duration_since(since) > STARTUP))
+    ready.is_some_and(|ready| ready.status == "True")
 }
 
 /// Past its deadline or not.
@@ -145,7 +134,13 @@ pub fn volume(
         is_expandable: expandable,
         is_deleting: claim.metadata.deletion_timestamp.is_some(),
         is_retained: backing.map(|backing| is_retained(backing, claim)),
+        is_set_aside: is_set_aside(claim),
     }
+}
+
+/// Whether a claim says that a recovery set the member aside whose data are on it.
+pub fn is_set_aside(claim: &PersistentVolumeClaim) -> bool {
+    claim.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(names::SET_ASIDE))
 }
 
 /// Bytes that a claim asks for.
@@ -177,6 +172,7 @@ pub fn volume_in_memory(pod: &Pod) -> Volume {
         is_expandable: Fact::Absent,
         is_deleting: pod.is_deleting,
         is_retained: Fact::Absent,
+        is_set_aside: false,
     }
 }
 
@@ -212,14 +208,9 @@ pub fn found(services: &[(Manifest, Option<Service>)], cluster: &str) -> Found {
 
 #[cfg(test)]
 mod tests {
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
     use serde_json::json;
 
     use super::*;
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_second(second).unwrap()
-    }
 
     #[test]
     fn an_object_is_ours_by_the_uid_of_its_controller_alone() {
@@ -230,21 +221,6 @@ mod tests {
         for owners in [json!([]), json!([reference("b", true)]), json!([reference("a", false)])] {
             assert_eq!(owner(&metadata(owners), "a"), Owner::Foreign);
         }
-    }
-
-    #[test]
-    fn a_pod_that_turned_unready_is_given_the_time_of_a_start_again() {
-        let ready = |status: &str, since: i64| -> core::Pod {
-            serde_json::from_value(json!({"status": {
-                "startTime": Time(at(0)),
-                "conditions": [{"type": "Ready", "status": status, "lastTransitionTime": Time(at(since))}],
-            }}))
-            .unwrap()
-        };
-        assert_eq!(startup_age(&ready("True", 0), at(1000)), Age::Fresh);
-        assert_eq!(startup_age(&ready("False", 900), at(1000)), Age::Fresh);
-        assert_eq!(startup_age(&ready("False", 0), at(1000)), Age::PastDeadline);
-        assert_eq!(startup_age(&ready("False", 879), at(1000)), Age::PastDeadline);
     }
 
     #[test]

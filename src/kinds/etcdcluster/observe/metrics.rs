@@ -20,22 +20,22 @@ const QUOTA: &str = "etcd_server_quota_backend_bytes ";
 pub struct Metrics {
     /// The version that the members agreed on, as this one knows it.
     pub cluster_version: Option<Minor>,
-    /// Whether this process has saved a snapshot on disk.
-    pub has_saved_snapshot: Fact<bool>,
+    /// Snapshots that this process has saved on disk.
+    pub snapshots: Fact<u64>,
     /// Largest size of the database in bytes.
     pub quota: Option<u64>,
 }
 
 impl Metrics {
     /// Where there is no page.
-    pub const UNKNOWN: Self = Self { cluster_version: None, has_saved_snapshot: Fact::Unknown, quota: None };
+    pub const UNKNOWN: Self = Self { cluster_version: None, snapshots: Fact::Unknown, quota: None };
 
     /// Reads a page.
     pub fn of(page: &str) -> Self {
         let value = |name: &str| page.lines().find_map(|line| number(line.strip_prefix(name)?));
         Self {
             cluster_version: page.lines().find_map(agreed),
-            has_saved_snapshot: value(SNAPSHOTS).map_or(Fact::Unknown, |count| Fact::Known(count > 0)),
+            snapshots: value(SNAPSHOTS).map_or(Fact::Unknown, Fact::Known),
             quota: value(QUOTA).filter(|quota| *quota > 0),
         }
     }
@@ -70,13 +70,9 @@ mod tests {
                     etcd_server_quota_backend_bytes 2.147483648e+09\n\
                     etcd_snap_fsync_duration_seconds_bucket{le=\"+Inf\"} 3\n\
                     etcd_snap_fsync_duration_seconds_count 3\n";
-        let expected =
-            Metrics { cluster_version: Some(6), has_saved_snapshot: Fact::Known(true), quota: Some(2 << 30) };
+        let expected = Metrics { cluster_version: Some(6), snapshots: Fact::Known(3), quota: Some(2 << 30) };
         assert_eq!(Metrics::of(page), expected);
-        assert_eq!(
-            Metrics::of("etcd_snap_fsync_duration_seconds_count 0").has_saved_snapshot,
-            Fact::Known(false)
-        );
+        assert_eq!(Metrics::of("etcd_snap_fsync_duration_seconds_count 0").snapshots, Fact::Known(0));
         assert_eq!(Metrics::of(""), Metrics::UNKNOWN);
     }
 }

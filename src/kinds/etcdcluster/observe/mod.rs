@@ -94,7 +94,7 @@ pub async fn look(
     let places = places(&desired, &set, &config, &remembered(cluster));
     let pods = reader.pods(&places).await;
     let reach = MemberClients::new(spec, &keys, pods.elements());
-    let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set, now));
+    let told = pods.as_ref().map(|pods| kubernetes::pods(pods, &set));
     let asked = etcd::ask(&reach, spec);
     let (volumes, said) = futures::join!(reader.volumes(&places, &desired, &config, &told), asked);
     let told_by = (&said, &reach, record.cluster_id);
@@ -106,6 +106,7 @@ pub async fn look(
         health_age: Age::Fresh,
         quorum_loss_age: Age::Fresh,
         replacement_age: Age::Fresh,
+        comparison_age: Age::Fresh,
         services,
         certificates: state_of(&certificates, &keys),
         certificate_secrets: certificates.secrets.clone(),
@@ -129,9 +130,26 @@ pub async fn look(
         record,
     };
     let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
-    state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), &reader.uid, now);
-    state.look(&mut observation, clock::instant());
+    recall(state, &mut observation, &said.snapshots, (says_different, &reader.uid), now);
     Snapshot { desired, observation, certificates, backups: backups.told, reach }
+}
+
+/// Writes into what was read what only earlier reconciliations tell.
+fn recall(
+    state: &mut ReconcileState,
+    observation: &mut Observation,
+    snapshots: &BTreeMap<MemberId, u64>,
+    (says_different, uid): (bool, &str),
+    now: Timestamp,
+) {
+    state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
+    if let Fact::Known(alarms) = &observation.alarms {
+        let corrupt = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::Corrupt);
+        state.audit.suspect(corrupt.map(|alarm| alarm.member).collect());
+    }
+    state.look(observation, clock::instant());
+    state.count_snapshots(observation, snapshots);
+    observation.comparison_age = state.audit.age(now);
 }
 
 /// How the certificates are, with which members are asked. What is wrong with the client's may be known already.
@@ -294,7 +312,8 @@ impl Reader {
         let Fact::Known(claims) = claims else { return Fact::Unknown };
         let asked = claims.into_iter().map(|(ordinal, claim)| async move {
             let is_set_aside = config.known().and_then(|config| config.entries.get(&ordinal));
-            let is_set_aside = is_set_aside.is_some_and(|entry| entry.purpose == Purpose::SetAside);
+            let is_set_aside = is_set_aside.is_some_and(|entry| entry.purpose == Purpose::SetAside)
+                || kubernetes::is_set_aside(&claim);
             let is_small = kubernetes::size(&claim) < desired.volume_size;
             let expandable = if is_small { self.is_expandable(&claim).await } else { Fact::Unknown };
             let backing = if is_set_aside { self.backing(&claim).await } else { Fact::Unknown };

@@ -35,14 +35,22 @@ const KILLED: [i32; 2] = [137, 143];
 const OF_GUARD: [(&str, Cause); 3] =
     [("DataLost: ", Cause::DataLost), ("DataForeign: ", Cause::DataForeign), ("NoRoom: ", Cause::NoRoom)];
 
-/// What etcd says when it gives up over its data.
-const OF_DATA: [&str; 5] = [
+/// What etcd says when it gives up over its data: of its log, of its snapshots, and bbolt of its file.
+const OF_DATA: [&str; 10] = [
     "crc mismatch",
     "cannot be repaired",
     "snap: snapshot file doesn't exist",
     "failed to find database snapshot file",
     "invalid database",
+    "is out of range [lastIndex(",
+    "already freed",
+    "multiple references",
+    "invalid page type",
+    "invalid freelist page",
 ];
+
+/// What etcd says where its data differ from another member's, of which either may be wrong.
+const OF_PEERS: [&str; 1] = ["found data inconsistency with peers"];
 
 /// What etcd says when it gives up over its flags.
 const OF_FLAGS: [&str; 4] =
@@ -155,6 +163,8 @@ fn cause(ended: &ContainerStateTerminated) -> Cause {
     let says = |words: &[&str]| last_words.iter().any(|line| words.iter().any(|word| line.contains(word)));
     if says(&OF_DATA) {
         Cause::DataCorrupt
+    } else if says(&OF_PEERS) {
+        Cause::Inconsistent
     } else if says(&OF_FLAGS) {
         Cause::Flags
     } else {
@@ -249,6 +259,17 @@ mod tests {
                 Cause::DataCorrupt,
             ),
             ("panic: invalid database", 2, Cause::DataCorrupt),
+            (
+                "panic: tocommit(9) is out of range [lastIndex(4)]. Was the raft log corrupted, truncated, or lost?",
+                2,
+                Cause::DataCorrupt,
+            ),
+            ("panic: page 12 already freed", 2, Cause::DataCorrupt),
+            (
+                r#"{"level":"fatal","msg":"discovery failed","error":"1f found data inconsistency with peers"}"#,
+                1,
+                Cause::Inconsistent,
+            ),
             (r#"{"level":"fatal","msg":"error verifying flags"}"#, 1, Cause::Flags),
             ("", 137, Cause::Killed),
             ("", 1, Cause::Other),

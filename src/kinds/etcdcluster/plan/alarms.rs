@@ -1,17 +1,18 @@
 //! Alarms: corrupt data, and a full database. Pure.
 //!
-//! Guarantees: a corrupt member is replaced only where the others are a majority and its alarm names it; an alarm about
-//! space is disarmed only where every database is clearly below its quota; where nothing is left to reclaim nothing is
-//! tried again and again.
+//! Guarantees: a member is replaced for corrupt data only where an alarm is armed, a comparison of all voters has found
+//! an agreeing majority without it since, and the others can spare it; an alarm about space is disarmed only where every
+//! database is clearly below its quota; of the history no more is dropped than it takes; where nothing is left to reclaim
+//! nothing is tried again and again.
 
 use super::cluster_state::ClusterState;
 use super::decision::Decision;
 use super::{housekeeping, replace};
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::observation::{Alarm, AlarmKind, MemberStatus, OperationKind, Ordinal};
+use crate::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, MemberStatus, OperationKind, Ordinal};
 
-/// Revisions that compaction keeps.
-const KEPT_REVISIONS: u64 = 1000;
+/// Revisions that compaction keeps: the first number as long as that makes room, and the next ones only where it does not.
+const KEPT_REVISIONS: [u64; 4] = [1000, 100, 10, 0];
 
 /// Share of the quota, in percent, below which every database has to be before the alarm is disarmed.
 const CLEARLY_BELOW: u128 = 90;
@@ -19,23 +20,40 @@ const CLEARLY_BELOW: u128 = 90;
 /// Share of a database file, in percent, that has to be free for defragmenting to be worth it.
 const WORTH_IT: u128 = 10;
 
-/// Replaces a corrupt member, and disarms the alarm of one that is gone.
+/// Replaces a corrupt member, and disarms the alarm of one that is gone or whose data are as the others'. An alarm is a
+/// suspicion: etcd's leader takes its own data for right, and names whoever differs from it
+/// (`corruptionChecker.PeriodicCheck` of etcd's `server/etcdserver/corrupt.go`). Whose data are wrong is what our own
+/// comparison of all voters says, and of them only those whose data an agreeing majority does not have. Nobody is
+/// replaced otherwise: a person chooses.
 pub fn corrupt(cluster: &ClusterState) -> Option<Decision> {
-    let membership = cluster.membership()?;
+    let (membership, cluster_id) = (cluster.membership()?, cluster.cluster_id()?);
     let alarms = of_kind(cluster, AlarmKind::Corrupt);
-    // No member of that id: nobody could tell whose data are wrong. A person chooses.
-    let gone = alarms.iter().find(|alarm| alarm.member.0 != 0 && membership.find(alarm.member).is_none());
-    if let (Some(alarm), Some(cluster_id)) = (gone, cluster.cluster_id()) {
-        return Decision::act(cluster, [Action::AlarmDisarm { cluster_id, alarm: **alarm }]);
+    let disarm = |alarm: &Alarm| Decision::act(cluster, [Action::AlarmDisarm { cluster_id, alarm: *alarm }]);
+    let is_learners = |alarm: &Alarm| membership.find(alarm.member).is_some_and(|member| member.is_learner);
+    if let Some(gone) =
+        alarms.iter().find(|alarm| alarm.member.0 != 0 && membership.find(alarm.member).is_none())
+    {
+        return disarm(gone);
     }
-    if !cluster.seen.replacement_age.is_past() {
-        return None;
-    }
-    let named = alarms.iter().find_map(|alarm| membership.find(alarm.member))?;
-    let ordinal = named.ordinal?;
+    let first = alarms.first()?;
+    let wrong: Vec<_> = match cluster.seen.audit.known() {
+        // A learner is not compared, and has no vote to lose.
+        Some(Audit::Equal) if !alarms.iter().any(|alarm| is_learners(alarm)) => return disarm(first),
+        Some(Audit::Different { minority, .. }) => {
+            minority.iter().filter_map(|ordinal| membership.at(*ordinal)).collect()
+        }
+        Some(Audit::Equal) | None => Vec::new(),
+    };
+    let learners = alarms.iter().filter(|alarm| is_learners(alarm));
+    let learners = learners.filter_map(|alarm| membership.find(alarm.member));
+    let mut wrong: Vec<_> =
+        learners.chain(wrong).filter_map(|member| Some((member.ordinal?, member))).collect();
+    let leader = cluster.leader();
+    wrong.sort_by_key(|(ordinal, _)| Some(*ordinal) == leader);
+    let (ordinal, member) = *wrong.first().filter(|_| cluster.seen.replacement_age.is_past())?;
     cluster
-        .can_spare(named)
-        .then(|| replace::remove(cluster, OperationKind::Replace, ordinal, named))
+        .can_spare(member)
+        .then(|| replace::remove(cluster, OperationKind::Replace, ordinal, member))
         .flatten()
 }
 
@@ -52,7 +70,7 @@ pub fn no_space(cluster: &ClusterState) -> Option<Decision> {
     {
         return None;
     }
-    if let Some(revision) = compactable(cluster) {
+    if let Some(revision) = compactable(cluster, &answers) {
         return Decision::act(cluster, [Action::Compact { cluster_id, revision }]);
     }
     let full = |(ordinal, status): &(Ordinal, &MemberStatus)| {
@@ -71,13 +89,23 @@ fn of_kind<'a>(cluster: &ClusterState<'a>, kind: AlarmKind) -> Vec<&'a Alarm> {
     cluster.seen.alarms.known().into_iter().flatten().filter(|alarm| alarm.kind == kind).collect()
 }
 
-/// The revision up to which older ones can go, where that is enough to be worth it.
-fn compactable(cluster: &ClusterState) -> Option<u64> {
+/// The revision up to which older ones can go: the first step where that is enough to be worth it, and each further one
+/// only while so much is in use that giving back free space would not make room.
+fn compactable(cluster: &ClusterState, answers: &[(Ordinal, &MemberStatus)]) -> Option<u64> {
     let keyspace = cluster.seen.keyspace.known()?;
-    let revision = keyspace.revision.checked_sub(KEPT_REVISIONS)?;
-    (revision.saturating_sub(keyspace.compact_revision) >= KEPT_REVISIONS).then_some(revision)
+    let is_full = answers.iter().any(|(_, status)| !is_clearly_below(status.db_size_in_use, status.quota));
+    KEPT_REVISIONS.into_iter().enumerate().find_map(|(step, kept)| {
+        let revision = keyspace.revision.checked_sub(kept)?;
+        let dropped = revision.saturating_sub(keyspace.compact_revision);
+        let is_worth_it = step == 0 && dropped >= kept;
+        (is_worth_it || is_full && dropped > 0).then_some(revision)
+    })
 }
 
 fn is_below_quota(status: &MemberStatus) -> bool {
-    u128::from(status.db_size) * 100 < u128::from(status.quota) * CLEARLY_BELOW
+    is_clearly_below(status.db_size, status.quota)
+}
+
+fn is_clearly_below(bytes: u64, quota: u64) -> bool {
+    u128::from(bytes) * 100 < u128::from(quota) * CLEARLY_BELOW
 }

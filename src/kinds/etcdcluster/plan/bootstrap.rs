@@ -43,11 +43,11 @@ pub fn first_member(cluster: &ClusterState) -> Option<Decision> {
     record(cluster).or_else(|| decide(Phase::Joining, None))
 }
 
-/// Whether there are members already: more than the first one was made, which comes after its cluster is recorded. The
-/// record was lost.
+/// Whether there are members already: more than the first one was made, or clients were let in, which comes after its
+/// cluster is recorded. The record was lost.
 fn has_members(cluster: &ClusterState) -> bool {
     cluster.seen.entries().any(|(ordinal, _)| ordinal != SEED)
-        || cluster.stateful_set().is_some_and(|set| set.replicas > 1)
+        || cluster.stateful_set().is_some_and(|set| set.replicas > 1 || set.labels_voters)
 }
 
 /// Records the cluster again that our pods are. Until one answers they are started, and nothing else.
@@ -110,6 +110,9 @@ fn is_stillborn(cluster: &ClusterState) -> bool {
 /// A seed whose data are beyond use, before anybody knew of its cluster: it begins again.
 fn wipe(cluster: &ClusterState) -> Option<Action> {
     let volume = cluster.seen.volume(SEED).found();
+    if volume.is_some_and(|volume| volume.is_set_aside) {
+        return None;
+    }
     if let Some(volume) = volume.filter(|volume| !volume.is_deleting && !cluster.desired.is_in_memory) {
         return Some(Action::DeleteVolume {
             volume: volume.handle.clone(),

@@ -66,6 +66,28 @@ fn is_member(cluster: &ClusterState, ordinal: Ordinal, entry: &ConfigEntry) -> b
     cluster.member(ordinal).is_some_and(|member| entry.member.is_none_or(|told| told == member.id))
 }
 
+/// Takes it back that a recovery has set a member aside, which is one like any other: the recovery was cancelled.
+pub fn taken_back(cluster: &ClusterState) -> Option<Decision> {
+    cluster.membership()?;
+    let mut members = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
+        let entry = cluster.seen.entry(*ordinal).found();
+        volume.is_set_aside
+            && volume.owner == Owner::Ours
+            && cluster.member(*ordinal).is_some()
+            && entry.is_some_and(|entry| {
+                entry.purpose == Purpose::Run
+                    && entry.volume == volume.handle.uid
+                    && is_member(cluster, *ordinal, entry)
+            })
+    });
+    let action = members.next().map(|(ordinal, volume)| Action::SetAsideVolume {
+        volume: volume.handle.clone(),
+        ordinal,
+        is_set_aside: false,
+    });
+    Decision::act(cluster, action)
+}
+
 /// Deletes what removed members left, and what was made for members that never came.
 pub fn leftovers(cluster: &ClusterState) -> Option<Decision> {
     cluster.membership()?;
@@ -154,7 +176,7 @@ pub fn is_safe(volume: &Volume) -> bool {
     matches!(volume.is_retained, Fact::Known(true) | Fact::Absent)
 }
 
-/// A volume beyond the StatefulSet's count that no member and no entry speaks of.
+/// A volume beyond the StatefulSet's count that no member and no entry speaks of, and that no recovery set aside.
 fn orphan(cluster: &ClusterState, kept: u32) -> Option<Action> {
     if cluster.desired.is_in_memory {
         return None;
@@ -166,6 +188,7 @@ fn orphan(cluster: &ClusterState, kept: u32) -> Option<Action> {
             && cluster.seen.pod(*ordinal).is_absent()
             && volume.owner == Owner::Ours
             && !volume.is_deleting
+            && !volume.is_set_aside
     });
     let (ordinal, volume) = orphans.next()?;
     Some(Action::DeleteVolume {

@@ -17,6 +17,33 @@ pub const fn quorum(voters: usize) -> usize {
     voters / 2 + 1
 }
 
+/// Entries of the log that a member may lack and counts as one that has caught up. Etcd keeps so many behind each of its
+/// snapshots at least (`DefaultSnapshotCatchUpEntries` of etcd's `server/etcdserver/server.go`): who lacks no more is
+/// sent entries, and needs no snapshot first.
+pub const CAUGHT_UP: u64 = 5_000;
+
+/// Whether pods are to come up with the label of a voter. From when clients may come in for the first time, for good.
+#[must_use]
+pub fn labels_voters(desired: &Desired, seen: &Observation) -> bool {
+    ClusterState::new(desired, seen).labels_voters()
+}
+
+/// Whether the data of the member at an ordinal are beyond use: its volume is another one or gone, or its pod says so.
+/// Nobody's data are while it answers.
+#[must_use]
+pub fn has_lost_data(seen: &Observation, ordinal: Ordinal) -> bool {
+    if seen.pods.is_unknown() || seen.status(ordinal).known().is_some() {
+        return false;
+    }
+    let Fact::Known(entry) = seen.entry(ordinal) else { return false };
+    let replaced = match seen.volume(ordinal) {
+        Fact::Known(volume) => volume.handle.uid != entry.volume,
+        Fact::Absent => true,
+        Fact::Unknown => false,
+    };
+    replaced || seen.pod(ordinal).found().is_some_and(fails_on_data)
+}
+
 /// The facts.
 #[derive(Clone, Copy)]
 pub struct ClusterState<'a> {
@@ -116,11 +143,29 @@ impl<'a> ClusterState<'a> {
             && !status.has_errors
     }
 
-    /// Voters that are healthy, one left out.
+    /// Whether a member that answers lacks so much of the log that it acknowledges nothing for a while.
+    pub fn lags(&self, ordinal: Ordinal) -> bool {
+        let furthest = self.seen.answers().map(|(_, status)| status.raft_index).max().unwrap_or(0);
+        self.status(ordinal)
+            .is_some_and(|status| status.raft_applied_index.saturating_add(CAUGHT_UP) < furthest)
+    }
+
+    /// Voters that are healthy and have caught up, one left out.
     pub fn healthy_voters_but(&self, left_out: Option<MemberId>) -> usize {
         let voters = self.voters();
         let others = voters.iter().filter(|(_, member)| Some(member.id) != left_out);
-        others.filter(|(ordinal, _)| self.is_healthy(*ordinal)).count()
+        others.filter(|(ordinal, _)| self.is_healthy(*ordinal) && !self.lags(*ordinal)).count()
+    }
+
+    /// Whether clients may come in: the cluster is recorded, and etcd asks who is there where it is to.
+    pub fn admits_clients(&self) -> bool {
+        let asks = !self.desired.authenticates || self.seen.auth.is_known_and(|enabled| *enabled);
+        self.cluster_id().is_some() && asks
+    }
+
+    /// Whether pods are to come up with the label of a voter.
+    pub fn labels_voters(&self) -> bool {
+        self.stateful_set().is_some_and(|set| set.labels_voters) || self.admits_clients()
     }
 
     /// Whether the other voters are a majority of what is left without `member`, and not nobody.
@@ -203,28 +248,21 @@ impl<'a> ClusterState<'a> {
     /// Whether nothing says that the data at an ordinal differ from the others'.
     fn data_are_sound(&self, ordinal: Ordinal) -> bool {
         let Some(member) = self.member(ordinal) else { return false };
-        if let Some(Audit::Different { minority, .. }) = self.seen.audit.known()
-            && minority.contains(&ordinal)
-        {
-            return false;
+        match self.seen.audit.known() {
+            Some(Audit::Different { minority, .. }) if !minority.is_empty() => {
+                return !minority.contains(&ordinal);
+            }
+            Some(Audit::Equal) => return true,
+            Some(Audit::Different { .. }) | None => {}
         }
+        // Nothing else is known: a suspicion is enough not to lead.
         let mut alarms = self.seen.alarms.known().into_iter().flatten();
         !alarms.any(|alarm| alarm.kind == AlarmKind::Corrupt && alarm.member == member.id)
     }
 
-    /// Whether the data of the member at an ordinal are beyond use: its volume is another one or gone, or its pod
-    /// says so. Nobody's data are while it answers.
+    /// Whether the data of the member at an ordinal are beyond use.
     pub fn has_lost_data(&self, ordinal: Ordinal) -> bool {
-        if self.seen.pods.is_unknown() || self.status(ordinal).is_some() {
-            return false;
-        }
-        let Fact::Known(entry) = self.seen.entry(ordinal) else { return false };
-        let replaced = match self.seen.volume(ordinal) {
-            Fact::Known(volume) => volume.handle.uid != entry.volume,
-            Fact::Absent => true,
-            Fact::Unknown => false,
-        };
-        replaced || self.pod(ordinal).is_some_and(fails_on_data)
+        has_lost_data(self.seen, ordinal)
     }
 
     /// The ordinal that the next member gets: the lowest without one, while the cluster is too small.
@@ -247,8 +285,14 @@ impl<'a> ClusterState<'a> {
     /// The members that the status lists, where nothing else says who they are: neither etcd nor the ConfigMap.
     pub fn remembered(&self) -> &'a BTreeMap<Ordinal, MemberId> {
         static NONE: BTreeMap<Ordinal, MemberId> = BTreeMap::new();
-        let is_needed =
-            self.membership().is_none() && self.cluster_id().is_some() && self.seen.config.known().is_none();
+        let recovery = self.seen.record.recovery.as_ref().filter(|recovery| recovery.phase.is_active());
+        // The one whose data are kept is told last, once its pod is there.
+        let is_untold = recovery.and_then(|recovery| recovery.survivor).is_some_and(|survivor| {
+            self.seen.entry(survivor).is_absent() && self.seen.remembered.contains_key(&survivor)
+        });
+        let is_needed = self.membership().is_none()
+            && self.cluster_id().is_some()
+            && (self.seen.config.known().is_none() || is_untold);
         if is_needed { &self.seen.remembered } else { &NONE }
     }
 
@@ -307,7 +351,12 @@ impl<'a> ClusterState<'a> {
     /// Sets count and template of the StatefulSet; nothing where both are so already, or nobody could tell.
     pub fn apply_stateful_set(&self, replicas: u32, template: Template) -> Option<Action> {
         match &self.seen.stateful_set {
-            Fact::Known(set) if (set.replicas, set.template) == (replicas, template) => None,
+            Fact::Known(set)
+                if (set.replicas, set.template) == (replicas, template)
+                    && set.labels_voters == self.labels_voters() =>
+            {
+                None
+            }
             Fact::Known(set) => Some(Action::ApplyStatefulSet {
                 found: Some(set.handle.clone()),
                 from: set.replicas,

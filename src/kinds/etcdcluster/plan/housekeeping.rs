@@ -4,16 +4,30 @@ use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
 use super::preconditions;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::observation::{Fact, Found, MemberStatus, Ordinal, Owner, Role, RootPassword};
+use crate::kinds::etcdcluster::observation::{
+    Fact, Found, MemberStatus, Ordinal, Owner, Role, RootPassword, Volume,
+};
 
-/// Labels pods with what their members are: Service and PodDisruptionBudget select voters.
+/// Labels pods with what their members are: Service and PodDisruptionBudget select voters. A pod comes up as a voter
+/// does; what is none loses that label before it is added, and so does a voter that is cut off. Not during a recovery,
+/// and not where it answers as another member: a person has to look.
 pub fn label(cluster: &ClusterState) -> Option<Decision> {
     cluster.membership()?;
-    let admits = !cluster.desired.authenticates || cluster.seen.auth.is_known_and(|enabled| *enabled);
+    let recovery = cluster.seen.record.recovery.as_ref();
+    let is_ours = |status: &MemberStatus| Some(status.cluster_id) == cluster.cluster_id();
+    let has_strangers = cluster.seen.answers().any(|(_, status)| !is_ours(status));
+    if has_strangers || recovery.is_some_and(|recovery| recovery.phase.is_active()) {
+        return None;
+    }
+    let admits = cluster.admits_clients();
     let pods = cluster.seen.pods.elements().filter(|(_, pod)| pod.owner == Owner::Ours && !pod.is_deleting);
     let labels = pods.filter_map(|(ordinal, pod)| {
-        let role =
-            cluster.member(ordinal).map(|member| if member.is_learner { Role::Learner } else { Role::Voter });
+        let role = match cluster.member(ordinal) {
+            Some(member) if member.is_learner => Some(Role::Learner),
+            Some(_) if is_cut_off(cluster, ordinal) => None,
+            Some(_) => Some(Role::Voter),
+            None => None,
+        };
         (pod.role != role && (admits || role != Some(Role::Voter))).then(|| Action::LabelPod {
             pod: pod.handle.clone(),
             ordinal,
@@ -21,6 +35,13 @@ pub fn label(cluster: &ClusterState) -> Option<Decision> {
         })
     });
     Decision::act(cluster, labels)
+}
+
+/// Whether a voter has followed no leader for a while, beside others that do: of what clients ask it for, it can answer
+/// little.
+fn is_cut_off(cluster: &ClusterState, ordinal: Ordinal) -> bool {
+    let follows_nobody = cluster.status(ordinal).is_some_and(|status| status.leader.is_none());
+    follows_nobody && cluster.seen.health_age.is_past()
 }
 
 /// Has backups taken as the spec says. What takes them and belongs to another owner is left alone, and holds nothing
@@ -98,11 +119,28 @@ pub fn maintain(cluster: &ClusterState) -> Option<Decision> {
     if !preconditions::hold(cluster) {
         return None;
     }
-    budget(cluster).or_else(|| grow_volume(cluster)).or_else(|| shrink_file(cluster))
+    let budget = budget(cluster).filter(|_| !was_refused(cluster, "apply-budget"));
+    Decision::act(cluster, budget).or_else(|| shrink_file(cluster))
+}
+
+/// What the API server refused in the last reconciliation, and nothing waits for: it is tried again after everything
+/// else, which it does not hold up that way.
+pub fn refused(cluster: &ClusterState) -> Option<Action> {
+    let budget = || budget(cluster).filter(|_| preconditions::hold(cluster));
+    match cluster.seen.refused.as_ref()?.action.as_str() {
+        "resize-volume" => grow_volume(cluster),
+        "apply-budget" => budget(),
+        _ => None,
+    }
+}
+
+/// Whether the API server refused an action of that name in the last reconciliation.
+pub fn was_refused(cluster: &ClusterState, action: &str) -> bool {
+    cluster.seen.refused.as_ref().is_some_and(|refused| refused.action == action)
 }
 
 /// The PodDisruptionBudget as the voters of now have it.
-fn budget(cluster: &ClusterState) -> Option<Decision> {
+fn budget(cluster: &ClusterState) -> Option<Action> {
     let wanted = min_available(cluster.voter_count());
     let found = match &cluster.seen.budget {
         Fact::Known(budget) if budget.min_available == wanted => return None,
@@ -110,31 +148,45 @@ fn budget(cluster: &ClusterState) -> Option<Decision> {
         Fact::Absent => None,
         Fact::Unknown => return None,
     };
-    Decision::act(cluster, [Action::ApplyBudget { found, min_available: wanted }])
+    Some(Action::ApplyBudget { found, min_available: wanted })
 }
 
-/// Lets a volume grow whose class allows it.
-fn grow_volume(cluster: &ClusterState) -> Option<Decision> {
-    if cluster.desired.is_in_memory {
+/// Lets the volume of a member grow whose class allows it. That takes nothing from anybody, and a full volume is what
+/// members may be down for: neither a quorum nor the gate is asked for.
+pub fn grow_volume(cluster: &ClusterState) -> Option<Action> {
+    if cluster.desired.is_in_memory || !cluster.desired.is_valid {
         return None;
     }
     let size = cluster.desired.volume_size;
+    let is_members = |ordinal, volume: &Volume| {
+        let is_told = cluster
+            .seen
+            .entry(ordinal)
+            .is_known_and(|entry| !entry.purpose.is_stopped() && entry.volume == volume.handle.uid);
+        is_told || cluster.member(ordinal).is_some()
+    };
     let mut small = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
-        cluster.member(*ordinal).is_some()
+        is_members(*ordinal, volume)
             && volume.owner == Owner::Ours
             && volume.size < size
             && !volume.is_deleting
             && volume.is_expandable.is_known_and(|expandable| *expandable)
     });
     let (ordinal, volume) = small.next()?;
-    Decision::act(cluster, [Action::ResizeVolume { volume: volume.handle.clone(), ordinal, size }])
+    Some(Action::ResizeVolume { volume: volume.handle.clone(), ordinal, size })
 }
+
+/// The smallest database file, in bytes, that is defragmented without need: in a smaller one what etcd keeps free to
+/// write into is a large share, and nothing is won.
+const WORTH_DEFRAGMENTING: u64 = 100 << 20;
 
 /// Lets a member give free space back, past the threshold of the spec.
 fn shrink_file(cluster: &ClusterState) -> Option<Decision> {
     let percent = u128::from(cluster.desired.defragments_at?);
     let past = |(ordinal, status): (Ordinal, &MemberStatus)| {
-        let due = reclaimable_percent(status) >= percent && status.defragmented.is_past();
+        let due = reclaimable_percent(status) >= percent
+            && status.db_size >= WORTH_DEFRAGMENTING
+            && status.defragmented.is_past();
         (due && !status.is_learner).then_some(ordinal)
     };
     let due: Vec<_> = cluster.seen.answers().filter_map(past).collect();

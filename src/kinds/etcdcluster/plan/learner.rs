@@ -43,7 +43,8 @@ fn remove(
     Some(Decision::operate(cluster, (kind, Target::Member(ordinal), Phase::Removing), [remove]))
 }
 
-/// Whether it has all but the last of the leader's log. Etcd asks the same again.
+/// Whether it has all but the last of the leader's log. Etcd asks for nine tenths of it, which of a long log leaves more
+/// than a follower catches up with at once.
 fn is_in_sync(cluster: &ClusterState, ordinal: Ordinal, member: &Member) -> bool {
     let leader = cluster.leader().and_then(|leader| cluster.status(leader));
     let (Some(status), Some(leader)) = (cluster.status(ordinal), leader) else { return false };
@@ -51,7 +52,8 @@ fn is_in_sync(cluster: &ClusterState, ordinal: Ordinal, member: &Member) -> bool
         .seen
         .entry(ordinal)
         .is_known_and(|entry| entry.purpose == Purpose::Run && entry.member == Some(member.id));
-    let has_log = u128::from(status.raft_applied_index) * 10 >= u128::from(leader.raft_applied_index) * 9;
+    let has_log = u128::from(status.raft_applied_index) * 10 >= u128::from(leader.raft_applied_index) * 9
+        && !cluster.lags(ordinal);
     is_told && has_log && status.is_learner && cluster.is_healthy(ordinal)
 }
 

@@ -24,10 +24,10 @@ mod scale;
 mod summary;
 mod upgrade;
 
-pub use cluster_state::quorum;
+pub use cluster_state::{CAUGHT_UP, has_lost_data, labels_voters, quorum};
 pub use decision::Wake;
 pub use preconditions::BlockedReason;
-pub use recovery::may_run;
+pub use recovery::{is_on_its_way, may_run};
 pub use summary::{Finding, MemberSummary, Problem, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
 
@@ -53,16 +53,23 @@ pub struct Plan {
 
 impl Plan {
     /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That
-    /// their data were found to differ does not count: it is what is asked; nor does what has backups taken, which the
-    /// API server may refuse for ever.
+    /// their data were found to differ does not count: it is what is asked; nor does what has backups taken, or what is
+    /// asked last, which the API server may refuse for ever.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let may_begin = match self.summary.blocked {
             None => self.record.operation.is_none(),
             // What is under way waits for this very answer.
-            Some(blocked) => blocked == BlockedReason::Different,
+            Some(BlockedReason::Different | BlockedReason::Corrupt | BlockedReason::Uncompared) => true,
+            Some(_) => false,
         };
-        self.actions.iter().all(|action| matches!(action, Action::ApplyBackupSchedule)) && may_begin
+        let may_be_refused = |action: &Action| {
+            matches!(
+                action,
+                Action::ApplyBackupSchedule | Action::ResizeVolume { .. } | Action::ApplyBudget { .. }
+            )
+        };
+        self.actions.iter().all(may_be_refused) && may_begin
     }
 }
 
@@ -77,7 +84,8 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
         let write = Action::WriteRecord { before: seen.record.clone(), record: record.clone() };
         return Plan { actions: vec![write], record, summary, wake: Wake::Soon };
     }
-    let actions = [certificates::keep(&cluster), actions].concat();
+    let refused = housekeeping::refused(&cluster).filter(|_| !desired.is_paused && !desired.is_deleting);
+    let actions = [certificates::keep(&cluster), actions, Vec::from_iter(refused)].concat();
     let wake = if actions.is_empty() { wake } else { Wake::Soon };
     Plan { actions: one_irreversible(actions), record, summary, wake }
 }
@@ -93,6 +101,8 @@ fn one_irreversible(mut actions: Vec<Action>) -> Vec<Action> {
 /// The order of one reconciliation: the first that has something to do acts, and the next reconciliation looks again.
 fn decide(cluster: &ClusterState) -> Decision {
     deletion::leave(cluster)
+        // Clients are led to voters whatever is held.
+        .or_else(|| housekeeping::label(cluster))
         // What must not be touched.
         .or_else(|| hold::paused(cluster))
         .or_else(|| hold::blocked(cluster))
@@ -107,8 +117,8 @@ fn decide(cluster: &ClusterState) -> Decision {
         .or_else(|| hold::without_quorum(cluster))
         .or_else(|| housekeeping::authenticate(cluster))
         // What was begun.
-        .or_else(|| housekeeping::label(cluster))
         .or_else(|| cleanup::entries(cluster))
+        .or_else(|| cleanup::taken_back(cluster))
         .or_else(|| cleanup::leftovers(cluster))
         // What is broken.
         .or_else(|| hold::uncertified(cluster))

@@ -19,6 +19,8 @@ pub enum BlockedReason {
     Unstarted(Ordinal),
     /// A member does not serve.
     Down(Ordinal),
+    /// A member serves, and lacks much of the log.
+    CatchingUp(Ordinal),
     /// All serve, not yet for long enough.
     Settling,
     /// Which alarms are armed could not be found out.
@@ -39,6 +41,8 @@ pub enum BlockedReason {
     ClaimTerminating(Ordinal),
     /// All else is well, and the members' data were found to differ.
     Different,
+    /// All is well, and the members' data are compared before pods are restarted.
+    Uncompared,
 }
 
 /// Whether a change may begin. An alarm about space does not close the gate: a larger quota is such a change.
@@ -54,6 +58,9 @@ pub fn check(cluster: &ClusterState) -> Result<(), BlockedReason> {
         }
         if !cluster.is_healthy(ordinal) {
             return Err(BlockedReason::Down(ordinal));
+        }
+        if cluster.lags(ordinal) {
+            return Err(BlockedReason::CatchingUp(ordinal));
         }
     }
     if cluster.seen.config.is_unknown() {

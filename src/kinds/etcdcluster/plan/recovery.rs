@@ -2,6 +2,7 @@
 //!
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;
+//! that a member is set aside is written onto its claim before the ConfigMap says so, and outlives that;
 //! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is.
 //! Assumes: the guard in the survivor's pod copies its data before etcd is started to make a cluster of them.
 
@@ -11,11 +12,12 @@ use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Fact, Membership, Observation, Ordinal, Pod, PodPhase, Purpose, Recovery, RecoveryPhase,
-    RecoveryRequest, StatefulSet, Template, Uid,
+    Cause, ConfigEntry, Fact, Membership, Observation, Ordinal, Owner, Pod, PodPhase, Purpose, Recovery,
+    RecoveryPhase, RecoveryRequest, StatefulSet, Template, Uid,
 };
 
-/// Whether fewer voters than a majority have answered for longer than the grace period.
+/// Whether fewer voters than a majority have answered and followed a leader for longer than the grace period. Members that
+/// answer and elect none serve nobody.
 pub fn is_quorum_lost(cluster: &ClusterState) -> bool {
     let is_counted = |purpose: Purpose| !purpose.is_stopped();
     let voters: Vec<Ordinal> = match &cluster.seen.last_membership {
@@ -27,10 +29,13 @@ pub fn is_quorum_lost(cluster: &ClusterState) -> bool {
             told.map(|(ordinal, _)| ordinal).collect()
         }
     };
-    let answers = voters.iter().filter(|ordinal| cluster.status(**ordinal).is_some()).count();
+    let follows =
+        |ordinal: &&Ordinal| cluster.status(**ordinal).is_some_and(|status| status.leader.is_some());
+    let answers = voters.iter().filter(follows).count();
     cluster.cluster_id().is_some()
         && cluster.membership().is_none()
         && cluster.seen.quorum_loss_age.is_past()
+        && !voters.is_empty()
         && answers < quorum(voters.len())
 }
 
@@ -102,17 +107,24 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
     Some(Decision::recover(cluster, recovery, None))
 }
 
-/// Whether a voter that does not answer may yet, by itself.
+/// Whether a voter that does not answer may yet, by itself. One that starts may take as long as its startup probe lets
+/// it, and one that is pending as long as its volume takes to be attached.
 fn may_come(cluster: &ClusterState) -> bool {
     let entries = cluster.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
     let mut silent = entries.filter(|(ordinal, _)| cluster.status(*ordinal).is_none());
-    silent.any(|(ordinal, _)| {
-        cluster.pod(ordinal).is_some_and(|pod| {
-            matches!(pod.phase, PodPhase::Waiting | PodPhase::Starting | PodPhase::Up)
-                && !pod.is_deleting
-                && !pod.startup_age.is_past()
-        })
-    })
+    silent.any(|(ordinal, _)| cluster.pod(ordinal).is_some_and(is_on_its_way))
+}
+
+/// Whether a pod that does not serve is on its way.
+#[must_use]
+pub fn is_on_its_way(pod: &Pod) -> bool {
+    let comes = match pod.phase {
+        PodPhase::Pending(Some(cause)) => cause != Cause::Unschedulable,
+        PodPhase::Pending(None) | PodPhase::Starting => true,
+        PodPhase::Waiting | PodPhase::Up => !pod.startup_age.is_past(),
+        PodPhase::Failing(_) | PodPhase::Terminal(_) => false,
+    };
+    comes && !pod.is_deleting
 }
 
 fn advance(cluster: &ClusterState, recovery: &Recovery) -> Decision {
@@ -179,7 +191,13 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
         .map(|(ordinal, entry)| (ordinal, entry.set_aside(cluster.pod(ordinal))))
         .collect();
     if !untold.is_empty() {
-        return Fence::Incomplete(Vec::from_iter(cluster.write_config(untold)));
+        if cluster.seen.volumes.is_unknown() {
+            return Fence::Incomplete(Vec::new());
+        }
+        let claims = set_aside(cluster, untold.keys().copied());
+        let is_written = claims.is_empty();
+        let entries = || Vec::from_iter(cluster.write_config(untold));
+        return Fence::Incomplete(if is_written { entries() } else { claims });
     }
     let running = cluster.seen.pods.elements();
     let running =
@@ -194,6 +212,17 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
     }
     let answers = cluster.seen.answers().any(|(ordinal, _)| ordinal != survivor);
     if answers { Fence::Incomplete(Vec::new()) } else { Fence::Standing }
+}
+
+/// Has the claims of those members say that they are set aside.
+fn set_aside(cluster: &ClusterState, ordinals: impl Iterator<Item = Ordinal>) -> Vec<Action> {
+    let volumes = ordinals.filter_map(|ordinal| {
+        let entry = cluster.seen.entry(ordinal).found()?;
+        let volume = cluster.seen.volume(ordinal).found()?;
+        let is_due = volume.owner == Owner::Ours && volume.handle.uid == entry.volume && !volume.is_set_aside;
+        is_due.then(|| Action::SetAsideVolume { volume: volume.handle.clone(), ordinal, is_set_aside: true })
+    });
+    volumes.collect()
 }
 
 /// Whether a pod may start etcd by an entry from before its member was set aside: the pod that was there then may have

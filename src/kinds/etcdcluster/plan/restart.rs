@@ -1,15 +1,18 @@
 //! Pods of members that are there: all start, at once and in any order, on their own volumes and under their own
 //! identities. Where the ConfigMap that has these is gone, they are those that the status lists. Pure.
 //!
-//! Guarantees: no member is added or removed, no volume touched; it needs no quorum. A StatefulSet is never made
+//! Guarantees: no member is added or removed, no volume touched but to grow; it needs no quorum. A StatefulSet is never made
 //! smaller.
 
 use std::collections::BTreeMap;
 
 use super::cluster_state::ClusterState;
 use super::decision::Decision;
+use super::housekeeping;
 use crate::kinds::etcdcluster::actions::Action;
-use crate::kinds::etcdcluster::observation::{ConfigEntry, Found, Ordinal, PodPhase, Purpose, RecoveryPhase};
+use crate::kinds::etcdcluster::observation::{
+    ConfigEntry, Found, Ordinal, Owner, PodPhase, Purpose, Recovery, RecoveryPhase, Volume,
+};
 
 /// Starts what does not run.
 pub fn restart(cluster: &ClusterState) -> Option<Decision> {
@@ -24,6 +27,9 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
     let entries = retold(cluster).into_iter().chain(rebuilt(cluster));
     actions.extend(cluster.write_config(entries.collect()));
     actions.extend(terminal(cluster));
+    if !housekeeping::was_refused(cluster, "resize-volume") {
+        actions.extend(housekeeping::grow_volume(cluster));
+    }
     Decision::act(cluster, actions)
 }
 
@@ -63,20 +69,93 @@ fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
     waiting.collect()
 }
 
-/// Entries of the members that the status lists, where the ConfigMap is gone and etcd cannot be asked. A wrong entry does
-/// no harm: the guard in the pod does not start etcd on the data of another member or on an empty volume. During a
-/// recovery nothing is rebuilt, because only the ConfigMap knew which members the recovery had set aside.
+/// Entries that are gone with the ConfigMap: those of the members that the status lists, where etcd cannot be asked; and
+/// of those that a recovery set aside, which their claims say. A wrong entry does no harm: the guard in the pod does not
+/// start etcd on the data of another member or on an empty volume.
 fn rebuilt(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
-    let recovery = cluster.seen.record.recovery.as_ref();
-    if !cluster.seen.config.is_absent() || recovery.is_some_and(|recovery| recovery.phase.is_active()) {
+    if cluster.cluster_id().is_none() || cluster.seen.config.is_unknown() {
         return BTreeMap::new();
     }
-    let rebuilt = cluster.remembered().iter().filter_map(|(ordinal, id)| {
-        let template = cluster.pod(*ordinal).map_or_else(|| cluster.template(), |pod| pod.template);
-        let entry = cluster.entry_for(*ordinal, Purpose::Run, template)?;
-        Some((*ordinal, ConfigEntry { member: Some(*id), ..entry }))
+    let recovery = cluster.seen.record.recovery.as_ref();
+    if let Some(recovery) = recovery.filter(|recovery| recovery.phase.is_active()) {
+        return rebuilt_in(cluster, recovery);
+    }
+    let mut rebuilt = BTreeMap::new();
+    if cluster.seen.config.is_absent() {
+        let told = cluster.remembered().keys();
+        rebuilt.extend(told.filter_map(|ordinal| Some((*ordinal, running(cluster, *ordinal)?))));
+    }
+    let is_cancelled = recovery.is_some_and(|recovery| recovery.phase == RecoveryPhase::Cancelled);
+    let volumes = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
+        let is_member = if cluster.membership().is_some() {
+            cluster.member(*ordinal).is_some()
+        } else {
+            is_cancelled && cluster.seen.remembered.contains_key(ordinal)
+        };
+        volume.is_set_aside && !is_member && is_untold(cluster, *ordinal, volume) && !volume.is_deleting
     });
-    rebuilt.collect()
+    rebuilt.extend(volumes.filter_map(|(ordinal, _)| Some((ordinal, set_aside(cluster, ordinal)?))));
+    rebuilt
+}
+
+/// The same during a recovery. None of the others may run once the survivor may have begun; and the survivor makes a
+/// cluster of its data where it may have been about to.
+fn rebuilt_in(cluster: &ClusterState, recovery: &Recovery) -> BTreeMap<Ordinal, ConfigEntry> {
+    let Some(survivor) = recovery.survivor.filter(|_| !cluster.seen.pods.is_unknown()) else {
+        return BTreeMap::new();
+    };
+    let mut rebuilt = BTreeMap::new();
+    if cluster.seen.config.is_absent() {
+        let others = cluster.seen.volumes.elements();
+        let others = others
+            .filter(|(ordinal, volume)| *ordinal != survivor && is_untold(cluster, *ordinal, volume))
+            .filter_map(|(ordinal, volume)| {
+                let is_first = recovery.phase == RecoveryPhase::Fencing && !volume.is_set_aside;
+                let runs = is_first && cluster.seen.remembered.contains_key(&ordinal);
+                let entry = if runs { running(cluster, ordinal) } else { set_aside(cluster, ordinal) };
+                Some((ordinal, entry?))
+            });
+        rebuilt.extend(others);
+    }
+    if cluster.seen.entry(survivor).is_absent()
+        && let Some(entry) = of_survivor(cluster, recovery, survivor)
+    {
+        rebuilt.insert(survivor, entry);
+    }
+    rebuilt
+}
+
+/// The survivor's entry. A pod that came after the one that had to go may have been told to make a cluster of the data:
+/// it is told so again, and there is no way back.
+fn of_survivor(cluster: &ClusterState, recovery: &Recovery, survivor: Ordinal) -> Option<ConfigEntry> {
+    let entry = running(cluster, survivor)?;
+    match (&recovery.pod, cluster.pod(survivor)) {
+        (Some(before), pod) if recovery.phase == RecoveryPhase::Forcing => {
+            let uid = &pod?.handle.uid;
+            let forced = entry.forced(recovery.raft_index);
+            Some(ConfigEntry { pod: (uid != before).then(|| uid.clone()), ..forced })
+        }
+        _ => Some(entry),
+    }
+}
+
+/// Whether nothing in the ConfigMap speaks of a volume of ours.
+fn is_untold(cluster: &ClusterState, ordinal: Ordinal, volume: &Volume) -> bool {
+    volume.owner == Owner::Ours && cluster.seen.entry(ordinal).is_absent()
+}
+
+/// The entry of a member that runs, with the identity that the status or etcd lists.
+fn running(cluster: &ClusterState, ordinal: Ordinal) -> Option<ConfigEntry> {
+    let template = cluster.pod(ordinal).map_or_else(|| cluster.template(), |pod| pod.template);
+    let listed = cluster.member(ordinal).map(|member| member.id);
+    let member = listed.or_else(|| cluster.seen.remembered.get(&ordinal).copied());
+    let entry = cluster.entry_for(ordinal, Purpose::Run, template)?;
+    Some(ConfigEntry { member, ..entry })
+}
+
+/// The entry of a member that a recovery set aside. The pod that is there may have another one mounted.
+fn set_aside(cluster: &ClusterState, ordinal: Ordinal) -> Option<ConfigEntry> {
+    Some(running(cluster, ordinal)?.set_aside(cluster.pod(ordinal)))
 }
 
 /// A pod that has ended for good: its volume is intact, another one takes its place.

@@ -9,7 +9,7 @@ use super::decision::Decision;
 use super::{housekeeping, preconditions, replace};
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    Fact, Member, OperationKind, Ordinal, Owner, Phase, PodPhase, Target,
+    Fact, Member, OperationKind, Ordinal, Owner, Phase, PodPhase, Role, Target,
 };
 
 /// What growing at an ordinal is called: the second half of a replacement, or more members.
@@ -53,7 +53,10 @@ pub fn grow(cluster: &ClusterState) -> Option<Decision> {
         let delete = Action::DeletePod { pod: pod.handle.clone(), ordinal, precondition: None };
         return decide(Phase::Preparing, Some(delete));
     }
-    let empty = volume.filter(|volume| volume.owner == Owner::Ours && !volume.is_deleting);
+    let empty = volume
+        .filter(|volume| volume.owner == Owner::Ours && !volume.is_deleting && !volume.is_set_aside)
+        // A learner serves no clients: they must not find its pod.
+        .filter(|_| pod.role != Some(Role::Voter));
     match (pod.phase, empty) {
         (PodPhase::Waiting, Some(volume)) => {
             let add = Action::MemberAdd {

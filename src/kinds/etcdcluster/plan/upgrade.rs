@@ -1,7 +1,9 @@
 //! Another version or template: the pods are recreated, one at a time. Pure.
 //!
 //! Guarantees: the unready first, then followers by ordinal from the highest, the leader last and after a hand-over;
-//! the gate before each that is ready; a pod's entry is made for its new template before it is deleted. A pod that does
+//! the gate before each that is ready; the members' data are compared before the first; a pod in which etcd may run is
+//! deleted only where the others serve, whether or not it answers; a pod's entry is made for its new template before it
+//! is deleted. A pod that does
 //! not come up keeps the gate closed, and so is the only one that is affected; the old template heals it. Data in
 //! memory end with their pod: it is recreated only where the other voters are a majority of all.
 
@@ -13,6 +15,7 @@ pub use step::{Preparation, Refusal, Step, step};
 
 use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
+use super::preconditions::BlockedReason;
 use super::{housekeeping, preconditions, replace};
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
@@ -94,6 +97,9 @@ fn roll_to(cluster: &ClusterState, target: Template) -> Option<Decision> {
     if !preconditions::hold(cluster) {
         return None;
     }
+    if uncompared(cluster).is_some() {
+        return Some(Decision::operate(cluster, operation(Phase::Preparing), None));
+    }
     if let Some(raise) = housekeeping::raise_budget(cluster, cluster.voter_count()) {
         return Some(Decision::operate(cluster, operation(Phase::Preparing), [raise]));
     }
@@ -105,6 +111,23 @@ fn roll_to(cluster: &ClusterState, target: Template) -> Option<Decision> {
     let (ordinal, pod) = outdated.first()?;
     replace::hand_over(cluster, kind.0, kind.1, *ordinal)
         .or_else(|| remake(cluster, *ordinal, pod, target, operation(Phase::RollingLeader)))
+}
+
+/// Whether the members' data have to be compared before the first pod is restarted. A member that starts compares its own
+/// with the others', and does not start where they differ: by then one fewer is left that serves.
+pub fn uncompared(cluster: &ClusterState) -> Option<BlockedReason> {
+    let target = target(cluster)?;
+    let has_begun = cluster.seen.record.operation.is_some_and(|operation| {
+        let rolls = matches!(operation.kind, OperationKind::Upgrade | OperationKind::Restart);
+        rolls && operation.phase != Phase::Preparing
+    });
+    let is_due = !has_begun
+        && !cluster.seen.comparison_age.is_fresh()
+        && cluster.voter_count() > 1
+        && cluster.stateful_set().is_some_and(|set| set.template == target)
+        && !outdated(cluster, target).is_empty()
+        && preconditions::hold(cluster);
+    is_due.then_some(BlockedReason::Uncompared)
 }
 
 /// Whether this is about the version or about the rest of the template.
@@ -169,10 +192,11 @@ pub fn is_stalled(cluster: &ClusterState) -> bool {
         })
 }
 
-/// That the others are a majority without the voter that serves in a pod. Of one or two there is none to spare.
-fn others_serve(cluster: &ClusterState, ordinal: Ordinal) -> Option<Precondition> {
-    let member =
-        cluster.member(ordinal).filter(|member| !member.is_learner && cluster.is_healthy(ordinal))?;
+/// That the others are a majority without the voter in a pod, which may vote whether or not it answers here. Of one or
+/// two there is none to spare.
+fn others_serve(cluster: &ClusterState, ordinal: Ordinal, pod: &Pod) -> Option<Precondition> {
+    let may_vote = cluster.is_healthy(ordinal) || matches!(pod.phase, PodPhase::Starting | PodPhase::Up);
+    let member = cluster.member(ordinal).filter(|member| !member.is_learner && may_vote)?;
     let membership = cluster.guard().filter(|_| cluster.voter_count() > quorum(cluster.voter_count()))?;
     Some(Precondition::OthersServe { membership, member: member.id })
 }
@@ -189,7 +213,13 @@ fn remake(
     if entry.purpose != Purpose::Run || !cluster.can_lose_pod(cluster.member(ordinal)?) {
         return None;
     }
-    let delete = cluster.delete_pod(ordinal, pod, others_serve(cluster, ordinal))?;
+    let precondition = others_serve(cluster, ordinal, pod);
+    if let Some(Precondition::OthersServe { member, .. }) = precondition
+        && cluster.healthy_voters_but(Some(member)) < quorum(cluster.voter_count())
+    {
+        return None;
+    }
+    let delete = cluster.delete_pod(ordinal, pod, precondition)?;
     let action = if entry.template == target {
         delete
     } else {

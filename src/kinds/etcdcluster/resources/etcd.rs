@@ -19,8 +19,12 @@ use crate::kinds::etcdcluster::spec::{CompactionMode, Options, Spec};
 /// The folder with etcd's data, on the volume of the member.
 pub const DATA: &str = "/var/lib/etcd/data";
 
-/// Features that compare the data of members, before a member serves and while it does. Since 3.6 they are gates.
-const CHECKS: &str = "InitialCorruptCheck=true,CompactHashCheck=true";
+/// Feature that compares a member's data with those of all others before it serves. Each of them reads all of its data
+/// for that, and applies nothing meanwhile, so that the spec may turn it off. Since 3.6 it is a gate.
+const INITIAL_CHECK: &str = "InitialCorruptCheck";
+
+/// Feature that compares the data of members whenever revisions are compacted.
+const COMPACT_CHECK: &str = "CompactHashCheck";
 
 /// The first minor with gates.
 const FIRST_WITH_GATES: Minor = 6;
@@ -196,7 +200,7 @@ fn nanoseconds(value: &str) -> Option<u64> {
     u64::try_from(duration::parse(value).ok()?.as_nanos()).ok()
 }
 
-/// Lets members compare their data, whatever else is asked for.
+/// Lets members compare their data, unless the spec says otherwise of the comparison that each start costs.
 fn check(all: &mut Map<String, Value>, minor: Minor) {
     if minor < FIRST_WITH_GATES {
         for flag in ["experimental-initial-corrupt-check", "experimental-compact-hash-check-enabled"] {
@@ -205,9 +209,12 @@ fn check(all: &mut Map<String, Value>, minor: Minor) {
         return;
     }
     let given = all.get("feature-gates").and_then(Value::as_str).filter(|given| !given.is_empty());
+    let is_named = |given: &str| given.split(',').any(|gate| gate.trim().starts_with(INITIAL_CHECK));
+    let is_on = |gate: &str| format!("{gate}=true");
+    let initial = (!given.is_some_and(is_named)).then(|| is_on(INITIAL_CHECK));
     // What comes last holds.
-    let gates = given.map_or_else(|| CHECKS.to_owned(), |given| format!("{given},{CHECKS}"));
-    all.insert("feature-gates".to_owned(), gates.into());
+    let gates = given.map(str::to_owned).into_iter().chain(initial).chain([is_on(COMPACT_CHECK)]);
+    all.insert("feature-gates".to_owned(), gates.collect::<Vec<_>>().join(",").into());
 }
 
 fn object(value: Value) -> Map<String, Value> {

@@ -15,13 +15,22 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use super::{metadata, pod};
 use crate::controllers::manifest::{Manifest, pairs};
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::Template;
+use crate::kinds::etcdcluster::observation::{Role, Template};
 use crate::kinds::etcdcluster::spec::Spec;
 
 /// The StatefulSet that keeps `replicas` pods made from `template`, whose guard is of `guard_image`: to be made.
+/// `labels_voters`: see [`label_voters`].
 #[must_use]
-pub fn manifest(spec: &Spec, template: &Template, replicas: u32, guard_image: &str) -> Manifest {
-    Manifest::of(&built(spec, template, replicas, guard_image)).stamped()
+pub fn manifest(
+    spec: &Spec,
+    template: &Template,
+    replicas: u32,
+    guard_image: &str,
+    labels_voters: bool,
+) -> Manifest {
+    let mut set = built(spec, template, replicas, guard_image);
+    label_voters(&mut set, labels_voters);
+    Manifest::of(&set).stamped()
 }
 
 /// The same over one that is there. What the API server lets nobody change stays as it is; so does what pods are made
@@ -30,10 +39,10 @@ pub fn manifest(spec: &Spec, template: &Template, replicas: u32, guard_image: &s
 pub fn over(
     live: &StatefulSet,
     spec: &Spec,
-    template: &Template,
-    replicas: u32,
+    (template, replicas): (&Template, u32),
     guard_image: &str,
     revision: u64,
+    labels_voters: bool,
 ) -> Manifest {
     let mut set = built(spec, template, replicas, guard_image);
     if let (Some(wanted), Some(live)) = (&mut set.spec, live.spec.clone()) {
@@ -45,7 +54,17 @@ pub fn over(
             wanted.template = live.template;
         }
     }
+    label_voters(&mut set, labels_voters);
     Manifest::of(&set).stamped()
+}
+
+/// Has pods come up with the label of a voter, by which Service and PodDisruptionBudget select: a member that comes back
+/// on its volume is found whether or not gatehouse runs. Not before clients may come in. A pod is not made again for it:
+/// what it is made from is told by [`names::TEMPLATE`], which stays the same.
+fn label_voters(set: &mut StatefulSet, labels_voters: bool) {
+    let Some(spec) = set.spec.as_mut().filter(|_| labels_voters) else { return };
+    let labels = spec.template.metadata.get_or_insert_default().labels.get_or_insert_default();
+    labels.extend(pairs([(names::ROLE, names::role_text(Role::Voter))]));
 }
 
 /// What a StatefulSet, or a pod, was made from, by its annotations.

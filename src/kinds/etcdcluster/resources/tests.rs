@@ -72,7 +72,7 @@ fn owned(manifest: &Manifest) {
 fn everything_that_is_made_belongs_to_its_cluster() {
     let cluster = plain();
     let mut all = services::manifests(&cluster).to_vec();
-    all.push(stateful_set::manifest(&cluster, &TEMPLATE, 3, GUARD));
+    all.push(stateful_set::manifest(&cluster, &TEMPLATE, 3, GUARD, true));
     all.push(budget::manifest(&cluster, 2));
     all.push(config::manifest(&cluster, &[("c-0.json".to_owned(), "{}".to_owned())].into()));
     all.iter().for_each(owned);
@@ -137,7 +137,7 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
         };
         let data = config::data(&spec, &[(Ordinal(1), entry)].into(), &[Ordinal(0), Ordinal(1)]);
         assert_eq!(data.len(), 2);
-        let manifest = stateful_set::manifest(&spec, &template, desired.replicas, GUARD);
+        let manifest = stateful_set::manifest(&spec, &template, desired.replicas, GUARD, false);
         assert!(!manifest.missing_from(&manifest.object), "{seed}: {:#}", manifest.object);
         let annotation = &manifest.object["spec"]["template"]["metadata"]["annotations"][names::TEMPLATE];
         assert_eq!(annotation, &names::template_text(&template));

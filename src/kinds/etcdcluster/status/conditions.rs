@@ -2,9 +2,10 @@
 //!
 //! Never: shows what a Secret holds, or what a spec has in its environment.
 
+mod objects;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::events::STAYS;
 use super::{StatusInputs, backups, messages};
 use crate::api::condition::{self, State, Statement};
 use crate::api::field::Fault;
@@ -12,10 +13,10 @@ use crate::kinds::etcdcluster::api::recovery::{self, Survivor};
 use crate::kinds::etcdcluster::api::status::{condition as about, reason};
 use crate::kinds::etcdcluster::api::v1::BackupStatus;
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::{
-    AlarmKind, Audit, Fact, Found, Observation, Ordinal, Owner, Target,
+use crate::kinds::etcdcluster::observation::{AlarmKind, Audit, Fact, Observation, Ordinal, Purpose, Target};
+use crate::kinds::etcdcluster::plan::{
+    Finding, Plan, Preparation, Problem, Step, has_lost_data, is_on_its_way, may_run,
 };
-use crate::kinds::etcdcluster::plan::{Finding, Plan, Preparation, Problem, Step, may_run};
 use crate::kinds::etcdcluster::spec::Spec;
 
 /// The conditions, those of others too, with what was found written into them.
@@ -108,11 +109,19 @@ impl Facts<'_> {
             reason::QUORUM_PRESENT => "a majority of the voters answers".to_owned(),
             reason::STOPPED => "the cluster is stopped, its data are kept".to_owned(),
             reason::BOOTSTRAPPING => "the first member has not served yet".to_owned(),
+            reason::QUORUM_LOST if self.all_answer() => {
+                "all members answer, and none of them leads".to_owned()
+            }
             reason::QUORUM_LOST => {
                 format!("fewer voters than a majority answer: {}", self.silent())
             }
             _ => format!("no majority has confirmed who the members are: {}", self.silent()),
         }
+    }
+
+    fn all_answer(&self) -> bool {
+        let mut members = self.plan.summary.members.iter();
+        members.all(|member| self.seen.status(member.ordinal).found().is_some())
     }
 
     /// Who does not answer.
@@ -260,8 +269,14 @@ impl Facts<'_> {
         let recorded = self.plan.record.recovery.as_ref();
         let request = asked.map(|text| (text, recovery::read(text, self.name)));
         let about = recovery::ANNOTATION;
+        let members = &self.plan.summary.members;
+        let are_lost = members.iter().all(|member| has_lost_data(self.seen, member.ordinal));
         match request {
             _ if recorded.is_some_and(|recovery| recovery.phase.is_active()) => self.recovering(),
+            _ if are_lost && !members.is_empty() => {
+                "the data of all members are lost, and nothing is left to go on from: restore a backup into a new cluster"
+                    .to_owned()
+            }
             Some((text, _)) if recorded.is_some_and(|recovery| recovery.token == *text) => {
                 format!("the request in annotation {about} was acted on: another text is another request")
             }
@@ -270,15 +285,27 @@ impl Facts<'_> {
                 let survivor = names::member(self.name, Ordinal(number));
                 format!("the recovery that is asked for waits until {survivor} answers as a voter")
             }
-            Some((_, Ok(Survivor::Furthest))) => {
-                "the recovery that is asked for begins once a voter answers and no other one is still starting"
-                    .to_owned()
-            }
+            Some((_, Ok(Survivor::Furthest))) => match self.on_their_way().as_slice() {
+                [] => "the recovery that is asked for begins once a voter answers".to_owned(),
+                waited_for => format!(
+                    "the recovery that is asked for waits for {}, which may have more of the data: annotation {about} \
+                     may name the member to go on from instead",
+                    messages::listed(waited_for)
+                ),
+            },
             None => format!(
                 "no member is removed and no volume is wiped until they come back, or a recovery is asked for by annotation \
                  {about}"
             ),
         }
+    }
+
+    /// The members that do not answer and may yet, by themselves.
+    fn on_their_way(&self) -> Vec<String> {
+        let told = self.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
+        let silent = told.map(|(ordinal, _)| ordinal).filter(|one| self.seen.status(*one).found().is_none());
+        let coming = silent.filter(|one| self.seen.pod(*one).found().is_some_and(is_on_its_way));
+        coming.map(|ordinal| self.with_hindrance(ordinal)).collect()
     }
 
     /// Who does not serve, and why.
@@ -299,14 +326,15 @@ impl Facts<'_> {
     }
 
     fn corrupt(&self) -> String {
-        let alarmed = self.alarmed(AlarmKind::Corrupt);
-        let (members, at) = match self.seen.audit.known() {
-            Some(Audit::Different { revision, minority }) if alarmed.is_empty() => {
-                let at = if *revision == 0 { String::new() } else { format!(" at revision {revision}") };
-                (minority.iter().copied().collect(), at)
-            }
-            _ => (alarmed, String::new()),
+        let Some(Audit::Different { revision, minority }) = self.seen.audit.known() else {
+            let alarmed = self.alarmed(AlarmKind::Corrupt);
+            let of = if alarmed.is_empty() { "a member".to_owned() } else { self.names(&alarmed) };
+            return format!(
+                "etcd suspects the data of {of}: gatehouse compares all members' before it replaces one"
+            );
         };
+        let at = if *revision == 0 { String::new() } else { format!(" at revision {revision}") };
+        let members: Vec<_> = minority.iter().copied().collect();
         if members.is_empty() {
             return format!("the members' data differ{at}, and it is not known whose are wrong");
         }
@@ -325,36 +353,6 @@ impl Facts<'_> {
             self.names(&strangers),
             names::cluster_id_text(ours)
         )
-    }
-
-    /// What stands where something is to be made.
-    fn taken(&self) -> String {
-        let foreign = |owner: Option<Owner>| owner == Some(Owner::Foreign);
-        let seen = self.seen;
-        let mut taken = vec![
-            (foreign(seen.stateful_set.known().map(|set| set.owner)), format!("StatefulSet {}", self.name)),
-            (seen.services == Fact::Known(Found::Foreign), format!("a Service of {}", self.name)),
-            (
-                foreign(seen.config.known().map(|config| config.owner)),
-                format!("ConfigMap {}", names::config(self.name)),
-            ),
-            (
-                foreign(seen.budget.known().map(|budget| budget.owner)),
-                format!("PodDisruptionBudget {}", self.name),
-            ),
-        ];
-        let pods = seen.pods.elements();
-        taken.extend(pods.map(|(ordinal, pod)| {
-            (foreign(Some(pod.owner)), format!("Pod {}", names::member(self.name, ordinal)))
-        }));
-        let volumes = seen.volumes.elements();
-        taken.extend(volumes.map(|(ordinal, volume)| {
-            let claim = format!("PersistentVolumeClaim {}", names::claim(self.name, ordinal));
-            (foreign(Some(volume.owner)), claim)
-        }));
-        let taken: Vec<_> =
-            taken.into_iter().filter_map(|(is_taken, what)| is_taken.then_some(what)).collect();
-        messages::listed(&taken)
     }
 
     fn certificates(&self, reason: &str) -> String {
@@ -401,22 +399,5 @@ impl Facts<'_> {
             }
             _ => messages::refused(&self.spec.refused),
         }
-    }
-
-    /// Claims that are smaller than the spec asks for, and cannot grow.
-    fn fixed_volumes(&self) -> Option<String> {
-        let size = self.spec.storage.size.bytes().ok()?;
-        let volumes = self.seen.volumes.elements().filter(|(_, volume)| {
-            volume.owner == Owner::Ours
-                && volume.size < size
-                && volume.is_expandable.is_known_and(|expandable| !expandable)
-        });
-        let claims: Vec<_> = volumes.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
-        let verb = if claims.len() == 1 { "stays" } else { "stay" };
-        let text = format!(
-            "{} {verb} smaller than storage.size: the StorageClass {STAYS}",
-            messages::listed(&claims)
-        );
-        (!claims.is_empty()).then_some(text)
     }
 }

@@ -57,6 +57,10 @@ const fn cause(cause: Cause) -> &'static str {
             "its volume has no room for the copy of its data that comes first: let its claim grow"
         }
         Cause::DataCorrupt => "etcd cannot read its data",
+        Cause::Inconsistent => {
+            "etcd does not start because its data differ from another member's, and it cannot tell whose are wrong: \
+             see the data of which members differ before a claim is deleted"
+        }
         Cause::Removed => "etcd says that it has been removed",
         Cause::Other => "its containers end with an error",
     }
@@ -112,6 +116,10 @@ pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
         BlockedReason::Learner(ordinal) => format!("{} does not vote yet", member(ordinal)),
         BlockedReason::Unstarted(ordinal) => format!("{} has not started yet", member(ordinal)),
         BlockedReason::Down(ordinal) => format!("{} does not serve", member(ordinal)),
+        BlockedReason::CatchingUp(ordinal) => {
+            format!("{} serves, and lacks much of the log yet", member(ordinal))
+        }
+        BlockedReason::Uncompared => "the members' data are compared first".to_owned(),
         BlockedReason::Settling => "all members serve, and have to do so for a while".to_owned(),
         BlockedReason::AlarmsUnknown => "which alarms are armed could not be found out".to_owned(),
         BlockedReason::Corrupt | BlockedReason::Different => "the data of members differ".to_owned(),

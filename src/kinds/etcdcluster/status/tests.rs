@@ -75,6 +75,7 @@ fn volume(ordinal: u32) -> Volume {
         is_expandable: Fact::Known(true),
         is_deleting: false,
         is_retained: Fact::Unknown,
+        is_set_aside: false,
     }
 }
 
@@ -106,6 +107,7 @@ pub fn seen(of: &Spec) -> Observation {
         replicas: 3,
         template,
         has_our_guard: true,
+        labels_voters: true,
     };
     Observation {
         record: Record { cluster_id: Some(CLUSTER), operation: None, recovery: None },
@@ -114,6 +116,7 @@ pub fn seen(of: &Spec) -> Observation {
         health_age: Age::PastDeadline,
         quorum_loss_age: Age::PastDeadline,
         replacement_age: Age::PastDeadline,
+        comparison_age: Age::Fresh,
         services: Fact::Known(Found::Current),
         certificates: Certificates::Disabled,
         certificate_secrets: None,
@@ -273,14 +276,18 @@ fn nothing_is_written_while_nothing_notable_happens() {
     let again =
         |seen: &Observation| of(&cluster, after(&first, 9), seen, &plan(&cluster.desired(None), seen));
     assert_eq!(again(&seen), first);
-    let mut moved = answer(0);
-    moved.raft_index += 9_000;
+    for ordinal in 1..3 {
+        let moved = Answer { raft_index: 9_100, raft_applied_index: 9_100, ..answer(ordinal) };
+        seen.statuses.insert(Ordinal(ordinal), Fact::Known(moved));
+    }
+    let mut moved = Answer { raft_index: 9_100, raft_applied_index: 9_100, ..answer(0) };
     moved.db_size += 400;
     seen.statuses.insert(Ordinal(0), Fact::Known(moved.clone()));
     assert_eq!(again(&seen), first, "numbers that move with every write");
     seen.statuses.insert(Ordinal(0), Fact::Known(Answer { db_size: 4506, ..moved.clone() }));
     assert_ne!(again(&seen), first, "a database that has grown by a tenth");
-    seen.statuses.insert(Ordinal(0), Fact::Known(Answer { raft_index: 10_100, ..answer(0) }));
+    let many = Answer { raft_index: 10_100, raft_applied_index: 10_100, ..answer(0) };
+    seen.statuses.insert(Ordinal(0), Fact::Known(many));
     assert_ne!(again(&seen), first, "many entries");
 }
 
@@ -423,7 +430,7 @@ fn alarms_and_strangers_are_named() {
     assert_eq!(full.members.unwrap()[1].healthy, Some(false));
     assert_eq!(
         said(&with(AlarmKind::Corrupt, MemberId(0)))["Degraded"],
-        "True Corrupt: the members' data differ, and it is not known whose are wrong"
+        "True Corrupt: etcd suspects the data of a member: gatehouse compares all members' before it replaces one"
     );
     let mut seen = seen(&cluster);
     seen.statuses.insert(Ordinal(2), Fact::Known(Answer { cluster_id: ClusterId(0xd), ..answer(2) }));

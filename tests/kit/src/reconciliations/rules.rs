@@ -54,7 +54,10 @@ pub fn broken(desired: &Desired, seen: &Observation, plan: &Plan) -> Vec<Rule> {
         (Rule::TwoAtOnce, plan.actions.iter().filter(|action| action.is_irreversible()).count() <= 1),
         (Rule::Unguarded, plan.actions.iter().all(|action| is_guarded(seen, action))),
         (Rule::ChangedUnknown, plan.actions.iter().all(|action| knows_members(seen, action))),
-        (Rule::WorkedWhilePaused, !desired.is_paused || desired.is_deleting || plan.actions.is_empty()),
+        (
+            Rule::WorkedWhilePaused,
+            !desired.is_paused || desired.is_deleting || !plan.actions.iter().any(works),
+        ),
         (Rule::LeaderRemoved, removed(plan).all(|member| lets_leader_go(seen, member))),
         (Rule::QuorumRemoved, removed(plan).all(|member| leaves_quorum(seen, member))),
         (Rule::MembersVolume, plan.actions.iter().all(|action| spares_volumes(desired, seen, action))),
@@ -63,6 +66,11 @@ pub fn broken(desired: &Desired, seen: &Observation, plan: &Plan) -> Vec<Rule> {
         (Rule::TwoLearners, list(seen).is_none_or(|list| list.learners().count() <= 1)),
     ];
     holds.into_iter().filter(|(_, holds)| !holds).map(|(rule, _)| rule).collect()
+}
+
+/// Whether an action changes members, or what they are made of. To whom clients are led does not.
+const fn works(action: &Action) -> bool {
+    !matches!(action, Action::LabelPod { .. })
 }
 
 /// The list of members, where it is known and is that of the recorded cluster.
@@ -110,7 +118,8 @@ fn is_guarded(seen: &Observation, action: &Action) -> bool {
             };
             pod(*ordinal, handle) && is_spared
         }
-        Action::RetainVolume { volume: handle, ordinal, .. }
+        Action::SetAsideVolume { volume: handle, ordinal, .. }
+        | Action::RetainVolume { volume: handle, ordinal, .. }
         | Action::DeleteVolume { volume: handle, ordinal, .. }
         | Action::ResizeVolume { volume: handle, ordinal, .. } => volume(*ordinal, handle),
         Action::MemberAdd { ordinal, pod, volume, .. } => {

@@ -134,3 +134,37 @@ fn clusters_that_a_process_takes_over_are_compared_one_by_one_within_the_hour() 
     let minutes: BTreeSet<_> = (0..100_u32).map(|number| begins(number.wrapping_mul(0x9e37_79b9))).collect();
     assert!(minutes.len() > 30, "{minutes:?}");
 }
+
+#[test]
+fn a_new_alarm_has_the_data_compared_again_whatever_was_found_before() {
+    let alarmed = |ids: &[u64]| ids.iter().copied().map(MemberId).collect::<BTreeSet<_>>();
+    let mut course = ConsistencyCheckState::default();
+    course.recall(Some(1));
+    course.heard(Fact::Known(Audit::Equal), second(0));
+    course.suspect(alarmed(&[]));
+    assert_eq!(course.recall(Some(1)), Fact::Known(Audit::Equal));
+    course.suspect(alarmed(&[7]));
+    assert_eq!(course.recall(Some(1)), Fact::Unknown, "it was found before the alarm");
+    assert!(course.is_due(second(1)));
+    course.heard(Fact::Unknown, second(1));
+    assert!(!course.is_due(second(30)) && course.is_due(second(31)), "sooner than without an alarm");
+    course.heard(Fact::Known(Audit::Equal), second(31));
+    course.suspect(alarmed(&[7]));
+    assert_eq!(course.recall(Some(1)), Fact::Known(Audit::Equal), "the same alarm is no news");
+    course.suspect(alarmed(&[7, 8]));
+    assert_eq!(course.recall(Some(1)), Fact::Unknown);
+}
+
+#[test]
+fn a_comparison_counts_for_a_restart_for_ten_minutes_unless_it_has_to_be_repeated() {
+    let mut course = ConsistencyCheckState::default();
+    assert_eq!(course.age(second(0)), Age::PastDeadline);
+    for told in [Fact::Known(Audit::Equal), Fact::Unknown] {
+        course.heard(told, second(0));
+        assert_eq!((course.age(second(599)), course.age(second(600))), (Age::Fresh, Age::PastDeadline));
+    }
+    course.heard(Fact::Known(different(&[1])), second(700));
+    assert_eq!(course.age(second(701)), Age::PastDeadline, "seen once");
+    course.heard(Fact::Known(different(&[1])), second(702));
+    assert_eq!(course.age(second(703)), Age::Fresh, "what was found holds everything up");
+}

@@ -7,9 +7,10 @@ use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    Age, Alarm, AlarmKind, Audit, Cause, Certificates, Desired, Fact, Keyspace, MemberId, Observation,
-    Ordinal, PodPhase,
+    Age, Alarm, AlarmKind, Audit, Cause, Certificates, Desired, Fact, Keyspace, MemberId, MemberStatus,
+    Observation, Ordinal, PodPhase,
 };
+use crate::kinds::etcdcluster::plan::BlockedReason;
 use crate::kinds::etcdcluster::plan::housekeeping::min_available;
 
 fn id(seen: &Observation, ordinal: u32) -> MemberId {
@@ -25,12 +26,20 @@ fn alarm(seen: &mut Observation, kind: AlarmKind, member: MemberId) {
     seen.alarms = Fact::Known(vec![Alarm { member, kind }]);
 }
 
+/// The comparison of all voters: the data of these differ from those that the others agree on.
+fn differ(seen: &mut Observation, ordinals: &[u32]) {
+    let minority = ordinals.iter().copied().map(Ordinal).collect();
+    seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
+}
+
 #[test]
 fn a_corrupt_member_is_replaced_where_the_others_are_a_majority() {
     let (desired, mut seen) = rested(3);
     let follower = (0..3).find(|ordinal| *ordinal != leader(&seen)).unwrap();
     let member = id(&seen, follower);
     alarm(&mut seen, AlarmKind::Corrupt, member);
+    assert_eq!(planned(&desired, &seen).actions, [], "an alarm alone is a suspicion");
+    differ(&mut seen, &[follower]);
     let plan = planned(&desired, &seen);
     assert!(
         matches!(plan.actions.as_slice(), [Action::MemberRemove { member: removed, .. }] if *removed == member)
@@ -47,8 +56,10 @@ fn nobody_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_t
     let mut lost = seen.clone();
     down(&mut lost, 1, PodPhase::Failing(Cause::DataLost));
     let mut corrupt = seen.clone();
-    let member = id(&corrupt, (leader(&corrupt) + 1) % 3);
+    let follower = (leader(&corrupt) + 1) % 3;
+    let member = id(&corrupt, follower);
     alarm(&mut corrupt, AlarmKind::Corrupt, member);
+    differ(&mut corrupt, &[follower]);
     let mut sick = seen.clone();
     down(&mut sick, 1, PodPhase::Failing(Cause::Other));
     let fewer = Desired { replicas: 2, ..desired.clone() };
@@ -63,8 +74,10 @@ fn nobody_is_replaced_or_removed_where_the_next_ones_certificates_would_not_be_t
 #[test]
 fn a_corrupt_leader_hands_over_first() {
     let (desired, mut seen) = rested(3);
-    let member = id(&seen, leader(&seen));
+    let leads = leader(&seen);
+    let member = id(&seen, leads);
     alarm(&mut seen, AlarmKind::Corrupt, member);
+    differ(&mut seen, &[leads]);
     let plan = planned(&desired, &seen);
     assert!(
         matches!(plan.actions.as_slice(), [Action::MoveLeader { from, to, .. }] if *from == member && *to != member)
@@ -105,7 +118,7 @@ fn nobody_is_asked_for_its_data_while_something_moves_or_is_not_known() {
         |seen| down(seen, 0, PodPhase::Starting),
         |seen| seen.membership = Fact::Unknown,
         |seen| seen.health_age = Age::Fresh,
-        |seen| seen.alarms = Fact::Known(vec![Alarm { member: MemberId(0), kind: AlarmKind::Corrupt }]),
+        |seen| seen.alarms = Fact::Unknown,
     ];
     for (number, unrest) in unrests.iter().enumerate() {
         let mut seen = seen.clone();
@@ -115,20 +128,80 @@ fn nobody_is_asked_for_its_data_while_something_moves_or_is_not_known() {
     assert!(!planned(&Desired { replicas: 5, ..desired }, &seen).is_at_rest());
 }
 
+/// etcd's leader takes its own data for right, and names whoever differs from it.
 #[test]
-fn leadership_goes_to_nobody_whose_data_differ() {
+fn a_corrupt_leader_does_not_have_its_followers_replaced() {
     let (desired, mut seen) = rested(3);
-    let leader = leader(&seen);
-    let member = id(&seen, leader);
-    alarm(&mut seen, AlarmKind::Corrupt, member);
-    let followers: Vec<_> = (0..3).filter(|ordinal| *ordinal != leader).collect();
-    for (differs, takes) in [(followers[0], followers[1]), (followers[1], followers[0])] {
-        let minority = BTreeSet::from([Ordinal(differs)]);
-        seen.audit = Fact::Known(Audit::Different { revision: 9, minority });
-        let taker = id(&seen, takes);
-        let plan = planned(&desired, &seen);
-        assert!(matches!(plan.actions.as_slice(), [Action::MoveLeader { to, .. }] if *to == taker));
+    let leads = leader(&seen);
+    let followers: Vec<_> = (0..3).filter(|ordinal| *ordinal != leads).collect();
+    let named = id(&seen, followers[0]);
+    alarm(&mut seen, AlarmKind::Corrupt, named);
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.actions, []);
+    assert!(plan.is_at_rest(), "the data are compared");
+    differ(&mut seen, &[leads]);
+    let corrupt = id(&seen, leads);
+    let plan = planned(&desired, &seen);
+    let [Action::MoveLeader { from, to, .. }] = plan.actions.as_slice() else { panic!("{plan:#?}") };
+    assert_eq!((*from, *to == corrupt), (corrupt, false), "the one that is named may lead");
+    let successor = *to;
+    for ordinal in 0..3 {
+        status(&mut seen, ordinal).leader = Some(successor);
     }
+    let plan = planned(&desired, &seen);
+    assert!(
+        matches!(plan.actions.as_slice(), [Action::MemberRemove { member, .. }] if *member == corrupt),
+        "{plan:#?}"
+    );
+}
+
+#[test]
+fn an_alarm_that_the_comparison_does_not_confirm_is_disarmed() {
+    for named in [0, 1] {
+        let (desired, mut seen) = rested(3);
+        let member = if named == 0 { MemberId(0) } else { id(&seen, 1) };
+        alarm(&mut seen, AlarmKind::Corrupt, member);
+        seen.audit = Fact::Known(Audit::Equal);
+        assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::AlarmDisarm { .. }]));
+    }
+}
+
+#[test]
+fn nobody_is_replaced_where_no_majority_agrees_on_the_data() {
+    let (desired, mut seen) = rested(3);
+    let member = id(&seen, 1);
+    alarm(&mut seen, AlarmKind::Corrupt, member);
+    differ(&mut seen, &[]);
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.actions, []);
+    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::CORRUPT));
+}
+
+#[test]
+fn data_are_compared_before_pods_are_restarted() {
+    let (mut desired, mut seen) = rested(3);
+    desired.template.revision += 1;
+    seen.comparison_age = Age::PastDeadline;
+    let apply = planned(&desired, &seen);
+    assert!(matches!(apply.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "that restarts nobody");
+    seen.record = apply.record;
+    if let Fact::Known(set) = &mut seen.stateful_set {
+        set.template = desired.template;
+    }
+    let plan = planned(&desired, &seen);
+    assert_eq!((plan.actions.as_slice(), plan.summary.blocked), (&[][..], Some(BlockedReason::Uncompared)));
+    assert!(plan.is_at_rest(), "that they are compared is what is waited for");
+    assert!(!plan.summary.is_reached);
+    let mut failing = seen.clone();
+    down(&mut failing, 1, PodPhase::Failing(Cause::Flags));
+    assert_ne!(planned(&desired, &failing).actions, [], "the way back waits for nothing");
+    seen.comparison_age = Age::Fresh;
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.actions.as_slice(), [Action::WriteConfig { .. }]), "{plan:#?}");
+    // Once it has begun it is not interrupted.
+    seen.record = plan.record;
+    seen.comparison_age = Age::PastDeadline;
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::WriteConfig { .. }]));
 }
 
 #[test]
@@ -149,7 +222,7 @@ fn a_full_database_is_compacted_defragmented_one_at_a_time_and_disarmed() {
     }
     seen.keyspace = Fact::Known(Keyspace { revision: 5000, compact_revision: 100 });
     assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::Compact { revision: 4000, .. }]));
-    seen.keyspace = Fact::Known(Keyspace { revision: 5500, compact_revision: 4000 });
+    seen.keyspace = Fact::Known(Keyspace { revision: 5500, compact_revision: 5500 });
     let plan = planned(&desired, &seen);
     assert_eq!(plan.actions, [], "nothing to reclaim: a larger quota is needed");
     assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::DATABASE_QUOTA_EXCEEDED));
@@ -166,6 +239,34 @@ fn a_full_database_is_compacted_defragmented_one_at_a_time_and_disarmed() {
         status(&mut seen, ordinal.0).db_size = 300;
     }
     assert_eq!(order.last().copied(), Some(leader(&seen)));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::AlarmDisarm { .. }]));
+}
+
+/// Few writes of large values to few keys: no thousand revisions are ever there to be dropped.
+#[test]
+fn a_full_database_of_few_revisions_gives_up_its_history_step_by_step() {
+    let (desired, mut seen) = rested(1);
+    let member = id(&seen, 0);
+    alarm(&mut seen, AlarmKind::NoSpace, member);
+    let is_to = |status: &mut MemberStatus, size, in_use| {
+        (status.quota, status.db_size, status.db_size_in_use) = (64 << 20, size, in_use);
+    };
+    is_to(status(&mut seen, 0), 64 << 20, 62 << 20);
+    let mut kept = Vec::new();
+    for compact_revision in [0, 210, 300, 310] {
+        seen.keyspace = Fact::Known(Keyspace { revision: 310, compact_revision });
+        match planned(&desired, &seen).actions.as_slice() {
+            [Action::Compact { revision, .. }] => kept.push(310 - revision),
+            [] => {}
+            other => panic!("{other:#?}"),
+        }
+    }
+    assert_eq!(kept, [100, 10, 0]);
+    // As soon as there is room, nothing more of the history goes.
+    is_to(status(&mut seen, 0), 64 << 20, 21 << 20);
+    seen.keyspace = Fact::Known(Keyspace { revision: 310, compact_revision: 210 });
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::Defragment { .. }]));
+    is_to(status(&mut seen, 0), 21 << 20, 21 << 20);
     assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::AlarmDisarm { .. }]));
 }
 
@@ -199,12 +300,18 @@ fn files_shrink_past_the_threshold_and_the_leaders_last() {
     desired.defragments_at = Some(45);
     for ordinal in 0..3 {
         let status = status(&mut seen, ordinal);
-        (status.db_size, status.db_size_in_use) = (1000, 560);
+        (status.db_size, status.db_size_in_use) = (1000 << 20, 560 << 20);
     }
     assert_eq!(planned(&desired, &seen).actions, []);
     let last = leader(&seen);
     for ordinal in 0..3 {
-        status(&mut seen, ordinal).db_size_in_use = 550;
+        let status = status(&mut seen, ordinal);
+        (status.db_size, status.db_size_in_use) = (20_000, 1);
+    }
+    assert_eq!(planned(&desired, &seen).actions, [], "in a small file there is nothing to win");
+    for ordinal in 0..3 {
+        let status = status(&mut seen, ordinal);
+        (status.db_size, status.db_size_in_use) = (1000 << 20, 550 << 20);
     }
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.actions.as_slice(), [Action::Defragment { ordinal, .. }] if ordinal.0 != last));

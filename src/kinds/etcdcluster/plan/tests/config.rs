@@ -1,10 +1,12 @@
 //! The ConfigMap is deleted: what it said is rebuilt from etcd, or else from the status and the claims.
 
+use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
 use super::sequences::{is_settled, says};
 use super::world::World;
 use crate::api::condition::State;
+use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::observation::{Ordinal, PodPhase, Version};
+use crate::kinds::etcdcluster::observation::{Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, Version};
 
 const V3_6: Version = Version::new(6, 16);
 
@@ -68,4 +70,92 @@ fn a_lost_quorum_without_its_config_map_is_counted_by_the_members_that_the_statu
     assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
     assert_eq!(plan.summary.members.len(), 3, "{plan:#?}");
     assert!(world.config.as_ref().unwrap().entries.contains_key(&Ordinal(0)));
+}
+
+/// A recovery from member 0, while two others do not come up whose data are there.
+fn recovering() -> World {
+    let mut world = with_two_down();
+    world.desired.recovery = Some(request("now", None));
+    world
+}
+
+#[test]
+fn a_config_map_that_is_deleted_in_a_recovery_is_rebuilt_in_each_of_its_phases() {
+    let phases =
+        [RecoveryPhase::Fencing, RecoveryPhase::Forcing, RecoveryPhase::Clearing, RecoveryPhase::Done];
+    for phase in phases {
+        for rounds in 0..4 {
+            let mut world = recovering();
+            let before = world.log.len();
+            run_to(&mut world, phase);
+            world.rounds(rounds);
+            world.config = None;
+            let plan = world.run();
+            assert!(is_settled(&plan), "{phase:?} and {rounds}: {plan:#?}");
+            assert_eq!(world.ordinals(), [0, 1, 2]);
+            assert!(world.pods.values().all(|process| process.pod.phase == PodPhase::Up));
+            // The data of both others outlive their claims.
+            let (mut retained, mut deleted) = retained_and_deleted(&world, before);
+            retained.sort_unstable();
+            deleted.sort_unstable();
+            assert_eq!((retained, deleted), (vec![1, 2], vec![1, 2]), "{phase:?} and {rounds}");
+        }
+    }
+}
+
+#[test]
+fn nobody_runs_beside_the_survivor_once_the_config_map_is_gone() {
+    for phase in [RecoveryPhase::Forcing, RecoveryPhase::Clearing] {
+        let mut world = recovering();
+        run_to(&mut world, phase);
+        world.config = None;
+        world.pass();
+        let entries = &world.config.as_ref().unwrap().entries;
+        for ordinal in [1, 2] {
+            assert_eq!(entries[&Ordinal(ordinal)].purpose, Purpose::SetAside, "{phase:?}");
+        }
+    }
+}
+
+/// Without rights on PersistentVolumes what was set aside waits for a person; and then the ConfigMap goes.
+#[test]
+fn claims_that_were_set_aside_are_not_deleted_as_orphans_without_the_config_map() {
+    let mut world = recovering();
+    run_to(&mut world, RecoveryPhase::Done);
+    world.desired.replicas = 1;
+    world.config = None;
+    for (volume, _) in world.volumes.values_mut() {
+        volume.is_retained = Fact::Unknown;
+    }
+    for _ in 0..20 {
+        let plan = world.pass();
+        assert!(
+            !plan.actions.iter().any(|action| matches!(action, Action::DeleteVolume { .. })),
+            "{plan:#?}"
+        );
+        for (volume, _) in world.volumes.values_mut() {
+            volume.is_retained = Fact::Unknown;
+        }
+        world.turn();
+    }
+    for ordinal in [1, 2] {
+        assert!(world.volumes[&Ordinal(ordinal)].1.is_some(), "the data of {ordinal} are gone");
+    }
+}
+
+#[test]
+fn a_recovery_that_is_cancelled_takes_back_what_it_wrote_on_claims() {
+    let mut world = recovering();
+    run_to(&mut world, RecoveryPhase::Fencing);
+    while !world.volumes.values().any(|(volume, _)| volume.is_set_aside) {
+        world.pass();
+    }
+    world.desired.recovery = None;
+    for process in world.pods.values_mut() {
+        process.pod.phase = PodPhase::Waiting;
+    }
+    let plan = world.run();
+    assert!(is_settled(&plan), "{plan:#?}");
+    assert_eq!(world.record.recovery.as_ref().map(|one| one.phase), Some(RecoveryPhase::Cancelled));
+    assert!(!world.volumes.values().any(|(volume, _)| volume.is_set_aside));
 }

@@ -12,7 +12,7 @@ use crate::kinds::etcdcluster::observation::{
     Age, Cause, ConfigEntry, Fact, Operation, OperationKind, Ordinal, Phase, PodPhase, Purpose,
     RecoveryPhase, RecoveryRequest, Target, Version,
 };
-use crate::kinds::etcdcluster::plan::{BlockedReason, Plan, plan};
+use crate::kinds::etcdcluster::plan::{BlockedReason, Plan, has_lost_data, plan};
 
 pub fn request(token: &str, survivor: Option<u32>) -> RecoveryRequest {
     RecoveryRequest { token: token.to_owned(), survivor: survivor.map(Ordinal) }
@@ -88,6 +88,15 @@ fn a_single_member_that_lost_its_volume_is_never_formed_anew() {
     assert_eq!(world.log.len(), before);
     assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
     assert_eq!(says(&plan, condition::AVAILABLE), (State::False, reason::QUORUM_LOST));
+}
+
+#[test]
+fn data_are_called_lost_where_the_volume_is_gone_and_not_where_a_member_is_merely_down() {
+    let mut world = with_two_down();
+    world.wipe(1);
+    let seen = world.observe();
+    let lost: Vec<_> = (0..3).map(|ordinal| has_lost_data(&seen, Ordinal(ordinal))).collect();
+    assert_eq!(lost, [false, true, false]);
 }
 
 #[test]
@@ -189,7 +198,8 @@ fn the_claim_of_a_volume_that_nobody_could_look_at_stays_and_no_change_begins() 
         planned(&world.desired, &seen)
     };
     let mut plan = blind(&world);
-    while matches!(plan.actions.as_slice(), [Action::LabelPod { .. }]) {
+    let labels = |plan: &Plan| plan.actions.iter().all(|action| matches!(action, Action::LabelPod { .. }));
+    while !plan.actions.is_empty() && labels(&plan) {
         world.pass();
         plan = blind(&world);
     }

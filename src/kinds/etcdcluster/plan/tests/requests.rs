@@ -67,7 +67,7 @@ fn a_request_can_be_taken_back_until_a_pod_is_named_that_makes_a_cluster_of_the_
 #[test]
 fn a_pod_that_was_there_when_its_member_was_set_aside_has_to_end_and_a_later_one_that_waits_does_not() {
     let mut world = with_two_down();
-    world.desired.recovery = Some(request("now", None));
+    world.desired.recovery = Some(request("now", Some(0)));
     world.pods.get_mut(&Ordinal(1)).unwrap().pod.phase = PodPhase::Pending(Some(Cause::Image));
     while entry(&world, 1).purpose != Purpose::SetAside {
         world.pass();
@@ -108,7 +108,9 @@ fn nobody_is_chosen_while_another_one_may_still_come() {
         );
         let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
         pods.get_mut(&Ordinal(1)).unwrap().startup_age = Age::PastDeadline;
-        assert!(planned(&world.desired, &seen).record.recovery.is_some(), "{phase:?}");
+        // A large log takes its time to be read.
+        let waits = phase == PodPhase::Starting;
+        assert_eq!(planned(&world.desired, &seen).record.recovery.is_none(), waits, "{phase:?}");
     }
 }
 

@@ -120,7 +120,7 @@ fn options_have_the_types_that_etcd_reads() {
     }
     assert_eq!(
         flags["feature-gates"],
-        "InitialCorruptCheck=false,LeaseCheckpoint=true,InitialCorruptCheck=true,CompactHashCheck=true"
+        "InitialCorruptCheck=false,LeaseCheckpoint=true,CompactHashCheck=true"
     );
     assert!(!flags.contains_key("raft-read-timeout"));
     assert_eq!(etcd::arguments(&cluster), ["--raft-read-timeout=10s"]);

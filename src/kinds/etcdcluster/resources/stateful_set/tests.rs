@@ -11,7 +11,7 @@ fn live(manifest: &Manifest) -> StatefulSet {
 
 #[test]
 fn all_pods_start_at_once_and_claims_outlive_everything() {
-    let set = manifest(&plain(), &TEMPLATE, 3, GUARD).object;
+    let set = manifest(&plain(), &TEMPLATE, 3, GUARD, false).object;
     assert!(set["metadata"]["annotations"][APPLIED_HASH].is_string());
     let mut spec = set["spec"].clone();
     spec.as_object_mut().unwrap().shift_remove("template");
@@ -52,7 +52,7 @@ fn all_pods_start_at_once_and_claims_outlive_everything() {
 fn the_class_of_volumes_is_that_of_the_spec_and_memory_needs_none() {
     let claims = |storage: Value| {
         let cluster = cluster(&json!({"storage": storage}));
-        manifest(&cluster, &TEMPLATE, 1, GUARD).object["spec"]["volumeClaimTemplates"].clone()
+        manifest(&cluster, &TEMPLATE, 1, GUARD, false).object["spec"]["volumeClaimTemplates"].clone()
     };
     assert_eq!(claims(json!({"storageClassName": "fast"}))[0]["spec"]["storageClassName"], "fast");
     assert_eq!(claims(json!({"storageClassName": ""}))[0]["spec"]["storageClassName"], "");
@@ -62,12 +62,12 @@ fn the_class_of_volumes_is_that_of_the_spec_and_memory_needs_none() {
 
 #[test]
 fn what_nobody_may_change_stays_as_it_is() {
-    let before = manifest(&plain(), &TEMPLATE, 3, GUARD);
+    let before = manifest(&plain(), &TEMPLATE, 3, GUARD, false);
     let larger = cluster(&json!({
         "version": "3.6.16", "storage": {"size": "20Gi", "storageClassName": "other"}, "tls": {"mode": "Disabled"},
     }));
     let template = Template { revision: larger.revision(None), ..TEMPLATE };
-    let after = over(&live(&before), &larger, &template, 5, GUARD, template.revision).object;
+    let after = over(&live(&before), &larger, (&template, 5), GUARD, template.revision, false).object;
     for field in ["selector", "serviceName", "podManagementPolicy", "volumeClaimTemplates"] {
         assert_eq!(after["spec"][field]["spec"], before.object["spec"][field]["spec"], "{field}");
     }
@@ -79,13 +79,13 @@ fn what_nobody_may_change_stays_as_it_is() {
 fn pods_of_a_template_that_the_spec_has_left_behind_are_made_as_before() {
     let plain = plain();
     let old = Template { version: Version::new(6, 16), revision: plain.revision(None) };
-    let before = live(&manifest(&plain, &old, 3, GUARD));
+    let before = live(&manifest(&plain, &old, 3, GUARD, false));
     let changed = cluster(&json!({
         "version": "3.6.16", "tls": {"mode": "Disabled"}, "pod": {"nodeSelector": {"disk": "fast"}},
     }));
     let revision = changed.revision(None);
     let selector = |template: &Template| {
-        let set = over(&before, &changed, template, 2, "other:1", revision).object;
+        let set = over(&before, &changed, (template, 2), "other:1", revision, false).object;
         assert_eq!(set["spec"]["replicas"], 2);
         let pods = set["spec"]["template"].clone();
         assert_eq!(pods["metadata"]["annotations"][names::TEMPLATE], names::template_text(template));
@@ -97,8 +97,26 @@ fn pods_of_a_template_that_the_spec_has_left_behind_are_made_as_before() {
 }
 
 #[test]
+fn pods_that_come_back_have_the_label_of_a_voter_and_are_made_from_the_same() {
+    let plain = plain();
+    let old = Template { version: Version::new(6, 16), revision: plain.revision(None) };
+    let before = live(&manifest(&plain, &old, 3, GUARD, false));
+    let role = |set: &Value| set["spec"]["template"]["metadata"]["labels"][names::ROLE].clone();
+    // Also where the spec asks for another template by now, and pods are made from what was there.
+    for revision in [old.revision, old.revision + 1] {
+        let after = over(&before, &plain, (&old, 3), GUARD, revision, true).object;
+        assert_eq!(role(&after), "voter");
+        let made_from = live(&Manifest { object: after, ..manifest(&plain, &old, 3, GUARD, true) });
+        let pods = made_from.spec.unwrap().template.metadata.unwrap();
+        assert_eq!(template_of(&pods), Some(old));
+    }
+    assert_eq!(role(&manifest(&plain, &old, 3, GUARD, true).object), "voter");
+    assert_eq!(role(&manifest(&plain, &old, 3, GUARD, false).object), Value::Null);
+}
+
+#[test]
 fn what_something_was_made_from_is_told_by_its_annotation() {
-    let set = live(&manifest(&plain(), &TEMPLATE, 3, GUARD));
+    let set = live(&manifest(&plain(), &TEMPLATE, 3, GUARD, false));
     let pods = set.spec.unwrap().template.metadata.unwrap();
     assert_eq!(template_of(&pods), Some(TEMPLATE));
     assert_eq!(template_of(&ObjectMeta::default()), None);

@@ -19,7 +19,9 @@ impl World {
                 let handle = self.handle();
                 let (replicas, template) = (*replicas, *template);
                 let (owner, has_our_guard) = (Owner::Ours, true);
-                self.set = Some(StatefulSet { handle, owner, replicas, template, has_our_guard });
+                let labels_voters = labels_voters(&self.desired, &self.observe());
+                self.set =
+                    Some(StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters });
             }
             Action::WriteConfig { found, entries, .. } => self.write_config(found.as_ref(), entries),
             Action::WithdrawConfig { found, ordinal } => {
@@ -49,6 +51,9 @@ impl World {
                 let handle = self.handle();
                 self.budget = Some(Budget { handle, owner: Owner::Ours, min_available: *min_available });
             }
+            Action::SetAsideVolume { volume, ordinal, is_set_aside } => {
+                self.volume(volume, *ordinal).is_set_aside = *is_set_aside;
+            }
             Action::RetainVolume { volume, ordinal } => {
                 self.volume(volume, *ordinal).is_retained = Fact::Known(true);
             }
@@ -70,7 +75,8 @@ impl World {
         let entry = self.config.as_ref().and_then(|config| config.entries.get(&ordinal));
         let is_set_aside = entry.is_some_and(|entry| entry.purpose == Purpose::SetAside);
         let volume = self.volume(volume, ordinal);
-        let is_kept = !is_set_aside || is_leaving || volume.is_retained == Fact::Known(true);
+        let is_kept =
+            !is_set_aside && !volume.is_set_aside || is_leaving || volume.is_retained == Fact::Known(true);
         assert!(is_kept, "what is on volume {ordinal:?} was set aside");
         volume.is_deleting = true;
     }
@@ -102,6 +108,7 @@ impl World {
             Action::MemberAdd { membership, ordinal, pod, volume } => {
                 self.answer(membership);
                 assert_eq!(pod, &self.pods[ordinal].pod.handle.uid);
+                assert_ne!(self.pods[ordinal].pod.role, Some(Role::Voter), "clients are led to a learner");
                 assert_eq!(volume, &self.volumes[ordinal].0.handle.uid);
                 self.add(*ordinal);
             }

@@ -52,6 +52,7 @@ impl World {
                     is_expandable: Fact::Known(true),
                     is_deleting: false,
                     is_retained: Fact::Known(false),
+                    is_set_aside: false,
                 };
                 self.volumes.insert(ordinal, (volume, None));
             }
@@ -62,7 +63,7 @@ impl World {
                 phase: PodPhase::Waiting,
                 is_deleting: false,
                 startup_age: Age::Fresh,
-                role: None,
+                role: set.labels_voters.then_some(Role::Voter),
             };
             self.pods.insert(ordinal, Process { pod, has_saved_snapshot: false });
         }

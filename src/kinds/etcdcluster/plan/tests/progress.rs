@@ -1,0 +1,195 @@
+//! How far members have got, and those that do not answer here and may vote all the same.
+
+use std::collections::BTreeMap;
+
+use super::recoveries::{request, with_two_down};
+use super::rules::{V3_6, down, planned, pod, rested, status};
+use super::world::World;
+use crate::kinds::etcdcluster::actions::{Action, Precondition};
+use crate::kinds::etcdcluster::api::status::reason;
+use crate::kinds::etcdcluster::observation::{
+    Age, Cause, Desired, Fact, Observation, Ordinal, PodPhase, RefusedWrite,
+};
+use crate::kinds::etcdcluster::plan::{BlockedReason, CAUGHT_UP};
+
+/// Three members of a busy cluster, of which one that does not lead lacks much of the log.
+fn lagging() -> (Desired, Observation, u32) {
+    let (desired, mut seen) = rested(3);
+    let leads = |seen: &Observation, ordinal: u32| {
+        seen.status(Ordinal(ordinal)).is_known_and(|status| status.leader == Some(status.member_id))
+    };
+    let follower = (0..3).find(|ordinal| !leads(&seen, *ordinal)).unwrap();
+    for ordinal in 0..3 {
+        let status = status(&mut seen, ordinal);
+        (status.raft_index, status.raft_applied_index) = (10_000_000, 10_000_000);
+    }
+    status(&mut seen, follower).raft_applied_index = 10_000_000 - CAUGHT_UP - 1;
+    (desired, seen, follower)
+}
+
+#[test]
+fn nothing_is_changed_while_a_member_has_to_catch_up() {
+    let (desired, mut seen, follower) = lagging();
+    let mut rolled = desired.clone();
+    rolled.template.revision += 1;
+    if let Fact::Known(set) = &mut seen.stateful_set {
+        set.template = rolled.template;
+    }
+    let grown = Desired { replicas: 5, ..desired.clone() };
+    let shrunk = Desired { replicas: 1, ..desired };
+    let (grown, shrunk) =
+        (Desired { template: rolled.template, ..grown }, Desired { template: rolled.template, ..shrunk });
+    for desired in [&rolled, &grown, &shrunk] {
+        let plan = planned(desired, &seen);
+        assert_eq!(plan.actions, []);
+        assert_eq!(plan.summary.blocked, Some(BlockedReason::CatchingUp(Ordinal(follower))));
+    }
+    status(&mut seen, follower).raft_applied_index += 1;
+    for desired in [&rolled, &grown, &shrunk] {
+        assert_ne!(planned(desired, &seen).actions, []);
+    }
+}
+
+#[test]
+fn no_member_is_spared_by_another_one_that_has_to_catch_up() {
+    let (desired, mut seen, follower) = lagging();
+    let leads = seen.answers().find(|(_, status)| status.leader == Some(status.member_id)).unwrap().0;
+    let lost = (0..3).find(|ordinal| *ordinal != follower && Ordinal(*ordinal) != leads).unwrap();
+    down(&mut seen, lost, PodPhase::Failing(Cause::DataLost));
+    assert_eq!(planned(&desired, &seen).actions, []);
+    status(&mut seen, follower).raft_applied_index = 10_000_000;
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::MemberRemove { .. }]));
+}
+
+#[test]
+fn a_learner_of_a_long_log_is_promoted_once_little_is_left_and_not_at_nine_tenths() {
+    let mut world = World::settled(1, V3_6);
+    world.desired.replicas = 2;
+    while !world.etcd.members.iter().any(|member| member.is_learner && member.is_started) {
+        world.rounds(1);
+    }
+    world.rounds(1);
+    let mut seen = world.observe();
+    for ordinal in 0..2 {
+        let status = status(&mut seen, ordinal);
+        (status.raft_index, status.raft_applied_index) = (100_000_000, 100_000_000);
+    }
+    if !seen.membership.is_known_and(|list| list.learners().count() == 1) {
+        panic!("it votes already: {:?}", seen.membership);
+    }
+    status(&mut seen, 1).raft_applied_index = 95_000_000;
+    let promotes = |seen: &Observation| {
+        let plan = planned(&world.desired, seen);
+        plan.actions
+            .iter()
+            .any(|action| matches!(action, Action::MemberPromote { .. } | Action::ApplyBudget { .. }))
+    };
+    assert!(!promotes(&seen));
+    status(&mut seen, 1).raft_applied_index = 100_000_000 - CAUGHT_UP;
+    assert!(promotes(&seen));
+}
+
+/// It answers neither us nor its kubelet, and votes.
+#[test]
+fn a_pod_that_does_not_answer_is_restarted_only_where_the_others_serve() {
+    let (mut desired, mut seen) = rested(3);
+    desired.template.revision += 1;
+    if let Fact::Known(set) = &mut seen.stateful_set {
+        set.template = desired.template;
+    }
+    if let Fact::Known(config) = &mut seen.config {
+        config.entries.values_mut().for_each(|entry| entry.template = desired.template);
+    }
+    let leads = seen.answers().find(|(_, status)| status.leader == Some(status.member_id)).unwrap().0;
+    let others: Vec<_> = (0..3).filter(|ordinal| Ordinal(*ordinal) != leads).collect();
+    down(&mut seen, others[0], PodPhase::Up);
+    let plan = planned(&desired, &seen);
+    let [Action::DeletePod { ordinal, precondition, .. }] = plan.actions.as_slice() else {
+        panic!("{plan:#?}")
+    };
+    assert_eq!(ordinal.0, others[0]);
+    assert!(matches!(precondition, Some(Precondition::OthersServe { .. })), "{precondition:?}");
+    // The node of another one is gone: the silent one may be what the quorum hangs on.
+    down(&mut seen, others[1], PodPhase::Pending(Some(Cause::Unschedulable)));
+    pod(&mut seen, others[1]).template = desired.template;
+    assert_eq!(planned(&desired, &seen).actions, []);
+    // A container that fails runs no etcd.
+    down(&mut seen, others[0], PodPhase::Failing(Cause::Flags));
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::DeletePod { .. }]));
+}
+
+#[test]
+fn a_recovery_waits_for_whoever_still_starts_unless_a_member_is_named() {
+    let mut world = with_two_down();
+    let waits = [
+        (PodPhase::Starting, true),
+        (PodPhase::Pending(None), true),
+        (PodPhase::Pending(Some(Cause::Image)), true),
+        (PodPhase::Pending(Some(Cause::Unschedulable)), false),
+        (PodPhase::Failing(Cause::Other), false),
+    ];
+    for (phase, waits) in waits {
+        let process = world.pods.get_mut(&Ordinal(1)).unwrap();
+        (process.pod.phase, process.pod.startup_age) = (phase, Age::PastDeadline);
+        for (survivor, waits) in [(None, waits), (Some(0), false)] {
+            world.desired.recovery = Some(request("now", survivor));
+            let begins = planned(&world.desired, &world.observe()).record.recovery.is_some();
+            assert_eq!(begins, !waits, "{phase:?} and {survivor:?}");
+        }
+    }
+}
+
+/// Nobody to count is no lost quorum.
+#[test]
+fn a_quorum_of_nobody_is_not_called_lost() {
+    let (desired, mut seen) = rested(1);
+    (seen.membership, seen.last_membership) = (Fact::Unknown, Fact::Unknown);
+    seen.statuses.insert(Ordinal(0), Fact::Unknown);
+    let lost = |seen: &Observation| {
+        let plan = planned(&desired, seen);
+        plan.summary.problems.iter().any(|problem| problem.reason == reason::QUORUM_LOST)
+    };
+    assert!(lost(&seen));
+    (seen.config, seen.remembered) = (Fact::Unknown, BTreeMap::new());
+    assert!(!lost(&seen));
+}
+
+#[test]
+fn volumes_grow_while_members_are_down_and_a_refusal_holds_nothing_up() {
+    let (mut desired, mut seen) = rested(3);
+    desired.volume_size *= 2;
+    for ordinal in 0..3 {
+        down(&mut seen, ordinal, PodPhase::Failing(Cause::Other));
+    }
+    (seen.membership, seen.alarms) = (Fact::Unknown, Fact::Unknown);
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ResizeVolume { .. }]));
+    let (_, mut seen) = rested(3);
+    let why = "exceeded quota".to_owned();
+    seen.refused = Some(RefusedWrite { action: "resize-volume".to_owned(), why });
+    let plan = planned(&Desired { replicas: 5, ..desired.clone() }, &seen);
+    assert!(
+        matches!(plan.actions.as_slice(), [Action::ApplyBudget { .. }, Action::ResizeVolume { .. }]),
+        "{:#?}",
+        plan.actions
+    );
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.actions.as_slice(), [Action::ResizeVolume { .. }]));
+    assert!(plan.is_at_rest() && plan.summary.is_reached, "{plan:#?}");
+}
+
+#[test]
+fn members_that_answer_and_elect_no_leader_are_a_lost_quorum_after_its_grace() {
+    let (desired, mut seen) = rested(3);
+    (seen.membership, seen.alarms) = (Fact::Unknown, Fact::Unknown);
+    let lost = |seen: &Observation| {
+        let plan = planned(&desired, seen);
+        plan.summary.problems.iter().any(|problem| problem.reason == reason::QUORUM_LOST)
+    };
+    assert!(!lost(&seen), "they follow a leader: the list was not heard");
+    for ordinal in 0..3 {
+        status(&mut seen, ordinal).leader = None;
+    }
+    assert!(lost(&seen));
+    seen.quorum_loss_age = Age::Fresh;
+    assert!(!lost(&seen));
+}

@@ -1,0 +1,56 @@
+//! What conditions say of objects by their names. Pure.
+
+use super::super::events::STAYS;
+use super::super::messages;
+use super::Facts;
+use crate::kinds::etcdcluster::names;
+use crate::kinds::etcdcluster::observation::{Fact, Found, Owner};
+
+impl Facts<'_> {
+    /// What stands where something is to be made.
+    pub(super) fn taken(&self) -> String {
+        let foreign = |owner: Option<Owner>| owner == Some(Owner::Foreign);
+        let seen = self.seen;
+        let mut taken = vec![
+            (foreign(seen.stateful_set.known().map(|set| set.owner)), format!("StatefulSet {}", self.name)),
+            (seen.services == Fact::Known(Found::Foreign), format!("a Service of {}", self.name)),
+            (
+                foreign(seen.config.known().map(|config| config.owner)),
+                format!("ConfigMap {}", names::config(self.name)),
+            ),
+            (
+                foreign(seen.budget.known().map(|budget| budget.owner)),
+                format!("PodDisruptionBudget {}", self.name),
+            ),
+        ];
+        let pods = seen.pods.elements();
+        taken.extend(pods.map(|(ordinal, pod)| {
+            (foreign(Some(pod.owner)), format!("Pod {}", names::member(self.name, ordinal)))
+        }));
+        let volumes = seen.volumes.elements();
+        taken.extend(volumes.map(|(ordinal, volume)| {
+            let claim = format!("PersistentVolumeClaim {}", names::claim(self.name, ordinal));
+            (foreign(Some(volume.owner)), claim)
+        }));
+        let taken: Vec<_> =
+            taken.into_iter().filter_map(|(is_taken, what)| is_taken.then_some(what)).collect();
+        messages::listed(&taken)
+    }
+
+    /// Claims that are smaller than the spec asks for, and cannot grow.
+    pub(super) fn fixed_volumes(&self) -> Option<String> {
+        let size = self.spec.storage.size.bytes().ok()?;
+        let volumes = self.seen.volumes.elements().filter(|(_, volume)| {
+            volume.owner == Owner::Ours
+                && volume.size < size
+                && volume.is_expandable.is_known_and(|expandable| !expandable)
+        });
+        let claims: Vec<_> = volumes.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
+        let verb = if claims.len() == 1 { "stays" } else { "stay" };
+        let text = format!(
+            "{} {verb} smaller than storage.size: the StorageClass {STAYS}",
+            messages::listed(&claims)
+        );
+        (!claims.is_empty()).then_some(text)
+    }
+}

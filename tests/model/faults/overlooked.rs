@@ -1,0 +1,55 @@
+//! An operator that overlooks what is on claims and pods, and how far members have got.
+
+use gatehouse::kinds::etcdcluster::actions::Action as Effect;
+use gatehouse::kinds::etcdcluster::observation::{Fact, Observation, PodPhase, RecoveryPhase};
+
+use super::{Fault, deletes};
+
+/// What it takes what it read for.
+pub fn look(fault: Fault, seen: &mut Observation) {
+    match fault {
+        Fault::ForgetsWhatWasSetAside => {
+            let recovery = seen.record.recovery.as_ref();
+            let is_over = recovery.is_some_and(|recovery| recovery.phase == RecoveryPhase::Done);
+            if let (true, Fact::Known(volumes)) = (is_over, &mut seen.volumes) {
+                volumes.values_mut().for_each(|volume| volume.is_set_aside = false);
+            }
+        }
+        Fault::LeavesPodsUnlabelled => {
+            if let Fact::Known(set) = &mut seen.stateful_set {
+                set.labels_voters = true;
+            }
+        }
+        Fault::AddsWhoServes => {
+            let members = seen.membership.known().into_iter().flat_map(|list| &list.members);
+            let members: Vec<_> = members.filter_map(|member| member.ordinal).collect();
+            if let Fact::Known(pods) = &mut seen.pods {
+                let others = pods.iter_mut().filter(|(ordinal, _)| !members.contains(ordinal));
+                others.for_each(|(_, pod)| pod.role = None);
+            }
+        }
+        Fault::OverlooksLag => {
+            for status in seen.statuses.values_mut() {
+                if let Fact::Known(status) = status {
+                    status.raft_applied_index = u64::MAX / 100;
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Restarts a member that does not answer, for another template.
+pub fn restarts_the_silent(seen: &Observation) -> Option<Effect> {
+    seen.membership.known()?;
+    let template = seen.stateful_set.known()?.template;
+    let mut silent = seen.pods.elements().filter(|(ordinal, pod)| {
+        pod.phase == PodPhase::Up
+            && pod.startup_age.is_past()
+            && !pod.is_deleting
+            && pod.template != template
+            && seen.status(*ordinal).is_unknown()
+            && seen.entry(*ordinal).is_known_and(|entry| entry.template == template)
+    });
+    silent.next().map(|(ordinal, pod)| deletes(ordinal, pod))
+}
