@@ -199,14 +199,14 @@ fn the_rights_that_it_names_are_enough(bed: &Bed) {
     assert!(ran.errors.contains(&missing), "{ran:?}");
     assert_eq!(widgets.in_etcd("v1alpha1").len(), 3, "nothing was begun");
 
-    let role = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{account}");
+    let granted = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{account}");
     let more = [
         rule(definitions, "customresourcedefinitions", "get"),
         rule(&widgets.group, "widgets", "list"),
         rule(&widgets.group, "widgets/status", "patch"),
         rule(definitions, "customresourcedefinitions/status", "patch"),
     ];
-    bed.objects.must(Ask::patch(role, json!({"rules": more})));
+    bed.objects.must(Ask::patch(granted, json!({"rules": more})));
     eventually(|| {
         let ran = run_as(&kubeconfig, &words);
         if ran.errors.contains("this needs the rights") { Err(ran.errors) } else { Ok(ran) }

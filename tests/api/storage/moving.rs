@@ -34,7 +34,7 @@ impl Others<'_> {
             let version = if random.below(2) == 0 { "v1alpha1" } else { "v1" };
             let path = self.widgets.path_of(version, number);
             size += 1;
-            let (ask, then) = if number % 7 == 0 {
+            let (ask, then) = if number.is_multiple_of(7) {
                 (Ask::delete(path), None)
             } else {
                 (Ask::patch(path, json!({"spec": {"size": size}})), Some(size))

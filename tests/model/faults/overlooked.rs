@@ -12,7 +12,9 @@ pub fn look(fault: Fault, seen: &mut Observation) {
             let recovery = seen.record.recovery.as_ref();
             let is_over = recovery.is_some_and(|recovery| recovery.phase == RecoveryPhase::Done);
             if let (true, Fact::Known(volumes)) = (is_over, &mut seen.volumes) {
-                volumes.values_mut().for_each(|volume| volume.is_set_aside = false);
+                for volume in volumes.values_mut() {
+                    volume.is_set_aside = false;
+                }
             }
         }
         Fault::LeavesPodsUnlabelled => {

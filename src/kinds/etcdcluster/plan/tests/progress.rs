@@ -74,9 +74,8 @@ fn a_learner_of_a_long_log_is_promoted_once_little_is_left_and_not_at_nine_tenth
         let status = status(&mut seen, ordinal);
         (status.raft_index, status.raft_applied_index) = (100_000_000, 100_000_000);
     }
-    if !seen.membership.is_known_and(|list| list.learners().count() == 1) {
-        panic!("it votes already: {:?}", seen.membership);
-    }
+    let is_learner = seen.membership.is_known_and(|list| list.learners().count() == 1);
+    assert!(is_learner, "it votes already: {:?}", seen.membership);
     status(&mut seen, 1).raft_applied_index = 95_000_000;
     let promotes = |seen: &Observation| {
         let plan = planned(&world.desired, seen);
