@@ -111,18 +111,23 @@ pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
         });
     }
     are_all_v1(&namespace);
-    let news = bed.objects.list("events", "default", "").expect("events");
-    let told: BTreeSet<_> = news
-        .iter()
-        .filter(|news| news["reason"] == "StorageMigrated")
-        .map(|news| news["involvedObject"]["name"].as_str().expect("a name").to_owned())
-        .collect();
-    assert_eq!(told, KINDS.map(|plural| format!("{plural}.gatehouse.dev")).into());
-    let page = http_get(gate.health, "/metrics");
-    for plural in KINDS {
-        let older = format!("gatehouse_storage_older_versions{{definition=\"{plural}.gatehouse.dev\"}} 0");
-        assert!(page.contains(&older), "no {older} in {page}");
-    }
+    // The events come after the condition, and the numbers after the events.
+    let expected: BTreeSet<_> = KINDS.map(|plural| format!("{plural}.gatehouse.dev")).into();
+    eventually(|| {
+        let news = bed.objects.list("events", "default", "").expect("events");
+        let told = news.iter().filter(|news| news["reason"] == "StorageMigrated");
+        let told: BTreeSet<_> =
+            told.map(|news| news["involvedObject"]["name"].as_str().expect("a name").to_owned()).collect();
+        if told == expected { Ok(()) } else { Err(format!("events of {told:?}")) }
+    });
+    let page = eventually(|| {
+        let page = http_get(gate.health, "/metrics");
+        let older = |name: &String| format!("gatehouse_storage_older_versions{{definition=\"{name}\"}} 0");
+        match expected.iter().map(older).find(|older| !page.contains(older)) {
+            None => Ok(page),
+            Some(older) => Err(format!("no {older} in {page}")),
+        }
+    });
     let failed = |line: &&str| line.starts_with("gatehouse_storage_failing_objects") && !line.ends_with(" 0");
     assert_eq!(page.lines().find(failed), None);
 }
