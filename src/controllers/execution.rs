@@ -141,20 +141,20 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
         let write = status::write::<Kind::Object, _>(metadata, self.status, Kind::PRECONDITION, manager);
         let Some(mut write) = write else { return Ok(None) };
         let points = Kind::STATUS_POINTS;
-        for _ in 1..STATUS_TRIES {
+        let mut more = 1..STATUS_TRIES;
+        loop {
             let written = points.around(self.perform(&write), || self.lost(points.name())).await;
-            match written {
-                Err(error) if error.class() == Class::Conflict => {
-                    let Some(live) = self.same_but_for_metadata().await else { return Err(error) };
-                    let again =
-                        status::write::<Kind::Object, _>(&live, self.status, Kind::PRECONDITION, manager);
-                    let Some(again) = again else { return Err(error) };
-                    write = again;
-                }
-                written => return Ok(written?.resource_version),
+            let error = match written {
+                Ok(written) => return Ok(written.resource_version),
+                Err(error) => error,
+            };
+            if error.class() != Class::Conflict || more.next().is_none() {
+                return Err(error);
             }
+            let Some(live) = self.same_but_for_metadata().await else { return Err(error) };
+            let again = status::write::<Kind::Object, _>(&live, self.status, Kind::PRECONDITION, manager);
+            write = again.ok_or(error)?;
         }
-        Ok(points.around(self.perform(&write), || self.lost(points.name())).await?.resource_version)
     }
 
     /// The metadata of the object as it is now, where all that has changed since it was read are labels and annotations,

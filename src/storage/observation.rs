@@ -146,17 +146,24 @@ impl Definition {
         format!("{}/{version}", self.group)
     }
 
+    /// The condition of that type.
+    #[must_use]
+    pub fn condition(&self, type_: &str) -> Option<&Value> {
+        self.conditions.iter().find(|one| one["type"] == type_)
+    }
+
     /// Whether its status may say too little. Kubernetes' own migrator reduces `storedVersions` also where it could not
     /// write an object (as of 1.37.2, `finishCRDMigration` in `pkg/controller/storageversionmigrator`), and says in the
     /// reason of its condition that it failed.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        let find = |type_: &str| self.conditions.iter().find(|one| one["type"] == type_);
         let since = |condition: &Value| condition["lastTransitionTime"].as_str().map(str::to_owned);
-        let Some(theirs) = find("StorageMigrating").filter(|one| one["reason"] == "MigrationFailed") else {
+        let Some(theirs) =
+            self.condition("StorageMigrating").filter(|one| one["reason"] == "MigrationFailed")
+        else {
             return false;
         };
-        let ours = find(condition::TYPE).filter(|one| one["status"] == "True");
+        let ours = self.condition(condition::TYPE).filter(|one| one["status"] == "True");
         ours.is_none_or(|ours| since(ours) < since(theirs))
     }
 

@@ -13,7 +13,7 @@ use super::super::duration;
 use super::super::ending::{FAILED, Failure, OK, USAGE};
 use super::super::output;
 use super::progress::Progress;
-use super::{Chunks, connect, looking, rights};
+use super::{Chunks, connect, looking, read, rights};
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::chain;
 use crate::storage::plan::managed_fields::Policy;
@@ -126,16 +126,10 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
         let all = look.definitions().await?;
         names.extend(all.iter().filter(|one| !one.older().is_empty()).map(|one| one.name.clone()));
     }
-    let mut definitions = Vec::new();
-    for name in &names {
-        match look.definition(name).await {
-            Ok(definition) => definitions.push(definition),
-            Err(error) => {
-                output::error(chain(&error));
-                return Ok(if matches!(error, Error::NoDefinition(_)) { USAGE } else { FAILED });
-            }
-        }
-    }
+    let definitions = match read(&look, &names).await {
+        Ok(definitions) => definitions,
+        Err(code) => return Ok(code),
+    };
     let mut lacks = false;
     for definition in &definitions {
         let missing = rights::missing(requests, definition, options.managed_fields.into()).await?;

@@ -10,13 +10,16 @@ mod status;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use kube::Config;
 use tokio_util::sync::CancellationToken;
 
-use super::ending::Failure;
+use super::connect::{NoCluster, infer};
+use super::ending::{FAILED, Failure, USAGE};
+use super::output;
+use crate::runtime::supervisor::chain;
+use crate::storage::observation::Definition;
 use crate::storage::plan::Goal;
 use crate::storage::requests::Requests;
-use crate::storage::{Migration, Options as Way, Silent};
+use crate::storage::{Error, Migration, Options as Way, Silent};
 
 /// What can be done with what is stored.
 #[derive(Debug, Subcommand)]
@@ -50,16 +53,23 @@ pub fn run(command: Command) -> Result<ExitCode, Failure> {
     })
 }
 
-/// There is no way to an API server.
-#[derive(Debug, thiserror::Error)]
-#[error("unable to find a Kubernetes API: expected KUBECONFIG, ~/.kube/config or a pod's service account")]
-struct NoCluster {
-    source: Box<dyn std::error::Error + Send + Sync>,
+async fn connect() -> Result<Requests, NoCluster> {
+    infer("KUBECONFIG, ~/.kube/config or a pod's service account", Requests::new).await
 }
 
-async fn connect() -> Result<Requests, NoCluster> {
-    let config = Config::infer().await.map_err(|source| NoCluster { source: source.into() })?;
-    Requests::new(config).map_err(|source| NoCluster { source: source.into() })
+/// The definitions of these names; or the exit code, where one cannot be read, which is then said.
+async fn read(look: &Migration<'_>, names: &[String]) -> Result<Vec<Definition>, u8> {
+    let mut definitions = Vec::new();
+    for name in names {
+        match look.definition(name).await {
+            Ok(definition) => definitions.push(definition),
+            Err(error) => {
+                output::error(chain(&error));
+                return Err(if matches!(error, Error::NoDefinition(_)) { USAGE } else { FAILED });
+            }
+        }
+    }
+    Ok(definitions)
 }
 
 /// One that only looks.

@@ -6,11 +6,10 @@ use std::process::ExitCode;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::super::ending::{FAILED, Failure, OK, USAGE};
+use super::super::ending::{FAILED, Failure, OK};
 use super::super::output::{self, Format as Structured};
-use super::{Chunks, connect, looking};
+use super::{Chunks, connect, looking, read};
 use crate::runtime::supervisor::chain;
-use crate::storage::Error;
 use crate::storage::observation::Definition;
 use crate::storage::plan::usage::{Obstacle, Usage, obstacles};
 
@@ -60,15 +59,9 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
         let is_shown = |one: &Definition| options.all || one.versions.len() > 1 || !one.older().is_empty();
         all.extend(look.definitions().await?.into_iter().filter(is_shown));
     }
-    for name in &options.definitions {
-        match look.definition(name).await {
-            Ok(definition) => all.push(definition),
-            Err(error) => {
-                output::error(chain(&error));
-                let is_usage = matches!(error, Error::NoDefinition(_));
-                return Ok(ExitCode::from(if is_usage { USAGE } else { FAILED }));
-            }
-        }
+    match read(&look, &options.definitions).await {
+        Ok(definitions) => all.extend(definitions),
+        Err(code) => return Ok(ExitCode::from(code)),
     }
     let mut code = OK;
     let mut found = Vec::new();
@@ -106,13 +99,18 @@ fn others<'a>(definition: &'a Definition, usage: &'a Usage) -> Vec<&'a str> {
     all
 }
 
+/// The versions that the API server serves.
+fn served(definition: &Definition) -> Vec<&str> {
+    let served = definition.versions.iter().filter(|version| version.is_served);
+    served.map(|version| version.name.as_str()).collect()
+}
+
 fn text(found: &[Found]) -> String {
     let mut rows =
         vec![["DEFINITION", "STORED AS", "MAYBE ALSO AS", "SERVED AS", "OBJECTS"].map(str::to_owned)];
     for (definition, usage) in found {
         let older = definition.older().join(",");
-        let served = definition.versions.iter().filter(|version| version.is_served);
-        let served: Vec<_> = served.map(|version| version.name.as_str()).collect();
+        let served = served(definition);
         rows.push([
             definition.name.clone(),
             definition.storage_version().to_owned(),
@@ -149,7 +147,7 @@ fn sentences(definition: &Definition, usage: &Usage, version: &str, obstacle: &O
             definition.name
         ),
         Obstacle::Served => {
-            "  it is served: set served: false in the definition once nobody uses it\n".to_owned()
+            "  it is served: set served: false in the definition once no client uses it\n".to_owned()
         }
         Obstacle::ManagedFields => {
             let mut text = String::from("  managers have written by it:\n");
@@ -186,13 +184,11 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
 
 fn structured(found: &[Found]) -> Value {
     let one = |(definition, usage): &Found| {
-        let served = definition.versions.iter().filter(|version| version.is_served);
-        let served: Vec<_> = served.map(|version| &version.name).collect();
         let mut value = json!({
             "name": definition.name,
             "storageVersion": definition.storage_version(),
             "storedVersions": definition.stored,
-            "servedVersions": served,
+            "servedVersions": served(definition),
         });
         if let Some(usage) = usage {
             value["objects"] = json!(usage.objects);

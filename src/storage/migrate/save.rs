@@ -60,8 +60,7 @@ impl Migration<'_> {
     pub(super) async fn say_settled(&self, name: &str) -> Result<(), Error> {
         loop {
             let definition = self.definition(name).await?;
-            let is_known = definition.conditions.iter().any(|one| one["type"] == condition::TYPE);
-            if is_known
+            if definition.condition(condition::TYPE).is_some()
                 || !plan::is_settled(&definition)
                 || self.say_ended(&definition, &End::Said, true).await?
             {
@@ -104,8 +103,11 @@ impl Migration<'_> {
             }
             End::Reduce(_) => self.write(definition, &migrated, Some(json!([to]))).await,
             End::Said => {
-                let is_known = definition.conditions.iter().any(|one| one["type"] == condition::TYPE);
-                if rewrites || is_known { self.write(definition, &migrated, None).await } else { Ok(true) }
+                if rewrites || definition.condition(condition::TYPE).is_some() {
+                    self.write(definition, &migrated, None).await
+                } else {
+                    Ok(true)
+                }
             }
         }
     }

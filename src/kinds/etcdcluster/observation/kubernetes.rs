@@ -67,7 +67,7 @@ pub struct StatefulSet {
     /// Whether it makes them with the guard of this release.
     pub has_our_guard: bool,
     /// Whether it makes them with the label of a voter, so that Service and PodDisruptionBudget find pods that come back
-    /// while nobody works here.
+    /// while gatehouse does not run.
     pub labels_voters: bool,
 }
 

@@ -21,10 +21,10 @@ const CLEARLY_BELOW: u128 = 90;
 const WORTH_IT: u128 = 10;
 
 /// Replaces a corrupt member, and disarms the alarm of one that is gone or whose data are as the others'. An alarm is a
-/// suspicion: etcd's leader takes its own data for right, and names whoever differs from it
+/// suspicion: etcd's leader takes its own data for right, and names each member that differs from it
 /// (`corruptionChecker.PeriodicCheck` of etcd's `server/etcdserver/corrupt.go`). Whose data are wrong is what our own
-/// comparison of all voters says, and of them only those whose data an agreeing majority does not have. Nobody is
-/// replaced otherwise: a person chooses.
+/// comparison of all voters says, and of them only those whose data an agreeing majority does not have. No member
+/// is replaced otherwise: a person chooses.
 pub fn corrupt(cluster: &ClusterState) -> Option<Decision> {
     let (membership, cluster_id) = (cluster.membership()?, cluster.cluster_id()?);
     let alarms = of_kind(cluster, AlarmKind::Corrupt);
