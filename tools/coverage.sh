@@ -23,7 +23,7 @@ done
 export CARGO_TARGET_DIR=$coverage RUSTC_WORKSPACE_WRAPPER=$tools/lib/instrumented.sh
 # What is built runs while it is built, too.
 export LLVM_PROFILE_FILE=$coverage/build-%p.profraw
-program=$(cargo test --test model --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
+program=$(cargo test --workspace --test model --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
 [[ -x $program ]] || fail "the exploration was not built"
 
 rm -f -- "$coverage"/*.profraw

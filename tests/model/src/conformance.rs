@@ -12,7 +12,7 @@ use kit::membership::belief::Rules;
 use kit::membership::trace::{Step, Trace};
 
 fn kept() -> Vec<(PathBuf, Trace)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/traces/etcd");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/etcd");
     let entries = std::fs::read_dir(folder).expect("traces").map(|entry| entry.expect("a trace").path());
     let mut paths: Vec<_> =
         entries.filter(|path| path.extension().is_some_and(|end| end == "ndjson")).collect();
