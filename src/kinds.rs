@@ -1,5 +1,6 @@
 //! The kinds, each in a folder of its own, and their table: routes, definitions and webhook rules are derived from it.
 
+pub mod databasemigration;
 pub mod etcdcluster;
 pub mod tdset;
 

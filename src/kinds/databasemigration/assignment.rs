@@ -1,0 +1,661 @@
+//! What a run is asked to do, as it lies in a file beside the scripts.
+//!
+//! Guarantees: a file that names an unknown field, or another version, is refused. The hash of a plan depends on what
+//! would run and on nothing else: not on the mode, and not on what has run already, so that it stays the same while a
+//! plan is carried out.
+//! Never: contains credentials, or the text of a script.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
+use std::time::Duration;
+
+use aws_lc_rs::digest::{Context, SHA256, digest};
+use serde::{Deserialize, Serialize};
+
+use crate::api::duration;
+
+/// The version of this format.
+pub const VERSION: u32 = 1;
+
+/// How long one statement may take, where nothing else is said.
+pub const STATEMENT_TIMEOUT: &str = "5m";
+/// How long one statement may wait for a lock, where nothing else is said.
+pub const LOCK_TIMEOUT: &str = "3s";
+/// How long a run waits for another run of the same series, where nothing else is said.
+pub const LOCK_WAIT: &str = "1m";
+/// The longest id of a script.
+pub const LONGEST_ID: usize = 128;
+/// The longest name of a history table: PostgreSQL cuts names at 63 bytes, and a second table has a suffix.
+pub const LONGEST_TABLE: usize = 58;
+
+/// What a run is asked to do.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Assignment {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// The database.
+    pub database: Database,
+    /// Where the history is kept.
+    #[serde(default)]
+    pub history: History,
+    /// The DatabaseMigration that asks; absent where a person does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<Object>,
+    /// Which run this is.
+    pub run: Run,
+    /// What is done.
+    pub mode: Mode,
+    /// The scripts, in the order in which they run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<Script>,
+    /// On first contact with a database that has tables: the scripts up to this one count as applied.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<String>,
+    /// Whether a script may run although a later one has.
+    #[serde(default)]
+    pub out_of_order: OutOfOrder,
+    /// What follows a script that fails.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// Ids of applied scripts whose bytes have changed since, each with the checksum that is accepted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub accept_checksums: BTreeMap<String, String>,
+    /// What became of a script in doubt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolve: Option<Resolve>,
+    /// How long to wait for another run of the same series, and to try again after lock timeouts. Absent: 1 minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_wait: Option<duration::Duration>,
+    /// The hash of the plan that was approved: with another one nothing runs. Absent: no approval is needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_plan_hash: Option<String>,
+}
+
+/// A database.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Database {
+    /// What it is.
+    pub engine: Engine,
+    /// Its server; absent for SQLite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Its port. Absent: that of the engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// Its name; for SQLite, the path of its file.
+    pub name: String,
+    /// How the connection is encrypted. Absent: Require; for SQLite nothing is.
+    #[serde(default)]
+    pub tls: TlsMode,
+}
+
+/// What a database is.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub enum Engine {
+    /// PostgreSQL, from 12 on.
+    #[value(name = "PostgreSQL", alias = "postgresql", alias = "postgres")]
+    PostgreSQL,
+    /// MySQL, from 8.0 on.
+    #[value(name = "MySQL", alias = "mysql")]
+    MySQL,
+    /// MariaDB, from 10.6 on.
+    #[value(name = "MariaDB", alias = "mariadb")]
+    MariaDB,
+    /// A file of SQLite 3.
+    #[value(name = "SQLite", alias = "sqlite")]
+    SQLite,
+}
+
+impl Engine {
+    /// The port that its servers listen on, unless configured otherwise.
+    #[must_use]
+    pub const fn port(self) -> Option<u16> {
+        match self {
+            Self::PostgreSQL => Some(5432),
+            Self::MySQL | Self::MariaDB => Some(3306),
+            Self::SQLite => None,
+        }
+    }
+
+    /// Whether it can take back a change of the schema: MySQL and MariaDB commit before and after each.
+    #[must_use]
+    pub const fn rolls_back_schema(self) -> bool {
+        matches!(self, Self::PostgreSQL | Self::SQLite)
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, formatter)
+    }
+}
+
+/// How a connection is encrypted.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum TlsMode {
+    /// Not at all.
+    #[value(name = "Disable", alias = "disable")]
+    Disable,
+    /// Encrypted, whatever certificate the server has.
+    #[default]
+    #[value(name = "Require", alias = "require")]
+    Require,
+    /// The server's certificate is of the given authority.
+    #[value(name = "VerifyCA", alias = "verify-ca")]
+    VerifyCA,
+    /// The same, and it is for the name that was dialled.
+    #[value(name = "VerifyFull", alias = "verify-full")]
+    VerifyFull,
+}
+
+/// Where the history is kept, in the database itself.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct History {
+    /// The schema of the table. Absent: `public` for PostgreSQL, and for the others the database itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The table.
+    #[serde(default = "table")]
+    pub table: String,
+    /// The series: order and lock are those of one series in one database.
+    #[serde(default = "series")]
+    pub series: String,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { schema: None, table: table(), series: series() }
+    }
+}
+
+fn table() -> String {
+    "gatehouse_migrations".to_owned()
+}
+
+fn series() -> String {
+    "default".to_owned()
+}
+
+/// The DatabaseMigration that asks.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Object {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid: what it applied it may revert.
+    pub uid: String,
+}
+
+/// Which run this is.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Run {
+    /// What no other run has.
+    pub uid: String,
+    /// How often this was tried, from 1 on.
+    #[serde(default = "first")]
+    pub attempt: u32,
+}
+
+const fn first() -> u32 {
+    1
+}
+
+/// What is done.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// The history is read. Scripts are not looked at.
+    #[value(name = "Status", alias = "status")]
+    Status,
+    /// The history is compared with the scripts. Nothing is written.
+    #[value(name = "Plan", alias = "plan")]
+    Plan,
+    /// What is pending runs in one transaction that is rolled back. It takes the locks that applying takes.
+    #[value(name = "Rehearse", alias = "rehearse")]
+    Rehearse,
+    /// What is pending runs.
+    #[value(name = "Apply", alias = "apply")]
+    Apply,
+    /// What this object applied is taken back by the down scripts, the latest first.
+    #[value(name = "Revert", alias = "revert")]
+    Revert,
+}
+
+/// A script.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Script {
+    /// What the history calls it: 1 to 128 of `A-Z a-z 0-9 . _ -`.
+    pub id: String,
+    /// What it is for.
+    #[serde(default)]
+    pub kind: ScriptKind,
+    /// Where its text is.
+    pub up: Source,
+    /// Where the text is that takes it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<Source>,
+    /// The checksum that its author gave, `sha256:` and 64 hexadecimal digits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+    /// The checksum that it had when it was planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<String>,
+    /// The checksum that the down script had then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_down: Option<String>,
+    /// Whether it runs in a transaction.
+    #[serde(default)]
+    pub transaction: Transaction,
+    /// Without a transaction: it may run from its start after a run whose end is not known.
+    #[serde(default)]
+    pub idempotent: bool,
+    /// How long its statements may take.
+    #[serde(default)]
+    pub timeouts: Timeouts,
+}
+
+/// Where a text is.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Source {
+    /// The name of its file below the folder of scripts.
+    pub file: String,
+    /// It comes from a Secret and lies in the folder of those.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub secret: bool,
+}
+
+/// What a script is for.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScriptKind {
+    /// It changes the schema.
+    #[default]
+    Schema,
+    /// It changes data.
+    Data,
+    /// It reads, and must return no rows.
+    Check,
+}
+
+/// Whether a script runs in a transaction.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Transaction {
+    /// In one, together with its row of the history.
+    #[default]
+    Required,
+    /// In none: one statement that cannot run in one.
+    None,
+}
+
+/// How long statements may take.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Timeouts {
+    /// One statement. Absent: 5 minutes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<duration::Duration>,
+    /// Its wait for a lock. Absent: 3 seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<duration::Duration>,
+}
+
+impl Timeouts {
+    /// How long one statement may take; nothing where it has no limit, said by 0.
+    #[must_use]
+    pub fn statement(&self) -> Option<Duration> {
+        limit(self.statement.as_ref(), STATEMENT_TIMEOUT)
+    }
+
+    /// How long it may wait for a lock; nothing where it has no limit, said by 0.
+    #[must_use]
+    pub fn lock(&self) -> Option<Duration> {
+        limit(self.lock.as_ref(), LOCK_TIMEOUT)
+    }
+}
+
+fn limit(given: Option<&duration::Duration>, absent: &str) -> Option<Duration> {
+    let given = given.and_then(|given| given.get().ok());
+    given.or_else(|| duration::parse(absent).ok()).filter(|limit| !limit.is_zero())
+}
+
+/// Whether a script may run although a later one has.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutOfOrder {
+    /// No.
+    #[default]
+    Reject,
+    /// Yes.
+    Allow,
+}
+
+/// What follows a script that fails.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Nothing: what was applied before stays.
+    #[default]
+    Stop,
+    /// What this run applied is taken back by the down scripts, the latest first.
+    RevertThisRun,
+}
+
+/// What became of a script in doubt, as a person found out.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Resolve {
+    /// The script.
+    pub id: String,
+    /// What became of the statement that it stood at.
+    #[serde(rename = "as")]
+    pub resolution: Resolution,
+}
+
+/// What became of a statement in doubt.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub enum Resolution {
+    /// It was applied: the script goes on behind it.
+    Applied,
+    /// It was not: it runs again.
+    Retry,
+}
+
+impl Assignment {
+    /// Reads an assignment.
+    ///
+    /// # Errors
+    /// Which field is wrong, and what is allowed.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let assignment: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        assignment.checked()
+    }
+
+    /// Itself, where it can be carried out.
+    ///
+    /// # Errors
+    /// Which field is wrong, and what is allowed.
+    pub fn checked(self) -> Result<Self, String> {
+        if self.version != VERSION {
+            return Err(format!(
+                "version {} is unknown: this gatehouse reads version {VERSION}",
+                self.version
+            ));
+        }
+        if self.database.engine != Engine::SQLite && self.database.host.as_ref().is_none_or(String::is_empty)
+        {
+            return Err(format!("database.host: {} needs a host", self.database.engine));
+        }
+        if self.database.name.is_empty() {
+            return Err("database.name: must not be empty".to_owned());
+        }
+        let names = [
+            ("history.schema", self.history.schema.as_deref()),
+            ("history.table", Some(&self.history.table)),
+        ];
+        for (field, name) in names.into_iter().filter_map(|(field, name)| Some((field, name?))) {
+            if !is_identifier(name) {
+                return Err(format!(
+                    "{field}: {name:?} must be 1 to {LONGEST_TABLE} of A-Z a-z 0-9 _, and not begin with a digit"
+                ));
+            }
+        }
+        if !is_id(&self.history.series) {
+            return Err(format!("history.series: {:?} {ID_RULE}", self.history.series));
+        }
+        let mut seen = BTreeSet::new();
+        for script in &self.scripts {
+            script.check()?;
+            if !seen.insert(&script.id) {
+                return Err(format!("scripts[{}]: the id is there twice", script.id));
+            }
+        }
+        let named = [
+            ("baseline", self.baseline.as_ref()),
+            ("resolve.id", self.resolve.as_ref().map(|resolve| &resolve.id)),
+        ];
+        for (field, id) in named.into_iter().filter_map(|(field, id)| Some((field, id?))) {
+            if !seen.contains(id) {
+                return Err(format!("{field}: {id:?} is none of the scripts"));
+            }
+        }
+        if let Some(Err(error)) = self.lock_wait.as_ref().map(duration::Duration::get) {
+            return Err(format!("lockWait: {error}"));
+        }
+        Ok(self)
+    }
+
+    /// How long to wait for another run of the same series.
+    #[must_use]
+    pub fn lock_wait(&self) -> Duration {
+        limit(self.lock_wait.as_ref(), LOCK_WAIT).unwrap_or_default()
+    }
+}
+
+impl Script {
+    fn check(&self) -> Result<(), String> {
+        let id = &self.id;
+        if !is_id(id) {
+            return Err(format!("scripts: the id {id:?} {ID_RULE}"));
+        }
+        let sources = [("up", Some(&self.up)), ("down", self.down.as_ref())];
+        for (field, source) in sources.into_iter().filter_map(|(field, source)| Some((field, source?))) {
+            let file = &source.file;
+            if file.is_empty() || file.starts_with('.') || file.contains(['/', '\0']) {
+                return Err(format!("scripts[{id}].{field}.file: {file:?} must be the name of a file"));
+            }
+        }
+        let sums =
+            [("checksum", &self.checksum), ("planned", &self.planned), ("plannedDown", &self.planned_down)];
+        for (field, sum) in sums.into_iter().filter_map(|(field, sum)| Some((field, sum.as_ref()?))) {
+            if !is_checksum(sum) {
+                return Err(format!(
+                    "scripts[{id}].{field}: {sum:?} must be sha256: and 64 hexadecimal digits"
+                ));
+            }
+        }
+        let limits = [("statement", &self.timeouts.statement), ("lock", &self.timeouts.lock)];
+        for (field, limit) in limits {
+            if let Some(Err(error)) = limit.as_ref().map(duration::Duration::get) {
+                return Err(format!("scripts[{id}].timeouts.{field}: {error}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+const ID_RULE: &str = "must be 1 to 128 of A-Z a-z 0-9 . _ -";
+
+/// Whether a script or a series may be called that.
+#[must_use]
+pub fn is_id(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    !text.is_empty() && text.len() <= LONGEST_ID && text.bytes().all(is_allowed)
+}
+
+/// Whether a schema or the history table may be called that.
+#[must_use]
+pub fn is_identifier(text: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    !text.is_empty()
+        && text.len() <= LONGEST_TABLE
+        && text.bytes().all(is_allowed)
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// Whether a text is a checksum as [`checksum`] writes it.
+#[must_use]
+pub fn is_checksum(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|one| matches!(one, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The checksum of a script's bytes.
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> String {
+    format!("sha256:{}", hexadecimal(digest(&SHA256, bytes).as_ref()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _written = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A script as the hash of a plan sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planned<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// What it is for.
+    pub kind: ScriptKind,
+    /// Whether it runs in a transaction.
+    pub transaction: Transaction,
+    /// The checksum of its text.
+    pub checksum: &'a str,
+    /// The checksum of the text that takes it back.
+    pub down: Option<&'a str>,
+}
+
+/// The hash of a plan, 64 hexadecimal digits: over all scripts of a series, applied or not, in their order.
+#[must_use]
+pub fn plan_hash<'a>(series: &str, scripts: impl IntoIterator<Item = Planned<'a>>) -> String {
+    let mut hash = Context::new(&SHA256);
+    // Each part with its length, so that no two plans are the same bytes.
+    let mut add = |part: &str| {
+        hash.update(&(part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    };
+    add("gatehouse plan 1");
+    add(series);
+    for script in scripts {
+        add(script.id);
+        add(match script.kind {
+            ScriptKind::Schema => "Schema",
+            ScriptKind::Data => "Data",
+            ScriptKind::Check => "Check",
+        });
+        add(match script.transaction {
+            Transaction::Required => "Required",
+            Transaction::None => "None",
+        });
+        add(script.checksum);
+        add(script.down.unwrap_or_default());
+    }
+    hexadecimal(hash.finish().as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn minimal() -> Value {
+        json!({
+            "version": 1,
+            "database": { "engine": "PostgreSQL", "host": "pg.shop.svc", "name": "shop" },
+            "run": { "uid": "r1" },
+            "mode": "Apply",
+            "scripts": [{ "id": "001", "up": { "file": "001.sql" } }]
+        })
+    }
+
+    fn read(value: &Value) -> Result<Assignment, String> {
+        Assignment::read(&value.to_string())
+    }
+
+    #[test]
+    fn what_is_absent_has_its_default() {
+        let assignment = read(&minimal()).unwrap();
+        assert_eq!(assignment.history.table, "gatehouse_migrations");
+        assert_eq!(assignment.history.series, "default");
+        assert_eq!(assignment.database.tls, TlsMode::Require);
+        assert_eq!(assignment.run.attempt, 1);
+        assert_eq!(assignment.lock_wait(), Duration::from_mins(1));
+        let script = &assignment.scripts[0];
+        assert_eq!(script.transaction, Transaction::Required);
+        assert_eq!(script.timeouts.statement(), Some(Duration::from_mins(5)));
+        assert_eq!(script.timeouts.lock(), Some(Duration::from_secs(3)));
+        let written = serde_json::to_string(&assignment).unwrap();
+        assert_eq!(Assignment::read(&written), Ok(assignment));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases: [(fn(&mut Value), &str); 11] = [
+            (|value| value["version"] = json!(2), "version 2"),
+            (|value| value["password"] = json!("x"), "unknown field `password`"),
+            (|value| value["database"]["host"] = json!(""), "database.host"),
+            (|value| value["history"] = json!({ "table": "a;b" }), "history.table: \"a;b\""),
+            (|value| value["history"] = json!({ "series": "" }), "history.series"),
+            (|value| value["scripts"][0]["id"] = json!("a b"), "\"a b\""),
+            (|value| value["scripts"][0]["up"]["file"] = json!("../x"), "scripts[001].up.file"),
+            (|value| value["scripts"][0]["checksum"] = json!("sha256:0"), "scripts[001].checksum"),
+            (|value| value["scripts"][0]["timeouts"] = json!({ "lock": "3" }), "scripts[001].timeouts.lock"),
+            (|value| value["baseline"] = json!("000"), "baseline: \"000\""),
+            (
+                |value| {
+                    let first = value["scripts"][0].clone();
+                    value["scripts"].as_array_mut().unwrap().push(first);
+                },
+                "twice",
+            ),
+        ];
+        for (change, said) in cases {
+            let mut value = minimal();
+            change(&mut value);
+            let error = read(&value).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+
+    #[test]
+    fn no_limit_is_said_by_zero() {
+        let timeouts = Timeouts { statement: Some("0".into()), lock: Some("250ms".into()) };
+        assert_eq!(timeouts.statement(), None);
+        assert_eq!(timeouts.lock(), Some(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn a_checksum_is_that_of_sha256sum() {
+        let expected = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(checksum(b""), expected);
+        assert!(is_checksum(expected) && !is_checksum(&expected.to_uppercase()) && !is_checksum("sha256:"));
+    }
+
+    #[test]
+    fn each_part_of_a_plan_changes_its_hash() {
+        let script = Planned {
+            id: "1",
+            kind: ScriptKind::Schema,
+            transaction: Transaction::Required,
+            checksum: "a",
+            down: None,
+        };
+        let other = Planned { id: "2", ..script };
+        let plans: Vec<(&str, Vec<Planned<'_>>)> = vec![
+            ("s", vec![]),
+            ("s", vec![script]),
+            ("t", vec![script]),
+            ("s", vec![script, other]),
+            ("s", vec![other, script]),
+            ("s", vec![Planned { checksum: "b", ..script }]),
+            ("s", vec![Planned { kind: ScriptKind::Data, ..script }]),
+            ("s", vec![Planned { transaction: Transaction::None, ..script }]),
+            ("s", vec![Planned { down: Some("d"), ..script }]),
+            ("s", vec![Planned { checksum: "ad", ..script }]),
+        ];
+        let hashes: BTreeSet<_> =
+            plans.iter().map(|(series, scripts)| plan_hash(series, scripts.iter().copied())).collect();
+        assert_eq!(hashes.len(), plans.len());
+        assert!(hashes.iter().all(|hash| hash.len() == 64));
+        assert_eq!(plan_hash("s", []), plan_hash("s", []), "and nothing else does");
+    }
+}

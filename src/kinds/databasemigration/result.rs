@@ -1,0 +1,426 @@
+//! What a run reports: as JSON in the termination message of its container, and by its exit code.
+//!
+//! Guarantees: the JSON of [`RunResult::line`] has at most [`LARGEST`] bytes, the most that a kubelet keeps. What does
+//! not fit leaves by structure: the oldest of `applied`, then pending ids and warnings, then the ends of messages; counts
+//! stay true.
+//! Never: holds the text of a script, or what rows contain.
+
+use serde::{Deserialize, Serialize};
+
+/// The most bytes of a termination message.
+pub const LARGEST: usize = 4096;
+
+/// All that was asked for is done.
+pub const DONE: u8 = 0;
+/// It failed, and may go well another time.
+pub const RETRYABLE: u8 = 10;
+/// It failed, or was not begun, and another try would end the same way.
+pub const FAILED: u8 = 20;
+/// A script's end is not known.
+pub const IN_DOUBT: u8 = 30;
+
+/// The longest text of a message that is always kept.
+const SHORTEST_MESSAGE: usize = 200;
+
+/// What a run reports.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct RunResult {
+    /// The version of this format: 1.
+    pub version: u32,
+    /// Which run it was.
+    pub run: String,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was to run when it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// The newest of what is applied, the newest last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub applied: Vec<Applied>,
+    /// How many are applied, those that are not in `applied` too.
+    #[serde(default)]
+    pub applied_count: u32,
+    /// How many of them this run applied.
+    #[serde(default)]
+    pub applied_now: u32,
+    /// What this run took back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reverted: Vec<String>,
+    /// The script that it stood at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_id: Option<String>,
+    /// The statement of that script, from 1 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<u32>,
+    /// What failed last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<LastError>,
+    /// Why nothing was begun.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked: Option<Blocked>,
+    /// The script whose end is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_doubt: Option<InDoubt>,
+    /// The server that was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<Server>,
+}
+
+/// How a run ended.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The history was read, and where scripts were given nothing contradicts them.
+    Read,
+    /// A plan was made.
+    Planned,
+    /// What is pending ran and was rolled back.
+    Rehearsed,
+    /// All scripts are applied.
+    Succeeded,
+    /// All that was to be taken back is.
+    Reverted,
+    /// It failed; `lastError` says whether another try may go well.
+    Failed,
+    /// Nothing was begun: what was found contradicts what was asked for.
+    Blocked,
+    /// A script's end is not known. Nothing runs until it is resolved.
+    InDoubt,
+}
+
+/// What is to run.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// Its hash, over all scripts.
+    pub hash: String,
+    /// The ids of what is to run, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<String>,
+    /// How many that are.
+    pub pending_count: u32,
+    /// What its reader should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// The checksums of scripts that came from Secrets, `id` and checksum; with `~` behind the id, of its down script.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secret_checksums: Vec<(String, String)>,
+}
+
+/// A script that is applied.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Applied {
+    /// Its id.
+    pub id: String,
+    /// The checksum of its bytes at that time.
+    pub checksum: String,
+    /// When, RFC 3339.
+    pub applied_at: String,
+    /// How long it took. Absent for what counts as applied by the baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The run that applied it.
+    pub run: String,
+}
+
+/// What failed.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct LastError {
+    /// The script, where it was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Its statement, from 1 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statement: Option<u32>,
+    /// The SQLSTATE that the server answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql_state: Option<String>,
+    /// What kind of failure it is.
+    pub class: Class,
+    /// What it is, without what rows or scripts contain.
+    pub message: String,
+}
+
+/// What kind of failure it is.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// The server could not be reached, or went away.
+    Connection,
+    /// A lock was not to be had in time.
+    LockTimeout,
+    /// Two transactions waited for each other.
+    Deadlock,
+    /// Another transaction changed what this one read.
+    Serialization,
+    /// Another run of the same series was at work.
+    Busy,
+    /// The process was asked to end.
+    Interrupted,
+    /// A statement took too long.
+    StatementTimeout,
+    /// The server does not know this user, or not this password.
+    Authentication,
+    /// The user may not do that.
+    Permission,
+    /// The certificate or the encryption of the connection.
+    Tls,
+    /// The statement does not read.
+    Syntax,
+    /// A constraint does not hold.
+    Constraint,
+    /// A value is not one of its type.
+    Data,
+    /// A check found rows.
+    CheckFailed,
+    /// An index was left that is not valid.
+    InvalidIndex,
+    /// What was asked for cannot be done.
+    Configuration,
+    /// All else.
+    Other,
+}
+
+impl Class {
+    /// Whether another try, with nothing changed, may go well.
+    #[must_use]
+    pub const fn is_retryable(self) -> bool {
+        matches!(
+            self,
+            Self::Connection
+                | Self::LockTimeout
+                | Self::Deadlock
+                | Self::Serialization
+                | Self::Busy
+                | Self::Interrupted
+        )
+    }
+}
+
+/// Why nothing was begun.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Blocked {
+    /// In one word.
+    pub reason: BlockedReason,
+    /// The script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What was expected: a checksum, a hash, an id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// What was found instead.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<String>,
+    /// What is wrong and what to do.
+    pub message: String,
+}
+
+/// Why nothing was begun, in one word.
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BlockedReason {
+    /// A script was edited after it was applied.
+    ChecksumMismatch,
+    /// A script is not the one that its author pinned, or that was planned.
+    SourceChanged,
+    /// The plan is not the one that was approved.
+    PlanChanged,
+    /// The history has a script that there is no more.
+    HistoryDiverged,
+    /// A script is to run although a later one has.
+    OutOfOrder,
+    /// A script that is to be taken back has no down script.
+    NoDownScript,
+    /// A script cannot be rehearsed.
+    NotRehearsable,
+    /// A script cannot run as its `transaction` says.
+    NotRunnable,
+}
+
+/// A script whose end is not known.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct InDoubt {
+    /// The script.
+    pub id: String,
+    /// The statement that it stood at, from 1 on.
+    pub statement: u32,
+}
+
+/// A server.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
+#[serde(rename_all = "camelCase")]
+pub struct Server {
+    /// As it calls its version.
+    pub version: String,
+}
+
+impl RunResult {
+    /// The report of a run of which nothing else is known.
+    #[must_use]
+    pub fn of(run: &str, outcome: Outcome) -> Self {
+        Self {
+            version: super::assignment::VERSION,
+            run: run.to_owned(),
+            outcome,
+            plan: None,
+            applied: Vec::new(),
+            applied_count: 0,
+            applied_now: 0,
+            reverted: Vec::new(),
+            current_id: None,
+            statement: None,
+            last_error: None,
+            blocked: None,
+            in_doubt: None,
+            server: None,
+        }
+    }
+
+    /// The exit code that says the same.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        match self.outcome {
+            Outcome::Read
+            | Outcome::Planned
+            | Outcome::Rehearsed
+            | Outcome::Succeeded
+            | Outcome::Reverted => DONE,
+            Outcome::Failed if self.last_error.as_ref().is_some_and(|error| error.class.is_retryable()) => {
+                RETRYABLE
+            }
+            Outcome::Failed | Outcome::Blocked => FAILED,
+            Outcome::InDoubt => IN_DOUBT,
+        }
+    }
+
+    /// One line of JSON that fits into a termination message.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let mut kept = self.clone();
+        loop {
+            // Nothing in it fails to be written.
+            let line = serde_json::to_string(&kept).unwrap_or_default();
+            if line.len() <= LARGEST || !kept.shorten() {
+                return line;
+            }
+        }
+    }
+
+    /// Leaves out what matters least; false where nothing is left to leave out.
+    fn shorten(&mut self) -> bool {
+        if !self.applied.is_empty() {
+            self.applied.drain(..self.applied.len().div_ceil(2));
+            return true;
+        }
+        if let Some(plan) = &mut self.plan {
+            for list in [&mut plan.warnings, &mut plan.pending] {
+                if !list.is_empty() {
+                    list.truncate(list.len() / 2);
+                    return true;
+                }
+            }
+        }
+        if !self.reverted.is_empty() {
+            self.reverted.truncate(self.reverted.len() / 2);
+            return true;
+        }
+        let error = self.last_error.as_mut().map(|error| &mut error.message);
+        let blocked = self.blocked.as_mut().map(|blocked| &mut blocked.message);
+        let message = [error, blocked].into_iter().flatten().find(|message| message.len() > SHORTEST_MESSAGE);
+        if let Some(message) = message {
+            cut(message, SHORTEST_MESSAGE);
+            return true;
+        }
+        // Checksums of Secrets are what a plan is approved by: they leave last.
+        match &mut self.plan {
+            Some(plan) if !plan.secret_checksums.is_empty() => {
+                plan.secret_checksums.truncate(plan.secret_checksums.len() / 2);
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Cuts a text at that many bytes, or before the character that would be cut in two.
+fn cut(text: &mut String, most: usize) {
+    text.truncate((0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(number: usize) -> Applied {
+        Applied {
+            id: format!("{number:0>128}"),
+            checksum: super::super::assignment::checksum(&number.to_be_bytes()),
+            applied_at: "2026-11-24T21:00:00.000Z".to_owned(),
+            duration_ms: Some(12),
+            run: "r1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_leaves_by_structure() {
+        let mut result = RunResult::of("r1", Outcome::Failed);
+        result.applied = (0..50).map(applied).collect();
+        result.applied_count = 50;
+        result.plan = Some(Plan {
+            hash: "a".repeat(64),
+            pending: (0..200).map(|number| format!("{number:0>128}")).collect(),
+            pending_count: 200,
+            warnings: vec!["w".repeat(3000); 10],
+            secret_checksums: Vec::new(),
+        });
+        result.last_error = Some(LastError {
+            id: Some("i".repeat(128)),
+            statement: Some(1),
+            sql_state: Some("42P01".to_owned()),
+            class: Class::Other,
+            message: "ä\u{1}".repeat(3000),
+        });
+        let line = result.line();
+        assert!(line.len() <= LARGEST, "{}", line.len());
+        let read: RunResult = serde_json::from_str(&line).unwrap();
+        assert_eq!((read.applied_count, read.plan.unwrap().pending_count), (50, 200));
+        let error = read.last_error.unwrap();
+        assert_eq!(error.sql_state.as_deref(), Some("42P01"));
+        assert!(error.message.starts_with('ä') && error.message.len() <= SHORTEST_MESSAGE);
+    }
+
+    #[test]
+    fn the_newest_of_what_is_applied_stays() {
+        let mut result = RunResult::of("r1", Outcome::Succeeded);
+        result.applied = (0..20).map(applied).collect();
+        let read: RunResult = serde_json::from_str(&result.line()).unwrap();
+        assert!(!read.applied.is_empty());
+        assert_eq!(read.applied.last(), result.applied.last());
+        let small = RunResult::of("r1", Outcome::Planned);
+        assert_eq!(serde_json::from_str::<RunResult>(&small.line()).unwrap(), small);
+    }
+
+    #[test]
+    fn the_exit_code_says_whether_to_try_again() {
+        let failed = |class| {
+            let mut result = RunResult::of("r1", Outcome::Failed);
+            let message = String::new();
+            result.last_error =
+                Some(LastError { id: None, statement: None, sql_state: None, class, message });
+            result.code()
+        };
+        for class in
+            [Class::Connection, Class::LockTimeout, Class::Deadlock, Class::Serialization, Class::Busy]
+        {
+            assert_eq!(failed(class), RETRYABLE, "{class:?}");
+        }
+        for class in [Class::Syntax, Class::StatementTimeout, Class::CheckFailed, Class::Authentication] {
+            assert_eq!(failed(class), FAILED, "{class:?}");
+        }
+        assert_eq!(RunResult::of("r", Outcome::Succeeded).code(), DONE);
+        assert_eq!(RunResult::of("r", Outcome::Blocked).code(), FAILED);
+        assert_eq!(RunResult::of("r", Outcome::InDoubt).code(), IN_DOUBT);
+    }
+}
