@@ -1,7 +1,7 @@
 //! The command line.
 //!
 //! Exit codes, the same for every command: 0 it worked, 1 it failed or found faults, 2 the command line is wrong or
-//! what it names could not be read.
+//! what it names could not be read. `migrate run` and `migrate status` say more by 10, 20 and 30 in place of 1.
 
 mod connect;
 pub mod convert;
@@ -11,6 +11,7 @@ mod ending;
 pub mod etcd;
 pub mod input;
 pub mod manifests;
+pub mod migrate;
 pub mod output;
 pub mod schedule;
 pub mod serve;
@@ -56,6 +57,9 @@ pub enum Command {
     Convert(convert::Options),
     /// Judge manifests by the rules of the gate, without a cluster.
     Validate(validate::Options),
+    /// Run the scripts of a DatabaseMigration, say what is applied, and wait for it.
+    #[command(subcommand)]
+    Migrate(migrate::Command),
     /// Look at timetables.
     #[command(subcommand)]
     Schedule(schedule::Command),
@@ -105,6 +109,7 @@ impl Command {
             Self::Etcd(command) => etcd::run(&command),
             Self::Convert(options) => convert::run(&options),
             Self::Validate(options) => validate::run(&options),
+            Self::Migrate(command) => migrate::run(&command),
             Self::Schedule(command) => schedule::run(&command),
             Self::Storage(command) => storage::run(command),
             Self::Crds(options) => crds::run(&options),

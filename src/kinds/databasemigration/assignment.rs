@@ -5,12 +5,15 @@
 //! plan is carried out.
 //! Never: contains credentials, or the text of a script.
 
+mod hash;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::time::Duration;
 
-use aws_lc_rs::digest::{Context, SHA256, digest};
 use serde::{Deserialize, Serialize};
+
+pub use hash::{Planned, checksum, is_checksum, plan_hash};
 
 use crate::api::duration;
 
@@ -393,11 +396,11 @@ impl Assignment {
         if self.database.name.is_empty() {
             return Err("database.name: must not be empty".to_owned());
         }
-        let names = [
+        let identifiers = [
             ("history.schema", self.history.schema.as_deref()),
             ("history.table", Some(&self.history.table)),
         ];
-        for (field, name) in names.into_iter().filter_map(|(field, name)| Some((field, name?))) {
+        for (field, name) in identifiers.into_iter().filter_map(|(field, name)| Some((field, name?))) {
             if !is_identifier(name) {
                 return Err(format!(
                     "{field}: {name:?} must be 1 to {LONGEST_TABLE} of A-Z a-z 0-9 _, and not begin with a digit"
@@ -414,11 +417,11 @@ impl Assignment {
                 return Err(format!("scripts[{}]: the id is there twice", script.id));
             }
         }
-        let named = [
+        let scripts_named = [
             ("baseline", self.baseline.as_ref()),
             ("resolve.id", self.resolve.as_ref().map(|resolve| &resolve.id)),
         ];
-        for (field, id) in named.into_iter().filter_map(|(field, id)| Some((field, id?))) {
+        for (field, id) in scripts_named.into_iter().filter_map(|(field, id)| Some((field, id?))) {
             if !seen.contains(id) {
                 return Err(format!("{field}: {id:?} is none of the scripts"));
             }
@@ -485,70 +488,6 @@ pub fn is_identifier(text: &str) -> bool {
         && text.len() <= LONGEST_TABLE
         && text.bytes().all(is_allowed)
         && !text.starts_with(|first: char| first.is_ascii_digit())
-}
-
-/// Whether a text is a checksum as [`checksum`] writes it.
-#[must_use]
-pub fn is_checksum(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256:").unwrap_or_default();
-    digits.len() == 64 && digits.bytes().all(|one| matches!(one, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// The checksum of a script's bytes.
-#[must_use]
-pub fn checksum(bytes: &[u8]) -> String {
-    format!("sha256:{}", hexadecimal(digest(&SHA256, bytes).as_ref()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _written = write!(text, "{byte:02x}");
-        text
-    })
-}
-
-/// A script as the hash of a plan sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Planned<'a> {
-    /// Its id.
-    pub id: &'a str,
-    /// What it is for.
-    pub kind: ScriptKind,
-    /// Whether it runs in a transaction.
-    pub transaction: Transaction,
-    /// The checksum of its text.
-    pub checksum: &'a str,
-    /// The checksum of the text that takes it back.
-    pub down: Option<&'a str>,
-}
-
-/// The hash of a plan, 64 hexadecimal digits: over all scripts of a series, applied or not, in their order.
-#[must_use]
-pub fn plan_hash<'a>(series: &str, scripts: impl IntoIterator<Item = Planned<'a>>) -> String {
-    let mut hash = Context::new(&SHA256);
-    // Each part with its length, so that no two plans are the same bytes.
-    let mut add = |part: &str| {
-        hash.update(&(part.len() as u64).to_be_bytes());
-        hash.update(part.as_bytes());
-    };
-    add("gatehouse plan 1");
-    add(series);
-    for script in scripts {
-        add(script.id);
-        add(match script.kind {
-            ScriptKind::Schema => "Schema",
-            ScriptKind::Data => "Data",
-            ScriptKind::Check => "Check",
-        });
-        add(match script.transaction {
-            Transaction::Required => "Required",
-            Transaction::None => "None",
-        });
-        add(script.checksum);
-        add(script.down.unwrap_or_default());
-    }
-    hexadecimal(hash.finish().as_ref())
 }
 
 #[cfg(test)]

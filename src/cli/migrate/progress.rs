@@ -1,0 +1,113 @@
+//! What a run tells while it is at work: lines in a log, and a bar on a terminal.
+
+use std::io::{IsTerminal as _, Write as _, stderr};
+
+use crate::kinds::databasemigration::runner::{Phase, Progress, Step};
+
+/// Columns of the bar.
+const WIDTH: u64 = 24;
+
+/// Who tells.
+#[derive(Clone, Copy, Debug)]
+pub struct Teller {
+    is_terminal: bool,
+}
+
+impl Teller {
+    /// A bar where standard error is a terminal, lines elsewhere.
+    pub fn new() -> Self {
+        Self { is_terminal: stderr().is_terminal() }
+    }
+
+    /// Takes the bar away.
+    pub fn end(self) {
+        if self.is_terminal {
+            redraw("");
+        }
+    }
+}
+
+impl Progress for Teller {
+    fn tell(&self, step: Step<'_>) {
+        if self.is_terminal {
+            redraw(&shown(step));
+        } else {
+            log(step);
+        }
+    }
+}
+
+/// Replaces the last line. Standard error is closed: there is nowhere to report that.
+fn redraw(text: &str) {
+    let _closed = write!(stderr(), "\r\u{1b}[2K{text}");
+}
+
+fn log(step: Step<'_>) {
+    match step {
+        Step::Waiting { patience } => {
+            tracing::info!(for_at_most_s = patience.as_secs(), "another run is at work: waiting");
+        }
+        Step::Begun { id, number, of } => tracing::info!(script = id, number, of, "script begun"),
+        Step::Running { id, elapsed, phase } => {
+            let (phase, percent) = phase.map_or((None, None), |phase| (Some(&*phase.name), percent(phase)));
+            tracing::info!(script = id, elapsed_s = elapsed.as_secs(), phase, percent, "script at work");
+        }
+        Step::Again { id, message } => tracing::warn!(script = id, reason = message, "script is tried again"),
+        Step::Done { id, took } => {
+            let took_ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
+            tracing::info!(script = id, took_ms, "script done");
+        }
+    }
+}
+
+fn percent(phase: &Phase) -> Option<u64> {
+    phase.done.saturating_mul(100).checked_div(phase.total).map(|percent| percent.min(100))
+}
+
+fn shown(step: Step<'_>) -> String {
+    match step {
+        Step::Waiting { patience } => {
+            format!("another run is at work: waiting for at most {} s", patience.as_secs())
+        }
+        Step::Begun { id, number, of } => {
+            let done =
+                (number.saturating_sub(1) * 100).checked_div(of).and_then(|done| u64::try_from(done).ok());
+            format!("{} {number}/{of} {id}", bar(done.unwrap_or_default()))
+        }
+        Step::Running { id, elapsed, phase } => {
+            let elapsed = elapsed.as_secs();
+            match phase.and_then(|phase| Some((phase, percent(phase)?))) {
+                Some((phase, percent)) => {
+                    format!("{} {id}: {}, {percent} % ({elapsed} s)", bar(percent), phase.name)
+                }
+                None => format!("{id}: at work for {elapsed} s"),
+            }
+        }
+        Step::Again { id, message } => format!("{id}: tried again: {message}"),
+        Step::Done { id, took } => format!("{id}: done in {} ms", took.as_millis()),
+    }
+}
+
+fn bar(percent: u64) -> String {
+    let full = percent.min(100) * WIDTH / 100;
+    let cells = (0..WIDTH).map(|cell| if cell < full { '█' } else { '░' });
+    cells.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_full_as_the_phase_is() {
+        let phase = Phase { name: "building index".to_owned(), done: 1, total: 2 };
+        let step = Step::Running { id: "003", elapsed: Duration::from_secs(65), phase: Some(&phase) };
+        let text = shown(step);
+        assert_eq!(text, format!("{}{} 003: building index, 50 % (65 s)", "█".repeat(12), "░".repeat(12)));
+        let empty = Phase { total: 0, ..phase };
+        let step = Step::Running { id: "003", elapsed: Duration::from_secs(5), phase: Some(&empty) };
+        assert_eq!(shown(step), "003: at work for 5 s");
+    }
+}

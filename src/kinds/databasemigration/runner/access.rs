@@ -1,0 +1,180 @@
+//! How a database is reached: credentials, certificates, and the connection that follows from them.
+//!
+//! Guarantees: credentials are fields of the connection and never a URL, so that any character may be in them; what is
+//! printed for debugging has none of them. Statements are not logged.
+
+use std::fmt;
+use std::time::Duration;
+
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions, Connection as _, MySqlConnection, PgConnection, SqliteConnection};
+
+use super::super::assignment::{Database, Engine, TlsMode};
+use super::super::result::Class;
+use super::failure::{Failure, Secrets};
+
+/// How long a server may take to let a client in.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How a database is reached.
+#[derive(Clone)]
+pub struct Access {
+    /// The database.
+    pub database: Database,
+    /// The user. Empty for SQLite.
+    pub user: String,
+    /// The password. Empty: none.
+    pub password: String,
+    /// The certificates.
+    pub certificates: Certificates,
+    /// What the server shows of this client.
+    pub application: String,
+}
+
+/// Certificates, as PEM.
+#[derive(Clone, Default)]
+pub struct Certificates {
+    /// That of the authority.
+    pub authority: Option<Vec<u8>>,
+    /// That of the client, and its key.
+    pub client: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Access").field("database", &self.database).finish_non_exhaustive()
+    }
+}
+
+/// A connection of one of the engines.
+pub(super) enum Wire {
+    /// To PostgreSQL.
+    Postgres(PgConnection),
+    /// To MySQL or MariaDB.
+    MySql(MySqlConnection),
+    /// To a file.
+    Sqlite(SqliteConnection),
+}
+
+impl Access {
+    /// What is never shown.
+    #[must_use]
+    pub fn secrets(&self) -> Secrets {
+        Secrets::of(&self.user, &self.password)
+    }
+
+    /// Connects.
+    pub(super) async fn connect(&self) -> Result<Wire, Failure> {
+        if matches!(self.database.tls, TlsMode::VerifyCA | TlsMode::VerifyFull)
+            && self.certificates.authority.is_none()
+            && self.database.engine != Engine::SQLite
+        {
+            let message =
+                format!("tls {:?} needs the certificate of an authority: ca.crt", self.database.tls);
+            return Err(Failure::new(Class::Tls, message));
+        }
+        let connected = tokio::time::timeout(PATIENCE, self.dialled()).await;
+        let connected = connected.map_or_else(
+            |_| Err(Failure::new(Class::Connection, format!("no answer within {} s", PATIENCE.as_secs()))),
+            |connected| connected.map_err(|error| self.secrets().failure(&error)),
+        );
+        connected.map_err(|failure| Failure {
+            message: format!("failed to connect to {}: {}", self.place(), failure.message),
+            is_unanswered: false,
+            ..failure
+        })
+    }
+
+    fn place(&self) -> String {
+        let Database { engine, host, port, name, .. } = &self.database;
+        match host {
+            Some(host) => format!("{engine} at {host}:{}", port.or(engine.port()).unwrap_or_default()),
+            None => format!("{engine} in {name}"),
+        }
+    }
+
+    async fn dialled(&self) -> sqlx::Result<Wire> {
+        Ok(match self.database.engine {
+            Engine::PostgreSQL => Wire::Postgres(PgConnection::connect_with(&self.postgres()).await?),
+            Engine::MySQL | Engine::MariaDB => {
+                Wire::MySql(MySqlConnection::connect_with(&self.mysql()).await?)
+            }
+            Engine::SQLite => Wire::Sqlite(SqliteConnection::connect_with(&self.sqlite()).await?),
+        })
+    }
+
+    fn postgres(&self) -> PgConnectOptions {
+        let database = &self.database;
+        let host = database.host.as_deref().unwrap_or_default();
+        let mut options = PgConnectOptions::new_without_pgpass()
+            .host(host)
+            .port(database.port.unwrap_or(5432))
+            .username(&self.user)
+            .password(&self.password)
+            .database(&database.name)
+            .application_name(&self.application)
+            .statement_cache_capacity(0)
+            .ssl_mode(match database.tls {
+                TlsMode::Disable => PgSslMode::Disable,
+                TlsMode::Require => PgSslMode::Require,
+                TlsMode::VerifyCA => PgSslMode::VerifyCa,
+                TlsMode::VerifyFull => PgSslMode::VerifyFull,
+            });
+        if host.starts_with('/') {
+            options = options.socket(host);
+        }
+        if let Some(authority) = &self.certificates.authority {
+            options = options.ssl_root_cert_from_pem(authority.clone());
+        }
+        if let Some((certificate, key)) = &self.certificates.client {
+            options = options.ssl_client_cert_from_pem(certificate).ssl_client_key_from_pem(key);
+        }
+        options.disable_statement_logging()
+    }
+
+    fn mysql(&self) -> MySqlConnectOptions {
+        let database = &self.database;
+        let host = database.host.as_deref().unwrap_or_default();
+        // Scripts find the session as the server gives it to any client.
+        let mut options = MySqlConnectOptions::new()
+            .host(host)
+            .port(database.port.unwrap_or(3306))
+            .username(&self.user)
+            .database(&database.name)
+            .statement_cache_capacity(0)
+            .pipes_as_concat(false)
+            .no_engine_substitution(false)
+            .timezone(None)
+            .ssl_mode(match database.tls {
+                TlsMode::Disable => MySqlSslMode::Disabled,
+                TlsMode::Require => MySqlSslMode::Required,
+                TlsMode::VerifyCA => MySqlSslMode::VerifyCa,
+                TlsMode::VerifyFull => MySqlSslMode::VerifyIdentity,
+            });
+        if !self.password.is_empty() {
+            options = options.password(&self.password);
+        }
+        if host.starts_with('/') {
+            options = options.socket(host);
+        }
+        if let Some(authority) = &self.certificates.authority {
+            options = options.ssl_ca_from_pem(authority.clone());
+        }
+        if let Some((certificate, key)) = &self.certificates.client {
+            options = options.ssl_client_cert_from_pem(certificate).ssl_client_key_from_pem(key);
+        }
+        options.disable_statement_logging()
+    }
+
+    fn sqlite(&self) -> SqliteConnectOptions {
+        // Foreign keys are as SQLite has them where nothing is said: not enforced, unless a script says so.
+        SqliteConnectOptions::new()
+            .filename(&self.database.name)
+            .create_if_missing(true)
+            .foreign_keys(false)
+            .statement_cache_capacity(0)
+            .disable_statement_logging()
+    }
+}

@@ -1,0 +1,364 @@
+//! One text of a script, carried out with its row of the history.
+//!
+//! Guarantees, of a text that runs in a transaction: it and its row are committed together or not at all. Of one that runs
+//! statement by statement: the history has the statement before the server does, so that after a crash it is known which
+//! one is in doubt. A statement that the server refused is known to have failed, and is tried again; one that was not
+//! answered is in doubt.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use super::super::assignment::{Engine, Script, ScriptKind};
+use super::super::result::{Class, InDoubt};
+use super::End;
+use super::connection::{Connection, Ran, Watch};
+use super::decision::DOWN;
+use super::failure::{Failure, lined};
+use super::history::{Entry, Log, State};
+use super::inspect::{invalid_indexes, left_by};
+use super::lock::Patience;
+use super::progress::{Progress, Step};
+use super::scripts::{Loaded, Text, Way};
+use crate::runtime::clock;
+
+/// What a script waits before it is tried again for the first time; twice as long each time.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The longest of these pauses.
+const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+/// What MySQL takes for no limit: a year.
+const NO_LIMIT_SECONDS: u128 = 31_536_000;
+/// What SQLite takes for no limit: 24 days.
+const NO_LIMIT_MILLISECONDS: u128 = 2_147_483_647;
+
+/// What carries texts out.
+pub(super) struct Carrier<'a> {
+    pub(super) connection: &'a mut Connection,
+    pub(super) log: &'a Log,
+    pub(super) stop: &'a CancellationToken,
+    pub(super) progress: &'a dyn Progress,
+    /// For how long what met a lock is tried again.
+    pub(super) lock_wait: Duration,
+}
+
+/// A text that is to be carried out.
+#[derive(Clone, Copy)]
+pub(super) struct Task<'a> {
+    pub(super) loaded: &'a Loaded,
+    pub(super) text: &'a Text,
+    pub(super) is_down: bool,
+    /// The statement to begin with, from 1 on.
+    pub(super) from: u32,
+    pub(super) position: i64,
+}
+
+impl<'a> Task<'a> {
+    fn script(&self) -> &'a Script {
+        &self.loaded.script
+    }
+
+    fn id(&self) -> &'a str {
+        &self.loaded.script.id
+    }
+
+    fn entry(&self, state: State) -> Entry<'a> {
+        let kind = match self.script().kind {
+            _ if self.is_down && state == State::Running => DOWN,
+            ScriptKind::Schema => "Schema",
+            ScriptKind::Data => "Data",
+            ScriptKind::Check => "Check",
+        };
+        // The history has the checksum of what was applied, also while it is taken back.
+        let checksum = &self.loaded.up.checksum;
+        let position = self.position;
+        Entry {
+            id: self.id(),
+            position,
+            kind,
+            checksum,
+            state,
+            statement: 1,
+            done: None,
+            duration_ms: None,
+            sql_state: None,
+        }
+    }
+
+    /// What the history has where all went well.
+    const fn done(&self) -> State {
+        if self.is_down { State::Reverted } else { State::Applied }
+    }
+
+    /// What it has where the server refused: a script that could not be taken back is still applied.
+    const fn failed(&self) -> State {
+        if self.is_down { State::Applied } else { State::Failed }
+    }
+}
+
+impl Carrier<'_> {
+    /// Carries a text out.
+    pub(super) async fn carry(&mut self, task: Task<'_>) -> Result<(), End> {
+        let begun = clock::instant();
+        let patience = Patience::of(self.lock_wait, self.stop);
+        let (mut task, mut pause) = (task, PAUSE);
+        loop {
+            let tried = match task.text.way {
+                Way::Transaction => self.in_transaction(task, begun).await.map_err(End::from),
+                Way::Check => self.check(task, begun).await.map_err(End::from),
+                Way::Statements => self.by_statements(&mut task, begun).await,
+            };
+            let failure = match tried {
+                Ok(()) => {
+                    self.progress.tell(Step::Done { id: task.id(), took: begun.elapsed() });
+                    return self.connection.reset().await.map_err(End::from);
+                }
+                Err(End::Failed(failure)) => failure.of(task.id()),
+                Err(end) => return Err(end),
+            };
+            let _reset = self.connection.reset().await;
+            let may_pass =
+                matches!(failure.class, Class::LockTimeout | Class::Deadlock | Class::Serialization);
+            if !may_pass || patience.pause(pause, failure.clone()).await.is_err() {
+                self.leave_word(task, &failure).await;
+                return Err(failure.into());
+            }
+            self.progress.tell(Step::Again { id: task.id(), message: &failure.message });
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Leaves in the history that a transaction failed, where it can.
+    async fn leave_word(&mut self, task: Task<'_>, failure: &Failure) {
+        if task.text.way == Way::Statements || task.is_down || failure.is_unanswered {
+            return;
+        }
+        let statement = failure.statement.unwrap_or(1);
+        let entry = Entry { statement, sql_state: failure.sql_state.as_deref(), ..task.entry(State::Failed) };
+        if let Err(failure) = self.log.write_alone(self.connection, &entry).await {
+            tracing::debug!(failure = failure.message, "the history does not have the failure");
+        }
+    }
+
+    async fn in_transaction(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
+        self.limit_locks(task).await?;
+        let lock = limit_text(task.script().timeouts.lock());
+        self.log.begin(self.connection, Some(&lock)).await?;
+        let done = self.within(task, begun).await;
+        self.log.end(self.connection, done).await
+    }
+
+    async fn within(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
+        self.log.fence(self.connection).await?;
+        let transaction = self.transaction().await?;
+        self.run_all(task).await?;
+        if self.engine() == Engine::PostgreSQL {
+            self.connection.control("RESET SESSION AUTHORIZATION; RESET ROLE").await?;
+            if self.transaction().await? != transaction {
+                let message = "the script ended the transaction that it ran in";
+                return Err(Failure::new(Class::Configuration, message));
+            }
+        }
+        let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
+        self.log.write(self.connection, &entry).await
+    }
+
+    /// Runs all statements of a text in the transaction that is open.
+    pub(super) async fn run_all(&mut self, task: Task<'_>) -> Result<u64, Failure> {
+        if self.engine() == Engine::PostgreSQL {
+            let limit = limit_text(task.script().timeouts.statement());
+            self.connection.control(&format!("SET LOCAL statement_timeout = '{limit}'")).await?;
+            let ran = self.connection.run(&task.text.all, self.watch(task, None)).await;
+            let next = ran.statements + 1;
+            return answered(ran, &task.text.all).map_err(|failure| failure.at(next));
+        }
+        let mut rows = 0;
+        for number in 1..=count(task.text) {
+            let ran = self.run_one(task, number).await;
+            rows += ran.map_err(|failure| failure.at(number))?;
+        }
+        Ok(rows)
+    }
+
+    async fn check(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
+        let (opening, closing) = match self.engine() {
+            Engine::PostgreSQL => ("BEGIN READ ONLY", "ROLLBACK"),
+            Engine::MySQL | Engine::MariaDB => ("START TRANSACTION READ ONLY", "ROLLBACK"),
+            Engine::SQLite => ("PRAGMA query_only = 1; BEGIN", "ROLLBACK; PRAGMA query_only = 0"),
+        };
+        self.limit_locks(task).await?;
+        self.connection.control(opening).await?;
+        if self.engine() == Engine::PostgreSQL {
+            let lock = limit_text(task.script().timeouts.lock());
+            self.connection.control(&format!("SET LOCAL lock_timeout = '{lock}'")).await?;
+        }
+        let rows = self.run_all(task).await;
+        self.connection.control(closing).await?;
+        found_nothing(rows?)?;
+        let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(State::Applied) };
+        self.log.write_alone(self.connection, &entry).await
+    }
+
+    async fn by_statements(&mut self, task: &mut Task<'_>, begun: tokio::time::Instant) -> Result<(), End> {
+        let before = invalid_indexes(self.connection).await?;
+        let last = count(task.text);
+        for number in task.from..=last {
+            // Another try begins here.
+            task.from = number;
+            let done = task.text.done_before(number);
+            let entry = Entry { statement: number, done: done.as_deref(), ..task.entry(State::Running) };
+            self.log.write_alone(self.connection, &entry).await?;
+            self.limit_locks(*task).await?;
+            self.limit_statement(*task).await?;
+            let Err(failure) = self.run_one(*task, number).await else { continue };
+            let failure = failure.of(task.id()).at(number);
+            if failure.is_unanswered {
+                return Err(in_doubt(*task, number, failure));
+            }
+            let _reset = self.connection.reset().await;
+            let after = invalid_indexes(self.connection).await.unwrap_or_default();
+            let left: Vec<_> = after.into_iter().filter(|index| !before.contains(index)).collect();
+            let failure = if left.is_empty() { failure } else { leaving(failure, &left) };
+            self.refused(*task, number, done.as_deref(), &failure).await?;
+            return Err(failure.into());
+        }
+        self.connection.reset().await.map_err(|failure| in_doubt(*task, last, failure))?;
+        let after = invalid_indexes(self.connection).await?;
+        let left = left_by(&task.text.all, &before, after);
+        if !task.is_down && !left.is_empty() {
+            let failure = Failure::new(Class::InvalidIndex, "the statement was answered as done").at(last);
+            let failure = leaving(failure, &left);
+            self.refused(*task, last, task.text.done_before(last).as_deref(), &failure).await?;
+            return Err(failure.into());
+        }
+        let entry =
+            Entry { statement: last, duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
+        let written = self.log.write_alone(self.connection, &entry).await;
+        written.map_err(|failure| in_doubt(*task, last, failure))
+    }
+
+    /// The history has that the server refused a statement.
+    async fn refused(
+        &mut self,
+        task: Task<'_>,
+        statement: u32,
+        done: Option<&str>,
+        failure: &Failure,
+    ) -> Result<(), End> {
+        let sql_state = failure.sql_state.as_deref();
+        let entry = Entry { statement, done, sql_state, ..task.entry(task.failed()) };
+        let written = self.log.write_alone(self.connection, &entry).await;
+        written.map_err(|failure| in_doubt(task, statement, failure))
+    }
+
+    async fn run_one(&mut self, task: Task<'_>, number: u32) -> Result<u64, Failure> {
+        let statements = task.text.statements.as_deref().unwrap_or_default();
+        let index = usize::try_from(number).unwrap_or_default().wrapping_sub(1);
+        let Some(statement) = statements.get(index) else { return Ok(0) };
+        // So that the server counts the lines of the whole script.
+        let above = usize::try_from(statement.line).unwrap_or_default().saturating_sub(1);
+        let text = "\n".repeat(above) + &task.text.all[statement.start..statement.end];
+        let limit = task.script().timeouts.statement().filter(|_| self.engine() != Engine::PostgreSQL);
+        let ran = self.connection.run(&text, self.watch(task, limit)).await;
+        answered(ran, &text)
+    }
+
+    /// Sets the time that statements wait for locks, where it is the session's.
+    async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
+        let limit = task.script().timeouts.lock();
+        let sql = match self.engine() {
+            Engine::PostgreSQL if task.text.way != Way::Statements => return Ok(()),
+            Engine::PostgreSQL => {
+                // What is done concurrently consists of waits for others, which the lock timeout would end.
+                let statements = task.text.statements.as_deref().unwrap_or_default();
+                let is_concurrent = statements.iter().any(|one| one.has("CONCURRENTLY"));
+                format!("SET lock_timeout = '{}'", limit_text(limit.filter(|_| !is_concurrent)))
+            }
+            Engine::MySQL | Engine::MariaDB => {
+                let seconds = limit.map_or(NO_LIMIT_SECONDS, |limit| limit.as_millis().div_ceil(1000));
+                format!(
+                    "SET SESSION lock_wait_timeout = {seconds}, SESSION innodb_lock_wait_timeout = {seconds}"
+                )
+            }
+            Engine::SQLite => {
+                format!(
+                    "PRAGMA busy_timeout = {}",
+                    limit.map_or(NO_LIMIT_MILLISECONDS, |limit| limit.as_millis())
+                )
+            }
+        };
+        self.connection.control(&sql).await
+    }
+
+    async fn limit_statement(&mut self, task: Task<'_>) -> Result<(), Failure> {
+        if self.engine() != Engine::PostgreSQL {
+            return Ok(());
+        }
+        let limit = limit_text(task.script().timeouts.statement());
+        self.connection.control(&format!("SET statement_timeout = '{limit}'")).await
+    }
+
+    /// The transaction that is open, where the engine tells.
+    async fn transaction(&mut self) -> Result<Option<String>, Failure> {
+        if self.engine() != Engine::PostgreSQL {
+            return Ok(None);
+        }
+        self.connection.one("SELECT pg_catalog.txid_current()::text").await
+    }
+
+    fn watch<'w>(&self, task: Task<'w>, limit: Option<Duration>) -> Watch<'w>
+    where
+        Self: 'w,
+    {
+        Watch { stop: self.stop, limit, progress: self.progress, id: task.id() }
+    }
+
+    fn engine(&self) -> Engine {
+        self.connection.engine()
+    }
+}
+
+/// Nothing says what became of a statement: that is in doubt, unless the script may run again.
+fn in_doubt(task: Task<'_>, statement: u32, failure: Failure) -> End {
+    let failure = failure.of(task.id()).at(statement);
+    if task.script().idempotent && !task.is_down {
+        return End::Failed(Failure { class: Class::Connection, ..failure });
+    }
+    End::InDoubt(InDoubt { id: task.id().to_owned(), statement }, Some(failure))
+}
+
+/// A check that returned rows failed.
+pub(super) fn found_nothing(rows: u64) -> Result<(), Failure> {
+    if rows == 0 {
+        return Ok(());
+    }
+    Err(Failure::new(Class::CheckFailed, format!("the check returned {rows} rows and must return none")))
+}
+
+fn answered(ran: Ran, text: &str) -> Result<u64, Failure> {
+    match ran.failure {
+        None => Ok(ran.rows),
+        Some(failure) => Err(lined(failure, text)),
+    }
+}
+
+fn leaving(failure: Failure, left: &[String]) -> Failure {
+    let message = format!(
+        "{}; left is an index that is not valid: {}: drop it (DROP INDEX CONCURRENTLY) before the script runs again",
+        failure.message,
+        left.join(", ")
+    );
+    Failure { class: Class::InvalidIndex, message, ..failure }
+}
+
+fn count(text: &Text) -> u32 {
+    text.statements.as_ref().map_or(1, |statements| u32::try_from(statements.len()).unwrap_or(u32::MAX))
+}
+
+/// A limit as PostgreSQL reads it; 0 is none.
+fn limit_text(limit: Option<Duration>) -> String {
+    format!("{}ms", limit.map_or(0, |limit| limit.as_millis().max(1)))
+}
+
+fn milliseconds(begun: tokio::time::Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX)
+}

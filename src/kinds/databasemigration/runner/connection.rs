@@ -1,0 +1,391 @@
+//! One session with a database, whatever its engine is.
+//!
+//! Guarantees: an error that leaves here is a [`Failure`], which gives nothing away. Every wait for the server has an end:
+//! a limit, the wish of the process to end, or the server's own limits.
+//! Assumes: statements written here use `?` for their values and have no other question mark.
+
+use std::fmt::{self, Write as _};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use sqlx::{AssertSqlSafe, Either, Row as _};
+use tokio_util::sync::CancellationToken;
+
+use super::super::assignment::Engine;
+use super::super::result::Class;
+use super::access::{Access, Wire};
+use super::failure::{Failure, Secrets};
+use super::progress::{Phase, Progress, Step};
+use crate::runtime::clock;
+
+/// How many steps of SQLite's machine lie between two looks at whether to go on.
+const STEPS: i32 = 1000;
+/// How long a server may take to end a statement that it was asked to end.
+const UNTIL_CANCELLED: Duration = Duration::from_secs(10);
+/// How long a server may take to say how far it is.
+const UNTIL_TOLD: Duration = Duration::from_secs(2);
+/// Between two words about a statement that takes long.
+const BETWEEN_WORDS: Duration = Duration::from_secs(5);
+
+/// A value of a statement.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value<'a> {
+    /// A text.
+    Text(&'a str),
+    /// A number.
+    Number(i64),
+    /// No text.
+    Null,
+    /// No number.
+    NoNumber,
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<'a> From<Option<&'a str>> for Value<'a> {
+    fn from(text: Option<&'a str>) -> Self {
+        text.map_or(Self::Null, Self::Text)
+    }
+}
+
+/// One session.
+pub(super) struct Connection {
+    wire: Wire,
+    access: Access,
+    secrets: Secrets,
+    /// How the server calls this session.
+    pub(super) session: String,
+    /// As the server calls its version.
+    pub(super) version: String,
+    is_halted: Arc<AtomicBool>,
+}
+
+/// What ends a statement besides the server.
+#[derive(Clone, Copy)]
+pub(super) struct Watch<'a> {
+    /// The process is asked to end.
+    pub(super) stop: &'a CancellationToken,
+    /// How long it may take; nothing where the server sees to that.
+    pub(super) limit: Option<Duration>,
+    /// Who hears of it.
+    pub(super) progress: &'a dyn Progress,
+    /// The script that it is of.
+    pub(super) id: &'a str,
+}
+
+/// What became of a text of statements.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// How many statements were done.
+    pub(super) statements: u32,
+    /// How many rows they returned.
+    pub(super) rows: u64,
+    /// How the next one failed.
+    pub(super) failure: Option<Failure>,
+}
+
+impl Ran {
+    fn failed(failure: Failure) -> Self {
+        Self { statements: 0, rows: 0, failure: Some(failure) }
+    }
+}
+
+macro_rules! on {
+    ($wire:expr, $connection:ident => $body:expr) => {
+        match $wire {
+            Wire::Postgres($connection) => $body,
+            Wire::MySql($connection) => $body,
+            Wire::Sqlite($connection) => $body,
+        }
+    };
+}
+
+macro_rules! query {
+    ($sql:expr, $values:expr) => {{
+        let mut query = sqlx::query(AssertSqlSafe($sql)).persistent(false);
+        for value in $values {
+            query = match *value {
+                Value::Text(text) => query.bind(text.to_owned()),
+                Value::Number(number) => query.bind(number),
+                Value::Null => query.bind(None::<String>),
+                Value::NoNumber => query.bind(None::<i64>),
+            };
+        }
+        query
+    }};
+}
+
+impl Connection {
+    /// Connects.
+    pub(super) async fn to(access: &Access) -> Result<Self, Failure> {
+        let wire = access.connect().await?;
+        let secrets = access.secrets();
+        let is_halted = Arc::new(AtomicBool::new(false));
+        let mut connection = Self {
+            wire,
+            access: access.clone(),
+            secrets,
+            session: String::new(),
+            version: String::new(),
+            is_halted,
+        };
+        connection.greet().await?;
+        Ok(connection)
+    }
+
+    async fn greet(&mut self) -> Result<(), Failure> {
+        if let Wire::Sqlite(sqlite) = &mut self.wire {
+            let is_halted = Arc::clone(&self.is_halted);
+            let mut handle = sqlite.lock_handle().await.map_err(|error| self.secrets.failure(&error))?;
+            handle.set_progress_handler(STEPS, move || !is_halted.load(Ordering::Relaxed));
+        }
+        let (session, version) = match self.engine() {
+            Engine::PostgreSQL => (
+                "SELECT pid || '/' || extract(epoch FROM backend_start) FROM pg_catalog.pg_stat_activity \
+                 WHERE pid = pg_catalog.pg_backend_pid()",
+                "SELECT pg_catalog.current_setting('server_version')",
+            ),
+            Engine::MySQL | Engine::MariaDB => {
+                ("SELECT CAST(CONNECTION_ID() AS CHAR)", "SELECT CAST(VERSION() AS CHAR)")
+            }
+            Engine::SQLite => ("SELECT 'file'", "SELECT sqlite_version()"),
+        };
+        self.session = self.one(session).await?.unwrap_or_default();
+        self.version = self.one(version).await?.unwrap_or_default();
+        self.reset().await
+    }
+
+    /// Takes back what a script set for the session, and sets what gatehouse needs.
+    pub(super) async fn reset(&mut self) -> Result<(), Failure> {
+        if self.engine() != Engine::PostgreSQL {
+            return Ok(());
+        }
+        // Notices may quote rows, and nobody reads them.
+        self.control("RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET client_min_messages = error")
+            .await?;
+        // A server that knows it ends what runs for a client that is gone: from PostgreSQL 14 on, and not on every
+        // system.
+        let known = "SELECT name FROM pg_catalog.pg_settings WHERE name = 'client_connection_check_interval'";
+        if self.one(known).await?.is_some() {
+            let set = self.control("SET client_connection_check_interval = '5s'").await;
+            if let Err(failure) = set.as_ref().map_err(|failure| failure.message.as_str()) {
+                tracing::debug!(failure, "the server does not look after clients that are gone");
+            }
+        }
+        Ok(())
+    }
+
+    /// What the other end is.
+    pub(super) const fn engine(&self) -> Engine {
+        self.access.database.engine
+    }
+
+    /// How it was reached.
+    pub(super) const fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Does a statement of ours; how many rows it changed.
+    pub(super) async fn execute(&mut self, sql: &str, values: &[Value<'_>]) -> Result<u64, Failure> {
+        let sql = self.numbered(sql);
+        let done = on!(&mut self.wire, connection => query!(sql, values)
+            .execute(&mut *connection)
+            .await
+            .map(|done| done.rows_affected()));
+        done.map_err(|error| self.secrets.failure(&error))
+    }
+
+    /// Asks by a statement of ours whose columns are all texts.
+    pub(super) async fn rows(
+        &mut self,
+        sql: &str,
+        values: &[Value<'_>],
+    ) -> Result<Vec<Vec<Option<String>>>, Failure> {
+        let sql = self.numbered(sql);
+        let rows: sqlx::Result<Vec<Vec<Option<String>>>> = on!(&mut self.wire, connection => {
+            let rows = query!(sql, values).fetch_all(&mut *connection).await;
+            rows.and_then(|rows| {
+                let texts = rows.iter().map(|row| {
+                    (0..row.columns().len()).map(|column| row.try_get::<Option<String>, _>(column)).collect()
+                });
+                texts.collect()
+            })
+        });
+        rows.map_err(|error| self.secrets.failure(&error))
+    }
+
+    /// The first column of the first row.
+    pub(super) async fn one(&mut self, sql: &str) -> Result<Option<String>, Failure> {
+        let rows = self.rows(sql, &[]).await?;
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
+    }
+
+    /// Statements of ours without values, as text.
+    pub(super) async fn control(&mut self, sql: &str) -> Result<(), Failure> {
+        streamed(&mut self.wire, &self.secrets, sql).await.failure.map_or(Ok(()), Err)
+    }
+
+    /// Runs a text of statements, until it is done, fails, or what watches it ends it.
+    pub(super) async fn run(&mut self, text: &str, watch: Watch<'_>) -> Ran {
+        if watch.stop.is_cancelled() {
+            return Ran::failed(interrupted());
+        }
+        let Self { wire, secrets, access, session, is_halted, .. } = self;
+        is_halted.store(false, Ordering::Relaxed);
+        let cancel = Cancel { access, session, is_halted };
+        let begun = clock::instant();
+        let mut running = pin!(streamed(wire, secrets, text));
+        let mut ended: Option<Failure> = None;
+        let mut give_up = None;
+        let mut words = tokio::time::interval_at(begun + BETWEEN_WORDS, BETWEEN_WORDS);
+        loop {
+            let over = watch.limit.filter(|_| ended.is_none()).map(|limit| begun + limit);
+            tokio::select! {
+                biased;
+                mut ran = &mut running => {
+                    // The answer to a statement that was ended says only that it was.
+                    if let (Some(failure), Some(ended)) = (&mut ran.failure, ended) {
+                        let is_unanswered = failure.is_unanswered;
+                        *failure = Failure { is_unanswered, sql_state: failure.sql_state.take(), ..ended };
+                    }
+                    return ran;
+                }
+                () = watch.stop.cancelled(), if ended.is_none() => ended = Some(interrupted()),
+                () = until(over), if over.is_some() => ended = Some(too_long()),
+                () = until(give_up), if give_up.is_some() => {
+                    let message = "the server did not end the statement when it was asked to";
+                    return Ran::failed(Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) });
+                }
+                _ = words.tick() => {
+                    let phase = tokio::time::timeout(UNTIL_TOLD, cancel.phase()).await.ok().flatten();
+                    watch.progress.tell(Step::Running { id: watch.id, elapsed: begun.elapsed(), phase: phase.as_ref() });
+                    continue;
+                }
+            }
+            if give_up.is_none() {
+                give_up = Some(clock::instant() + UNTIL_CANCELLED);
+                // The statement goes on to be read meanwhile: a server may be slow to let another client in.
+                tokio::select! {
+                    biased;
+                    mut ran = &mut running => {
+                        if let (Some(failure), Some(ended)) = (&mut ran.failure, ended) {
+                            *failure = Failure { is_unanswered: failure.is_unanswered, ..ended };
+                        }
+                        return ran;
+                    }
+                    () = cancel.now() => {}
+                }
+            }
+        }
+    }
+
+    /// The statement with its values counted where the engine counts them.
+    fn numbered(&self, sql: &str) -> String {
+        if self.engine() != Engine::PostgreSQL {
+            return sql.to_owned();
+        }
+        let mut parts = sql.split('?');
+        let mut numbered = parts.next().unwrap_or_default().to_owned();
+        for (index, part) in parts.enumerate() {
+            // Writing to a string does not fail.
+            let _written = write!(numbered, "${}{part}", index + 1);
+        }
+        numbered
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Connection").field("session", &self.session).finish_non_exhaustive()
+    }
+}
+
+async fn streamed(wire: &mut Wire, secrets: &Secrets, text: &str) -> Ran {
+    let mut ran = Ran { statements: 0, rows: 0, failure: None };
+    on!(wire, connection => {
+        let mut results = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).fetch_many(&mut *connection);
+        while let Some(result) = results.next().await {
+            match result {
+                Ok(Either::Left(_)) => ran.statements += 1,
+                Ok(Either::Right(_)) => ran.rows += 1,
+                Err(error) => {
+                    ran.failure = Some(secrets.failure(&error));
+                    break;
+                }
+            }
+        }
+    });
+    ran
+}
+
+fn interrupted() -> Failure {
+    Failure::new(Class::Interrupted, "the process was asked to end, and ended the statement")
+}
+
+fn too_long() -> Failure {
+    Failure::new(Class::StatementTimeout, "the statement took longer than its timeout")
+}
+
+async fn until(time: Option<tokio::time::Instant>) {
+    match time {
+        Some(time) => tokio::time::sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What reaches the server beside a session that is busy.
+struct Cancel<'a> {
+    access: &'a Access,
+    session: &'a str,
+    is_halted: &'a AtomicBool,
+}
+
+impl Cancel<'_> {
+    /// Asks the server to end what the session does.
+    async fn now(&self) {
+        self.is_halted.store(true, Ordering::Relaxed);
+        let engine = self.access.database.engine;
+        let sql = match engine {
+            Engine::PostgreSQL => format!("SELECT pg_catalog.pg_cancel_backend({})", self.process()),
+            Engine::MySQL | Engine::MariaDB => format!("KILL QUERY {}", self.session),
+            Engine::SQLite => return,
+        };
+        let asked = async {
+            let mut wire = self.access.connect().await?;
+            streamed(&mut wire, &self.access.secrets(), &sql).await.failure.map_or(Ok(()), Err)
+        };
+        if let Err(failure) = asked.await {
+            tracing::warn!(failure = failure.message, "failed to ask the server to end the statement");
+        }
+    }
+
+    /// How far the statement is, where the server shows it.
+    async fn phase(&self) -> Option<Phase> {
+        if self.access.database.engine != Engine::PostgreSQL {
+            return None;
+        }
+        let sql = format!(
+            "SELECT phase, COALESCE(NULLIF(blocks_done, 0), tuples_done)::text, \
+             COALESCE(NULLIF(blocks_total, 0), tuples_total)::text \
+             FROM pg_catalog.pg_stat_progress_create_index WHERE pid = {}",
+            self.process()
+        );
+        let mut wire = self.access.connect().await.ok()?;
+        let Wire::Postgres(connection) = &mut wire else { return None };
+        let row = sqlx::query(AssertSqlSafe(sql)).fetch_optional(connection).await.ok()??;
+        let number = |column: usize| row.try_get::<String, _>(column).ok()?.parse().ok();
+        Some(Phase { name: row.try_get(0).ok()?, done: number(1)?, total: number(2)? })
+    }
+
+    /// The process of PostgreSQL that is this session.
+    fn process(&self) -> &str {
+        self.session.split('/').next().unwrap_or_default()
+    }
+}

@@ -1,0 +1,277 @@
+//! What a run has to do, from the scripts that it was given and the history that it found. Pure.
+//!
+//! Guarantees: a script that was edited after it was applied, one that the history has and the list has not, and one that
+//! would run behind a later one keep everything from running. A script whose end is not known is neither taken for applied
+//! nor run again, unless its author or a person said so.
+
+use std::collections::BTreeMap;
+
+use super::super::assignment::{Assignment, OutOfOrder, Resolution};
+use super::super::result::{Blocked, BlockedReason, InDoubt, Plan};
+use super::history::{Row, State};
+use super::scripts::{Loaded, Way};
+
+/// What the history has as the kind of a script while its down script is at work.
+pub const DOWN: &str = "Down";
+
+/// What is known of the database besides its history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// The sessions, among those that the history has as at work, that the server still has.
+    pub alive: Vec<String>,
+    /// It has tables of others.
+    pub has_tables: bool,
+}
+
+/// What there is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing: what was found contradicts what was asked for.
+    Blocked(Box<Blocked>),
+    /// Nothing: a script's end is not known.
+    InDoubt(InDoubt),
+    /// Nothing yet: another session still runs that script.
+    Busy(String),
+    /// This.
+    Work(Work),
+}
+
+/// What there is to do, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// Ids of applied scripts whose other checksum is accepted, with it.
+    pub repairs: Vec<(String, String)>,
+    /// Ids that count as applied from now on.
+    pub baseline: Vec<String>,
+    /// The script that was in doubt, and what it is now.
+    pub settled: Option<(String, State)>,
+    /// What is to run.
+    pub pending: Vec<Pending>,
+    /// What a reader of the plan should know.
+    pub warnings: Vec<String>,
+}
+
+/// A script that is to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pending {
+    /// Its place in the list of scripts.
+    pub index: usize,
+    /// The statement to begin with, from 1 on.
+    pub from: u32,
+}
+
+/// What there is to do.
+#[must_use]
+pub fn decide(assignment: &Assignment, scripts: &[Loaded], rows: &[Row], around: &Surroundings) -> Decision {
+    let rows_by_id: BTreeMap<_, _> = rows.iter().map(|row| (row.id.as_str(), row)).collect();
+    if let Some(row) = rows.iter().find(|row| row.state == State::Running && is_alive(row, around)) {
+        return Decision::Busy(row.id.clone());
+    }
+    let mut work = Work::default();
+    if let Some(blocked) = diverged(scripts, rows) {
+        return Decision::Blocked(Box::new(blocked));
+    }
+    let mut last_applied = None;
+    let is_first_contact = rows.is_empty();
+    let baseline = assignment.baseline.as_ref().filter(|_| is_first_contact && around.has_tables);
+    let baseline = baseline.and_then(|id| scripts.iter().position(|loaded| loaded.script.id == *id));
+    for (index, loaded) in scripts.iter().enumerate() {
+        let id = &loaded.script.id;
+        if baseline.is_some_and(|last| index <= last) {
+            work.baseline.push(id.clone());
+            continue;
+        }
+        let Some(row) = rows_by_id.get(id.as_str()) else {
+            work.pending.push(Pending { index, from: 1 });
+            continue;
+        };
+        match judged(assignment, loaded, row, &mut work) {
+            Ok(Standing::Applied) => last_applied = Some(id),
+            Ok(Standing::Pending(from)) => work.pending.push(Pending { index, from }),
+            Err(Stop::Blocked(blocked)) => return Decision::Blocked(blocked),
+            Err(Stop::InDoubt(in_doubt)) => return Decision::InDoubt(in_doubt),
+        }
+        let late = work.pending.first().map(|first| &scripts[first.index].script.id);
+        if let (Some(late), Some(applied), OutOfOrder::Reject) = (late, last_applied, assignment.out_of_order)
+        {
+            // The one that is applied stands behind the one that is not.
+            if applied == id {
+                return Decision::Blocked(Box::new(out_of_order(late, applied)));
+            }
+        }
+    }
+    if is_first_contact && around.has_tables && assignment.baseline.is_none() {
+        work.warnings.push(
+            "the database has tables and no history of this series: all scripts run, or name a baseline"
+                .to_owned(),
+        );
+    }
+    Decision::Work(work)
+}
+
+fn is_alive(row: &Row, around: &Surroundings) -> bool {
+    row.session.as_ref().is_some_and(|session| around.alive.contains(session))
+}
+
+/// How a script stands whose row there is.
+enum Standing {
+    Applied,
+    Pending(u32),
+}
+
+/// Why nothing runs.
+enum Stop {
+    Blocked(Box<Blocked>),
+    InDoubt(InDoubt),
+}
+
+fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) -> Result<Standing, Stop> {
+    let id = &row.id;
+    match row.state {
+        State::Applied | State::Baseline => {
+            let found = &loaded.up.checksum;
+            if row.checksum == *found {
+                return Ok(Standing::Applied);
+            }
+            if assignment.accept_checksums.get(id) == Some(found) {
+                work.repairs.push((id.clone(), found.clone()));
+                return Ok(Standing::Applied);
+            }
+            Err(Stop::Blocked(Box::new(edited(id, &row.checksum, found))))
+        }
+        State::Reverted => Ok(Standing::Pending(1)),
+        State::Failed => resumed(loaded, row, row.statement).map(Standing::Pending),
+        State::Running if row.kind == DOWN => taken_back(assignment, row, work),
+        State::Running => {
+            let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == *id);
+            match resolve.map(|resolve| resolve.resolution) {
+                Some(Resolution::Applied) => {
+                    let next = row.statement.saturating_add(1);
+                    let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
+                    if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
+                        if row.checksum != loaded.up.checksum {
+                            return Err(Stop::Blocked(Box::new(edited(
+                                id,
+                                &row.checksum,
+                                &loaded.up.checksum,
+                            ))));
+                        }
+                        work.settled = Some((id.clone(), State::Applied));
+                        return Ok(Standing::Applied);
+                    }
+                    resumed(loaded, row, row.statement)?;
+                    if row.checksum != loaded.up.checksum {
+                        return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
+                    }
+                    Ok(Standing::Pending(next))
+                }
+                Some(Resolution::Retry) => resumed(loaded, row, row.statement).map(Standing::Pending),
+                None if loaded.script.idempotent => Ok(Standing::Pending(1)),
+                None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+            }
+        }
+    }
+}
+
+/// How a script stands whose down script was at work.
+fn taken_back(assignment: &Assignment, row: &Row, work: &mut Work) -> Result<Standing, Stop> {
+    let id = &row.id;
+    let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == *id);
+    let (state, standing) = match resolve.map(|resolve| resolve.resolution) {
+        Some(Resolution::Applied) => (State::Reverted, Standing::Pending(1)),
+        Some(Resolution::Retry) => (State::Applied, Standing::Applied),
+        None => return Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+    };
+    work.settled = Some((id.clone(), state));
+    Ok(standing)
+}
+
+/// The statement to go on with: what was done before it must be what the script still says.
+fn resumed(loaded: &Loaded, row: &Row, from: u32) -> Result<u32, Stop> {
+    if loaded.up.way != Way::Statements || from <= 1 {
+        return Ok(1);
+    }
+    let expected = row.done.clone().unwrap_or_default();
+    let found = loaded.up.done_before(from).unwrap_or_default();
+    if expected == found {
+        return Ok(from);
+    }
+    let id = &row.id;
+    Err(Stop::Blocked(Box::new(Blocked {
+        reason: BlockedReason::ChecksumMismatch,
+        id: Some(id.clone()),
+        message: format!(
+            "script {id} was edited before its statement {from}, and what stands there has run: restore it"
+        ),
+        expected: Some(expected),
+        found: Some(found),
+    })))
+}
+
+fn edited(id: &str, expected: &str, found: &str) -> Blocked {
+    Blocked {
+        reason: BlockedReason::ChecksumMismatch,
+        id: Some(id.to_owned()),
+        expected: Some(expected.to_owned()),
+        found: Some(found.to_owned()),
+        message: format!(
+            "script {id} was edited after it was applied: it was {expected} and is {found}; restore it and append a \
+             new script, or accept the checksum"
+        ),
+    }
+}
+
+fn diverged(scripts: &[Loaded], rows: &[Row]) -> Option<Blocked> {
+    let is_known = |row: &&Row| scripts.iter().any(|loaded| loaded.script.id == row.id);
+    let counts = |row: &&Row| row.state.is_applied() || row.state == State::Running;
+    let unknown = rows.iter().filter(counts).find(|row| !is_known(row))?;
+    let id = &unknown.id;
+    Some(Blocked {
+        reason: BlockedReason::HistoryDiverged,
+        id: Some(id.clone()),
+        expected: Some(unknown.checksum.clone()),
+        found: None,
+        message: format!("the history has script {id} ({}), which is none of the scripts", unknown.checksum),
+    })
+}
+
+fn out_of_order(late: &str, applied: &str) -> Blocked {
+    Blocked {
+        reason: BlockedReason::OutOfOrder,
+        id: Some(late.to_owned()),
+        expected: None,
+        found: Some(applied.to_owned()),
+        message: format!(
+            "script {late} is to run although {applied}, which stands behind it, has: move it to the end, or allow \
+             outOfOrder"
+        ),
+    }
+}
+
+/// The plan that the work is.
+#[must_use]
+pub fn plan(hash: String, scripts: &[Loaded], work: &Work) -> Plan {
+    let pending: Vec<_> = work.pending.iter().map(|one| scripts[one.index].script.id.clone()).collect();
+    let mut secret_checksums = Vec::new();
+    for loaded in scripts {
+        let (script, id) = (&loaded.script, &loaded.script.id);
+        if script.up.secret {
+            secret_checksums.push((id.clone(), loaded.up.checksum.clone()));
+        }
+        if let Some(down) =
+            loaded.down.as_ref().filter(|_| script.down.as_ref().is_some_and(|down| down.secret))
+        {
+            secret_checksums.push((format!("{id}~"), down.checksum.clone()));
+        }
+    }
+    Plan {
+        hash,
+        pending_count: u32::try_from(pending.len()).unwrap_or(u32::MAX),
+        pending,
+        warnings: work.warnings.clone(),
+        secret_checksums,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,164 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::kinds::databasemigration::assignment::checksum;
+use crate::kinds::databasemigration::runner::scripts::Text;
+use crate::kinds::databasemigration::runner::statements::split;
+
+const SCRIPTS: [&str; 3] = ["1", "2", "3"];
+
+fn assignment(change: &Value) -> Assignment {
+    let scripts: Vec<_> = SCRIPTS.iter().map(|id| json!({ "id": id, "up": { "file": id } })).collect();
+    let mut value = json!({
+        "version": 1, "database": { "engine": "MariaDB", "host": "h", "name": "d" },
+        "run": { "uid": "now" }, "mode": "Apply", "scripts": scripts,
+    });
+    for (field, given) in change.as_object().unwrap() {
+        value[field] = given.clone();
+    }
+    Assignment::read(&value.to_string()).unwrap()
+}
+
+fn text_of(id: &str) -> String {
+    format!("CREATE TABLE t{id} (a int); CREATE TABLE u{id} (a int)")
+}
+
+fn loaded(assignment: &Assignment) -> Vec<Loaded> {
+    let load = |script: &crate::kinds::databasemigration::assignment::Script| {
+        let text = text_of(&script.id);
+        let statements = split(assignment.database.engine, &text).ok();
+        let up = Text { checksum: checksum(text.as_bytes()), all: text, statements, way: Way::Statements };
+        Loaded { script: script.clone(), up, down: None }
+    };
+    assignment.scripts.iter().map(load).collect()
+}
+
+fn row(id: &str, state: State, statement: u32) -> Row {
+    let text = text_of(id);
+    let before = &text[..text.find(';').unwrap()];
+    Row {
+        id: id.to_owned(),
+        position: id.parse().unwrap(),
+        kind: "Schema".to_owned(),
+        checksum: checksum(text.as_bytes()),
+        state,
+        statement,
+        done: (statement == 2).then(|| checksum(before.as_bytes())),
+        at: "2026-11-24T21:00:00.000Z".to_owned(),
+        duration_ms: None,
+        run: "before".to_owned(),
+        object: None,
+        session: Some("7".to_owned()),
+    }
+}
+
+fn decided(change: &Value, rows: &[Row], around: &Surroundings) -> Decision {
+    let assignment = assignment(change);
+    decide(&assignment, &loaded(&assignment), rows, around)
+}
+
+fn of(change: &Value, rows: &[Row]) -> Decision {
+    decided(change, rows, &Surroundings::default())
+}
+
+fn pending(decision: &Decision) -> Vec<(usize, u32)> {
+    let Decision::Work(work) = decision else { panic!("no work: {decision:?}") };
+    work.pending.iter().map(|one| (one.index, one.from)).collect()
+}
+
+fn reason(decision: &Decision) -> (BlockedReason, &str) {
+    let Decision::Blocked(blocked) = decision else { panic!("not blocked: {decision:?}") };
+    (blocked.reason, blocked.id.as_deref().unwrap_or_default())
+}
+
+#[test]
+fn what_is_not_applied_is_pending_in_order() {
+    assert_eq!(pending(&of(&json!({}), &[])), [(0, 1), (1, 1), (2, 1)]);
+    assert_eq!(pending(&of(&json!({}), &[row("1", State::Applied, 2)])), [(1, 1), (2, 1)]);
+    let reverted = [row("1", State::Applied, 2), row("2", State::Reverted, 1)];
+    assert_eq!(pending(&of(&json!({}), &reverted)), [(1, 1), (2, 1)]);
+    let all = SCRIPTS.map(|id| row(id, State::Applied, 2));
+    assert_eq!(pending(&of(&json!({}), &all)), []);
+}
+
+#[test]
+fn an_edited_script_blocks_with_both_checksums_unless_it_is_accepted() {
+    let mut edited = row("1", State::Applied, 2);
+    edited.checksum = checksum(b"other");
+    let decision = of(&json!({}), &[edited.clone()]);
+    assert_eq!(reason(&decision), (BlockedReason::ChecksumMismatch, "1"));
+    let Decision::Blocked(blocked) = decision else { unreachable!() };
+    let found = checksum(text_of("1").as_bytes());
+    assert_eq!(
+        (blocked.expected, blocked.found.clone()),
+        (Some(edited.checksum.clone()), Some(found.clone()))
+    );
+    assert!(blocked.message.contains(&edited.checksum) && blocked.message.contains(&found));
+    let Decision::Work(work) = of(&json!({ "acceptChecksums": { "1": found } }), &[edited]) else {
+        panic!("it is accepted")
+    };
+    assert_eq!(work.repairs, [("1".to_owned(), found)]);
+}
+
+#[test]
+fn the_list_and_the_history_must_agree() {
+    let unknown = [row("9", State::Applied, 2)];
+    assert_eq!(reason(&of(&json!({}), &unknown)), (BlockedReason::HistoryDiverged, "9"));
+    let late = [row("1", State::Applied, 2), row("3", State::Applied, 2)];
+    assert_eq!(reason(&of(&json!({}), &late)), (BlockedReason::OutOfOrder, "2"));
+    assert_eq!(pending(&of(&json!({ "outOfOrder": "Allow" }), &late)), [(1, 1)]);
+}
+
+#[test]
+fn a_baseline_counts_on_first_contact_with_tables_alone() {
+    let around = Surroundings { has_tables: true, ..Surroundings::default() };
+    let baseline = json!({ "baseline": "2" });
+    let Decision::Work(work) = decided(&baseline, &[], &around) else { panic!("there is work") };
+    assert_eq!((work.baseline, work.pending.len()), (vec!["1".to_owned(), "2".to_owned()], 1));
+    assert_eq!(pending(&of(&baseline, &[])).len(), 3, "an empty database gets everything");
+    let known = decided(&baseline, &[row("1", State::Applied, 2)], &around);
+    assert_eq!(pending(&known), [(1, 1), (2, 1)]);
+    let Decision::Work(work) = decided(&json!({}), &[], &around) else { panic!("there is work") };
+    assert_eq!(work.warnings.len(), 1);
+}
+
+#[test]
+fn a_script_whose_end_is_not_known_waits_for_a_word() {
+    let running = [row("1", State::Running, 2)];
+    let in_doubt = InDoubt { id: "1".to_owned(), statement: 2 };
+    assert_eq!(of(&json!({}), &running), Decision::InDoubt(in_doubt));
+    let retry = json!({ "resolve": { "id": "1", "as": "retry" } });
+    assert_eq!(pending(&of(&retry, &running))[0], (0, 2), "it goes on with the statement in doubt");
+    let applied = json!({ "resolve": { "id": "1", "as": "applied" } });
+    let Decision::Work(work) = of(&applied, &running) else { panic!("it is settled") };
+    assert_eq!((work.settled, work.pending[0].index), (Some(("1".to_owned(), State::Applied)), 1));
+    assert_eq!(pending(&of(&applied, &[row("1", State::Running, 1)]))[0], (0, 2), "the rest still runs");
+    let other = json!({ "resolve": { "id": "2", "as": "applied" } });
+    assert!(matches!(of(&other, &running), Decision::InDoubt(_)), "a word about another one");
+    let idempotent = json!({ "scripts": [{ "id": "1", "up": { "file": "1" }, "idempotent": true }] });
+    assert_eq!(pending(&of(&idempotent, &running)), [(0, 1)]);
+    let around = Surroundings { alive: vec!["7".to_owned()], ..Surroundings::default() };
+    assert_eq!(decided(&retry, &running, &around), Decision::Busy("1".to_owned()));
+}
+
+#[test]
+fn a_down_script_in_doubt_is_settled_the_other_way() {
+    let running = [Row { kind: DOWN.to_owned(), ..row("1", State::Running, 1) }];
+    assert!(matches!(of(&json!({}), &running), Decision::InDoubt(_)));
+    for (word, state, first) in [("applied", State::Reverted, 0), ("retry", State::Applied, 1)] {
+        let Decision::Work(work) = of(&json!({ "resolve": { "id": "1", "as": word } }), &running) else {
+            panic!("it is settled")
+        };
+        assert_eq!((work.settled, work.pending[0].index), (Some(("1".to_owned(), state)), first));
+    }
+}
+
+#[test]
+fn what_has_run_of_a_script_may_not_be_edited() {
+    let mut failed = row("1", State::Failed, 2);
+    assert_eq!(pending(&of(&json!({}), &[failed.clone()]))[0], (0, 2));
+    failed.checksum = checksum(b"the statement that failed is mended");
+    assert_eq!(pending(&of(&json!({}), &[failed.clone()]))[0], (0, 2));
+    failed.done = Some(checksum(b"the one before it too"));
+    assert_eq!(reason(&of(&json!({}), &[failed])), (BlockedReason::ChecksumMismatch, "1"));
+}

@@ -1,0 +1,189 @@
+//! What failed, in words that give nothing away.
+//!
+//! Guarantees: no text of a script, no value of a row, no user name and no password is in a message. What servers say is
+//! passed on where its words are about objects of the schema alone; where they may quote a value (data, constraints,
+//! syntax, what a program raises), the class and the object's name are said instead. DETAIL, HINT and CONTEXT are never
+//! read.
+
+mod mysql;
+mod postgres;
+mod sqlite;
+
+use sqlx::Error;
+use sqlx::mysql::MySqlDatabaseError;
+use sqlx::postgres::PgDatabaseError;
+use sqlx::sqlite::SqliteError;
+
+use super::super::result::{Class, LastError};
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// What kind it is.
+    pub class: Class,
+    /// The SQLSTATE that the server answered.
+    pub sql_state: Option<String>,
+    /// What it is.
+    pub message: String,
+    /// The script.
+    pub id: Option<String>,
+    /// Its statement, from 1 on.
+    pub statement: Option<u32>,
+    /// Nothing says whether the server did what was asked.
+    pub is_unanswered: bool,
+}
+
+impl Failure {
+    /// A failure that is of no statement.
+    pub fn new(class: Class, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            sql_state: None,
+            message: message.into(),
+            id: None,
+            statement: None,
+            is_unanswered: false,
+        }
+    }
+
+    /// The same, of that script.
+    #[must_use]
+    pub fn of(mut self, id: &str) -> Self {
+        self.id.get_or_insert_with(|| id.to_owned());
+        self
+    }
+
+    /// The same, of that statement.
+    #[must_use]
+    pub fn at(mut self, statement: u32) -> Self {
+        self.statement.get_or_insert(statement);
+        self
+    }
+
+    /// As it is reported.
+    #[must_use]
+    pub fn report(&self) -> LastError {
+        LastError {
+            id: self.id.clone(),
+            statement: self.statement,
+            sql_state: self.sql_state.clone(),
+            class: self.class,
+            message: self.message.clone(),
+        }
+    }
+}
+
+/// What is never shown.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets {
+    user: String,
+    password: String,
+}
+
+/// What stands in its place.
+const REDACTED: &str = "[redacted]";
+
+impl Secrets {
+    /// These.
+    #[must_use]
+    pub fn of(user: &str, password: &str) -> Self {
+        Self { user: user.to_owned(), password: password.to_owned() }
+    }
+
+    /// A text without them. A user name counts where it is a word of its own, the password wherever it is.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        let text =
+            if self.password.is_empty() { text.to_owned() } else { text.replace(&self.password, REDACTED) };
+        if self.user.is_empty() {
+            return text;
+        }
+        let is_inner = |one: char| one.is_alphanumeric() || one == '_';
+        let (mut shown, mut rest) = (String::new(), text.as_str());
+        while let Some(at) = rest.find(&self.user) {
+            let (before, after) = (&rest[..at], &rest[at + self.user.len()..]);
+            let is_word = !before.ends_with(is_inner) && !after.starts_with(is_inner);
+            shown.push_str(before);
+            shown.push_str(if is_word { REDACTED } else { &self.user });
+            rest = after;
+        }
+        shown + rest
+    }
+
+    /// What a library says failed.
+    #[must_use]
+    pub fn failure(&self, error: &Error) -> Failure {
+        let failure = match error {
+            Error::Database(error) => {
+                if let Some(error) = error.try_downcast_ref::<PgDatabaseError>() {
+                    postgres::failure(error)
+                } else if let Some(error) = error.try_downcast_ref::<MySqlDatabaseError>() {
+                    mysql::failure(error)
+                } else if let Some(error) = error.try_downcast_ref::<SqliteError>() {
+                    sqlite::failure(error)
+                } else {
+                    Failure::new(Class::Other, "the server refused the statement")
+                }
+            }
+            // What a handshake refuses comes so, too, and no other try ends otherwise.
+            Error::Io(error) if is_of_tls(error) => {
+                Failure::new(Class::Tls, format!("failed to encrypt the connection: {error}"))
+            }
+            Error::Io(error) => unanswered(format!("the connection broke off: {error}")),
+            Error::Tls(error) => {
+                Failure::new(Class::Tls, format!("failed to encrypt the connection: {error}"))
+            }
+            Error::Configuration(error) => Failure::new(Class::Configuration, error.to_string()),
+            Error::Protocol(_) | Error::WorkerCrashed => {
+                unanswered("the connection broke off: the answer was not understood".to_owned())
+            }
+            _ => Failure::new(Class::Other, "the answer of the server was not understood"),
+        };
+        Failure { message: self.redact(&failure.message), ..failure }
+    }
+}
+
+fn is_of_tls(error: &std::io::Error) -> bool {
+    error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>)
+}
+
+fn unanswered(message: String) -> Failure {
+    Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) }
+}
+
+/// A failure whose message names the line of the text that it is about.
+#[must_use]
+pub fn lined(failure: Failure, text: &str) -> Failure {
+    let Some((message, position)) = failure.message.rsplit_once(postgres::POSITION) else { return failure };
+    let Ok(position) = position.parse::<usize>() else { return failure };
+    let before = text.chars().take(position.saturating_sub(1));
+    let line = u32::try_from(before.filter(|one| *one == '\n').count() + 1).ok();
+    Failure { message: with_line(message, line), ..failure.clone() }
+}
+
+/// A message with the place that it is about.
+fn with_line(message: &str, line: Option<u32>) -> String {
+    line.map_or_else(|| message.to_owned(), |line| format!("{message} in line {line}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_becomes_its_line() {
+        let failure = Failure::new(Class::Syntax, "syntax error at character 6");
+        assert_eq!(lined(failure.clone(), "\u{fc}1;\n\nX").message, "syntax error in line 3");
+        assert_eq!(lined(Failure::new(Class::Other, "else"), "").message, "else");
+    }
+
+    #[test]
+    fn neither_user_nor_password_is_shown() {
+        let secrets = Secrets::of("app", "p@:/%'\"");
+        let told = "password p@:/%'\" of user \"app\" on application app_x 'app'@'host'";
+        let expected = "password [redacted] of user \"[redacted]\" on application app_x '[redacted]'@'host'";
+        assert_eq!(secrets.redact(told), expected);
+        assert_eq!(Secrets::of("", "").redact("as it is"), "as it is");
+    }
+}

@@ -1,0 +1,291 @@
+//! The history of a series, in a table of the database that is migrated. It is the truth about what has run.
+//!
+//! Guarantees: a row is written in the transaction of its script, where that has one, and before the script where it has
+//! none. Every transaction that writes holds the row of the series in the table of locks, and finds there the run that
+//! took it: a run whose session the server lost sight of writes nothing once another has begun.
+//! Never: creates a schema.
+
+mod tables;
+
+use super::super::assignment::{Engine, History};
+use super::super::result::{Applied, Class};
+use super::connection::{Connection, Value};
+use super::failure::Failure;
+
+pub(super) use tables::Tables;
+
+/// What a row says of its script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It was begun without a transaction, and nothing says how it ended.
+    Running,
+    /// It is applied.
+    Applied,
+    /// It counts as applied since the first contact.
+    Baseline,
+    /// It failed, and will run again.
+    Failed,
+    /// It was taken back.
+    Reverted,
+}
+
+impl State {
+    const ALL: [Self; 5] = [Self::Running, Self::Applied, Self::Baseline, Self::Failed, Self::Reverted];
+
+    /// As it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Applied => "applied",
+            Self::Baseline => "baseline",
+            Self::Failed => "failed",
+            Self::Reverted => "reverted",
+        }
+    }
+
+    /// Whether its script has run.
+    #[must_use]
+    pub const fn is_applied(self) -> bool {
+        matches!(self, Self::Applied | Self::Baseline)
+    }
+}
+
+/// A row of the history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The script.
+    pub id: String,
+    /// Its place in the order in which scripts ran.
+    pub position: i64,
+    /// What it was for.
+    pub kind: String,
+    /// The checksum of its bytes.
+    pub checksum: String,
+    /// What became of it.
+    pub state: State,
+    /// The statement that it stood at, from 1 on.
+    pub statement: u32,
+    /// The checksum of its bytes before that statement.
+    pub done: Option<String>,
+    /// Since when it is in that state, RFC 3339.
+    pub at: String,
+    /// How long it took.
+    pub duration_ms: Option<u64>,
+    /// The run that wrote the row.
+    pub run: String,
+    /// The uid of the DatabaseMigration that the run was of.
+    pub object: Option<String>,
+    /// The session that ran it.
+    pub session: Option<String>,
+}
+
+impl Row {
+    /// As it is reported.
+    #[must_use]
+    pub fn report(&self) -> Applied {
+        Applied {
+            id: self.id.clone(),
+            checksum: self.checksum.clone(),
+            applied_at: self.at.clone(),
+            duration_ms: self.duration_ms,
+            run: self.run.clone(),
+        }
+    }
+}
+
+/// A row as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'a> {
+    pub(super) id: &'a str,
+    pub(super) position: i64,
+    pub(super) kind: &'a str,
+    pub(super) checksum: &'a str,
+    pub(super) state: State,
+    pub(super) statement: u32,
+    pub(super) done: Option<&'a str>,
+    pub(super) duration_ms: Option<u64>,
+    pub(super) sql_state: Option<&'a str>,
+}
+
+/// The history of one series, and who writes it.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    tables: Tables,
+    series: String,
+    run: String,
+    object: Option<String>,
+}
+
+impl Log {
+    /// That of an assignment, in the database of the connection.
+    pub(super) async fn of(
+        connection: &mut Connection,
+        history: &History,
+        run: &str,
+        object: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let tables = Tables::of(connection, history).await?;
+        let series = history.series.clone();
+        Ok(Self { tables, series, run: run.to_owned(), object: object.map(str::to_owned) })
+    }
+
+    /// What the lock of this series is called.
+    pub(super) fn lock_name(&self) -> String {
+        format!("gatehouse/{}/{}", self.tables.name(), self.series)
+    }
+
+    /// The history, in the order in which scripts ran; empty where there is no table.
+    pub(super) async fn read(&self, connection: &mut Connection) -> Result<Vec<Row>, Failure> {
+        if !self.tables.exist(connection).await? {
+            return Ok(Vec::new());
+        }
+        let sql = self.tables.select();
+        let rows = connection.rows(&sql, &[Value::Text(&self.series)]).await?;
+        rows.into_iter().map(row).collect()
+    }
+
+    /// Whether a script is applied; false also where there is no table.
+    pub(super) async fn has(&self, connection: &mut Connection, id: &str) -> Result<bool, Failure> {
+        let rows = self.read(connection).await?;
+        Ok(rows.iter().any(|row| row.id == id && row.state.is_applied()))
+    }
+
+    /// Makes what is missing, and puts this run into the row of the series: another run that held it writes no more.
+    pub(super) async fn take(&self, connection: &mut Connection) -> Result<(), Failure> {
+        if !self.tables.exist(connection).await? {
+            let created = connection.control(&self.tables.create(connection.engine())).await;
+            // A run of another series may have made them at the same time.
+            if created.is_err() && !self.tables.exist(connection).await? {
+                created?;
+            }
+        }
+        self.begin(connection, None).await?;
+        let taken = self.take_row(connection).await;
+        self.end(connection, taken).await
+    }
+
+    async fn take_row(&self, connection: &mut Connection) -> Result<(), Failure> {
+        let lock = self.tables.lock();
+        let now = self.tables.now();
+        let update = format!("UPDATE {lock} SET run = ?, taken_at = {now} WHERE series = ?");
+        let taken = connection.execute(&update, &[Value::Text(&self.run), Value::Text(&self.series)]).await?;
+        if taken == 0 && !self.holds(connection).await? {
+            let insert = format!("INSERT INTO {lock} (series, run, taken_at) VALUES (?, ?, {now})");
+            connection.execute(&insert, &[Value::Text(&self.series), Value::Text(&self.run)]).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the row of the series is this run's; holds the row until the transaction ends.
+    async fn holds(&self, connection: &mut Connection) -> Result<bool, Failure> {
+        let found = connection.rows(&self.tables.select_lock(), &[Value::Text(&self.series)]).await?;
+        Ok(found.first().and_then(|row| row.first()?.as_deref()) == Some(self.run.as_str()))
+    }
+
+    /// Begins a transaction. With a lock timeout, the row of the series is not waited for any longer.
+    pub(super) async fn begin(&self, connection: &mut Connection, lock: Option<&str>) -> Result<(), Failure> {
+        let begin = match connection.engine() {
+            Engine::PostgreSQL => format!(
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL lock_timeout = '{}'",
+                lock.unwrap_or("3s")
+            ),
+            Engine::MySQL | Engine::MariaDB => "START TRANSACTION READ WRITE".to_owned(),
+            Engine::SQLite => "BEGIN IMMEDIATE".to_owned(),
+        };
+        connection.control(&begin).await
+    }
+
+    /// Sees that this run still has the row of the series, and holds it until the transaction ends.
+    pub(super) async fn fence(&self, connection: &mut Connection) -> Result<(), Failure> {
+        if self.holds(connection).await? {
+            return Ok(());
+        }
+        let message = format!("another run took over the series {}", self.series);
+        Err(Failure::new(Class::Busy, message))
+    }
+
+    /// Commits where all went well, and rolls back otherwise.
+    pub(super) async fn end<T>(
+        &self,
+        connection: &mut Connection,
+        done: Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        match done {
+            Ok(done) => connection.control("COMMIT").await.map(|()| done),
+            Err(failure) => {
+                // A connection that broke off has nothing to roll back.
+                let _rolled_back = connection.control("ROLLBACK").await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Writes a row in the transaction that is open, in place of the one that was there.
+    pub(super) async fn write(&self, connection: &mut Connection, entry: &Entry<'_>) -> Result<(), Failure> {
+        let session = connection.session.clone();
+        let own = [Value::Text(&self.series), Value::Text(entry.id)];
+        connection.execute(&self.tables.delete(), &own).await?;
+        let number = |number: u64| Value::Number(i64::try_from(number).unwrap_or(i64::MAX));
+        let values = [
+            own[0],
+            own[1],
+            Value::Number(entry.position),
+            Value::Text(entry.kind),
+            Value::Text(entry.checksum),
+            Value::Text(entry.state.as_str()),
+            Value::Number(i64::from(entry.statement)),
+            Value::from(entry.done),
+            entry.duration_ms.map_or(Value::NoNumber, number),
+            Value::Text(&self.run),
+            Value::from(self.object.as_deref()),
+            Value::Text(&session),
+            Value::from(entry.sql_state),
+            Value::Text(env!("CARGO_PKG_VERSION")),
+        ];
+        connection.execute(&self.tables.insert(), &values).await.map(|_| ())
+    }
+
+    /// Writes a row in a transaction of its own.
+    pub(super) async fn write_alone(
+        &self,
+        connection: &mut Connection,
+        entry: &Entry<'_>,
+    ) -> Result<(), Failure> {
+        self.begin(connection, None).await?;
+        let written = match self.fence(connection).await {
+            Ok(()) => self.write(connection, entry).await,
+            Err(failure) => Err(failure),
+        };
+        self.end(connection, written).await
+    }
+}
+
+fn row(columns: Vec<Option<String>>) -> Result<Row, Failure> {
+    let mut columns = columns.into_iter();
+    let mut next = || columns.next().flatten();
+    let (id, position, kind, checksum) = (next(), next(), next(), next());
+    let (state, statement, done, at) = (next(), next(), next(), next());
+    let (duration, run, object, session) = (next(), next(), next(), next());
+    let known = state.as_deref().and_then(|state| State::ALL.into_iter().find(|one| one.as_str() == state));
+    let id = id.unwrap_or_default();
+    let Some(state) = known else {
+        let message =
+            format!("the history has the state {:?} of {id}, which is none", state.unwrap_or_default());
+        return Err(Failure::new(Class::Configuration, message));
+    };
+    Ok(Row {
+        id,
+        position: position.and_then(|position| position.parse().ok()).unwrap_or_default(),
+        kind: kind.unwrap_or_default(),
+        checksum: checksum.unwrap_or_default(),
+        state,
+        statement: statement.and_then(|statement| statement.parse().ok()).unwrap_or(1),
+        done,
+        at: at.unwrap_or_default(),
+        duration_ms: duration.and_then(|duration| duration.parse().ok()),
+        run: run.unwrap_or_default(),
+        object,
+        session,
+    })
+}

@@ -1,0 +1,118 @@
+//! One run of a series at a time.
+//!
+//! Guarantees: the lock is asked for again and again, and never waited for on the server: a session that waits there holds
+//! a snapshot that CREATE INDEX CONCURRENTLY waits for in turn. It is the session's, so that it goes with it.
+//! Assumes: nothing stands between that hands one session to several clients; where something does, the row of the series
+//! in the history keeps a run from writing once another has begun.
+
+use std::fs::File;
+use std::time::Duration;
+
+use aws_lc_rs::digest::{SHA256, digest};
+use tokio_util::sync::CancellationToken;
+
+use super::super::assignment::Engine;
+use super::super::result::Class;
+use super::connection::{Connection, Value};
+use super::failure::Failure;
+use super::progress::{Progress, Step};
+use crate::runtime::clock;
+
+/// Between two times that the lock is asked for.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// What keeps others out, until it is dropped and the session ends.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: Option<File>,
+}
+
+/// How long one may go on to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Patience<'a> {
+    until: tokio::time::Instant,
+    stop: &'a CancellationToken,
+}
+
+impl<'a> Patience<'a> {
+    /// From now on.
+    pub(super) fn of(limit: Duration, stop: &'a CancellationToken) -> Self {
+        Self { until: clock::instant() + limit, stop }
+    }
+
+    /// Waits a little, or fails with `failure` where it has waited long enough.
+    ///
+    /// # Errors
+    /// `failure`, or that the process is asked to end.
+    pub(super) async fn pause(&self, pause: Duration, failure: Failure) -> Result<(), Failure> {
+        if clock::instant() + pause > self.until {
+            return Err(failure);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => Ok(()),
+            () = self.stop.cancelled() => {
+                Err(Failure::new(Class::Interrupted, "the process was asked to end while it waited"))
+            }
+        }
+    }
+}
+
+impl Lock {
+    /// Takes it, as soon as nobody else has it.
+    ///
+    /// # Errors
+    /// Somebody else has it all the time.
+    pub(super) async fn take(
+        connection: &mut Connection,
+        name: &str,
+        patience: Patience<'_>,
+        limit: Duration,
+        progress: &dyn Progress,
+    ) -> Result<Self, Failure> {
+        let mut is_told = false;
+        loop {
+            if let Some(lock) = Self::asked(connection, name).await? {
+                return Ok(lock);
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                progress.tell(Step::Waiting { patience: limit });
+            }
+            let message = format!("another run was at work for {} s", limit.as_secs());
+            // Two that wait do not ask in step.
+            let jitter = Duration::from_millis(u64::from(std::process::id() % 250));
+            patience.pause(PAUSE + jitter, Failure::new(Class::Busy, message)).await?;
+        }
+    }
+
+    async fn asked(connection: &mut Connection, name: &str) -> Result<Option<Self>, Failure> {
+        let hash = digest(&SHA256, name.as_bytes());
+        let head = hash.as_ref().iter().take(8);
+        let key = head.fold(0_i64, |key, byte| (key << 8) | i64::from(*byte));
+        let answer = match connection.engine() {
+            Engine::PostgreSQL => {
+                let sql = "SELECT pg_catalog.pg_try_advisory_lock(?)::text";
+                connection.rows(sql, &[Value::Number(key)]).await?
+            }
+            Engine::MySQL | Engine::MariaDB => {
+                let key = format!("gatehouse/{key:x}");
+                connection.rows("SELECT CAST(GET_LOCK(?, 0) AS CHAR)", &[Value::Text(&key)]).await?
+            }
+            Engine::SQLite => return file(&connection.access().database.name),
+        };
+        let answer = answer.first().and_then(|row| row.first()?.as_deref());
+        Ok(matches!(answer, Some("true" | "1")).then_some(Self { _file: None }))
+    }
+}
+
+/// The lock of a database that is a file: on a file beside it, since SQLite's own locks are of single transactions.
+fn file(database: &str) -> Result<Option<Lock>, Failure> {
+    let path = format!("{database}.gatehouse-lock");
+    let failed =
+        |error: std::io::Error| Failure::new(Class::Configuration, format!("failed to lock {path}: {error}"));
+    let file = File::options().create(true).write(true).truncate(false).open(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(Lock { _file: Some(file) })),
+        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
+        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+    }
+}

@@ -1,0 +1,384 @@
+//! What the Jobs of a DatabaseMigration run: scripts, once and in order.
+//!
+//! Guarantees: a script that runs in a transaction is applied exactly once, whatever dies and whoever else runs. One that
+//! cannot run in one is begun once; where nothing says how it ended, nothing runs until a person or its author's
+//! `idempotent` resolves that. The history in the database is the truth, and is read again once the lock is there.
+//! Assumes: connections are sessions of the server, not transactions of a pool.
+//! Never: asks Kubernetes for anything, or tells credentials, the text of a script or what rows contain.
+
+mod access;
+mod carry;
+mod connection;
+mod decision;
+mod failure;
+mod history;
+mod inspect;
+mod lock;
+mod progress;
+mod revert;
+mod scripts;
+mod statements;
+mod wait;
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+pub use access::{Access, Certificates};
+pub use failure::Failure;
+pub use history::{Row, State};
+pub use progress::{Phase, Progress, Step};
+pub use scripts::Folders;
+pub use wait::{Awaited, wait};
+
+use super::assignment::{Assignment, Mode};
+use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, Plan, RunResult, Server};
+use carry::{Carrier, Task, found_nothing};
+use connection::Connection;
+use decision::{Decision, Work, decide, plan};
+use history::{Entry, Log};
+use lock::{Lock, Patience};
+use scripts::{Loaded, Way};
+
+/// How many of what is applied are told.
+const TOLD: usize = 50;
+
+/// What a run is asked to do, and with what.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What to do.
+    pub assignment: Assignment,
+    /// Where the scripts are.
+    pub folders: Folders,
+    /// How the database is reached.
+    pub access: Access,
+}
+
+/// Why a run ended before it was done.
+enum End {
+    Failed(Failure),
+    Blocked(Box<Blocked>),
+    InDoubt(InDoubt, Option<Failure>),
+}
+
+impl From<Failure> for End {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// Does what is asked. What became of it is in the report, whatever happened.
+pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Progress) -> RunResult {
+    let mut result = RunResult::of(&request.assignment.run.uid, Outcome::Failed);
+    match carried_out(request, stop, progress, &mut result).await {
+        Ok(outcome) => result.outcome = outcome,
+        Err(End::Blocked(blocked)) => {
+            result.outcome = Outcome::Blocked;
+            result.blocked = Some(*blocked);
+        }
+        Err(End::Failed(failure)) => told(&mut result, &failure),
+        Err(End::InDoubt(in_doubt, failure)) => {
+            if let Some(failure) = failure {
+                told(&mut result, &failure);
+            }
+            result.outcome = Outcome::InDoubt;
+            result.current_id = Some(in_doubt.id.clone());
+            result.statement = Some(in_doubt.statement);
+            result.in_doubt = Some(in_doubt);
+        }
+    }
+    result
+}
+
+fn told(result: &mut RunResult, failure: &Failure) {
+    result.outcome = Outcome::Failed;
+    result.current_id.clone_from(&failure.id);
+    result.statement = failure.statement;
+    result.last_error = Some(failure.report());
+}
+
+async fn carried_out(
+    request: &Request,
+    stop: &CancellationToken,
+    progress: &dyn Progress,
+    result: &mut RunResult,
+) -> Result<Outcome, End> {
+    let Request { assignment, folders, access } = request;
+    let history = &assignment.history;
+    let scripts = match assignment.mode {
+        Mode::Status => Vec::new(),
+        _ => scripts::load(assignment, folders).map_err(|error| match error {
+            scripts::Error::Blocked(blocked) => End::Blocked(blocked),
+            error @ scripts::Error::Unreadable { .. } => {
+                End::Failed(Failure::new(Class::Configuration, error.to_string()))
+            }
+        })?,
+    };
+    let hash = scripts::hash(&history.series, &scripts);
+    if assignment.mode != Mode::Status {
+        result.plan = Some(Plan { hash: hash.clone(), ..Plan::default() });
+        approved(assignment, &hash)?;
+    }
+    let mut connection = Connection::to(access).await?;
+    result.server = Some(Server { version: connection.version.clone() });
+    let object = assignment.object.as_ref().map(|object| object.uid.as_str());
+    let log = Log::of(&mut connection, history, &assignment.run.uid, object).await?;
+    let mut course = Course { request, scripts: &scripts, hash, connection, log, stop, progress, result };
+    match assignment.mode {
+        Mode::Status => course.read().await,
+        Mode::Plan => course.planned().await.map(|_| Outcome::Planned),
+        Mode::Rehearse | Mode::Apply | Mode::Revert => {
+            let limit = assignment.lock_wait();
+            let patience = Patience::of(limit, stop);
+            let name = course.log.lock_name();
+            let _lock = Lock::take(&mut course.connection, &name, patience, limit, progress).await?;
+            let done = match assignment.mode {
+                Mode::Rehearse => course.rehearse(patience).await,
+                Mode::Revert => course.revert(patience).await,
+                _ => course.apply(patience).await,
+            };
+            // Also after a failure: what is applied is told. The failure is what ends the run.
+            if let Ok(rows) = course.log.read(&mut course.connection).await {
+                course.tell(&rows);
+            }
+            done
+        }
+    }
+}
+
+fn approved(assignment: &Assignment, hash: &str) -> Result<(), End> {
+    match &assignment.approved_plan_hash {
+        Some(approved) if approved != hash && assignment.mode == Mode::Apply => {
+            Err(End::Blocked(Box::new(Blocked {
+                reason: BlockedReason::PlanChanged,
+                id: None,
+                expected: Some(approved.clone()),
+                found: Some(hash.to_owned()),
+                message: format!("the plan {hash} is not the one that was approved, {approved}"),
+            })))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A run under way.
+struct Course<'a> {
+    request: &'a Request,
+    scripts: &'a [Loaded],
+    hash: String,
+    connection: Connection,
+    log: Log,
+    stop: &'a CancellationToken,
+    progress: &'a dyn Progress,
+    result: &'a mut RunResult,
+}
+
+impl Course<'_> {
+    async fn read(&mut self) -> Result<Outcome, End> {
+        let rows = self.log.read(&mut self.connection).await?;
+        self.tell(&rows);
+        let table = &self.request.assignment.history.table;
+        let around = inspect::surroundings(&mut self.connection, table, &rows).await?;
+        let running = rows.iter().find(|row| row.state == State::Running);
+        match running {
+            Some(row) if row.session.as_ref().is_none_or(|session| !around.alive.contains(session)) => {
+                Err(End::InDoubt(InDoubt { id: row.id.clone(), statement: row.statement }, None))
+            }
+            _ => Ok(Outcome::Read),
+        }
+    }
+
+    /// What there is to do, once no other session is at work.
+    async fn planned(&mut self) -> Result<(Work, Vec<Row>), End> {
+        let rows = self.log.read(&mut self.connection).await?;
+        self.tell(&rows);
+        let assignment = &self.request.assignment;
+        let around = inspect::surroundings(&mut self.connection, &assignment.history.table, &rows).await?;
+        match decide(assignment, self.scripts, &rows, &around) {
+            Decision::Work(work) => {
+                self.result.plan = Some(plan(self.hash.clone(), self.scripts, &work));
+                Ok((work, rows))
+            }
+            Decision::Blocked(blocked) => Err(End::Blocked(blocked)),
+            Decision::InDoubt(in_doubt) => Err(End::InDoubt(in_doubt, None)),
+            Decision::Busy(id) => {
+                let message = "the session of another run is still at work";
+                Err(Failure::new(Class::Busy, message).of(&id).into())
+            }
+        }
+    }
+
+    /// The same, after a session that is still at work without the lock has come to its end.
+    async fn planned_in_peace(&mut self, patience: Patience<'_>) -> Result<(Work, Vec<Row>), End> {
+        loop {
+            match self.planned().await {
+                Err(End::Failed(failure)) if failure.class == Class::Busy => {
+                    patience.pause(Duration::from_secs(1), failure).await?;
+                }
+                planned => return planned,
+            }
+        }
+    }
+
+    async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
+        // What blocks is told before anything is written.
+        self.planned_in_peace(patience).await?;
+        self.take(patience).await?;
+        let (work, rows) = self.planned().await?;
+        self.settle(&work, &rows).await?;
+        let first = next_position(&rows) + i64::try_from(work.baseline.len()).unwrap_or_default();
+        let mut done = Vec::new();
+        let of = work.pending.len();
+        for ((pending, number), position) in work.pending.iter().zip(1..).zip(first..) {
+            let loaded = &self.scripts[pending.index];
+            self.progress.tell(Step::Begun { id: &loaded.script.id, number, of });
+            let task = Task { loaded, text: &loaded.up, is_down: false, from: pending.from, position };
+            if let Err(end) = self.carrier().carry(task).await {
+                self.revert_this_run(&done, &end).await;
+                return Err(end);
+            }
+            self.result.applied_now += 1;
+            done.push(pending.index);
+        }
+        Ok(Outcome::Succeeded)
+    }
+
+    /// Takes the row of the series. A transaction of a client that is gone may still hold it.
+    async fn take(&mut self, patience: Patience<'_>) -> Result<(), End> {
+        loop {
+            match self.log.take(&mut self.connection).await {
+                Err(failure) if failure.class == Class::LockTimeout => {
+                    patience.pause(Duration::from_secs(1), failure).await?;
+                }
+                taken => return taken.map_err(End::from),
+            }
+        }
+    }
+
+    /// Writes what is decided and needs no script to run.
+    async fn settle(&mut self, work: &Work, rows: &[Row]) -> Result<(), End> {
+        let loaded = |id: &str| self.scripts.iter().find(|loaded| loaded.script.id == id);
+        let row = |id: &str| rows.iter().find(|row| row.id == id);
+        if let Some((id, state)) = &work.settled {
+            if let (Some(loaded), State::Applied) = (loaded(id), state) {
+                let invalid = inspect::invalid_indexes(&mut self.connection).await?;
+                let left = inspect::left_by(&loaded.up.all, &invalid, invalid.clone());
+                if !left.is_empty() {
+                    let message = format!(
+                        "the script counts as applied, and yet the index {} is not valid: drop it (DROP INDEX \
+                         CONCURRENTLY) and resolve the script with retry",
+                        left.join(", ")
+                    );
+                    return Err(Failure::new(Class::InvalidIndex, message).of(id).into());
+                }
+            }
+            if let Some(row) = row(id) {
+                let kind = if row.kind == decision::DOWN { "Schema" } else { &row.kind };
+                self.write(&entry(row, kind, *state, &row.checksum)).await?;
+            }
+        }
+        for (id, checksum) in &work.repairs {
+            if let Some(row) = row(id) {
+                self.write(&entry(row, &row.kind, row.state, checksum)).await?;
+            }
+        }
+        let mut position = next_position(rows);
+        for id in &work.baseline {
+            if let Some(loaded) = loaded(id) {
+                let checksum = &loaded.up.checksum;
+                let state = State::Baseline;
+                let kind = "Schema";
+                let entry = Entry {
+                    id,
+                    position,
+                    kind,
+                    checksum,
+                    state,
+                    statement: 1,
+                    done: None,
+                    duration_ms: None,
+                    sql_state: None,
+                };
+                self.write(&entry).await?;
+                position += 1;
+            }
+        }
+        Ok(())
+    }
+
+    async fn write(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
+        self.log.write_alone(&mut self.connection, entry).await
+    }
+
+    async fn rehearse(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
+        let (work, _) = self.planned_in_peace(patience).await?;
+        let pending: Vec<_> = work.pending.iter().map(|one| &self.scripts[one.index]).collect();
+        let engine = self.connection.engine();
+        let unfit =
+            pending.iter().find(|loaded| loaded.up.way == Way::Statements || !engine.rolls_back_schema());
+        if let Some(loaded) = unfit {
+            let id = &loaded.script.id;
+            return Err(End::Blocked(Box::new(Blocked {
+                reason: BlockedReason::NotRehearsable,
+                id: Some(id.clone()),
+                expected: None,
+                found: None,
+                message: format!("script {id} cannot be rehearsed: {engine} could not roll it back"),
+            })));
+        }
+        self.log.begin(&mut self.connection, None).await?;
+        let rehearsed = self.rehearsed(&pending).await;
+        self.connection.control("ROLLBACK").await?;
+        rehearsed.map(|()| Outcome::Rehearsed)
+    }
+
+    async fn rehearsed(&mut self, pending: &[&Loaded]) -> Result<(), End> {
+        for (number, loaded) in pending.iter().enumerate() {
+            let id = &loaded.script.id;
+            self.progress.tell(Step::Begun { id, number: number + 1, of: pending.len() });
+            let task = Task { loaded, text: &loaded.up, is_down: false, from: 1, position: 0 };
+            let rows = self.carrier().run_all(task).await.map_err(|failure| failure.of(id))?;
+            if loaded.up.way == Way::Check {
+                found_nothing(rows).map_err(|failure| failure.of(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn carrier(&mut self) -> Carrier<'_> {
+        Carrier {
+            connection: &mut self.connection,
+            log: &self.log,
+            stop: self.stop,
+            progress: self.progress,
+            lock_wait: self.request.assignment.lock_wait(),
+        }
+    }
+
+    /// Tells what is applied.
+    fn tell(&mut self, rows: &[Row]) {
+        let applied: Vec<_> = rows.iter().filter(|row| row.state.is_applied()).collect();
+        self.result.applied_count = u32::try_from(applied.len()).unwrap_or(u32::MAX);
+        let newest = applied.iter().skip(applied.len().saturating_sub(TOLD));
+        self.result.applied = newest.map(|row| row.report()).collect();
+    }
+}
+
+/// A row again, with another state or checksum.
+fn entry<'a>(row: &'a Row, kind: &'a str, state: State, checksum: &'a str) -> Entry<'a> {
+    Entry {
+        id: &row.id,
+        position: row.position,
+        kind,
+        checksum,
+        state,
+        statement: row.statement,
+        done: row.done.as_deref(),
+        duration_ms: row.duration_ms,
+        sql_state: None,
+    }
+}
+
+fn next_position(rows: &[Row]) -> i64 {
+    rows.iter().map(|row| row.position).max().unwrap_or(0) + 1
+}

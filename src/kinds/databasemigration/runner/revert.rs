@@ -1,0 +1,106 @@
+//! What was applied, taken back by the down scripts, the latest first.
+//!
+//! Guarantees: a script is taken back only where all that are to be taken back have a down script; of other
+//! DatabaseMigrations and of the baseline nothing is.
+
+use super::super::assignment::{OnFailure, ScriptKind};
+use super::super::result::{Blocked, BlockedReason, Class, Outcome};
+use super::carry::Task;
+use super::history::{Row, State};
+use super::lock::Patience;
+use super::scripts::Loaded;
+use super::{Course, End, Failure, Step, entry, inspect};
+
+impl Course<'_> {
+    /// Takes back what this object applied.
+    pub(super) async fn revert(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
+        self.take(patience).await?;
+        // Edited and missing scripts keep nothing from being taken back, and a script in doubt does.
+        let rows = self.settled_rows().await?;
+        let uid = self.request.assignment.object.as_ref().map(|object| &object.uid);
+        let own: Vec<_> = rows
+            .iter()
+            .rev()
+            .filter(|row| row.state == State::Applied && row.object.as_ref() == uid)
+            .collect();
+        let mut tasks = Vec::new();
+        for row in own {
+            let loaded = self.scripts.iter().find(|loaded| loaded.script.id == row.id);
+            match loaded.filter(|loaded| loaded.down.is_some() || loaded.script.kind == ScriptKind::Check) {
+                Some(loaded) => tasks.push((loaded, row)),
+                None => return Err(End::Blocked(Box::new(without_down(&row.id)))),
+            }
+        }
+        let of = tasks.len();
+        for (number, (loaded, row)) in tasks.into_iter().enumerate() {
+            self.progress.tell(Step::Begun { id: &row.id, number: number + 1, of });
+            self.take_back(loaded, row).await?;
+        }
+        Ok(Outcome::Reverted)
+    }
+
+    /// The history, after what a person said about a script in doubt.
+    async fn settled_rows(&mut self) -> Result<Vec<Row>, End> {
+        let rows = self.log.read(&mut self.connection).await?;
+        let table = &self.request.assignment.history.table;
+        let around = inspect::surroundings(&mut self.connection, table, &rows).await?;
+        if let Some(row) = rows.iter().find(|row| row.state == State::Running) {
+            if row.session.as_ref().is_some_and(|session| around.alive.contains(session)) {
+                let message = "the session of another run is still at work";
+                return Err(Failure::new(Class::Busy, message).of(&row.id).into());
+            }
+            let (work, rows) = self.planned().await?;
+            self.settle(&work, &rows).await?;
+            return Ok(self.log.read(&mut self.connection).await?);
+        }
+        Ok(rows)
+    }
+
+    /// Takes back what this run applied, where that is what follows a failure.
+    pub(super) async fn revert_this_run(&mut self, done: &[usize], end: &End) {
+        let is_wanted = self.request.assignment.on_failure == OnFailure::RevertThisRun;
+        // What is in doubt stays as it is, with all that it rests on.
+        if !is_wanted || !matches!(end, End::Failed(failure) if !failure.class.is_retryable()) {
+            return;
+        }
+        let Ok(rows) = self.log.read(&mut self.connection).await else { return };
+        for index in done.iter().rev() {
+            let loaded = &self.scripts[*index];
+            let Some(row) = rows.iter().find(|row| row.id == loaded.script.id) else { return };
+            if self.take_back(loaded, row).await.is_err() {
+                return;
+            }
+            self.result.applied_now = self.result.applied_now.saturating_sub(1);
+        }
+    }
+
+    async fn take_back(&mut self, loaded: &Loaded, row: &Row) -> Result<(), End> {
+        let id = &row.id;
+        match &loaded.down {
+            Some(down) => {
+                let task = Task { loaded, text: down, is_down: true, from: 1, position: row.position };
+                let taken = self.carrier().carry(task).await;
+                if let Err(End::Failed(failure)) = &taken {
+                    tracing::warn!(script = id, failure = failure.message, "failed to take a script back");
+                }
+                taken?;
+            }
+            None if loaded.script.kind == ScriptKind::Check => {
+                self.write(&entry(row, &row.kind, State::Reverted, &row.checksum)).await?;
+            }
+            None => return Err(End::Blocked(Box::new(without_down(id)))),
+        }
+        self.result.reverted.push(id.clone());
+        Ok(())
+    }
+}
+
+fn without_down(id: &str) -> Blocked {
+    Blocked {
+        reason: BlockedReason::NoDownScript,
+        id: Some(id.to_owned()),
+        expected: None,
+        found: None,
+        message: format!("script {id} cannot be taken back: it has no down script"),
+    }
+}

@@ -1,0 +1,284 @@
+//! The scripts of an assignment, as they lie in their folders.
+//!
+//! Guarantees: what runs has the checksum that its author pinned and the one that was planned, or nothing runs. How each
+//! script can run is known before the first one does.
+
+use std::path::{Path, PathBuf};
+
+use super::super::assignment::{
+    Assignment, Engine, Planned, Script, ScriptKind, Source, Transaction, checksum, plan_hash,
+};
+use super::super::result::{Blocked, BlockedReason};
+use super::statements::{Statement, split};
+
+/// The folders that scripts lie in.
+#[derive(Clone, Debug, Default)]
+pub struct Folders {
+    /// Those of ConfigMaps and those that were written inline.
+    pub scripts: PathBuf,
+    /// Those of Secrets.
+    pub secrets: Option<PathBuf>,
+}
+
+/// How a text runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// All of it in one transaction, with its row of the history.
+    Transaction,
+    /// One statement after the other, each for itself.
+    Statements,
+    /// In a transaction that may not write.
+    Check,
+}
+
+/// A text that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// All of it.
+    pub all: String,
+    /// The checksum of its bytes.
+    pub checksum: String,
+    /// Its statements, where it can be told apart.
+    pub statements: Option<Vec<Statement>>,
+    /// How it runs.
+    pub way: Way,
+}
+
+impl Text {
+    /// The checksum of what lies before that statement, counted from 1 on.
+    #[must_use]
+    pub fn done_before(&self, statement: u32) -> Option<String> {
+        let last = usize::try_from(statement).ok()?.checked_sub(2)?;
+        let end = self.statements.as_ref()?.get(last)?.end;
+        Some(checksum(&self.all.as_bytes()[..end]))
+    }
+}
+
+/// A script, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// As it was assigned.
+    pub script: Script,
+    /// What it does.
+    pub up: Text,
+    /// What takes it back.
+    pub down: Option<Text>,
+}
+
+/// Why scripts could not be loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file cannot be read.
+    #[error("script {id}: failed to read {}: {source}", path.display())]
+    Unreadable {
+        /// The script.
+        id: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// It is not what it has to be.
+    #[error("{}", .0.message)]
+    Blocked(Box<Blocked>),
+}
+
+/// Reads the scripts of an assignment.
+///
+/// # Errors
+/// A script that cannot be read, is not the one that was pinned or planned, or cannot run as it says.
+pub fn load(assignment: &Assignment, folders: &Folders) -> Result<Vec<Loaded>, Error> {
+    let engine = assignment.database.engine;
+    let load = |script: &Script| {
+        let up = text(engine, script, &script.up, folders, false)?;
+        let pins = [("checksum", &script.checksum), ("planned", &script.planned)];
+        for (field, pinned) in pins.into_iter().filter_map(|(field, pinned)| Some((field, pinned.as_ref()?)))
+        {
+            compared(&script.id, field, pinned, &up.checksum)?;
+        }
+        let down = script.down.as_ref().map(|source| text(engine, script, source, folders, true));
+        let down = down.transpose()?;
+        if let (Some(planned), Some(down)) = (&script.planned_down, &down) {
+            compared(&script.id, "plannedDown", planned, &down.checksum)?;
+        }
+        Ok(Loaded { script: script.clone(), up, down })
+    };
+    assignment.scripts.iter().map(load).collect()
+}
+
+/// The hash of the plan that these scripts are.
+#[must_use]
+pub fn hash(series: &str, scripts: &[Loaded]) -> String {
+    let planned = scripts.iter().map(|loaded| Planned {
+        id: &loaded.script.id,
+        kind: loaded.script.kind,
+        transaction: loaded.script.transaction,
+        checksum: &loaded.up.checksum,
+        down: loaded.down.as_ref().map(|down| down.checksum.as_str()),
+    });
+    plan_hash(series, planned)
+}
+
+fn compared(id: &str, field: &str, expected: &str, found: &str) -> Result<(), Error> {
+    if expected == found {
+        return Ok(());
+    }
+    Err(Error::Blocked(Box::new(Blocked {
+        reason: BlockedReason::SourceChanged,
+        id: Some(id.to_owned()),
+        expected: Some(expected.to_owned()),
+        found: Some(found.to_owned()),
+        message: format!("script {id} is {found}, and its {field} says {expected}"),
+    })))
+}
+
+fn text(
+    engine: Engine,
+    script: &Script,
+    source: &Source,
+    folders: &Folders,
+    is_down: bool,
+) -> Result<Text, Error> {
+    let id = &script.id;
+    let folder: &Path = if source.secret {
+        let message = || format!("script {id} comes from a Secret: --secret-scripts names no folder");
+        folders.secrets.as_deref().ok_or_else(|| not_runnable(id, message()))?
+    } else {
+        &folders.scripts
+    };
+    let path = folder.join(&source.file);
+    let unreadable = |source| Error::Unreadable { id: id.clone(), path: path.clone(), source };
+    let bytes = std::fs::read(&path).map_err(unreadable)?;
+    let checksum = checksum(&bytes);
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| not_runnable(id, format!("script {id} is not UTF-8")))?;
+    if text.contains('\0') {
+        return Err(not_runnable(id, format!("script {id} contains a NUL")));
+    }
+    let split = split(engine, &text);
+    let way = way(engine, script, split.as_deref(), is_down).map_err(|why| {
+        let which = if is_down { "the down script of " } else { "script " };
+        not_runnable(id, format!("{which}{id} {why}"))
+    })?;
+    Ok(Text { all: text, checksum, statements: split.ok(), way })
+}
+
+fn not_runnable(id: &str, message: String) -> Error {
+    Error::Blocked(Box::new(Blocked {
+        reason: BlockedReason::NotRunnable,
+        id: Some(id.to_owned()),
+        expected: None,
+        found: None,
+        message,
+    }))
+}
+
+/// How a text runs, or why it does not.
+fn way(
+    engine: Engine,
+    script: &Script,
+    split: Result<&[Statement], &String>,
+    is_down: bool,
+) -> Result<Way, String> {
+    let statements = match split {
+        Ok([]) => return Err("has no statement".to_owned()),
+        Ok(statements) => statements,
+        // PostgreSQL tells statements apart itself, and does so better.
+        Err(_) if engine == Engine::PostgreSQL && script.transaction == Transaction::Required => &[],
+        Err(why) => return Err(why.clone()),
+    };
+    for statement in statements {
+        let first = statement.words.first().map(String::as_str).unwrap_or_default();
+        let ends = match first {
+            "ROLLBACK" => !statement.has("TO"),
+            "BEGIN" | "START" | "COMMIT" | "END" | "ABORT" => true,
+            "PREPARE" => statement.begins(&["PREPARE", "TRANSACTION"]),
+            "LOCK" | "UNLOCK" => !engine.rolls_back_schema(),
+            _ => false,
+        };
+        if ends {
+            return Err(format!(
+                "has {first} in line {}: gatehouse begins and ends transactions itself",
+                statement.line
+            ));
+        }
+        if first == "COPY" && statement.has("STDIN") {
+            return Err(format!("has COPY FROM STDIN in line {}: there is no input", statement.line));
+        }
+    }
+    if script.kind == ScriptKind::Check && !is_down {
+        return Ok(Way::Check);
+    }
+    if script.transaction == Transaction::None {
+        if engine.rolls_back_schema() && statements.len() > 1 {
+            return Err(format!(
+                "has {} statements: without a transaction a script has one, so that each is known to have run",
+                statements.len()
+            ));
+        }
+        return Ok(Way::Statements);
+    }
+    let changes_rows = |statement: &Statement| {
+        let first = statement.words.first().map(String::as_str);
+        matches!(
+            first,
+            Some("INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "SELECT" | "WITH" | "VALUES" | "SET")
+        )
+    };
+    let is_transaction = engine.rolls_back_schema() || statements.iter().all(changes_rows);
+    Ok(if is_transaction { Way::Transaction } else { Way::Statements })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way_of(engine: Engine, transaction: Transaction, text: &str) -> Result<Way, String> {
+        let source = Source { file: "a".into(), secret: false };
+        let script = Script {
+            id: "a".into(),
+            kind: ScriptKind::Schema,
+            up: source,
+            down: None,
+            checksum: None,
+            planned: None,
+            planned_down: None,
+            transaction,
+            idempotent: false,
+            timeouts: crate::kinds::databasemigration::assignment::Timeouts::default(),
+        };
+        let split = split(engine, text);
+        way(engine, &script, split.as_deref(), false)
+    }
+
+    #[test]
+    fn a_script_runs_as_its_engine_can() {
+        use Engine::{MariaDB, PostgreSQL, SQLite};
+        let two = "CREATE TABLE a (b int); INSERT INTO a VALUES (1)";
+        assert_eq!(way_of(PostgreSQL, Transaction::Required, two), Ok(Way::Transaction));
+        assert_eq!(way_of(SQLite, Transaction::Required, two), Ok(Way::Transaction));
+        assert_eq!(way_of(MariaDB, Transaction::Required, two), Ok(Way::Statements), "DDL commits");
+        let rows = "INSERT INTO a VALUES (1); UPDATE a SET b = 2";
+        assert_eq!(way_of(MariaDB, Transaction::Required, rows), Ok(Way::Transaction));
+        assert_eq!(way_of(PostgreSQL, Transaction::None, "VACUUM"), Ok(Way::Statements));
+        assert_eq!(way_of(MariaDB, Transaction::None, two), Ok(Way::Statements));
+    }
+
+    #[test]
+    fn what_would_break_a_transaction_is_refused() {
+        for (text, said) in [
+            ("SELECT 1; COMMIT; SELECT 2", "COMMIT in line 1"),
+            ("BEGIN; SELECT 1; END", "BEGIN"),
+            ("ROLLBACK", "ROLLBACK"),
+            ("COPY a FROM STDIN", "COPY FROM STDIN"),
+            ("-- nothing", "no statement"),
+        ] {
+            let error = way_of(Engine::PostgreSQL, Transaction::Required, text).unwrap_err();
+            assert!(error.contains(said), "{error}");
+        }
+        let savepoint = "SAVEPOINT a; ROLLBACK TO SAVEPOINT a";
+        assert_eq!(way_of(Engine::PostgreSQL, Transaction::Required, savepoint), Ok(Way::Transaction));
+        let error = way_of(Engine::PostgreSQL, Transaction::None, "SELECT 1; SELECT 2").unwrap_err();
+        assert!(error.contains("2 statements"), "{error}");
+    }
+}
