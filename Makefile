@@ -100,6 +100,7 @@ image-check: ## The Dockerfile gives the image that `make image` has made (needs
 .PHONY: test
 test: ## Everything that runs without a node: pure tests, real API servers of both versions, real etcd of three
 	@tools/doctor.sh test
+	@tools/database-packages.sh
 	@tools/build.sh all deploy
 	@tools/ci.sh build pure servers
 

@@ -27,6 +27,7 @@ export TEST_TIMES=$run/tests.tsv
 stage_tools() {
     tools/doctor.sh check test e2e
     tools/node-packages.sh
+    tools/database-packages.sh
     tools/build.sh all node images deploy
     make --no-print-directory cargo-deny
 }
@@ -60,7 +61,7 @@ stage_servers() {
     local api
     run_tests api &
     api=$!
-    for name in etcd guard certificates control_plane; do
+    for name in migrate etcd guard certificates control_plane; do
         run_tests "$name" || { kill "$api" 2>/dev/null; wait "$api" || true; return 1; }
     done
     wait "$api"

@@ -101,14 +101,21 @@ check_image() {
 
 # A node's packages are installed by what needs them, where that is possible.
 check_node() {
-    local line lines names=()
     ((EUID == 0)) || faults+=("root: a cluster with a node makes namespaces, mounts and control groups")
+    check_packages "$tools/node-packages.sh" 'packages that a node needs'
+}
+
+check_databases() { check_packages "$tools/database-packages.sh" 'packages of the databases that migrations are tested on'; }
+
+# check_packages SCRIPT WHICH: what the script would install, where that is possible.
+check_packages() {
+    local script=$1 which=$2 line lines names=()
     there dirname || return 0 # what is missing then is said by check_programs
-    lines=$("$tools/node-packages.sh" --missing)
+    lines=$("$script" --missing)
     [[ -n $lines ]] || return 0
     if ((EUID == 0)) && there apt-get; then
         while read -r line; do names+=("${line%%:*}"); done <<<"$lines"
-        notes+=("packages that a node needs are installed first: ${names[*]}")
+        notes+=("$which are installed first: ${names[*]}")
         return
     fi
     while read -r line; do
@@ -276,6 +283,7 @@ main() {
     exec 3< <(cd -- "$root" && RUSTUP_AUTO_INSTALL=0 rustc -V 2>/dev/null) \
         4< <(cd -- "$root" && RUSTUP_AUTO_INSTALL=0 rustc --print sysroot 2>/dev/null)
     check_programs
+    asked test && check_databases
     asked e2e && check_node
     there df && check_disk
     check_memory

@@ -5,7 +5,7 @@ programs=${CARGO_TARGET_DIR:-$tools/../target}/test-programs.tsv
 readonly programs
 
 # Test programs that have a harness of their own, which says itself what each test took.
-readonly OWN_HARNESS=' api etcd e2e node '
+readonly OWN_HARNESS=' api etcd e2e migrate node '
 
 # Writes down where each test program is: name, tab, folder of its package, tab, path. A library's tests are called by
 # the library's name.

@@ -1,0 +1,117 @@
+//! Tests of `gatehouse migrate` on real databases: PostgreSQL and MariaDB, each in a folder of its own, and files of SQLite.
+//!
+//! `cargo test --test migrate -- FILTER` runs what matches. A missing part is an error that says what installs it; nothing
+//! is skipped in silence.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by unwrapping")]
+
+mod bed;
+mod concurrent;
+mod crashes;
+mod mariadb;
+mod postgres;
+mod redaction;
+mod reverting;
+mod server;
+mod sqlite;
+mod tls;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kit::harness::{Harness, Test};
+
+use server::{Server, Servers};
+
+/// Side by side, however few cores there are: runs mostly wait for locks.
+const THREADS: usize = 6;
+/// For a test: more than it waits for anything.
+const LIMIT: Duration = Duration::from_mins(4);
+
+/// A test and its name.
+type Named = (&'static str, fn(&Servers));
+
+/// The tests of a module, by name.
+macro_rules! tests {
+    ($module:ident: $($test:ident),* $(,)?) => {
+        [$((concat!(stringify!($module), "::", stringify!($test)), $module::$test as fn(&Servers))),*]
+    };
+}
+
+fn all() -> Vec<Named> {
+    let crashes = tests![crashes:
+        a_run_that_is_killed_in_a_transaction_leaves_nothing,
+        a_run_that_is_killed_outside_of_one_leaves_a_doubt_that_is_resolved_both_ways,
+        an_idempotent_script_runs_again_after_a_doubt,
+        a_run_that_is_asked_to_end_ends_its_statement_first,
+    ];
+    let concurrent = tests![concurrent:
+        two_runs_at_once_apply_each_script_once,
+        a_failed_concurrent_index_never_counts_as_applied,
+        a_reader_is_waited_for_no_longer_than_the_lock_timeout,
+        a_concurrent_index_outwaits_the_lock_timeout,
+    ];
+    let postgres = tests![postgres:
+        three_scripts_run_once_however_often_they_are_asked_for,
+        an_edited_script_is_blocked_with_both_checksums,
+        a_plan_and_a_rehearsal_write_nothing,
+        another_plan_than_the_approved_one_does_not_run,
+        a_baseline_counts_as_applied,
+        a_check_that_finds_rows_fails,
+        a_statement_that_takes_too_long_is_ended,
+        a_script_cannot_leave_its_transaction,
+        an_application_waits_for_a_script,
+        scripts_of_a_folder_run_without_an_assignment,
+    ];
+    let reverting = tests![reverting:
+        what_this_object_applied_is_taken_back,
+        a_failed_run_is_taken_back_where_that_is_asked_for,
+        nothing_is_taken_back_where_a_down_script_lacks,
+    ];
+    let redaction = tests![redaction:
+        neither_credentials_nor_values_are_shown,
+        a_wrong_password_is_not_shown,
+    ];
+    let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
+    let mariadb = tests![mariadb:
+        a_script_goes_on_behind_what_has_run_of_it,
+        changes_of_rows_are_taken_back,
+        a_run_that_is_killed_leaves_a_doubt,
+        two_runs_at_once_apply_each_script_once,
+        a_run_that_is_asked_to_end_ends_its_statement_first,
+        values_are_not_shown,
+    ];
+    let sqlite = tests![sqlite:
+        scripts_run_once_and_fail_whole,
+        two_runs_at_once_apply_each_script_once,
+        a_rehearsal_leaves_nothing,
+        a_run_that_is_asked_to_end_ends_its_statement_first,
+    ];
+    [&concurrent[..], &crashes, &postgres, &reverting, &redaction, &tls, &mariadb, &sqlite].concat()
+}
+
+fn main() -> ExitCode {
+    let mut harness = Harness::from_args();
+    let tests: Vec<_> =
+        all().into_iter().filter(|(name, _)| harness.lists() || harness.wants(name, false)).collect();
+    if harness.lists() || tests.is_empty() {
+        let tests = tests.into_iter().map(|(name, _)| Test::new(name, LIMIT, || {})).collect();
+        harness.run(tests, THREADS);
+        return harness.end();
+    }
+    let servers = match Server::start_all() {
+        Ok(servers) => Arc::new(servers),
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let tests = tests.into_iter().map(|(name, run)| {
+        let servers = Arc::clone(&servers);
+        Test::new(name, LIMIT, move || run(&servers))
+    });
+    harness.run(tests.collect(), THREADS);
+    drop(servers);
+    harness.end()
+}

@@ -1,0 +1,132 @@
+//! MariaDB, which commits before and after each change of the schema.
+
+use kit::wait::eventually;
+use serde_json::json;
+
+use super::bed::{Bed, report as report_in};
+use super::server::Servers;
+
+pub fn a_script_goes_on_behind_what_has_run_of_it(servers: &Servers) {
+    let mut bed = Bed::new(&servers.mariadb);
+    bed.script("001", "CREATE TABLE a (b int);\nCREATE INDEX i ON absent (b);\nCREATE TABLE c (d int);");
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["statement"]), (&json!("001"), &json!(2)), "{error}");
+    assert_eq!(bed.history(), ["001 failed"]);
+    bed.script("001", "CREATE TABLE a (b bigint);\nCREATE INDEX i ON a (b);\nCREATE TABLE c (d int);");
+    assert_eq!(bed.fails("r2", 20)["blocked"]["reason"], "ChecksumMismatch", "what has run is edited");
+    bed.script("001", "CREATE TABLE a (b int);\nCREATE INDEX i ON a (b);\nCREATE TABLE c (d int);");
+    bed.script(
+        "002",
+        "CREATE PROCEDURE p()\nBEGIN\n  SELECT 1;\n  SELECT 2;\nEND;\nINSERT INTO a VALUES (1)",
+    );
+    let result = bed.succeeds("r3");
+    assert_eq!(result["appliedNow"], 2);
+    assert_eq!(bed.succeeds("r4")["appliedNow"], 0);
+    assert_eq!(bed.history(), ["001 applied", "002 applied"]);
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "1");
+}
+
+pub fn changes_of_rows_are_taken_back(servers: &Servers) {
+    let mut bed = Bed::new(&servers.mariadb);
+    bed.script("001", "CREATE TABLE a (b int PRIMARY KEY)");
+    bed.script("002", "INSERT INTO a VALUES (1); INSERT INTO a VALUES (2); INSERT INTO a VALUES (1)");
+    bed.script("003", "SELECT * FROM a WHERE b > 1")["kind"] = json!("Check");
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["statement"], &error["class"]), (&json!(3), &json!("Constraint")));
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "0");
+    bed.script("002", "INSERT INTO a VALUES (1)");
+    bed.succeeds("r2");
+    assert_eq!(bed.history(), ["001 applied", "002 applied", "003 applied"]);
+    bed.assignment["mode"] = json!("Rehearse");
+    bed.script("004", "INSERT INTO a VALUES (9)");
+    assert_eq!(bed.fails("r3", 20)["blocked"]["reason"], "NotRehearsable");
+}
+
+fn at_work(bed: &Bed<'_>) -> String {
+    let sql = format!(
+        "SELECT CAST(id AS CHAR) FROM information_schema.processlist WHERE db = '{}' AND info LIKE '%SLEEP%' \
+         AND id <> CONNECTION_ID()",
+        bed.name
+    );
+    eventually(|| bed.sql(&sql).first().map(|row| row[0].clone()).ok_or("no session sleeps"))
+}
+
+const SLOW: &str =
+    "CREATE TABLE a (b int);\nCREATE TABLE c AS SELECT SLEEP(600) AS s;\nCREATE TABLE d (e int)";
+
+pub fn a_run_that_is_killed_leaves_a_doubt(servers: &Servers) {
+    for (word, table) in [("applied", "CREATE TABLE c (s int)"), ("retry", "")] {
+        let mut bed = Bed::new(&servers.mariadb);
+        bed.script("001", SLOW);
+        let (program, _) = bed.start("r1");
+        let session = at_work(&bed);
+        program.kill();
+        // This server runs on for a client that is gone.
+        servers.mariadb.sql("", &format!("KILL HARD {session}"));
+        let result = bed.fails("r2", 30);
+        assert_eq!(result["inDoubt"], json!({ "id": "001", "statement": 2 }));
+        bed.assignment["resolve"] = json!({ "id": "001", "as": word });
+        if table.is_empty() {
+            // The statement in doubt may be mended: nothing before it is.
+            bed.script("001", &SLOW.replace("SLEEP(600)", "SLEEP(0)"));
+        } else {
+            bed.sql(table);
+        }
+        bed.succeeds("r3");
+        assert_eq!(bed.history(), ["001 applied"]);
+        assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM d"), "0", "the rest ran");
+    }
+}
+
+pub fn two_runs_at_once_apply_each_script_once(servers: &Servers) {
+    for _ in 0..3 {
+        let mut bed = Bed::new(&servers.mariadb);
+        bed.script("001", "CREATE TABLE ledger (id int); INSERT INTO ledger VALUES (1)");
+        bed.script("002", "INSERT INTO ledger VALUES (2)");
+        let (one, other) = (bed.start("one"), bed.start("other"));
+        assert_eq!([one.0.code(), other.0.code()], [Some(0), Some(0)]);
+        let applied = [&one.1, &other.1].map(|report| report_in(report)["appliedNow"].as_u64().unwrap());
+        assert_eq!(applied.iter().sum::<u64>(), 2, "{applied:?}");
+        assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM ledger"), "2");
+    }
+}
+
+pub fn a_run_that_is_asked_to_end_ends_its_statement_first(servers: &Servers) {
+    let mut bed = Bed::new(&servers.mariadb);
+    bed.script("001", SLOW);
+    let (program, report) = bed.start("r1");
+    at_work(&bed);
+    program.terminate();
+    assert_eq!(program.code(), Some(10));
+    assert_eq!(report_in(&report)["lastError"]["class"], "Interrupted");
+    let sleeps = "SELECT CAST(COUNT(*) AS CHAR) FROM information_schema.processlist WHERE info LIKE '%SLEEP(600)%' \
+                  AND id <> CONNECTION_ID() AND db = DATABASE()";
+    assert_eq!(bed.value(sleeps), "0", "the server has ended it");
+    bed.script("001", SLOW)["timeouts"] = json!({ "statement": "300ms" });
+    let error = bed.fails("r2", 20)["lastError"].clone();
+    assert_eq!((&error["class"], &error["statement"]), (&json!("StatementTimeout"), &json!(2)));
+}
+
+pub fn values_are_not_shown(servers: &Servers) {
+    let mut bed = Bed::new(&servers.mariadb);
+    let value = "a.person@example.org";
+    bed.script(
+        "001",
+        &format!("CREATE TABLE a (b varchar(99) UNIQUE, n int); INSERT INTO a VALUES ('{value}', 1)"),
+    );
+    bed.succeeds("r0");
+    for (number, text) in [
+        format!("INSERT INTO a VALUES ('{value}', 2)"),
+        format!("INSERT INTO a VALUES ('x', '{value}')"),
+        format!("SELEC '{value}'"),
+        format!("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{value}'"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        bed.script("002", &text);
+        let ended = bed.run(&format!("r{}", number + 1));
+        assert_eq!(ended.code, Some(20), "{ended:?}");
+        assert!(!ended.stderr.contains(value) && !ended.result.to_string().contains(value), "{ended:?}");
+    }
+}

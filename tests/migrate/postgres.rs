@@ -1,0 +1,218 @@
+//! What a run on PostgreSQL does, and what it refuses.
+
+use serde_json::json;
+
+use super::bed::Bed;
+use super::server::Servers;
+
+fn three(bed: &mut Bed<'_>) {
+    bed.script("001", "CREATE TABLE ledger (id text); INSERT INTO ledger VALUES ('001');");
+    bed.script("002", "INSERT INTO ledger VALUES ('002');")["kind"] = json!("Data");
+    bed.script("003", "CREATE INDEX CONCURRENTLY ledger_idx ON ledger (id)")["transaction"] = json!("None");
+}
+
+pub fn three_scripts_run_once_however_often_they_are_asked_for(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    three(&mut bed);
+    let scripts = bed.assignment["scripts"].clone();
+    bed.assignment["scripts"].as_array_mut().unwrap().truncate(1);
+    let result = bed.succeeds("r1");
+    assert_eq!((&result["outcome"], &result["appliedNow"]), (&json!("Succeeded"), &json!(1)), "{result}");
+    bed.assignment["scripts"] = scripts;
+    let result = bed.succeeds("r2");
+    assert_eq!(result["appliedNow"], 2);
+    assert_eq!(result["applied"][2]["id"], "003");
+    assert_eq!(result["applied"][2]["run"], "r2");
+    assert!(result["server"]["version"].as_str().unwrap().starts_with("15."), "{result}");
+    for run in ["r3", "r4"] {
+        let result = bed.succeeds(run);
+        assert_eq!((&result["appliedNow"], &result["appliedCount"]), (&json!(0), &json!(3)));
+        assert_eq!(result["plan"]["pendingCount"], 0);
+    }
+    assert_eq!(bed.sql("SELECT id FROM ledger ORDER BY id"), [["001"], ["002"]]);
+    assert_eq!(bed.history(), ["001 applied", "002 applied", "003 applied"]);
+}
+
+pub fn an_edited_script_is_blocked_with_both_checksums(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    three(&mut bed);
+    let before = bed.succeeds("r1")["applied"][0]["checksum"].clone();
+    bed.script("001", "CREATE TABLE ledger (id text); SELECT 'edited';");
+    bed.script("004", "CREATE TABLE later ()");
+    let result = bed.fails("r2", 20);
+    let blocked = &result["blocked"];
+    assert_eq!(
+        (&result["outcome"], &blocked["reason"], &blocked["id"], &blocked["expected"]),
+        (&json!("Blocked"), &json!("ChecksumMismatch"), &json!("001"), &before)
+    );
+    let (found, message) = (blocked["found"].as_str().unwrap(), blocked["message"].as_str().unwrap());
+    assert!(message.contains(found) && message.contains(before.as_str().unwrap()), "{message}");
+    assert_eq!(bed.value("SELECT to_regclass('later')::text"), "NULL", "nothing else runs");
+    bed.assignment["acceptChecksums"] = json!({ "001": found });
+    bed.succeeds("r3");
+    bed.assignment["acceptChecksums"] = json!({});
+    bed.succeeds("r4");
+    assert_eq!(bed.value("SELECT to_regclass('later')::text"), "later");
+    bed.assignment["scripts"].as_array_mut().unwrap().remove(1);
+    assert_eq!(bed.fails("r5", 20)["blocked"]["reason"], "HistoryDiverged");
+}
+
+pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a (b int)");
+    bed.script("002", "INSERT INTO a VALUES (1)");
+    bed.script("003", "SELECT 1 FROM a WHERE b > 1")["kind"] = json!("Check");
+    bed.assignment["mode"] = json!("Plan");
+    let plan = bed.succeeds("r1")["plan"].clone();
+    assert_eq!((&plan["pending"], &plan["pendingCount"]), (&json!(["001", "002", "003"]), &json!(3)));
+    bed.assignment["mode"] = json!("Rehearse");
+    let result = bed.succeeds("r2");
+    assert_eq!((&result["outcome"], &result["plan"]), (&json!("Rehearsed"), &plan));
+    let tables = "SELECT count(*)::text FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    assert_eq!(bed.value(tables), "0");
+    bed.script("002", "INSERT INTO a VALUES (1);\nINSERT INTO absent VALUES (2)");
+    let error = bed.fails("r3", 20)["lastError"].clone();
+    assert_eq!(
+        (&error["id"], &error["statement"], &error["sqlState"]),
+        (&json!("002"), &json!(2), &json!("42P01"))
+    );
+    assert_eq!(error["message"], "relation \"absent\" does not exist in line 2");
+    assert_eq!(bed.value(tables), "0");
+    bed.script("002", "VACUUM")["transaction"] = json!("None");
+    assert_eq!(bed.fails("r4", 20)["blocked"]["reason"], "NotRehearsable");
+}
+
+pub fn another_plan_than_the_approved_one_does_not_run(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a ()");
+    bed.assignment["mode"] = json!("Plan");
+    let hash = bed.succeeds("r1")["plan"]["hash"].clone();
+    bed.assignment["mode"] = json!("Apply");
+    bed.assignment["approvedPlanHash"] = hash.clone();
+    bed.script("001", "CREATE TABLE b ()");
+    let blocked = bed.fails("r2", 20)["blocked"].clone();
+    assert_eq!((&blocked["reason"], &blocked["expected"]), (&json!("PlanChanged"), &hash));
+    bed.script("001", "CREATE TABLE a ()")["planned"] = json!(format!("sha256:{}", "0".repeat(64)));
+    assert_eq!(bed.fails("r3", 20)["blocked"]["reason"], "SourceChanged");
+    bed.script("001", "CREATE TABLE a ()").as_object_mut().unwrap().remove("planned");
+    bed.succeeds("r4");
+    assert_eq!(bed.value("SELECT to_regclass('a')::text || coalesce(to_regclass('b')::text, '')"), "a");
+}
+
+pub fn a_baseline_counts_as_applied(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.sql("CREATE TABLE of_old (a int)");
+    bed.script("001", "CREATE TABLE of_old (a int)");
+    bed.script("002", "CREATE TABLE of_now (a int)");
+    bed.assignment["mode"] = json!("Plan");
+    let warnings = bed.succeeds("r0")["plan"]["warnings"].clone();
+    assert!(warnings[0].as_str().unwrap().contains("baseline"), "{warnings}");
+    bed.assignment["mode"] = json!("Apply");
+    bed.assignment["baseline"] = json!("001");
+    let result = bed.succeeds("r1");
+    assert_eq!((&result["appliedNow"], &result["appliedCount"]), (&json!(1), &json!(2)));
+    assert_eq!(bed.history(), ["001 baseline", "002 applied"]);
+    bed.script("001", "CREATE TABLE of_old (a bigint)");
+    assert_eq!(bed.fails("r2", 20)["blocked"]["id"], "001");
+}
+
+pub fn a_check_that_finds_rows_fails(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a (b text); INSERT INTO a VALUES ('private')");
+    bed.script("002", "SELECT b FROM a")["kind"] = json!("Check");
+    bed.script("003", "INSERT INTO a VALUES ('more')")["kind"] = json!("Check");
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["class"], &error["id"]), (&json!("CheckFailed"), &json!("002")));
+    assert!(!error["message"].as_str().unwrap().contains("private"));
+    bed.sql("DELETE FROM a");
+    let error = bed.fails("r2", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["sqlState"]), (&json!("003"), &json!("25006")), "a check only reads");
+    assert_eq!(bed.history(), ["001 applied", "002 applied", "003 failed"]);
+}
+
+pub fn a_statement_that_takes_too_long_is_ended(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a (); SELECT pg_sleep(600)")["timeouts"] =
+        json!({ "statement": "300ms" });
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["class"], &error["statement"]), (&json!("StatementTimeout"), &json!(2)));
+    assert_eq!(bed.value("SELECT to_regclass('a')::text"), "NULL");
+}
+
+pub fn a_script_cannot_leave_its_transaction(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a ();\nCOMMIT;\nCREATE TABLE b ()");
+    let blocked = bed.fails("r1", 20)["blocked"].clone();
+    assert_eq!(blocked["reason"], "NotRunnable");
+    assert!(blocked["message"].as_str().unwrap().contains("COMMIT in line 2"), "{blocked}");
+    // What a script sets does not reach the next one, nor does it lose the history.
+    bed.script("001", "SELECT set_config('search_path', '', false); SET client_min_messages = debug5");
+    bed.script("002", "CREATE TABLE c (); CREATE TEMP TABLE d ()");
+    bed.succeeds("r2");
+    assert_eq!(bed.value("SELECT to_regclass('public.c')::text"), "c");
+}
+
+pub fn an_application_waits_for_a_script(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a ()");
+    let port = servers.postgres.port.to_string();
+    let wait = |id: &str, timeout: &str| {
+        let mut command = kit::program::Program::gatehouse(kit::gatehouse!(), &["migrate", "wait"]);
+        command.args([
+            "--engine",
+            "PostgreSQL",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--tls-mode",
+            "Disable",
+        ]);
+        command.args(["--database", &bed.name, "--series", "shop", "--min-id", id, "--timeout", timeout]);
+        command.arg("--credentials").arg(bed.path("credentials"));
+        command
+    };
+    let early = bed.ended(wait("001", "0s"), &bed.path("none"));
+    assert_eq!(early.code, Some(1));
+    assert!(early.stderr.contains("script 001 of the series shop is not applied"), "{}", early.stderr);
+    let waiting = kit::program::Program::start(&wait("001", "2m"), &bed.path("wait.log")).unwrap();
+    waiting.logs("waiting");
+    bed.succeeds("r1");
+    assert_eq!(waiting.code(), Some(0));
+    assert_eq!(bed.ended(wait("002", "0s"), &bed.path("none")).code, Some(1));
+}
+
+pub fn scripts_of_a_folder_run_without_an_assignment(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("2_b", "CREATE INDEX CONCURRENTLY i ON a (b)");
+    bed.script("1_a", "CREATE TABLE a (b int)");
+    let port = servers.postgres.port.to_string();
+    let call = |words: &[&str]| {
+        let mut command = kit::program::Program::gatehouse(kit::gatehouse!(), words);
+        command.args([
+            "--engine",
+            "PostgreSQL",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            &port,
+            "--tls-mode",
+            "Disable",
+        ]);
+        command.args(["--database", &bed.name]);
+        command.env("GATEHOUSE_DATABASE_USERNAME", &bed.user);
+        command.env("GATEHOUSE_DATABASE_PASSWORD", super::bed::PASSWORD);
+        command
+    };
+    let scripts = bed.path("scripts").display().to_string();
+    let run = ["migrate", "run", "--scripts", &scripts, "--without-transaction", "2_b"];
+    let ended = bed.ended(call(&run), &bed.path("none"));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(bed.history(), ["1_a applied", "2_b applied"]);
+    let output = call(&["migrate", "status"]).output().unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&status["outcome"], &status["appliedCount"]), (&json!("Read"), &json!(2)));
+    let output = call(&["migrate", "run", "--scripts", "/nowhere"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/nowhere"));
+}

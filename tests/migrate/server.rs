@@ -1,0 +1,228 @@
+//! Servers for one run of the tests.
+//!
+//! Guarantees: each has its data in a folder that goes with it, and ends with the process of the tests, however that ends.
+//! Its superuser is `root`, without a password on the loopback interface; users of tests need theirs.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use kit::program::Program;
+use kit::wait::eventually;
+use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
+use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
+use tempfile::TempDir;
+
+/// Where Debian has the programs of PostgreSQL.
+const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
+/// Neither server runs as root.
+const USER: &str = "nobody";
+/// What installs what is missing.
+const HINT: &str = "run tools/database-packages.sh";
+
+/// All servers, side by side.
+pub struct Servers {
+    pub postgres: Server,
+    pub mariadb: Server,
+}
+
+/// A server.
+pub struct Server {
+    pub engine: &'static str,
+    pub port: u16,
+    pub folder: TempDir,
+    _program: Program,
+}
+
+impl Server {
+    /// Starts them.
+    pub fn start_all() -> Result<Servers, String> {
+        std::thread::scope(|scope| {
+            let mariadb = scope.spawn(Self::mariadb);
+            let postgres = Self::postgres()?;
+            let mariadb = mariadb.join().map_err(|_| "mariadb panicked".to_owned())??;
+            Ok(Servers { postgres, mariadb })
+        })
+    }
+
+    fn postgres() -> Result<Self, String> {
+        let (folder, data) = room()?;
+        let initdb = format!("{POSTGRES}/initdb");
+        let words =
+            ["--auth=trust", "--username=root", "--no-sync", "--encoding=UTF8", "--locale=C", "--pgdata"];
+        ran(as_nobody(&initdb, folder.path()).args(words).arg(&data))?;
+        certificates(folder.path())?;
+        let hba = "local all root trust\nhost all root 127.0.0.1/32 trust\n\
+                   hostssl all by_certificate 127.0.0.1/32 cert\nhost all all 127.0.0.1/32 scram-sha-256\n";
+        fs::write(data.join("pg_hba.conf"), hba).map_err(|error| error.to_string())?;
+        let port = free_port()?;
+        let mut command = as_nobody(&format!("{POSTGRES}/postgres"), folder.path());
+        let settings = [
+            format!("port={port}"),
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("unix_socket_directories={}", folder.path().display()),
+            "fsync=off".to_owned(),
+            "max_connections=200".to_owned(),
+            "ssl=on".to_owned(),
+            format!("ssl_cert_file={}", folder.path().join("server.crt").display()),
+            format!("ssl_key_file={}", folder.path().join("server.key").display()),
+            format!("ssl_ca_file={}", folder.path().join("ca.crt").display()),
+        ];
+        command.arg("-D").arg(&data);
+        for setting in settings {
+            command.arg("-c").arg(setting);
+        }
+        Self::started("PostgreSQL", folder, port, &command)
+    }
+
+    fn mariadb() -> Result<Self, String> {
+        let (folder, data) = room()?;
+        let mut install = as_nobody("mariadb-install-db", folder.path());
+        install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
+        ran(install.arg(format!("--datadir={}", data.display())))?;
+        let port = free_port()?;
+        let mut command = as_nobody("mariadbd", folder.path());
+        command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-log-bin"]);
+        command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]);
+        command.arg(format!("--datadir={}", data.display())).arg(format!("--port={port}"));
+        command.arg(format!("--socket={}", folder.path().join("socket").display()));
+        command.arg(format!("--tmpdir={}", folder.path().display()));
+        Self::started("MariaDB", folder, port, &command)
+    }
+
+    fn started(engine: &'static str, folder: TempDir, port: u16, command: &Command) -> Result<Self, String> {
+        let program = Program::start(command, &folder.path().join("log"))?;
+        let server = Self { engine, port, folder, _program: program };
+        eventually(|| server.try_sql("", "SELECT 1").map_err(|error| format!("{engine}: {error}; {HINT}")));
+        Ok(server)
+    }
+
+    /// What a statement returns, in a database, or in that of the superuser.
+    pub fn try_sql(&self, database: &str, text: &str) -> Result<Vec<Vec<String>>, sqlx::Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            if self.engine == "PostgreSQL" {
+                let database = if database.is_empty() { "postgres" } else { database };
+                let mut connection = self.postgres_options().database(database).connect().await?;
+                let rows = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).fetch_all(&mut connection).await?;
+                Ok(rows.iter().map(|row| texts(row.len(), |at| row.try_get_unchecked(at).unwrap())).collect())
+            } else {
+                let mut connection = self.mysql_options(database).connect().await?;
+                let rows = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).fetch_all(&mut connection).await?;
+                Ok(rows.iter().map(|row| texts(row.len(), |at| row.try_get_unchecked(at).unwrap())).collect())
+            }
+        })
+    }
+
+    /// The same for one that has to go well.
+    #[track_caller]
+    pub fn sql(&self, database: &str, text: &str) -> Vec<Vec<String>> {
+        self.try_sql(database, text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    /// How the superuser comes to PostgreSQL.
+    pub fn postgres_options(&self) -> PgConnectOptions {
+        let options =
+            PgConnectOptions::new_without_pgpass().host("127.0.0.1").port(self.port).username("root");
+        options.ssl_mode(PgSslMode::Disable)
+    }
+
+    /// How the superuser comes to MariaDB.
+    pub fn mysql_options(&self, database: &str) -> MySqlConnectOptions {
+        let options = MySqlConnectOptions::new().host("127.0.0.1").port(self.port).username("root");
+        let options = options.ssl_mode(MySqlSslMode::Disabled);
+        if database.is_empty() { options } else { options.database(database) }
+    }
+}
+
+fn texts(count: usize, get: impl Fn(usize) -> Option<String>) -> Vec<String> {
+    (0..count).map(|at| get(at).unwrap_or_else(|| "NULL".to_owned())).collect()
+}
+
+/// A folder that the server's user may reach, and one for its data that is the user's.
+fn room() -> Result<(TempDir, PathBuf), String> {
+    let failed = |error: std::io::Error| error.to_string();
+    let folder = tempfile::Builder::new().prefix("gatehouse-migrate-").tempdir().map_err(failed)?;
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    let data = folder.path().join("data");
+    fs::create_dir(&data).map_err(failed)?;
+    owned(folder.path())?;
+    owned(&data)?;
+    Ok((folder, data))
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn owned(path: &Path) -> Result<(), String> {
+    if !is_root() {
+        return Ok(());
+    }
+    ran(Command::new("chown").arg(USER).arg(path))
+}
+
+fn as_nobody(program: &str, folder: &Path) -> Command {
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", USER, "--regid", "nogroup", "--clear-groups", program]);
+        command
+    } else {
+        Command::new(program)
+    };
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.current_dir(folder).env("HOME", folder).env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    command
+}
+
+fn ran(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}; {HINT}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let [said, failed] = [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text));
+    Err(format!("{command:?}: {said}{failed}; {HINT}"))
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr());
+    listener.map(|address| address.port()).map_err(|error| error.to_string())
+}
+
+/// An authority, a certificate for 127.0.0.1 and one of a client, and another authority.
+fn certificates(folder: &Path) -> Result<(), String> {
+    let failed = |error: rcgen::Error| error.to_string();
+    let authority = |name: &str| {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(Vec::new())?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key)?;
+        Ok((certificate.pem(), Issuer::new(params, key)))
+    };
+    let (pem, issuer) = authority("tests").map_err(failed)?;
+    let (other, _) = authority("others").map_err(failed)?;
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).map_err(|error| error.to_string())?;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).map_err(|error| error.to_string())?;
+        owned(&path)
+    };
+    write("ca.crt", &pem)?;
+    write("other.crt", &other)?;
+    for (file, name) in [("server", "127.0.0.1"), ("client", "by_certificate")] {
+        let key = KeyPair::generate().map_err(failed)?;
+        let mut params = CertificateParams::new(Vec::new()).map_err(failed)?;
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.subject_alt_names = vec![SanType::IpAddress([127, 0, 0, 1].into())];
+        let certificate = params.signed_by(&key, &issuer).map_err(failed)?;
+        write(&format!("{file}.crt"), &certificate.pem())?;
+        write(&format!("{file}.key"), &key.serialize_pem())?;
+    }
+    Ok(())
+}

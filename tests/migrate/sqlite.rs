@@ -1,0 +1,125 @@
+//! Files of SQLite.
+
+use std::process::Command;
+
+use kit::program::Program;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::server::Servers;
+
+struct Bed {
+    folder: TempDir,
+    assignment: Value,
+}
+
+impl Bed {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("base.db");
+        let assignment = json!({
+            "version": 1, "database": { "engine": "SQLite", "name": file }, "run": { "uid": "r" }, "mode": "Apply",
+            "scripts": [],
+        });
+        Self { folder, assignment }
+    }
+
+    fn script(&mut self, id: &str, text: &str) {
+        std::fs::write(self.folder.path().join(id), text).unwrap();
+        let scripts = self.assignment["scripts"].as_array_mut().unwrap();
+        if !scripts.iter().any(|script| script["id"] == id) {
+            scripts.push(json!({ "id": id, "up": { "file": id } }));
+        }
+    }
+
+    fn command(&self, run: &str) -> Command {
+        let mut assignment = self.assignment.clone();
+        assignment["run"]["uid"] = json!(run);
+        let file = self.folder.path().join(format!("{run}.json"));
+        std::fs::write(&file, assignment.to_string()).unwrap();
+        let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate", "run"]);
+        command.arg("--assignment").arg(file).arg("--scripts").arg(self.folder.path());
+        command.arg("--termination-log").arg(self.folder.path().join(format!("{run}.report")));
+        command
+    }
+
+    fn run(&self, run: &str) -> (Option<i32>, Value) {
+        let output = self.command(run).output().unwrap();
+        let result = serde_json::from_slice(&output.stdout);
+        (
+            output.status.code(),
+            result.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr))),
+        )
+    }
+
+    fn count(&self, table: &str) -> Option<i64> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let name = self.folder.path().join("base.db");
+        runtime.block_on(async {
+            use sqlx::ConnectOptions as _;
+            let mut connection =
+                sqlx::sqlite::SqliteConnectOptions::new().filename(name).connect().await.unwrap();
+            let sql = sqlx::AssertSqlSafe(format!("SELECT COUNT(*) FROM {table}"));
+            sqlx::query_scalar(sql).fetch_one(&mut connection).await.ok()
+        })
+    }
+}
+
+pub fn scripts_run_once_and_fail_whole(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script(
+        "1",
+        "CREATE TABLE a (b text UNIQUE); CREATE TRIGGER t AFTER INSERT ON a BEGIN SELECT 1; END;",
+    );
+    bed.script("2", "CREATE TABLE c (d); INSERT INTO a VALUES ('private'); INSERT INTO a VALUES ('private')");
+    let (code, result) = bed.run("r1");
+    assert_eq!(code, Some(20), "{result}");
+    let error = &result["lastError"];
+    assert_eq!(
+        (&error["class"], &error["statement"], &error["id"]),
+        (&json!("Constraint"), &json!(3), &json!("2"))
+    );
+    assert!(!result.to_string().contains("private"));
+    assert_eq!((bed.count("a"), bed.count("c")), (Some(0), None));
+    bed.script("2", "CREATE TABLE c (d); INSERT INTO a VALUES ('x')");
+    assert_eq!(bed.run("r2").1["appliedNow"], 1);
+    assert_eq!(bed.run("r3").1["appliedNow"], 0);
+    assert_eq!((bed.count("a"), bed.count("c")), (Some(1), Some(0)));
+    bed.script("1", "SELECT 1");
+    assert_eq!(bed.run("r4").1["blocked"]["reason"], "ChecksumMismatch");
+}
+
+pub fn two_runs_at_once_apply_each_script_once(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script("1", "CREATE TABLE ledger (id); INSERT INTO ledger VALUES (1)");
+    bed.script("2", "INSERT INTO ledger VALUES (2)");
+    let start =
+        |run: &str| Program::start(&bed.command(run), &bed.folder.path().join(format!("{run}.log"))).unwrap();
+    let (one, other) = (start("one"), start("other"));
+    assert_eq!((one.code(), other.code()), (Some(0), Some(0)));
+    assert_eq!(bed.count("ledger"), Some(2));
+}
+
+pub fn a_rehearsal_leaves_nothing(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script("1", "CREATE TABLE a (b)");
+    bed.assignment["mode"] = json!("Rehearse");
+    let (code, result) = bed.run("r1");
+    assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
+    assert_eq!((bed.count("a"), bed.count("gatehouse_migrations")), (None, None));
+}
+
+pub fn a_run_that_is_asked_to_end_ends_its_statement_first(_: &Servers) {
+    let mut bed = Bed::new();
+    let endless = "CREATE TABLE a AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                   SELECT COUNT(*) FROM n";
+    bed.script("1", endless);
+    let program = Program::start(&bed.command("r1"), &bed.folder.path().join("log")).unwrap();
+    program.logs("script begun");
+    program.terminate();
+    assert_eq!(program.code(), Some(10));
+    assert_eq!(bed.count("a"), None);
+    bed.assignment["scripts"][0]["timeouts"] = json!({ "statement": "200ms" });
+    let (code, result) = bed.run("r2");
+    assert_eq!((code, &result["lastError"]["class"]), (Some(20), &json!("StatementTimeout")));
+}
