@@ -21,7 +21,7 @@ needs() {
     say postgresql-15 /usr/lib/postgresql/15/bin/initdb 'migrations of PostgreSQL are tested on it'
     say mariadb-server-core mariadbd 'migrations of MariaDB are tested on it'
     say mariadb-client-core my_print_defaults 'the tables that MariaDB itself needs are made with it'
-    say util-linux setpriv 'neither server runs as root'
+    say util-linux setpriv 'neither server runs as root, and each in namespaces of its own'
 }
 
 present() { if [[ $1 == /* ]]; then [[ -x $1 ]]; else command -v "$1" >/dev/null; fi; }

@@ -168,7 +168,10 @@ fn owned(path: &Path) -> Result<(), String> {
 
 fn as_nobody(program: &str, folder: &Path) -> Command {
     let mut command = if is_root() {
-        let mut command = Command::new("setpriv");
+        // In a process namespace of its own, whose first process ends with its parent: a process of PostgreSQL that
+        // sleeps does not see that the first one was killed.
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "setpriv", "--pdeathsig", "KILL"]);
         command.args(["--reuid", USER, "--regid", "nogroup", "--clear-groups", program]);
         command
     } else {
