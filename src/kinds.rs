@@ -7,7 +7,11 @@ pub mod tdset;
 use crate::api::Kind;
 
 /// Every kind there is.
-pub static KINDS: &[&dyn Kind] = &[&etcdcluster::api::EtcdClusterKind, &tdset::api::TDSetKind];
+pub static KINDS: &[&dyn Kind] = &[
+    &databasemigration::api::DatabaseMigrationKind,
+    &etcdcluster::api::EtcdClusterKind,
+    &tdset::api::TDSetKind,
+];
 
 /// The kind of that name.
 #[must_use]

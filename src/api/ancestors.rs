@@ -9,6 +9,7 @@
 //! | `stable.example.com/v1alpha1` | EtcdCluster | the shape that `v1alpha1` took over |
 //! | `mycompany.com/v1alpha1` | EtcdCluster | the same, with `replicas` for `size` |
 //! | `schedule.rs/v1` | TDSet | the shape that `v1alpha1` took over (BackAged/tdset-operator) |
+//! | `database.mohitnagaraj.in/v1alpha1` | DatabaseMigration | the shape that `v1alpha1` took over (mohit-nagaraj/kube-shift) |
 
 use std::cmp::Ordering;
 
@@ -27,8 +28,9 @@ pub struct Ancestor {
     pub kind: &'static str,
     /// The table: where `v1alpha1` (the hub here) has a field of the ancestor (the spoke).
     table: Table,
-    /// What fields of the ancestor mean from now on, where that is not what they meant.
-    changes: fn(&Value) -> Vec<Note>,
+    /// What fields of the ancestor mean from now on, where that is not what they meant; what cannot be taken over is taken
+    /// out.
+    changes: fn(&mut Value) -> Vec<Note>,
 }
 
 /// Something that the author of a manifest should know of its conversion.
@@ -67,6 +69,12 @@ pub static ANCESTORS: &[Ancestor] = &[
         table: Table::of(SCHEDULE_RS),
         changes: timetable_changes,
     },
+    Ancestor {
+        api_version: "database.mohitnagaraj.in/v1alpha1",
+        kind: "DatabaseMigration",
+        table: Table::of(DATABASE),
+        changes: migration_changes,
+    },
 ];
 
 const STABLE: &[Row] =
@@ -87,6 +95,14 @@ const SCHEDULE_RS: &[Row] = &[
     same("/spec/intervalMint"),
 ];
 
+const DATABASE: &[Row] = &[
+    same("/spec/database"),
+    same("/spec/migration"),
+    same("/spec/validation"),
+    same("/spec/rollback"),
+    same("/spec/notifications"),
+];
+
 /// The ancestor of that API version and kind.
 #[must_use]
 pub fn find(api_version: &str, kind: &str) -> Option<&'static Ancestor> {
@@ -96,8 +112,8 @@ pub fn find(api_version: &str, kind: &str) -> Option<&'static Ancestor> {
 impl Ancestor {
     /// The object as `v1alpha1`, and what its author should know. What is no JSON object is returned as it is.
     #[must_use]
-    pub fn adopt(&self, object: Value) -> (Value, Vec<Note>) {
-        let mut notes = (self.changes)(&object);
+    pub fn adopt(&self, mut object: Value) -> (Value, Vec<Note>) {
+        let mut notes = (self.changes)(&mut object);
         let Value::Object(mut fields) = object else {
             return (object, notes);
         };
@@ -176,7 +192,7 @@ fn take(fields: &mut Map<String, Value>, steps: &[&str]) -> Option<Value> {
 
 /// `schedule.rs/v1` held a window where `startTime <= hour < endTime`, so none that passes midnight, and it never
 /// made the Service that `service` asks for (BackAged/tdset-operator, `controllers/schedule.go`).
-fn timetable_changes(object: &Value) -> Vec<Note> {
+fn timetable_changes(object: &mut Value) -> Vec<Note> {
     let mut notes = Vec::new();
     if object.pointer("/spec/service").is_some_and(|service| !service.is_null()) {
         let text = "schedule.rs/v1 never made a Service; gatehouse.dev makes it";
@@ -198,6 +214,37 @@ fn timetable_changes(object: &Value) -> Vec<Note> {
         notes.push(Note::new(Path::spec().at("schedulingConfig").index(index), text));
     }
     notes
+}
+
+/// `database.mohitnagaraj.in/v1alpha1` held checksums against the script as it was loaded, by equality of text, and took
+/// any; it never read `sslMode` for MySQL and MariaDB (mohit-nagaraj/kube-shift, `internal/database`).
+fn migration_changes(object: &mut Value) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let database = |name: &str| object.pointer(&format!("/spec/database/{name}")).and_then(Value::as_str);
+    if let (Some("mysql" | "mariadb"), None) = (database("type"), database("sslMode")) {
+        let text = "database.mohitnagaraj.in/v1alpha1 never used TLS for this engine; gatehouse.dev requires it unless \
+                    sslMode is disable";
+        notes.push(Note::new(Path::spec().at("database").at("sslMode"), text));
+    }
+    let scripts = object.pointer_mut("/spec/migration/scripts").and_then(Value::as_array_mut);
+    for (index, script) in scripts.into_iter().flatten().enumerate() {
+        let Some(fields) = script.as_object_mut() else { continue };
+        let checksum = fields.get("checksum").and_then(Value::as_str);
+        if checksum.is_some_and(|checksum| !is_checksum(checksum)) {
+            fields.shift_remove("checksum");
+            let path = Path::spec().at("migration").at("scripts").index(index).at("checksum");
+            notes.push(Note::new(
+                path,
+                "left out: no script has it, for it is not sha256: and 64 hexadecimal digits",
+            ));
+        }
+    }
+    notes
+}
+
+fn is_checksum(text: &str) -> bool {
+    let digits = text.strip_prefix("sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -302,6 +349,19 @@ mod tests {
                 "spec.schedulingConfig[2]: 3 to 3 never holds; gatehouse.dev refuses it in a new object",
             ]
         );
+    }
+
+    #[test]
+    fn what_a_migration_cannot_keep_is_left_out_and_named() {
+        let script = |checksum: &str| json!({ "name": "a", "checksum": checksum });
+        let sound = format!("sha256:{}", "a".repeat(64));
+        let (adopted, notes) = adopt(json!({
+            "apiVersion": "database.mohitnagaraj.in/v1alpha1", "kind": "DatabaseMigration",
+            "spec": { "database": { "type": "mysql" }, "migration": { "scripts": [script("sha256:abc"), script(&sound), 3] } }
+        }));
+        assert_eq!(adopted["spec"]["migration"]["scripts"], json!([{ "name": "a" }, script(&sound), 3]));
+        assert_eq!(notes.len(), 2, "{notes:?}");
+        assert!(notes[1].starts_with("spec.migration.scripts[0].checksum: left out"), "{notes:?}");
     }
 
     #[test]

@@ -149,6 +149,11 @@ pub trait Kind: Send + Sync {
     /// The workloads that are made for an object.
     fn workloads(&self) -> &'static [policy::Workload];
 
+    /// What an author of an object has to be allowed beside that.
+    fn author_rules(&self) -> &'static [policy::AuthorRule] {
+        &[]
+    }
+
     /// Judges a new replica count that comes by the scale subresource, where the kind has one.
     fn validate_scale(&self, replicas: i64, old: i64) -> Verdict;
 }

@@ -24,3 +24,13 @@ pub struct Workload {
     /// The field that asks.
     pub field: &'static str,
 }
+
+/// What an author has to be allowed beside the workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AuthorRule {
+    /// CEL of `object`, `oldObject` (null at creation) and `authorizer`: it is so. The API server lets one expression
+    /// ask the authorizer twice at most.
+    pub holds: &'static str,
+    /// The message where it is not: the field and what is missing.
+    pub message: &'static str,
+}

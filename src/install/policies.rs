@@ -10,7 +10,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use kube::api::ObjectMeta;
 
 use super::NAME;
-use crate::api::policy::Workload;
+use crate::api::policy::{AuthorRule, Workload};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::KINDS;
 
@@ -57,7 +57,7 @@ fn authorship(kind: &dyn Kind) -> Option<Policy> {
                 .to_owned(),
     };
     let plural = kind.names().plural;
-    let validations = workloads.iter().map(may_create).collect();
+    let validations = workloads.iter().map(may_create).chain(kind.author_rules().iter().map(may)).collect();
     Some(policy(format!("authorship-{plural}"), plural, &["CREATE", "UPDATE"], vec![same], validations))
 }
 
@@ -74,6 +74,16 @@ fn may_create(workload: &Workload) -> Validation {
         )),
         message: Some(format!("{field} has {resource}.{group} made, which its author may not create")),
         reason: Some("Forbidden".to_owned()),
+    }
+}
+
+fn may(rule: &AuthorRule) -> Validation {
+    let AuthorRule { holds, message } = rule;
+    Validation {
+        expression: format!("variables.sameSpec || ({holds})"),
+        message: Some((*message).to_owned()),
+        reason: Some("Forbidden".to_owned()),
+        ..Validation::default()
     }
 }
 

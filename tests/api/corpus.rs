@@ -9,6 +9,7 @@
 //! [`By::Definition`], or [`By::Gate`] for the rules that CEL cannot say, or not within its limits.
 
 pub mod bare;
+mod databasemigration;
 mod etcdcluster;
 mod ratchet;
 mod tdset;
@@ -77,7 +78,9 @@ struct Case {
     by: By,
 }
 
-const TABLES: [(&Base, &[Row], &[Edit]); 4] = [
+const TABLES: [(&Base, &[Row], &[Edit]); 6] = [
+    (&databasemigration::NEW, databasemigration::OF_NEW, databasemigration::CHANGES_OF_NEW),
+    (&databasemigration::OLD, databasemigration::OF_OLD, databasemigration::CHANGES_OF_OLD),
     (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
     (&etcdcluster::OLD, etcdcluster::OF_OLD, etcdcluster::CHANGES_OF_OLD),
     (&tdset::NEW, tdset::OF_NEW, tdset::CHANGES_OF_NEW),

@@ -22,6 +22,7 @@ mod beds;
 mod certificates;
 mod conversion;
 mod corpus;
+mod databasemigration;
 mod deploy;
 mod etcdcluster;
 mod installed;
@@ -93,6 +94,7 @@ const MODULES: &[Module] = &[
     in_turns("conversion", conversion::ON_BARE, EVERY),
     in_turns("deploy", deploy::EVERYWHERE, EVERY),
     in_turns("deploy", deploy::ONCE, NEWEST),
+    beside("databasemigration", databasemigration::TESTS, NEWEST),
     beside("etcdcluster", etcdcluster::TESTS, NEWEST),
     beside("policies", policies::TESTS, EVERY),
     beside("storage", storage::EVERYWHERE, OWN),

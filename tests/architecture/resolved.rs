@@ -5,8 +5,11 @@ use super::names;
 use super::sources::{Source, below};
 
 /// The folder of a kind, and the type of its spec as it is written.
-const KINDS: &[(&str, &str)] =
-    &[("src/kinds/etcdcluster", "EtcdClusterSpec"), ("src/kinds/tdset", "TDSetSpec")];
+const KINDS: &[(&str, &str)] = &[
+    ("src/kinds/databasemigration", "DatabaseMigrationSpec"),
+    ("src/kinds/etcdcluster", "EtcdClusterSpec"),
+    ("src/kinds/tdset", "TDSetSpec"),
+];
 
 /// What an object as it is written is called where it is read.
 const OBJECTS: [&str; 4] = ["cluster.spec", "object.spec", "tdset.spec", "watched.spec"];

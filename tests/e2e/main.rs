@@ -19,6 +19,7 @@
 )]
 
 mod cluster;
+mod databasemigration;
 mod etcd;
 mod installation;
 mod memory;
@@ -55,7 +56,17 @@ struct Batch {
 fn batches() -> [Batch; 6] {
     let batch = |way, tests: &[&[Test]], threads| Batch { way, tests: tests.concat(), threads };
     [
-        batch(Way::Chart, &[installation::TESTS, installation::IN_DEPTH, memory::TESTS, tdset::TESTS], 1),
+        batch(
+            Way::Chart,
+            &[
+                installation::TESTS,
+                installation::IN_DEPTH,
+                memory::TESTS,
+                tdset::TESTS,
+                databasemigration::TESTS,
+            ],
+            1,
+        ),
         batch(Way::Chart, &[etcd::TESTS], 5),
         batch(Way::Chart, etcd::ASIDE, 2),
         batch(Way::Chart, &[etcd::ALONE], 1),

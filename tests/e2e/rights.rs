@@ -78,6 +78,7 @@ impl Right {
         };
         match self.resource.as_str() {
             "tdsets/finalizers" => blocking("TDSet"),
+            "databasemigrations/finalizers" => blocking("DatabaseMigration"),
             "etcdclusters/finalizers" => blocking("EtcdCluster"),
             "mutatingwebhookconfigurations" => hooks("MutatingWebhookConfiguration"),
             "validatingwebhookconfigurations" => hooks("ValidatingWebhookConfiguration"),

@@ -34,7 +34,7 @@ pub fn of(target: &str) -> Vec<Input> {
 /// The objects of our kinds in all examples: sound ones in both versions, and some with a few faults.
 pub static EXAMPLES: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut found = Vec::new();
-    for folder in ["etcdcluster", "rejected", "tdset"] {
+    for folder in ["databasemigration", "etcdcluster", "rejected", "tdset"] {
         for (_, bytes) in files(&kit::root().join("examples").join(folder)) {
             let text = String::from_utf8(bytes).expect("an example is text");
             let documents: Vec<Value> = serde_saphyr::from_multiple(&text).expect("an example is YAML");

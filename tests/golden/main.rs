@@ -16,6 +16,10 @@ use gatehouse::api::Version as Served;
 use gatehouse::certs::certificate::Certificate;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::kinds;
+use gatehouse::kinds::databasemigration::api::v1::DatabaseMigration;
+use gatehouse::kinds::databasemigration::observation as seen;
+use gatehouse::kinds::databasemigration::resources as migration;
+use gatehouse::kinds::databasemigration::spec::Spec as MigrationSpec;
 use gatehouse::kinds::etcdcluster::api::v1::EtcdCluster;
 use gatehouse::kinds::etcdcluster::names;
 use gatehouse::kinds::etcdcluster::observation::{
@@ -151,6 +155,31 @@ fn made_of_tdset(object: &TDSet) -> Value {
     ])
 }
 
+fn made_of_migration(object: &DatabaseMigration) -> Value {
+    let spec = MigrationSpec::resolve(object, Vec::new());
+    let mut observed = seen::Observed::default();
+    for name in spec.config_maps() {
+        let keys =
+            ["001.sql", "002.sql", "002.down.sql"].map(|key| (key.to_owned(), key.as_bytes().to_vec()));
+        observed.sources.insert(name.to_owned(), keys.into());
+    }
+    let texts = migration::assignment::texts(&spec, &observed).unwrap();
+    let planned = |purpose| migration::Planned {
+        key: migration::assignment::key(&spec, &texts, purpose, None),
+        number: 7,
+        attempt: 2,
+        purpose,
+        resolve: None,
+        approved: migration::assignment::hash_of_plan(&spec, &texts),
+    };
+    let (plan, apply) = (planned(seen::Purpose::Plan), planned(seen::Purpose::Apply));
+    all([
+        ("config map", Some(migration::snapshot::manifest(&spec, &texts, &apply))),
+        ("job", Some(migration::job::manifest(&spec, &texts, &apply, IMAGE))),
+        ("job that plans", Some(migration::job::manifest(&spec, &texts, &plan, IMAGE))),
+    ])
+}
+
 /// Somebody's.
 fn autoscaler() -> HorizontalPodAutoscaler {
     let object = json!({
@@ -179,5 +208,16 @@ fn what_is_made_of_a_tdset_stays_the_same() {
         is_known("tdsets", &name, &object);
         let object: TDSet = serde_json::from_value(object).unwrap();
         is_as_before("tdsets", &name, &made_of_tdset(&object));
+    }
+}
+
+#[test]
+fn what_is_made_of_a_databasemigration_stays_the_same() {
+    let objects = objects("databasemigrations");
+    assert!(objects.len() >= 2, "{:?}", objects.keys());
+    for (name, object) in objects {
+        is_known("databasemigrations", &name, &object);
+        let object: DatabaseMigration = serde_json::from_value(object).unwrap();
+        is_as_before("databasemigrations", &name, &made_of_migration(&object));
     }
 }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use super::generated::{Generated, HEADER};
 use crate::controllers;
 use crate::kinds::KINDS;
-use crate::kinds::{etcdcluster, tdset};
+use crate::kinds::{databasemigration, etcdcluster, tdset};
 use crate::rbac::{RoleScope, Rule, RuleGroup, union};
 use crate::runtime::leader;
 use crate::{certs, install};
@@ -91,7 +91,12 @@ pub fn election_of_gates(names: &Names) -> RuleGroup {
 /// What the controllers need.
 #[must_use]
 pub fn rule_groups_of_controllers(names: &Names) -> Vec<RuleGroup> {
-    let kinds = [tdset::rbac::rules(), etcdcluster::rbac::rules(), controllers::rbac::rules()];
+    let kinds = [
+        tdset::rbac::rules(),
+        etcdcluster::rbac::rules(),
+        databasemigration::rbac::rules(),
+        controllers::rbac::rules(),
+    ];
     vec![
         RuleGroup {
             name: "election",

@@ -9,6 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use gatehouse::api::bounded::{self, Twice};
 use gatehouse::api::{GROUP, Kind, Version};
 use gatehouse::kinds;
+use gatehouse::kinds::databasemigration::api as databasemigration;
 use gatehouse::kinds::etcdcluster::api as etcdcluster;
 use gatehouse::kinds::tdset::api as tdset;
 use gatehouse::review::Endpoint;
@@ -166,6 +167,9 @@ fn hold_readable(kind: &dyn Kind, version: Version, object: Value) {
     let mut hub = kind.lens().convert(object, version, Version::V1);
     let spec = hub["spec"].take();
     let read = match kind.names().kind {
+        "DatabaseMigration" => {
+            serde_json::from_value::<databasemigration::v1::DatabaseMigrationSpec>(spec).map(|_| ())
+        }
         "TDSet" => serde_json::from_value::<tdset::v1::TDSetSpec>(spec).map(|_| ()),
         _ => serde_json::from_value::<etcdcluster::v1::EtcdClusterSpec>(spec).map(|_| ()),
     };

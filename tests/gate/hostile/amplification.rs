@@ -62,6 +62,14 @@ impl Place {
             ("TDSet", Version::V1Alpha1) => {
                 json!({"container": {"image": "a", "port": 80}, "schedulingConfig": [], "defaultReplica": 1})
             }
+            ("DatabaseMigration", Version::V1) => {
+                json!({"database": {"engine": "PostgreSQL", "host": "a", "name": "b", "credentialsSecret": {"name": "c"}},
+                    "scripts": [{"id": "1", "kind": "Data", "up": {"inline": "SELECT 1"}}]})
+            }
+            ("DatabaseMigration", Version::V1Alpha1) => {
+                json!({"database": {"type": "postgresql", "host": "a", "database": "b", "connectionSecret": "c"},
+                    "migration": {"scripts": [{"name": "1", "type": "data", "source": "inline://SELECT 1"}]}})
+            }
             _ => json!({}),
         };
         let mut object = json!({"apiVersion": self.version.api_version(), "kind": self.kind,

@@ -340,7 +340,7 @@ impl Drop for Namespace<'_> {
         if std::thread::panicking() || locked(&self.bed.gate).is_none() {
             return;
         }
-        for plural in ["tdsets", "etcdclusters"] {
+        for plural in ["tdsets", "etcdclusters", "databasemigrations"] {
             let place = of("v1", &self.name, plural);
             let Ok(list) = self.bed.objects.read(&place) else { return };
             let items = list["items"].as_array().cloned().unwrap_or_default();

@@ -23,7 +23,7 @@ const NAMESPACED: [(&str, &[&str]); 8] = [
     ("apis/autoscaling/v2", &["horizontalpodautoscaler"]),
     ("apis/batch/v1", &["cronjob", "job"]),
     ("apis/coordination.k8s.io/v1", &["lease"]),
-    ("apis/gatehouse.dev/v1", &["etcdcluster", "tdset"]),
+    ("apis/gatehouse.dev/v1", &["databasemigration", "etcdcluster", "tdset"]),
     ("apis/policy/v1", &["poddisruptionbudget"]),
     ("apis/rbac.authorization.k8s.io/v1", &["role", "rolebinding"]),
 ];

@@ -9,7 +9,7 @@
 # - Its definitions are applied, waited for, watched and put right.
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions]
-  resourceNames: [etcdclusters.gatehouse.dev, tdsets.gatehouse.dev]
+  resourceNames: [databasemigrations.gatehouse.dev, etcdclusters.gatehouse.dev, tdsets.gatehouse.dev]
   verbs: [get, list, watch, patch]
 # - Their status says in which versions objects are stored (StorageMigrated, storedVersions).
 - apiGroups: [apiextensions.k8s.io]
@@ -110,9 +110,10 @@
   verbs: [list, watch, patch]
 # - Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read.
 # - A ConfigMap has the configuration of each member of an etcd cluster.
+# - Scripts may be kept in ConfigMaps, which are watched by metadata; those that a run reads are a copy.
 - apiGroups: [""]
   resources: [configmaps]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 # - EtcdClusters are watched, and each reconciliation reads the one that it is for as it is stored.
 # - A finalizer has its deletion wait until members have stopped and volumes are as it says.
 - apiGroups: [gatehouse.dev]
@@ -131,6 +132,7 @@
   resources: [statefulsets]
   verbs: [create]
 # - Members are watched by their pods, labelled as voters, and restarted one at a time.
+# - What a run reports is the termination message of its pod. Watched by metadata.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, patch, delete]
@@ -155,13 +157,27 @@
   resources: [cronjobs]
   verbs: [create]
 # - The results of backups are in Jobs; one is made before an upgrade.
+# - A Job runs the scripts of a DatabaseMigration. None is deleted: it goes by its time to live.
 - apiGroups: [batch]
   resources: [jobs]
-  verbs: [get, list, create]
+  verbs: [get, list, create, watch]
 # - The certificates of an etcd cluster, and root's password, are in Secrets beside it: none is listed or watched.
 - apiGroups: [""]
   resources: [secrets]
   verbs: [get, create, patch]
+# - DatabaseMigrations are watched, and read again before anything is done.
+# - The deletion of a DatabaseMigration waits for a run, or for what is to be taken back.
+- apiGroups: [gatehouse.dev]
+  resources: [databasemigrations]
+  verbs: [get, list, watch, patch]
+# - How a DatabaseMigration is doing stands in its status.
+- apiGroups: [gatehouse.dev]
+  resources: [databasemigrations/status]
+  verbs: [patch]
+# - Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on.
+- apiGroups: [gatehouse.dev]
+  resources: [databasemigrations/finalizers]
+  verbs: [update]
 # - Events report what was done for an object.
 - apiGroups: [events.k8s.io]
   resources: [events]

@@ -8,13 +8,13 @@ use crate::controllers::metrics::{Metrics as _, Reconciliations};
 use crate::controllers::reconciler::Reconciler;
 use crate::controllers::scope::Scope;
 use crate::controllers::{self, Settings};
-use crate::kinds::{etcdcluster, tdset};
+use crate::kinds::{databasemigration, etcdcluster, tdset};
 use crate::runtime::leader::Stop;
 use crate::runtime::readiness::Ready;
 
 /// The controller of every kind.
 pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] =
-    &[of::<tdset::Operator>, of::<etcdcluster::Operator>];
+    &[of::<tdset::Operator>, of::<etcdcluster::Operator>, of::<databasemigration::Operator>];
 
 /// The controller of one kind, with what it counts.
 pub(super) trait Controller: Send + Sync {

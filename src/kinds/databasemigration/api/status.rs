@@ -1,0 +1,183 @@
+//! What is said of a DatabaseMigration: its condition types and their reasons.
+
+use crate::api::condition::{State, Statement};
+
+/// A condition type of DatabaseMigration. The first three are those that kstatus knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConditionType {
+    /// Everything that the object asks for is done.
+    Ready,
+    /// Something is on its way without anybody's help.
+    Reconciling,
+    /// Nothing goes on until a person does something.
+    Stalled,
+    /// What is to be run is approved.
+    Approved,
+    /// The history in the database agrees with the scripts.
+    HistoryConsistent,
+    /// The last run reached the database.
+    DatabaseReachable,
+}
+
+impl ConditionType {
+    /// All of them, in the order in which a new status lists them.
+    pub const ALL: [Self; 6] = [
+        Self::Ready,
+        Self::Reconciling,
+        Self::Stalled,
+        Self::Approved,
+        Self::HistoryConsistent,
+        Self::DatabaseReachable,
+    ];
+
+    /// As the condition's `type` has it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ready => "Ready",
+            Self::Reconciling => "Reconciling",
+            Self::Stalled => "Stalled",
+            Self::Approved => "Approved",
+            Self::HistoryConsistent => "HistoryConsistent",
+            Self::DatabaseReachable => "DatabaseReachable",
+        }
+    }
+
+    /// The statement that this holds or does not, and why.
+    #[must_use]
+    pub fn is(self, state: impl Into<State>, reason: Reason, message: impl Into<String>) -> Statement {
+        Statement {
+            about: self.as_str(),
+            state: state.into(),
+            reason: reason.as_str(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Declares [`Reason`] with each name once: the word in the status is the word in the code.
+macro_rules! reasons {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Why a condition holds or does not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Reason {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Reason {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// As the condition's `reason` has it.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => stringify!($name),)*
+                }
+            }
+
+            /// The one of that name.
+            #[must_use]
+            pub fn named(name: &str) -> Option<Self> {
+                Self::ALL.iter().copied().find(|one| one.as_str() == name)
+            }
+        }
+    };
+}
+
+reasons! {
+    /// All scripts are applied.
+    Applied,
+    /// The plan is known; `mode` asks for no more.
+    Planned,
+    /// The rehearsal went well; `mode` asks for no more.
+    Rehearsed,
+    /// All scripts of the object were taken back.
+    Reverted,
+    /// A run is under way.
+    Running,
+    /// A run reads the history.
+    Planning,
+    /// A run takes scripts back.
+    Reverting,
+    /// A run is about to start.
+    Starting,
+    /// Nothing moves.
+    Settled,
+    /// `spec.suspend` is true.
+    Suspended,
+    /// A person has to approve the plan.
+    AwaitingApproval,
+    /// The plan is approved.
+    PlanApproved,
+    /// No approval is asked for.
+    NotRequired,
+    /// Another migration has to be ready first.
+    RequirementNotReady,
+    /// A ConfigMap with a script, or its key, is not there.
+    ScriptNotFound,
+    /// A script does not have the checksum that the object names.
+    ChecksumPinMismatch,
+    /// The scripts together are larger than one ConfigMap may be.
+    ScriptsTooLarge,
+    /// A run failed for a passing reason, and there is another one later.
+    BackingOff,
+    /// A script failed.
+    ScriptFailed,
+    /// Runs failed for passing reasons, and there are no more of them.
+    RetriesExhausted,
+    /// It is not known how far a script came.
+    InDoubt,
+    /// An applied script has another checksum than the object's.
+    ChecksumMismatch,
+    /// The history has scripts that the object has not, or the other way round.
+    HistoryDiverged,
+    /// A script stands before an applied one.
+    OutOfOrder,
+    /// A script is not the one that was planned.
+    SourceChanged,
+    /// The plan is not the one that was approved.
+    PlanChanged,
+    /// A script that is to be taken back has none that does so.
+    NoDownScript,
+    /// A script cannot be rehearsed.
+    NotRehearsable,
+    /// A script cannot run as its transaction says.
+    NotRunnable,
+    /// The run took longer than it may.
+    DeadlineExceeded,
+    /// The run ended without a word, or is gone.
+    RunLost,
+    /// The history agrees with the scripts.
+    Consistent,
+    /// No run has read the history yet.
+    NotRead,
+    /// The last run reached the database.
+    Reached,
+    /// The last run did not reach the database.
+    NotReached,
+    /// Deletion waits for the run.
+    DeletionWaits,
+    /// What the object applied could not be taken back.
+    RevertFailed,
+    /// The object does not pass the judge of the gate.
+    SpecInvalid,
+    /// The object is in the namespace of gatehouse, where nothing is made.
+    NamespaceRefused,
+    /// An object of the name to create is there and is not ours.
+    NameTaken,
+    /// The API server refused a write.
+    WriteRefused,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_statement_carries_the_words_of_the_api() {
+        let statement = ConditionType::HistoryConsistent.is(false, Reason::ChecksumMismatch, "003: …");
+        assert_eq!((statement.about, statement.reason), ("HistoryConsistent", "ChecksumMismatch"));
+        assert_eq!(statement.state, State::False);
+    }
+}

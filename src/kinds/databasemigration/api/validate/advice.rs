@@ -1,0 +1,129 @@
+//! What the author of a DatabaseMigration should know although it is accepted.
+
+use serde_json::{Value, json};
+
+use super::scripts::sources;
+use crate::api::field::Verdict;
+use crate::kinds::databasemigration::api::sql::{self, MOST_BYTES};
+use crate::kinds::databasemigration::api::v1::{
+    DatabaseMigrationSpec, Engine, Mode, ScriptKind, TlsMode, Transaction,
+};
+
+/// Most warnings about scripts.
+const MOST_TOLD: usize = 12;
+
+/// The port that poolers listen on.
+const POOLER_PORT: i32 = 6432;
+
+pub(super) fn advise(
+    spec: &DatabaseMigrationSpec,
+    old: Option<&DatabaseMigrationSpec>,
+    verdict: &mut Verdict,
+) {
+    legacy(spec, old, verdict);
+    connection(spec, verdict);
+    let known = |id: &str| {
+        let mut known = old.into_iter().flat_map(|old| &old.scripts);
+        known.find(|script| script.id == id)
+    };
+    let mut told = Vec::new();
+    let mut left = MOST_BYTES;
+    for script in spec.scripts.iter().filter(|script| known(&script.id) != Some(*script)) {
+        for (field, source) in sources(script) {
+            let id = &script.id;
+            let Some(text) = &source.inline else { continue };
+            if text.len() > left {
+                told.push(format!(
+                    "script {id}: {field} is too long to be looked at here; the run reads all of it"
+                ));
+                continue;
+            }
+            left -= text.len();
+            told.extend(
+                of_text(spec.database.engine, text)
+                    .into_iter()
+                    .map(|said| format!("script {id}: {field} {said}")),
+            );
+        }
+    }
+    let more = told.len().saturating_sub(MOST_TOLD);
+    for text in told.into_iter().take(MOST_TOLD) {
+        verdict.warn(text);
+    }
+    if more > 0 {
+        verdict.warn(format!("scripts: {more} more warnings are not told"));
+    }
+}
+
+fn of_text(engine: Engine, text: &str) -> Vec<String> {
+    let Some(read) = sql::statements(engine, text) else {
+        return vec!["could not be read here: what it does is unknown".to_owned()];
+    };
+    let mut said: Vec<String> =
+        read.iter().flat_map(|one| &one.advice).map(|advice| (*advice).to_owned()).collect();
+    let unknown = read.iter().filter(|one| one.is_unknown).count();
+    if unknown > 0 {
+        said.push(format!("has {unknown} statements that could not be read here: what they do is unknown"));
+    }
+    said.dedup();
+    said
+}
+
+fn connection(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+    let database = &spec.database;
+    if let Some(host) = &database.host
+        && (host.contains("bouncer") || host.contains("pooler") || database.port == Some(POOLER_PORT))
+    {
+        verdict.warn(
+            "spec.database.host: looks like a pooler; one that pools by transaction breaks locks, name the server itself",
+        );
+    }
+    if database.tls.as_ref().is_some_and(|tls| tls.mode == Some(TlsMode::Disable)) {
+        verdict.warn("spec.database.tls.mode: Disable sends the password and all rows in the clear");
+    }
+    let commits = matches!(database.engine, Engine::MySQL | Engine::MariaDB);
+    let mode = spec.mode.unwrap_or_default();
+    let changes = |kind| kind == ScriptKind::Schema;
+    if commits
+        && mode != Mode::Plan
+        && spec.scripts.iter().any(|script| {
+            changes(script.kind) && script.transaction.unwrap_or_default() == Transaction::Required
+        })
+    {
+        verdict.warn(format!(
+            "spec.scripts: {} commits at each change of a table: a script that fails leaves what came before",
+            database.engine.as_str()
+        ));
+    }
+}
+
+/// What is kept of an ancestor and not acted on.
+fn legacy(spec: &DatabaseMigrationSpec, old: Option<&DatabaseMigrationSpec>, verdict: &mut Verdict) {
+    if spec.legacy.is_none() || old.is_some_and(|old| old.legacy == spec.legacy) {
+        return;
+    }
+    let mut legacy = json!(spec.legacy);
+    // The one that is acted on.
+    let acted_on = legacy.pointer_mut("/validation/performanceThresholds").and_then(Value::as_object_mut);
+    if let Some(thresholds) = acted_on {
+        thresholds.shift_remove("maxMigrationTime");
+        if thresholds.is_empty()
+            && let Some(validation) = legacy.get_mut("validation").and_then(Value::as_object_mut)
+        {
+            validation.shift_remove("performanceThresholds");
+        }
+    }
+    for field in leaves(&legacy) {
+        // As the author of v1alpha1 knows it.
+        verdict.warn(format!("spec.{field}: is kept, and not acted on"));
+    }
+}
+
+/// The paths of what is given, two steps deep.
+fn leaves(legacy: &Value) -> Vec<String> {
+    let parts = legacy.as_object().into_iter().flatten();
+    let fields = parts.flat_map(|(part, value)| {
+        value.as_object().into_iter().flatten().map(move |(field, _)| format!("{part}.{field}"))
+    });
+    fields.collect()
+}

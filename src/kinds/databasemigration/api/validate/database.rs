@@ -1,0 +1,78 @@
+//! Judges the database of a DatabaseMigration.
+
+use crate::api::field::{Fault, Path, Verdict};
+use crate::kinds::databasemigration::api::v1::{Database, DatabaseMigrationSpec, Engine, Tls, TlsMode};
+
+pub(super) fn judge(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+    let (path, database) = (Path::spec().at("database"), &spec.database);
+    if database.engine == Engine::SQLite {
+        judge_file(&path, database, verdict);
+    } else {
+        judge_server(&path, database, verdict);
+    }
+    if let Some(tls) = &database.tls {
+        judge_tls(&path.at("tls"), tls, verdict);
+    }
+    if database.engine != Engine::PostgreSQL
+        && spec.history.as_ref().is_some_and(|history| history.schema.is_some())
+    {
+        let detail =
+            format!("goes with PostgreSQL alone: {} has the table in the database", database.engine.as_str());
+        verdict.deny(Fault::forbidden(Path::spec().at("history").at("schema"), detail));
+    }
+}
+
+fn judge_file(path: &Path, database: &Database, verdict: &mut Verdict) {
+    if database.file.is_none() {
+        verdict.deny(Fault::required(path.at("file"), "SQLite needs file"));
+    }
+    let given = [
+        database.host.is_some(),
+        database.port.is_some(),
+        database.name.is_some(),
+        database.credentials_secret.is_some(),
+        database.tls.is_some(),
+    ];
+    if given.contains(&true) {
+        let detail = "host, port, name, credentialsSecret and tls do not go with SQLite";
+        verdict.deny(Fault::forbidden(path.at("engine"), detail));
+    }
+}
+
+fn judge_server(path: &Path, database: &Database, verdict: &mut Verdict) {
+    if database.file.is_some() {
+        verdict.deny(Fault::forbidden(path.at("file"), "goes with engine SQLite alone"));
+    }
+    match database.host.as_deref() {
+        None => verdict.deny(Fault::required(path.at("host"), "must name the server")),
+        Some(host) if host.contains(|one: char| one.is_whitespace() || "/@?#".contains(one)) => {
+            let detail = "must be a host name or an address, without a scheme, a user or a port";
+            verdict.deny(Fault::invalid(path.at("host"), host, detail));
+        }
+        Some(_) => {}
+    }
+    if database.name.as_deref().is_none_or(|name| name.trim().is_empty()) {
+        verdict.deny(Fault::required(path.at("name"), "must name the database"));
+    }
+    if database.credentials_secret.is_none() {
+        let detail = "must name a Secret with username and password";
+        verdict.deny(Fault::required(path.at("credentialsSecret"), detail));
+    }
+}
+
+fn judge_tls(path: &Path, tls: &Tls, verdict: &mut Verdict) {
+    let has_authority = tls.ca_secret.is_some();
+    match tls.mode {
+        Some(TlsMode::VerifyCA | TlsMode::VerifyFull) if !has_authority => {
+            // Under the mode, which v1alpha1 has too.
+            verdict.deny(Fault::forbidden(
+                path.at("mode"),
+                "VerifyCA and VerifyFull need caSecret, which v1 has",
+            ));
+        }
+        Some(TlsMode::Disable) if has_authority || tls.client_cert_secret.is_some() => {
+            verdict.deny(Fault::forbidden(path.at("mode"), "Disable goes with no certificates"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,48 @@
+//! Judges the durations of a DatabaseMigration, each within its bounds.
+
+use std::time::Duration;
+
+use crate::api::duration;
+use crate::api::field::{Fault, Path, Verdict};
+use crate::kinds::databasemigration::api::v1::DatabaseMigrationSpec;
+
+const SECOND: Duration = Duration::from_secs(1);
+const MINUTE: Duration = Duration::from_mins(1);
+const WEEK: Duration = Duration::from_hours(168);
+
+pub(super) fn judge(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
+    let path = Path::spec();
+    let mut within =
+        |path: Path, given: Option<&duration::Duration>, least: Duration, most: Duration, text: &str| {
+            let Some(given) = given else { return };
+            match given.get() {
+                Err(error) => verdict.deny(Fault::invalid(path, given.as_str(), error.to_string())),
+                Ok(length) if length < least || length > most => {
+                    verdict.deny(Fault::invalid(path, given.as_str(), format!("must be from {text}")));
+                }
+                Ok(_) => {}
+            }
+        };
+    for (at, script) in spec.scripts.iter().enumerate() {
+        let Some(timeouts) = &script.timeouts else { continue };
+        let path = path.at("scripts").index(at).at("timeouts");
+        within(path.at("statement"), timeouts.statement.as_ref(), SECOND, WEEK, "1s to 168h");
+        let (least, most) = (Duration::from_millis(10), Duration::from_mins(10));
+        within(path.at("lock"), timeouts.lock.as_ref(), least, most, "10ms to 10m");
+    }
+    if let Some(retry) = &spec.retry {
+        let most = Duration::from_hours(1);
+        within(path.at("retry").at("backoff"), retry.backoff.as_ref(), SECOND, most, "1s to 1h");
+    }
+    let thresholds =
+        spec.legacy.as_ref().and_then(|legacy| legacy.validation.as_ref()?.performance_thresholds.as_ref());
+    if let Some(thresholds) = thresholds {
+        let path = path.at("legacy").at("validation").at("performanceThresholds").at("maxMigrationTime");
+        within(path, thresholds.max_migration_time.as_ref(), MINUTE, WEEK, "1m to 168h");
+    }
+    if let Some(runner) = &spec.runner {
+        let path = path.at("runner");
+        within(path.at("deadline"), runner.deadline.as_ref(), MINUTE, WEEK, "1m to 168h");
+        within(path.at("ttl"), runner.ttl.as_ref(), MINUTE, Duration::from_hours(720), "1m to 720h");
+    }
+}

@@ -1,0 +1,194 @@
+use serde_json::json;
+
+use super::*;
+
+fn object(change: &Value) -> Value {
+    let mut object = json!({
+        "metadata": {"name": "shop", "namespace": "a"},
+        "spec": {
+            "database": {"engine": "PostgreSQL", "host": "pg", "port": 5432, "name": "shop",
+                "credentialsSecret": {"name": "db"}, "tls": {"mode": "Require"}},
+            "scripts": [
+                {"id": "001", "kind": "Schema", "up": {"inline": "CREATE TABLE a (b int)"}},
+                {"id": "002", "kind": "Data", "up": {"configMapKeyRef": {"name": "sql", "key": "002.sql"}}},
+            ],
+        },
+    });
+    json_patch::merge(&mut object, change);
+    object
+}
+
+fn faults(change: &Value) -> Vec<String> {
+    validate(&object(change), None).faults.iter().map(ToString::to_string).collect()
+}
+
+fn script(script: &Value) -> Vec<String> {
+    faults(&json!({"spec": {"scripts": [script]}}))
+}
+
+fn warnings(change: &Value) -> Vec<String> {
+    validate(&object(change), None).warnings.iter().map(ToString::to_string).collect()
+}
+
+#[track_caller]
+fn tells(told: &[String], field: &str, part: &str) {
+    assert!(
+        told.len() == 1 && told[0].starts_with(&format!("{field}: ")) && told[0].contains(part),
+        "{told:#?}"
+    );
+}
+
+#[test]
+fn a_sound_object_is_accepted_in_silence() {
+    assert_eq!(validate(&object(&json!({})), None), Verdict::default());
+}
+
+#[test]
+fn the_database_has_all_that_its_engine_needs() {
+    let database = |change: Value| faults(&json!({"spec": {"database": change}}));
+    tells(&database(json!({"host": null})), "spec.database.host", "name the server");
+    tells(&database(json!({"host": "postgres://pg"})), "spec.database.host", "without a scheme");
+    tells(&database(json!({"name": null})), "spec.database.name", "name the database");
+    tells(&database(json!({"credentialsSecret": null})), "spec.database.credentialsSecret", "Secret");
+    tells(&database(json!({"tls": {"mode": "VerifyFull"}})), "spec.database.tls.mode", "caSecret");
+    let file = json!({"claimName": "a", "path": "b"});
+    tells(&database(json!({"file": file})), "spec.database.file", "SQLite");
+    let sqlite = json!({"spec": {"database": {"engine": "SQLite", "host": null, "port": null, "name": null,
+        "credentialsSecret": null, "tls": null, "file": file}}});
+    assert_eq!(faults(&sqlite), [""; 0]);
+    tells(
+        &database(json!({"engine": "SQLite", "file": file})),
+        "spec.database.engine",
+        "do not go with SQLite",
+    );
+    let schema = json!({"spec": {"database": {"engine": "MariaDB"}, "history": {"schema": "x"}}});
+    tells(&faults(&schema), "spec.history.schema", "PostgreSQL alone");
+}
+
+#[test]
+fn the_list_decides_the_order_and_nothing_contradicts_it() {
+    let two = |first: Value, second: Value| {
+        let mut scripts = [
+            json!({"id": "1", "kind": "Schema", "up": {"inline": "SELECT 1"}}),
+            json!({"id": "2", "kind": "Schema", "up": {"inline": "SELECT 1"}}),
+        ];
+        json_patch::merge(&mut scripts[0], &first);
+        json_patch::merge(&mut scripts[1], &second);
+        faults(&json!({"spec": {"scripts": scripts}}))
+    };
+    assert_eq!(two(json!({}), json!({"dependsOn": ["1"]})), [""; 0]);
+    tells(&two(json!({"dependsOn": ["2"]}), json!({})), "spec.scripts[0].dependsOn[0]", "before this script");
+    tells(&two(json!({}), json!({"dependsOn": ["2"]})), "spec.scripts[1].dependsOn[0]", "before this script");
+    tells(&two(json!({}), json!({"dependsOn": ["3"]})), "spec.scripts[1].dependsOn[0]", "another script");
+    tells(&two(json!({}), json!({"id": "1"})), "spec.scripts[1]", "Duplicate");
+}
+
+#[test]
+fn a_script_has_one_text_that_can_run_as_it_says() {
+    let of = |up: Value| script(&json!({"id": "1", "kind": "Schema", "up": up}));
+    tells(&of(json!({})), "spec.scripts[0].up", "exactly one");
+    let both = json!({"inline": "SELECT 1", "configMapKeyRef": {"name": "a", "key": "b"}});
+    tells(&of(both), "spec.scripts[0].up", "exactly one");
+    tells(&of(json!({"inline": " \n"})), "spec.scripts[0].up.inline", "statement");
+    tells(&of(json!({"inline": "SELECT '\0'"})), "spec.scripts[0].up.inline", "NUL");
+    let elsewhere = json!({"configMapKeyRef": {"namespace": "b", "name": "x", "key": "y"}});
+    tells(&of(elsewhere), "spec.scripts[0].up.configMapKeyRef.namespace", "must be a");
+    tells(
+        &of(json!({"inline": "BEGIN; SELECT 1"})),
+        "spec.scripts[0].up.inline",
+        "begin or end transactions",
+    );
+    let index = "CREATE INDEX CONCURRENTLY i ON a (b)";
+    tells(&of(json!({"inline": index})), "spec.scripts[0].up.inline", "needs transaction None");
+    let none = |text: &str| {
+        script(&json!({"id": "1", "kind": "Schema", "transaction": "None", "up": {"inline": text}}))
+    };
+    assert_eq!(none(index), [""; 0]);
+    tells(&none(&format!("{index}; SELECT 1")), "spec.scripts[0].up.inline", "one statement");
+}
+
+#[test]
+fn what_may_have_to_be_taken_back_can_be() {
+    tells(
+        &faults(&json!({"spec": {"deletionPolicy": "Revert", "scripts": [
+            {"id": "1", "kind": "Schema", "up": {"inline": "SELECT 1"}},
+            {"id": "2", "kind": "Check", "up": {"inline": "SELECT 1"}}]}})),
+        "spec.scripts[0].down",
+        "deletionPolicy Revert",
+    );
+    let kept =
+        json!({"id": "1", "kind": "Schema", "up": {"inline": "SELECT 1"}, "down": {"inline": "SELECT 2"}});
+    assert_eq!(faults(&json!({"spec": {"onFailure": "RevertThisRun", "scripts": [kept]}})), [""; 0]);
+    let rehearsed = json!({"spec": {"mode": "Rehearse", "scripts": [
+        {"id": "1", "kind": "Schema", "transaction": "None", "up": {"inline": "VACUUM"}}]}});
+    tells(&faults(&rehearsed), "spec.scripts[0].transaction", "Rehearse");
+}
+
+#[test]
+fn references_name_something_and_durations_have_bounds() {
+    tells(&faults(&json!({"spec": {"baseline": "000"}})), "spec.baseline", "id of a script");
+    let sum = format!("sha256:{}", "0".repeat(64));
+    tells(
+        &faults(&json!({"spec": {"acceptChecksums": {"9": sum}}})),
+        "spec.acceptChecksums[9]",
+        "id of a script",
+    );
+    tells(&faults(&json!({"spec": {"requires": [{"name": "shop"}]}})), "spec.requires[0].name", "another");
+    tells(&faults(&json!({"spec": {"runner": {"deadline": "5s"}}})), "spec.runner.deadline", "1m to 168h");
+    tells(&faults(&json!({"spec": {"retry": {"backoff": "5"}}})), "spec.retry.backoff", "unit");
+    tells(&faults(&json!({"metadata": {"name": "a".repeat(45)}})), "metadata.name", "at most 44");
+    tells(&faults(&json!({"metadata": {"name": "a.b"}})), "metadata.name", "Jobs");
+}
+
+fn update(change: &Value, applied: &Value) -> Vec<String> {
+    let old = object(&json!({"status": {"appliedCount": 1, "applied": applied}}));
+    let mut new = old.clone();
+    json_patch::merge(&mut new, change);
+    validate(&new, Some(&old)).faults.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn what_is_applied_stays_as_it_was_applied() {
+    let applied = json!([{"id": "001"}]);
+    tells(
+        &update(&json!({"spec": {"database": {"host": "other"}}}), &applied),
+        "spec.database.host",
+        "immutable",
+    );
+    tells(
+        &update(&json!({"spec": {"history": {"series": "x"}}}), &applied),
+        "spec.history.series",
+        "immutable",
+    );
+    let second = object(&json!({}))["spec"]["scripts"][1].clone();
+    tells(&update(&json!({"spec": {"scripts": [second]}}), &applied), "spec.scripts", "append a new script");
+    let mut first = object(&json!({}))["spec"]["scripts"][0].clone();
+    first["up"]["inline"] = "CREATE TABLE c (d int)".into();
+    let edited = json!({"spec": {"scripts": [first, second]}});
+    tells(&update(&edited, &applied), "spec.scripts[0].up", "append a new script");
+    assert_eq!(update(&edited, &json!([{"id": "000"}])), [""; 0]);
+    let credentials = json!({"spec": {"database": {"credentialsSecret": {"name": "new"}}}});
+    assert_eq!(update(&credentials, &applied), [""; 0]);
+}
+
+#[test]
+fn what_is_risky_is_told_once() {
+    let risky = json!({"spec": {"database": {"host": "pgbouncer", "tls": {"mode": "Disable"}}, "scripts": [
+        {"id": "1", "kind": "Schema", "up": {"inline": "DROP TABLE a; FROBNICATE"}}]}});
+    let told = warnings(&risky);
+    for part in ["looks like a pooler", "in the clear", "drops a table", "could not be read"] {
+        assert!(told.iter().any(|one| one.contains(part)), "{part}: {told:#?}");
+    }
+    let mut labelled = object(&risky);
+    labelled["metadata"]["labels"] = json!({"a": "b"});
+    assert_eq!(validate(&labelled, Some(&object(&risky))).warnings, []);
+    let legacy = json!({"spec": {"legacy": {"migration": {"strategy": "rolling", "parallel": true}}}});
+    let told = warnings(&legacy);
+    assert_eq!(
+        told,
+        [
+            "spec.migration.strategy: is kept, and not acted on",
+            "spec.migration.parallel: is kept, and not acted on"
+        ]
+    );
+}

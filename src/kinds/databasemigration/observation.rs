@@ -1,0 +1,117 @@
+//! What was read for a reconciliation, as data. Pure.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::controllers::action::RefusedWrite;
+use crate::kinds::databasemigration::api::v1::DatabaseMigrationStatus;
+use crate::kinds::databasemigration::result::RunResult;
+
+/// All that was read, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    /// That moment.
+    pub now: Timestamp,
+    /// The image with this program.
+    pub image: String,
+    /// The status as it was written last.
+    pub status: DatabaseMigrationStatus,
+    /// The runs that have a Job.
+    pub runs: Vec<Run>,
+    /// The ConfigMaps that runs read, by name: their uids.
+    pub snapshots: BTreeMap<String, String>,
+    /// The ConfigMaps that scripts come from, by name. One that is not in here does not exist.
+    pub sources: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
+    /// The other migrations that have to be ready, by name. One that is not in here does not exist.
+    pub required: BTreeMap<String, Required>,
+    /// The write that the API server refused in the last reconciliation.
+    pub refused: Option<RefusedWrite>,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Purpose {
+    /// It reads the history and lists what is pending.
+    Plan,
+    /// It runs what is pending, and rolls it back.
+    Rehearse,
+    /// It runs what is pending.
+    Apply,
+    /// It takes back what the object applied.
+    Revert,
+}
+
+impl Purpose {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Plan, Self::Rehearse, Self::Apply, Self::Revert];
+
+    /// As annotations and the status have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "Plan",
+            Self::Rehearse => "Rehearse",
+            Self::Apply => "Apply",
+            Self::Revert => "Revert",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.as_str() == name)
+    }
+}
+
+/// A run that has a Job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// The name of its Job, and of the ConfigMap that it reads.
+    pub job: String,
+    /// Hash of all that it is to do.
+    pub key: String,
+    /// Its number among the runs of the object.
+    pub number: i64,
+    /// Which attempt it is, from 1.
+    pub attempt: i32,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The resolution that it was given.
+    pub resolved: Option<String>,
+    /// When its Job was created.
+    pub created: Option<Timestamp>,
+    /// How it is.
+    pub state: RunState,
+}
+
+/// How a run is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunState {
+    /// It is under way; a container that cannot start says why.
+    Active(Option<String>),
+    /// It has ended.
+    Ended(Ending),
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It said so.
+    Said(Box<RunResult>),
+    /// It took longer than it may.
+    Late,
+    /// It ended without a word: why, as far as that is known.
+    Silent(String),
+}
+
+/// Another migration that has to be ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Required {
+    /// Whether it is ready, as its latest generation.
+    pub is_ready: bool,
+    /// Whether it applies its scripts, and does not only plan or rehearse them.
+    pub applies: bool,
+    /// The ids of its scripts.
+    pub ids: Vec<String>,
+}

@@ -1,0 +1,216 @@
+//! What to do for a DatabaseMigration, as data. Pure: time and everything else that was read are arguments.
+//!
+//! Guarantees: at most one run at a time is started, and none while one is under way; what another run has ended with
+//! is in the status before the next one is created; a run follows another one for the same purpose only where that one
+//! failed for a passing reason, or where a person asks for it; nothing is run that has not been approved where approval
+//! is required; an object that is being deleted waits for its run.
+//! Never: ends a run.
+
+mod absorb;
+mod conditions;
+mod decide;
+mod events;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::actions::Action;
+use super::names::FINALIZER;
+use super::observation::{Observed, Purpose, Run};
+use super::resources::assignment::Texts;
+use super::resources::{Planned, job, snapshot};
+use super::spec::Spec;
+use crate::api::condition;
+use crate::controllers::api_write::Note;
+use crate::controllers::finalizer;
+use crate::kinds::databasemigration::api::status::Reason;
+use crate::kinds::databasemigration::api::v1::{
+    CurrentRun, DatabaseMigrationStatus, DeletionPolicy, FinishedRun, Outcome, Phase,
+};
+
+pub use conditions::{in_own_namespace, invalid_statements, problems};
+pub use events::warnings;
+
+/// Longest time between two looks.
+const LATER: Duration = Duration::from_mins(10);
+
+/// When to look again at a run: what its container waits for shows in the pod alone.
+const WHILE_RUNNING: Duration = Duration::from_secs(20);
+
+/// When to look again for what is not there, where a watch should tell before.
+const WHILE_WAITING: Duration = Duration::from_mins(1);
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// To bring things about, in this order.
+    pub actions: Vec<Action>,
+    /// What the status says.
+    pub status: DatabaseMigrationStatus,
+    /// The events that go with it.
+    pub events: Vec<Note>,
+    /// A run whose end is told now.
+    pub ended: Option<FinishedRun>,
+    /// When to look again; never, where nothing can be done until a user changes the object.
+    pub wake: Option<Timestamp>,
+}
+
+/// How things are, and what follows.
+#[derive(Clone, Debug, PartialEq)]
+enum Situation {
+    /// The object does not pass the judge of the gate.
+    Invalid,
+    /// A run is under way.
+    Running(Run),
+    /// A run is to be started.
+    Start(Box<Start>),
+    /// Something else has to happen first.
+    Waits(Verdict, Option<Timestamp>),
+    /// A person has to do something.
+    Stalled(Verdict),
+    /// All that is asked for is done.
+    Done(Verdict),
+    /// The object may go.
+    Leaves,
+}
+
+/// A run that is to be started.
+#[derive(Clone, Debug, PartialEq)]
+struct Start {
+    planned: Planned,
+    texts: Vec<Texts>,
+}
+
+/// What is said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Verdict {
+    phase: Phase,
+    reason: Reason,
+    message: String,
+}
+
+impl Verdict {
+    fn new(phase: Phase, reason: Reason, message: impl Into<String>) -> Self {
+        Self { phase, reason, message: message.into() }
+    }
+}
+
+/// What to do.
+#[must_use]
+pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
+    let (mut status, ended) = absorb::ended(spec, observed);
+    status.observed_generation = spec.metadata.generation;
+    let situation = decide::situation(spec, observed, &status);
+    status.phase = Some(phase(&situation));
+    status.current_run = current(&situation);
+    let before = observed.status.conditions.clone().unwrap_or_default();
+    let statements = conditions::statements(spec, observed, &status, ended.as_ref(), &situation);
+    let mut after = before.clone();
+    for statement in statements {
+        condition::set(&mut after, statement, spec.metadata.generation, observed.now);
+    }
+    let events = events::of(&observed.status, &status, ended.as_ref(), &after).collect();
+    status.conditions = Some(after);
+    let actions = actions(spec, observed, &status, &situation);
+    Plan { actions, wake: wake(&situation, observed.now), status, events, ended }
+}
+
+const fn phase(situation: &Situation) -> Phase {
+    match situation {
+        Situation::Invalid => Phase::Pending,
+        Situation::Running(run) => running(run.purpose),
+        Situation::Start(start) => running(start.planned.purpose),
+        Situation::Waits(verdict, _) | Situation::Stalled(verdict) | Situation::Done(verdict) => {
+            verdict.phase
+        }
+        Situation::Leaves => Phase::Reverted,
+    }
+}
+
+const fn running(purpose: Purpose) -> Phase {
+    match purpose {
+        Purpose::Plan => Phase::Planning,
+        Purpose::Rehearse | Purpose::Apply => Phase::Running,
+        Purpose::Revert => Phase::Reverting,
+    }
+}
+
+fn current(situation: &Situation) -> Option<CurrentRun> {
+    let Situation::Running(run) = situation else { return None };
+    Some(CurrentRun {
+        job: run.job.clone(),
+        key: run.key.clone(),
+        number: run.number,
+        attempt: run.attempt,
+        purpose: run.purpose.as_str().to_owned(),
+        started_at: run.created.map(Time),
+    })
+}
+
+fn wake(situation: &Situation, now: Timestamp) -> Option<Timestamp> {
+    let after = |length: Duration| now.checked_add(SignedDuration::try_from(length).ok()?).ok();
+    match situation {
+        Situation::Invalid => None,
+        Situation::Running(_) => after(WHILE_RUNNING),
+        Situation::Start(_) | Situation::Leaves => after(Duration::from_secs(1)),
+        Situation::Waits(_, Some(at)) => Some((*at).min(after(LATER).unwrap_or(*at))),
+        Situation::Waits(_, None) => after(WHILE_WAITING),
+        Situation::Stalled(_) | Situation::Done(_) => after(LATER),
+    }
+}
+
+fn actions(
+    spec: &Spec,
+    observed: &Observed,
+    status: &DatabaseMigrationStatus,
+    situation: &Situation,
+) -> Vec<Action> {
+    let held = finalizer::is_on(&spec.metadata, FINALIZER);
+    let mut actions = Vec::new();
+    match situation {
+        Situation::Running(_) => {}
+        Situation::Start(start) => {
+            let Start { planned, texts } = &**start;
+            if !held {
+                actions.push(Action::Hold);
+            }
+            let name = planned.name(spec);
+            if !observed.snapshots.contains_key(&name) {
+                actions.push(Action::CreateSnapshot(snapshot::manifest(spec, texts, planned)));
+            }
+            actions.push(Action::CreateJob(job::manifest(spec, texts, planned, &observed.image)));
+            return actions;
+        }
+        Situation::Leaves => actions.push(Action::Release),
+        Situation::Invalid | Situation::Waits(..) | Situation::Stalled(_) | Situation::Done(_) => {
+            // Nothing is to be waited for at a deletion, so that gatehouse may be gone by then.
+            if held && !spec.is_deleting() && !holds(spec, status) {
+                actions.push(Action::Release);
+            }
+        }
+    }
+    actions.extend(unread(observed));
+    actions
+}
+
+/// Whether the deletion of the object has something to do.
+fn holds(spec: &Spec, status: &DatabaseMigrationStatus) -> bool {
+    spec.deletion_policy == DeletionPolicy::Revert && may_have_applied(status)
+}
+
+/// Whether the object may have applied a script.
+fn may_have_applied(status: &DatabaseMigrationStatus) -> bool {
+    let is_open = |run: &FinishedRun| matches!(run.outcome, Outcome::InDoubt | Outcome::Lost);
+    status.applied_count.unwrap_or_default() > 0 || status.last_run.as_ref().is_some_and(is_open)
+}
+
+/// ConfigMaps of runs whose Jobs are gone.
+fn unread(observed: &Observed) -> impl Iterator<Item = Action> {
+    let is_read = |name: &str| observed.runs.iter().any(|run| run.job == name);
+    let unread = observed.snapshots.iter().filter(move |(name, _)| !is_read(name));
+    unread.map(|(name, uid)| Action::DeleteSnapshot { name: name.clone(), uid: uid.clone() })
+}

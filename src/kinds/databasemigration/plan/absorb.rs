@@ -1,0 +1,231 @@
+//! What a run that has ended tells, taken into the status. Pure.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use crate::kinds::databasemigration::api::status::Reason;
+use crate::kinds::databasemigration::api::v1::{
+    AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, PlanStatus,
+};
+use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
+use crate::kinds::databasemigration::result::{self, BlockedReason, RunResult};
+use crate::kinds::databasemigration::spec::Spec;
+
+/// Applied scripts that a status lists.
+const MOST_APPLIED: usize = 50;
+
+/// Pending scripts that a status lists.
+const MOST_PENDING: usize = 256;
+
+/// Warnings that a status lists.
+const MOST_WARNINGS: usize = 20;
+
+/// Characters of a message.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// The newest of the runs that have a Job.
+pub fn newest(observed: &Observed) -> Option<&Run> {
+    observed.runs.iter().max_by_key(|run| run.number)
+}
+
+/// The status with what the newest run has ended with, where it has and that is not told yet; and that run.
+pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Option<FinishedRun>) {
+    let mut status = observed.status.clone();
+    let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
+    if let Some(run) = newest(observed).filter(|run| run.number > told) {
+        let RunState::Ended(ending) = &run.state else { return (status, None) };
+        let finished = finished(spec, observed, run, ending);
+        take(&mut status, run.purpose, ending, &finished);
+        return (status, Some(finished));
+    }
+    // The Job of a run is gone before it was seen to end.
+    let is_gone = |current: &CurrentRun| current.number > told;
+    let Some(gone) = status.current_run.clone().filter(is_gone) else { return (status, None) };
+    let finished = lost(spec, observed, &gone);
+    status.last_error = None;
+    status.last_run = Some(finished.clone());
+    (status, Some(finished))
+}
+
+fn lost(spec: &Spec, observed: &Observed, run: &CurrentRun) -> FinishedRun {
+    FinishedRun {
+        job: run.job.clone(),
+        key: run.key.clone(),
+        number: run.number,
+        attempt: run.attempt,
+        purpose: run.purpose.clone(),
+        resolved: carried(spec, observed, None),
+        outcome: Outcome::Lost,
+        reason: Some(Reason::RunLost.as_str().to_owned()),
+        message: Some(format!("Job {} was deleted before it ended", run.job)),
+        finished_at: Time(observed.now),
+    }
+}
+
+/// The resolution that was used last, as long as the annotation has that value: it is not used twice.
+fn carried(spec: &Spec, observed: &Observed, run: Option<&Run>) -> Option<String> {
+    let used = run.and_then(|run| run.resolved.clone());
+    let before = observed.status.last_run.as_ref().and_then(|last| last.resolved.clone());
+    used.or(before).filter(|used| Some(used) == spec.resolve.as_ref())
+}
+
+fn finished(spec: &Spec, observed: &Observed, run: &Run, ending: &Ending) -> FinishedRun {
+    let (outcome, why) = outcome(ending);
+    FinishedRun {
+        job: run.job.clone(),
+        key: run.key.clone(),
+        number: run.number,
+        attempt: run.attempt,
+        purpose: run.purpose.as_str().to_owned(),
+        resolved: carried(spec, observed, Some(run)),
+        outcome,
+        reason: why.as_ref().map(|(reason, _)| reason.as_str().to_owned()),
+        message: why.map(|(_, message)| cut(&message)),
+        finished_at: Time(observed.now),
+    }
+}
+
+fn outcome(ending: &Ending) -> (Outcome, Option<(Reason, String)>) {
+    let result = match ending {
+        Ending::Late => {
+            let message =
+                "the run took longer than runner.deadline and was ended; what it had open is rolled back";
+            return (Outcome::Failed, Some((Reason::DeadlineExceeded, message.to_owned())));
+        }
+        Ending::Silent(why) => return (Outcome::Lost, Some((Reason::RunLost, why.clone()))),
+        Ending::Said(result) => result,
+    };
+    match result.outcome {
+        result::Outcome::Read
+        | result::Outcome::Planned
+        | result::Outcome::Rehearsed
+        | result::Outcome::Succeeded
+        | result::Outcome::Reverted => (Outcome::Done, None),
+        result::Outcome::Failed => failed(result),
+        result::Outcome::Blocked => (Outcome::Blocked, Some(blocked(result))),
+        result::Outcome::InDoubt => (Outcome::InDoubt, Some((Reason::InDoubt, in_doubt(result)))),
+    }
+}
+
+fn failed(result: &RunResult) -> (Outcome, Option<(Reason, String)>) {
+    let Some(error) = &result.last_error else {
+        return (Outcome::Failed, Some((Reason::ScriptFailed, "the run failed".to_owned())));
+    };
+    let at = match (&error.id, error.statement) {
+        (Some(id), Some(statement)) => format!("script {id}, statement {statement}: "),
+        (Some(id), None) => format!("script {id}: "),
+        (None, _) => String::new(),
+    };
+    let state = error.sql_state.as_ref().map(|state| format!("{state}: ")).unwrap_or_default();
+    let message = format!("{at}{state}{}", error.message);
+    let outcome = if error.class.is_retryable() { Outcome::Retryable } else { Outcome::Failed };
+    let reason = if reaches(error.class) { Reason::ScriptFailed } else { Reason::NotReached };
+    (outcome, Some((reason, message)))
+}
+
+/// Whether an error of that class is from a server that let us in.
+pub const fn reaches(class: result::Class) -> bool {
+    !matches!(class, result::Class::Connection | result::Class::Authentication | result::Class::Tls)
+}
+
+fn blocked(result: &RunResult) -> (Reason, String) {
+    let Some(blocked) = &result.blocked else {
+        return (Reason::HistoryDiverged, "the history contradicts the scripts".to_owned());
+    };
+    let reason = match blocked.reason {
+        BlockedReason::ChecksumMismatch => Reason::ChecksumMismatch,
+        BlockedReason::SourceChanged => Reason::SourceChanged,
+        BlockedReason::PlanChanged => Reason::PlanChanged,
+        BlockedReason::HistoryDiverged => Reason::HistoryDiverged,
+        BlockedReason::OutOfOrder => Reason::OutOfOrder,
+        BlockedReason::NoDownScript => Reason::NoDownScript,
+        BlockedReason::NotRehearsable => Reason::NotRehearsable,
+        BlockedReason::NotRunnable => Reason::NotRunnable,
+    };
+    let part = |name: &str, value: Option<&String>| {
+        value.map(|value| format!(" {name} {value}")).unwrap_or_default()
+    };
+    let details = format!(
+        "{}{}{}",
+        part("script", blocked.id.as_ref()),
+        part("expected", blocked.expected.as_ref()),
+        part("found", blocked.found.as_ref())
+    );
+    let details = if details.is_empty() { details } else { format!(" ({})", details.trim_start()) };
+    (reason, format!("{}{details}", blocked.message))
+}
+
+fn in_doubt(result: &RunResult) -> String {
+    let Some(doubt) = &result.in_doubt else {
+        return "it is not known how far a script came".to_owned();
+    };
+    let id = &doubt.id;
+    format!(
+        "script {id}: it is not known whether statement {} was carried out; find out in the database, then annotate the \
+         object with gatehouse.dev/resolve={id}=applied or gatehouse.dev/resolve={id}=retry",
+        doubt.statement
+    )
+}
+
+/// What the run says of the database.
+fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending, finished: &FinishedRun) {
+    status.last_run = Some(finished.clone());
+    status.last_error = None;
+    let Ending::Said(result) = ending else { return };
+    if let Some(server) = &result.server {
+        status.server_version = Some(cut(&server.version));
+        status.applied_count = i32::try_from(result.applied_count).ok();
+        status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
+    }
+    if let Some(plan) = &result.plan {
+        let before = status.plan.take().unwrap_or_default();
+        let is_same = before.hash == plan.hash;
+        let key = if purpose == Purpose::Plan {
+            Some(finished.key.clone())
+        } else {
+            before.key.filter(|_| is_same)
+        };
+        let left = i32::try_from(plan.pending_count).unwrap_or(i32::MAX);
+        // A run lists what was to be run when it began.
+        let is_done = finished.outcome == Outcome::Done && purpose == Purpose::Apply;
+        let left = if is_done { 0 } else { left.saturating_sub(now_applied(purpose, result)) };
+        let pending =
+            plan.pending.iter().skip(plan.pending.len().saturating_sub(usize::try_from(left).unwrap_or(0)));
+        let pending: Vec<_> = pending.take(MOST_PENDING).cloned().collect();
+        status.pending_count = Some(left);
+        status.plan = Some(PlanStatus {
+            hash: plan.hash.clone(),
+            key,
+            pending: Some(pending).filter(|pending| !pending.is_empty()),
+            warnings: Some(plan.warnings.iter().take(MOST_WARNINGS).map(|text| cut(text)).collect())
+                .filter(|warnings: &Vec<String>| !warnings.is_empty()),
+        });
+    }
+    status.last_error = result.last_error.as_ref().map(|error| LastError {
+        id: error.id.clone(),
+        statement: error.statement.map(|statement| statement.to_string()),
+        sql_state: error.sql_state.clone(),
+        class: Some(format!("{:?}", error.class)),
+        message: cut(&error.message),
+    });
+}
+
+fn now_applied(purpose: Purpose, result: &RunResult) -> i32 {
+    if purpose == Purpose::Apply { i32::try_from(result.applied_now).unwrap_or(0) } else { 0 }
+}
+
+fn applied(result: &RunResult) -> Vec<AppliedScript> {
+    let newest = result.applied.iter().skip(result.applied.len().saturating_sub(MOST_APPLIED));
+    newest
+        .map(|one| AppliedScript {
+            id: one.id.clone(),
+            checksum: Some(one.checksum.clone()),
+            applied_at: Some(one.applied_at.clone()),
+            duration_ms: one.duration_ms.and_then(|length| i64::try_from(length).ok()),
+            run: Some(one.run.clone()),
+        })
+        .collect()
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(LONGEST_MESSAGE).collect()
+}

@@ -1,0 +1,209 @@
+//! What is said of a DatabaseMigration, condition by condition. Pure.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::absorb::{newest, reaches};
+use super::{Situation, Verdict};
+use crate::api::condition::{self, State, Statement};
+use crate::api::field::Fault;
+use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
+use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
+use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, RunState};
+use crate::kinds::databasemigration::spec::Spec;
+
+/// What is said now. Of the database only what a run has told now, or that none has yet.
+pub fn statements(
+    spec: &Spec,
+    observed: &Observed,
+    status: &DatabaseMigrationStatus,
+    ended: Option<&FinishedRun>,
+    situation: &Situation,
+) -> Vec<Statement> {
+    if matches!(situation, Situation::Invalid) {
+        return invalid_statements(&spec.faults).into();
+    }
+    let mut all = progress(spec, observed, situation);
+    all.push(approved(spec, status, situation));
+    let known = observed.status.conditions.as_deref().unwrap_or_default();
+    let unsaid = |about: ConditionType| condition::find(known, about.as_str()).is_none();
+    let unknown = |about: ConditionType| about.is(State::Unknown, Reason::NotRead, "no run has ended yet");
+    for (about, told) in [
+        (ConditionType::HistoryConsistent, ended.and_then(history)),
+        (ConditionType::DatabaseReachable, ended.and_then(|run| reachable(observed, run))),
+    ] {
+        all.extend(told.or_else(|| unsaid(about).then(|| unknown(about))));
+    }
+    all
+}
+
+/// Ready, Reconciling and Stalled.
+fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Statement> {
+    use ConditionType::{Ready, Reconciling, Stalled};
+    let nothing = "nothing is under way";
+    let free = "nothing has to be done by a person";
+    if let Some(refused) = &observed.refused {
+        return vec![
+            Ready.is(false, Reason::WriteRefused, &*refused.why),
+            Reconciling.is(true, Reason::WriteRefused, "it is tried again"),
+            Stalled.is(true, Reason::WriteRefused, &*refused.why),
+        ];
+    }
+    match situation {
+        Situation::Running(run) => {
+            let (reason, what) = doing(run.purpose);
+            let reason = if spec.is_deleting() && run.purpose != Purpose::Revert {
+                Reason::DeletionWaits
+            } else {
+                reason
+            };
+            let waiting = match &run.state {
+                RunState::Active(Some(why)) => format!("; its pod waits: {why}"),
+                _ => String::new(),
+            };
+            let message = format!("Job {} {what}, attempt {}{waiting}", run.job, run.attempt);
+            vec![
+                Ready.is(false, reason, &*message),
+                Reconciling.is(true, reason, message),
+                Stalled.is(false, Reason::Settled, free),
+            ]
+        }
+        Situation::Start(start) => {
+            let (_, what) = doing(start.planned.purpose);
+            let message = format!("a Job that {what} is about to start");
+            vec![
+                Ready.is(false, Reason::Starting, &*message),
+                Reconciling.is(true, Reason::Starting, message),
+                Stalled.is(false, Reason::Settled, free),
+            ]
+        }
+        Situation::Waits(Verdict { reason, message, .. }, _) => {
+            let moves = *reason == Reason::BackingOff;
+            let reconciling = if moves { *reason } else { Reason::Settled };
+            vec![
+                Ready.is(false, *reason, &**message),
+                Reconciling.is(moves, reconciling, if moves { message.as_str() } else { nothing }),
+                Stalled.is(false, Reason::Settled, free),
+            ]
+        }
+        Situation::Stalled(Verdict { reason, message, .. }) => vec![
+            Ready.is(false, *reason, &**message),
+            Reconciling.is(false, Reason::Settled, nothing),
+            Stalled.is(true, *reason, &**message),
+        ],
+        Situation::Done(Verdict { reason, message, .. }) => vec![
+            Ready.is(true, *reason, &**message),
+            Reconciling.is(false, Reason::Settled, nothing),
+            Stalled.is(false, Reason::Settled, free),
+        ],
+        Situation::Leaves | Situation::Invalid => vec![],
+    }
+}
+
+const fn doing(purpose: Purpose) -> (Reason, &'static str) {
+    match purpose {
+        Purpose::Plan => (Reason::Planning, "reads the history"),
+        Purpose::Rehearse => (Reason::Running, "rehearses what is pending"),
+        Purpose::Apply => (Reason::Running, "applies what is pending"),
+        Purpose::Revert => (Reason::Reverting, "takes scripts back"),
+    }
+}
+
+fn approved(spec: &Spec, status: &DatabaseMigrationStatus, situation: &Situation) -> Statement {
+    let about = ConditionType::Approved;
+    let Some(approved) = &spec.approval else {
+        return about.is(true, Reason::NotRequired, "no approval is asked for");
+    };
+    // Nothing but a plan that is approved is run.
+    let has_run = status.last_run.as_ref().is_some_and(|run| run.purpose != Purpose::Plan.as_str());
+    let runs = match situation {
+        Situation::Start(start) => start.planned.purpose != Purpose::Plan,
+        Situation::Running(run) => run.purpose != Purpose::Plan,
+        Situation::Done(verdict) => verdict.reason != Reason::Planned,
+        Situation::Waits(verdict, _) | Situation::Stalled(verdict) => {
+            has_run && verdict.reason != Reason::AwaitingApproval
+        }
+        Situation::Leaves | Situation::Invalid => has_run,
+    };
+    if runs && !approved.is_empty() {
+        return about.is(true, Reason::PlanApproved, format!("plan {approved} is approved"));
+    }
+    let message = match &status.plan {
+        Some(plan) => format!("plan {} has to be approved: set spec.approval.planHash to it", plan.hash),
+        None => "the plan is not known yet".to_owned(),
+    };
+    about.is(false, Reason::AwaitingApproval, message)
+}
+
+/// What a run that has ended says of the history; none where it says nothing.
+fn history(run: &FinishedRun) -> Option<Statement> {
+    let about = ConditionType::HistoryConsistent;
+    let message = run.message.clone().unwrap_or_default();
+    let reason = run.reason.as_deref().and_then(Reason::named);
+    match (run.outcome, reason) {
+        (Outcome::Done, _) => Some(about.is(true, Reason::Consistent, "the history agrees with the scripts")),
+        (Outcome::InDoubt, _) => Some(about.is(false, Reason::InDoubt, message)),
+        (
+            Outcome::Blocked,
+            Some(reason @ (Reason::ChecksumMismatch | Reason::HistoryDiverged | Reason::OutOfOrder)),
+        ) => Some(about.is(false, reason, message)),
+        _ => None,
+    }
+}
+
+/// What a run that has ended says of the database; none where it says nothing.
+fn reachable(observed: &Observed, run: &FinishedRun) -> Option<Statement> {
+    let about = ConditionType::DatabaseReachable;
+    let newest = newest(observed).filter(|newest| newest.job == run.job)?;
+    let RunState::Ended(Ending::Said(result)) = &newest.state else { return None };
+    match &result.last_error {
+        Some(error) if !reaches(error.class) => {
+            Some(about.is(false, Reason::NotReached, run.message.clone().unwrap_or_default()))
+        }
+        _ if result.server.is_some() => {
+            Some(about.is(true, Reason::Reached, "the last run reached the database"))
+        }
+        _ => None,
+    }
+}
+
+/// What the conditions of an object with these faults say.
+#[must_use]
+pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
+    // A fault without the value that it is about: scripts are in it.
+    let shown = |fault: &Fault| Fault { value: None, ..fault.clone() }.to_string();
+    let message = faults.iter().map(shown).collect::<Vec<_>>().join("; ");
+    let nothing = "nothing is done until the object is changed";
+    [
+        ConditionType::Ready.is(false, Reason::SpecInvalid, &*message),
+        ConditionType::Reconciling.is(false, Reason::SpecInvalid, nothing),
+        ConditionType::Stalled.is(true, Reason::SpecInvalid, message),
+    ]
+}
+
+/// What is said of an object in the namespace of gatehouse.
+#[must_use]
+pub fn in_own_namespace(message: String) -> Statement {
+    ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
+}
+
+/// Reasons of Ready that need nobody's attention.
+const QUIET: &[Reason] = &[
+    Reason::Running,
+    Reason::Planning,
+    Reason::Reverting,
+    Reason::Starting,
+    Reason::BackingOff,
+    Reason::Suspended,
+    Reason::RequirementNotReady,
+    Reason::DeletionWaits,
+];
+
+/// Conditions that need a person's attention, each with its reason.
+pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, Reason)> {
+    let ready = condition::find(conditions, ConditionType::Ready.as_str());
+    let ready = ready.filter(|ready| ready.status == State::False.as_str());
+    ready
+        .and_then(|ready| Some((ready, Reason::named(&ready.reason)?)))
+        .filter(|(_, reason)| !QUIET.contains(reason))
+        .into_iter()
+}

@@ -1,0 +1,293 @@
+//! How things are, and what follows. Pure.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::absorb::newest;
+use super::{Situation, Start, Verdict, may_have_applied};
+use crate::kinds::databasemigration::api::status::Reason;
+use crate::kinds::databasemigration::api::v1::{
+    DatabaseMigrationStatus, DeletionPolicy, FinishedRun, Mode, Outcome, Phase,
+};
+use crate::kinds::databasemigration::observation::{Observed, Purpose, RunState};
+use crate::kinds::databasemigration::resources::assignment::{
+    self, Texts, hash_of_plan, key, pin_that_differs, resolution,
+};
+use crate::kinds::databasemigration::resources::{Planned, snapshot};
+use crate::kinds::databasemigration::spec::Spec;
+
+/// The longest time between two attempts.
+const LONGEST_BACKOFF: Duration = Duration::from_mins(30);
+
+/// How things are; `status` has taken in what the newest run has ended with.
+pub fn situation(spec: &Spec, observed: &Observed, status: &DatabaseMigrationStatus) -> Situation {
+    let view = View { spec, observed, status };
+    if let Some(run) = newest(observed)
+        && let RunState::Active(_) = run.state
+    {
+        // A run that only reads may go with the object.
+        let is_let_go = spec.is_deleting() && run.purpose == Purpose::Plan && !view.reverts();
+        return if is_let_go { Situation::Leaves } else { Situation::Running(run.clone()) };
+    }
+    if spec.is_deleting() {
+        return view.leaving();
+    }
+    if !spec.faults.is_empty() {
+        return Situation::Invalid;
+    }
+    view.working()
+}
+
+/// What is decided on.
+struct View<'a> {
+    spec: &'a Spec,
+    observed: &'a Observed,
+    status: &'a DatabaseMigrationStatus,
+}
+
+/// A run that is wanted.
+struct Wanted {
+    purpose: Purpose,
+    key: String,
+    approved: Option<String>,
+}
+
+impl View<'_> {
+    /// Whether the deletion of the object takes scripts back.
+    fn reverts(&self) -> bool {
+        self.spec.deletion_policy == DeletionPolicy::Revert && may_have_applied(self.status)
+    }
+
+    /// What is done for an object that is being deleted, and has no run.
+    fn leaving(&self) -> Situation {
+        if !self.reverts() {
+            return Situation::Leaves;
+        }
+        let texts = match self.texts(Phase::Failed) {
+            Ok(texts) => texts,
+            Err(situation) => return *situation,
+        };
+        let wanted = Wanted {
+            purpose: Purpose::Revert,
+            key: key(self.spec, &texts, Purpose::Revert, None),
+            approved: None,
+        };
+        match self.last(&wanted) {
+            Some(FinishedRun { outcome: Outcome::Done, .. }) => Situation::Leaves,
+            Some(last) => self.after(last, wanted, texts),
+            None => self.start(wanted, texts, 1, None),
+        }
+    }
+
+    /// What is done for all others.
+    fn working(&self) -> Situation {
+        let texts = match self.texts(Phase::Pending) {
+            Ok(texts) => texts,
+            Err(situation) => return *situation,
+        };
+        if let Some((id, sum)) = pin_that_differs(self.spec, &texts) {
+            let message =
+                format!("script {id} has the checksum {sum}, and not the one that its checksum field names");
+            return Situation::Stalled(Verdict::new(Phase::Blocked, Reason::ChecksumPinMismatch, message));
+        }
+        let wanted = match self.wanted(&texts) {
+            Ok(wanted) => wanted,
+            Err(situation) => return *situation,
+        };
+        let last = self.last(&wanted);
+        match last {
+            Some(last) if last.outcome == Outcome::Done => self.done(&wanted),
+            Some(last) => self.after(last, wanted, texts),
+            None => self.begin(wanted, texts, 1, None),
+        }
+    }
+
+    /// The texts of all scripts, or why there are none.
+    fn texts(&self, phase: Phase) -> Result<Vec<Texts>, Box<Situation>> {
+        let texts = assignment::texts(self.spec, self.observed).map_err(|missing| {
+            let message = format!("script {}: {}", missing.id, missing.what);
+            Box::new(Situation::Waits(Verdict::new(phase, Reason::ScriptNotFound, message), None))
+        })?;
+        let size = snapshot::size(self.spec, &texts, &self.planned(String::new(), Purpose::Apply, 1));
+        if size > snapshot::MOST_BYTES {
+            let message =
+                format!("the scripts have {size} bytes together, {} are the most", snapshot::MOST_BYTES);
+            let verdict = Verdict::new(Phase::Blocked, Reason::ScriptsTooLarge, message);
+            return Err(Box::new(Situation::Stalled(verdict)));
+        }
+        Ok(texts)
+    }
+
+    /// The run that is wanted, or the person who has to approve it.
+    fn wanted(&self, texts: &[Texts]) -> Result<Wanted, Box<Situation>> {
+        let of = |purpose, approved: Option<String>| Wanted {
+            purpose,
+            key: key(self.spec, texts, purpose, approved.as_deref()),
+            approved,
+        };
+        let purpose = match self.spec.mode {
+            Mode::Plan => return Ok(of(Purpose::Plan, None)),
+            Mode::Rehearse => Purpose::Rehearse,
+            Mode::Apply => Purpose::Apply,
+        };
+        let Some(approved) = &self.spec.approval else { return Ok(of(purpose, None)) };
+        let planning = of(Purpose::Plan, None);
+        let made = self.status.plan.as_ref().filter(|plan| plan.key.as_ref() == Some(&planning.key));
+        let hash = hash_of_plan(self.spec, texts).or_else(|| made.map(|plan| plan.hash.clone()));
+        match hash {
+            Some(hash) if &hash == approved => Ok(of(purpose, Some(hash))),
+            Some(hash) if made.is_some() => {
+                let message = format!("plan {hash} has to be approved: set spec.approval.planHash to it");
+                Err(Box::new(Situation::Waits(
+                    Verdict::new(Phase::AwaitingApproval, Reason::AwaitingApproval, message),
+                    None,
+                )))
+            }
+            _ => Ok(planning),
+        }
+    }
+
+    /// The run before, where it was to do the same.
+    fn last(&self, wanted: &Wanted) -> Option<&FinishedRun> {
+        self.status.last_run.as_ref().filter(|last| last.key == wanted.key)
+    }
+
+    fn done(&self, wanted: &Wanted) -> Situation {
+        let applied = self.status.applied_count.unwrap_or_default();
+        let pending = self.status.pending_count.unwrap_or_default();
+        let verdict = match wanted.purpose {
+            Purpose::Plan => {
+                Verdict::new(Phase::Succeeded, Reason::Planned, format!("{pending} scripts are pending"))
+            }
+            Purpose::Rehearse => {
+                let message = format!("{pending} scripts ran and were rolled back");
+                Verdict::new(Phase::Succeeded, Reason::Rehearsed, message)
+            }
+            Purpose::Apply => {
+                Verdict::new(Phase::Succeeded, Reason::Applied, format!("{applied} scripts are applied"))
+            }
+            Purpose::Revert => Verdict::new(Phase::Reverted, Reason::Reverted, "all scripts were taken back"),
+        };
+        Situation::Done(verdict)
+    }
+
+    /// What follows a run that was to do the same and did not.
+    fn after(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
+        let message = last.message.clone().unwrap_or_default();
+        let reason = last.reason.as_deref().and_then(Reason::named).unwrap_or(Reason::ScriptFailed);
+        let reverting = wanted.purpose == Purpose::Revert;
+        match last.outcome {
+            Outcome::Retryable | Outcome::Lost => self.again(last, wanted, texts, &message),
+            Outcome::InDoubt => match self.unused_resolution(last) {
+                Some(resolve) => self.begin(wanted, texts, 1, Some(resolve)),
+                None => Situation::Stalled(Verdict::new(Phase::InDoubt, reason, message + self.misread())),
+            },
+            _ if reverting => {
+                let message =
+                    format!("{message}; set deletionPolicy Retain to let the object go as things are");
+                Situation::Stalled(Verdict::new(Phase::Failed, Reason::RevertFailed, message))
+            }
+            Outcome::Blocked => Situation::Stalled(Verdict::new(Phase::Blocked, reason, message)),
+            Outcome::Done | Outcome::Failed => {
+                Situation::Stalled(Verdict::new(Phase::Failed, reason, message))
+            }
+        }
+    }
+
+    /// Another attempt, now or later, or none.
+    fn again(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>, message: &str) -> Situation {
+        if last.attempt > self.spec.retries {
+            let message = format!("{} runs failed, the last one so: {message}", last.attempt);
+            return Situation::Stalled(Verdict::new(Phase::Failed, Reason::RetriesExhausted, message));
+        }
+        let doubled = 2_u32.checked_pow(u32::try_from(last.attempt - 1).unwrap_or(0)).unwrap_or(u32::MAX);
+        let pause = self
+            .spec
+            .backoff
+            .checked_mul(doubled)
+            .map_or(LONGEST_BACKOFF, |pause| pause.min(LONGEST_BACKOFF));
+        let at =
+            SignedDuration::try_from(pause).ok().and_then(|pause| last.finished_at.0.checked_add(pause).ok());
+        match at.filter(|at| *at > self.observed.now) {
+            Some(at) => backing_off(last, at, message),
+            None => self.begin(wanted, texts, last.attempt.saturating_add(1), None),
+        }
+    }
+
+    /// A resolution that no run has gone by yet.
+    fn unused_resolution(&self, last: &FinishedRun) -> Option<String> {
+        let resolve = self.spec.resolve.clone()?;
+        let named = resolution(&resolve)?;
+        let is_known = self.spec.scripts.iter().any(|script| script.id == named.id);
+        (is_known && last.resolved.as_ref() != Some(&resolve)).then_some(resolve)
+    }
+
+    /// What is wrong with the annotation, where it cannot be read.
+    fn misread(&self) -> &'static str {
+        match &self.spec.resolve {
+            Some(resolve) if resolution(resolve).is_none() => {
+                "; the annotation gatehouse.dev/resolve is not understood: it must be ID=applied or ID=retry"
+            }
+            _ => "",
+        }
+    }
+
+    /// Starts a run, unless it is held up.
+    fn begin(&self, wanted: Wanted, texts: Vec<Texts>, attempt: i32, resolve: Option<String>) -> Situation {
+        if self.spec.is_suspended && !self.spec.is_deleting() {
+            let message = "spec.suspend is true: no run is started";
+            return Situation::Waits(Verdict::new(Phase::Pending, Reason::Suspended, message), None);
+        }
+        if wanted.purpose != Purpose::Revert
+            && let Some(message) = self.unmet()
+        {
+            return Situation::Waits(
+                Verdict::new(Phase::Pending, Reason::RequirementNotReady, message),
+                None,
+            );
+        }
+        self.start(wanted, texts, attempt, resolve)
+    }
+
+    /// What has to be applied first and is not.
+    fn unmet(&self) -> Option<String> {
+        self.spec.requires.iter().find_map(|requirement| {
+            let name = &requirement.name;
+            let Some(found) = self.observed.required.get(name) else {
+                return Some(format!("DatabaseMigration {name} does not exist"));
+            };
+            if !found.applies {
+                return Some(format!(
+                    "DatabaseMigration {name} does not apply its scripts: its mode is another one"
+                ));
+            }
+            if !found.is_ready {
+                return Some(format!("DatabaseMigration {name} is not ready"));
+            }
+            let id = requirement.min_id.as_ref()?;
+            (!found.ids.contains(id)).then(|| format!("DatabaseMigration {name} has no script {id}"))
+        })
+    }
+
+    fn start(&self, wanted: Wanted, texts: Vec<Texts>, attempt: i32, resolve: Option<String>) -> Situation {
+        let mut planned = self.planned(wanted.key, wanted.purpose, attempt);
+        planned.resolve = resolve;
+        planned.approved = wanted.approved;
+        Situation::Start(Box::new(Start { planned, texts }))
+    }
+
+    /// The run with the next number.
+    fn planned(&self, key: String, purpose: Purpose, attempt: i32) -> Planned {
+        let known = self.observed.runs.iter().map(|run| run.number);
+        let told = self.status.last_run.iter().map(|run| run.number);
+        let number = known.chain(told).max().unwrap_or_default().saturating_add(1);
+        Planned { key, number, attempt, purpose, resolve: None, approved: None }
+    }
+}
+
+/// Another attempt comes later.
+fn backing_off(last: &FinishedRun, at: Timestamp, message: &str) -> Situation {
+    let message = format!("attempt {} failed, the next one is at {at:.0}: {message}", last.attempt);
+    Situation::Waits(Verdict::new(Phase::Pending, Reason::BackingOff, message), Some(at))
+}

@@ -1,0 +1,68 @@
+//! What users see of a DatabaseMigration that needs attention.
+
+use kube::CustomResourceExt as _;
+
+use super::*;
+use crate::controllers::action::RefusedWrite;
+use crate::controllers::situations::{self, Situation};
+use crate::kinds::databasemigration::metrics::Line;
+
+fn situation(name: &'static str, cluster: &Cluster, plan: &Plan) -> Situation {
+    let mut object = json!(cluster.object);
+    object["metadata"]["name"] = name.into();
+    object["status"] = json!(plan.status);
+    let page = situations::page("gatehouse_databasemigration", name, Line::of(&plan.status));
+    let events = cluster.events.iter().rev().find(|event| event.warning).cloned().into_iter().collect();
+    Situation { object, events, page, condition: "Ready", series: "gatehouse_databasemigration_problem" }
+}
+
+fn ended(name: &'static str, change: impl FnOnce(&mut RunResult)) -> Situation {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let plan = cluster.end_as(change);
+    situation(name, &cluster, &plan)
+}
+
+fn blocked(reason: result::BlockedReason, message: &'static str) -> impl FnOnce(&mut RunResult) {
+    move |result| {
+        result.outcome = result::Outcome::Blocked;
+        let id = Some("001".to_owned());
+        result.blocked =
+            Some(result::Blocked { reason, id, expected: None, found: None, message: message.to_owned() });
+    }
+}
+
+#[test]
+fn what_users_see_is_in_the_runbooks() {
+    let mut approval = Cluster::new(&json!({"spec": {"approval": {"required": true}}}));
+    approval.settle();
+    let awaiting = approval.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
+    let mut missing = Cluster::new(&json!({}));
+    missing.observed.sources.clear();
+    let not_found = missing.settle();
+    let mut refused = Cluster::new(&json!({}));
+    let why = "jobs.batch \"shop\" is forbidden: exceeded quota: count/jobs.batch=0";
+    refused.observed.refused =
+        Some(RefusedWrite { action: "databasemigration.create-job".to_owned(), why: why.to_owned() });
+    let write_refused = refused.step(0);
+    let all = [
+        ended("script-failed", failure(Class::Constraint)),
+        ended("in-doubt", |result| {
+            result.outcome = result::Outcome::InDoubt;
+            result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1 });
+        }),
+        ended(
+            "edited-script",
+            blocked(result::BlockedReason::ChecksumMismatch, "a script was edited after it was applied"),
+        ),
+        ended(
+            "diverged",
+            blocked(result::BlockedReason::HistoryDiverged, "the history has a script that there is no more"),
+        ),
+        ended("wrong-password", failure(Class::Authentication)),
+        situation("awaiting-approval", &approval, &awaiting),
+        situation("script-missing", &missing, &not_found),
+        situation("write-refused", &refused, &write_refused),
+    ];
+    situations::hold("docs/databasemigration.md", &DatabaseMigration::crd(), &all);
+}

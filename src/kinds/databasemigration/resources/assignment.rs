@@ -1,0 +1,289 @@
+//! What a run is told to do.
+
+use std::collections::BTreeMap;
+
+use super::Planned;
+use crate::controllers::manifest::hash;
+use crate::kinds::databasemigration::api::v1;
+use crate::kinds::databasemigration::api::v1::{KeyReference, Source, TlsMode};
+use crate::kinds::databasemigration::assignment::{
+    self, Assignment, Database, Engine, History, Mode, Object, OnFailure, OutOfOrder, Resolution, Resolve,
+    Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
+};
+use crate::kinds::databasemigration::observation::{Observed, Purpose};
+use crate::kinds::databasemigration::spec::Spec;
+
+/// Where the file of a SQLite database is mounted.
+pub const DATABASE: &str = "/database";
+
+/// Bytes of a key.
+const KEY_LENGTH: usize = 16;
+
+/// The text of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Text {
+    /// Its bytes.
+    Known(Vec<u8>),
+    /// A key of a Secret, which the operator does not read.
+    Secret(KeyReference),
+}
+
+/// The texts of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Texts {
+    /// Its own.
+    pub up: Text,
+    /// The one that takes it back.
+    pub down: Option<Text>,
+}
+
+/// A text that is not there: of which script, and what is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// The script.
+    pub id: String,
+    /// What is missing.
+    pub what: String,
+}
+
+/// The texts of all scripts, in order.
+///
+/// # Errors
+/// The first that is missing.
+pub fn texts(spec: &Spec, observed: &Observed) -> Result<Vec<Texts>, Missing> {
+    let of = |script: &v1::Script| {
+        let missing = |what| Missing { id: script.id.clone(), what };
+        let up = text(&script.up, observed).map_err(missing)?;
+        let down = script.down.as_ref().map(|down| text(down, observed)).transpose().map_err(missing)?;
+        Ok(Texts { up, down })
+    };
+    spec.scripts.iter().map(of).collect()
+}
+
+fn text(source: &Source, observed: &Observed) -> Result<Text, String> {
+    if let Some(inline) = &source.inline {
+        return Ok(Text::Known(inline.clone().into_bytes()));
+    }
+    if let Some(reference) = &source.secret_key_ref {
+        return Ok(Text::Secret(reference.clone()));
+    }
+    let Some(KeyReference { name, key, .. }) = &source.config_map_key_ref else {
+        return Err("no text is given".to_owned());
+    };
+    let keys = observed.sources.get(name).ok_or_else(|| format!("ConfigMap {name} does not exist"))?;
+    let bytes = keys.get(key).ok_or_else(|| format!("ConfigMap {name} has no key {key}"))?;
+    Ok(Text::Known(bytes.clone()))
+}
+
+/// The files of a text: by position and direction, since an id may be as long as a key of a ConfigMap may be.
+#[must_use]
+pub fn file(position: usize, direction: &str) -> String {
+    format!("{position:03}.{direction}.sql")
+}
+
+/// The texts that are known, by file.
+#[must_use]
+pub fn files(texts: &[Texts]) -> BTreeMap<String, Vec<u8>> {
+    let known = |text: &Text| match text {
+        Text::Known(bytes) => Some(bytes.clone()),
+        Text::Secret(_) => None,
+    };
+    each(texts).filter_map(|(file, text)| Some((file, known(text)?))).collect()
+}
+
+/// The keys of Secrets that texts are in, by file.
+#[must_use]
+pub fn secret_files(texts: &[Texts]) -> BTreeMap<String, KeyReference> {
+    let secret = |text: &Text| match text {
+        Text::Known(_) => None,
+        Text::Secret(reference) => Some(reference.clone()),
+    };
+    each(texts).filter_map(|(file, text)| Some((file, secret(text)?))).collect()
+}
+
+fn each(texts: &[Texts]) -> impl Iterator<Item = (String, &Text)> {
+    texts.iter().enumerate().flat_map(|(at, texts)| {
+        let down = texts.down.as_ref().map(|down| (file(at, "down"), down));
+        std::iter::once((file(at, "up"), &texts.up)).chain(down)
+    })
+}
+
+/// The hash of the plan; none where a text is in a Secret: then the run tells it.
+#[must_use]
+pub fn hash_of_plan(spec: &Spec, texts: &[Texts]) -> Option<String> {
+    let known = |text: &Text| match text {
+        Text::Known(bytes) => Some(checksum(bytes)),
+        Text::Secret(_) => None,
+    };
+    let mut sums = Vec::with_capacity(texts.len());
+    for texts in texts {
+        let down = match &texts.down {
+            Some(down) => Some(known(down)?),
+            None => None,
+        };
+        sums.push((known(&texts.up)?, down));
+    }
+    let planned = spec.scripts.iter().zip(&sums).map(|(script, (up, down))| assignment::Planned {
+        id: &script.id,
+        kind: kind(script),
+        transaction: transaction(script),
+        checksum: up,
+        down: down.as_deref(),
+    });
+    Some(plan_hash(&spec.history.series, planned))
+}
+
+/// A script that has another checksum than the object names for it: its id, and the one that it has.
+#[must_use]
+pub fn pin_that_differs(spec: &Spec, texts: &[Texts]) -> Option<(String, String)> {
+    spec.scripts.iter().zip(texts).find_map(|(script, texts)| {
+        let Text::Known(bytes) = &texts.up else { return None };
+        let sum = checksum(bytes);
+        (script.checksum.as_ref()? != &sum).then(|| (script.id.clone(), sum))
+    })
+}
+
+/// What identifies all that a run for that purpose is to do: another one asks for another run.
+#[must_use]
+pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str>) -> String {
+    let nobody = Planned {
+        key: String::new(),
+        number: 0,
+        attempt: 0,
+        purpose,
+        resolve: None,
+        approved: approved.map(str::to_owned),
+    };
+    // A run that another one follows for the same purpose differs in nothing but its number and its attempt.
+    let assignment = serde_json::to_string(&build(spec, texts, &nobody)).unwrap_or_default();
+    let secrets: Vec<_> = secret_files(texts).into_values().map(|one| (one.name, one.key)).collect();
+    let around =
+        (&spec.database.credentials_secret, &spec.database.tls, &spec.database.file, secrets, &spec.retry);
+    hash(&format!("{assignment}{}", serde_json::to_string(&around).unwrap_or_default()), KEY_LENGTH)
+}
+
+/// What a run is told to do.
+#[must_use]
+pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
+    let database = &spec.database;
+    let file = database.file.as_ref().map(|file| format!("{DATABASE}/{}", file.path));
+    Assignment {
+        version: VERSION,
+        database: Database {
+            engine: engine(database.engine),
+            host: database.host.clone(),
+            port: database.port.and_then(|port| u16::try_from(port).ok()),
+            name: file.or_else(|| database.name.clone()).unwrap_or_default(),
+            tls: tls(spec),
+        },
+        history: History {
+            schema: spec.history.schema.clone(),
+            table: spec.history.table.clone(),
+            series: spec.history.series.clone(),
+        },
+        object: Some(Object {
+            namespace: spec.namespace().to_owned(),
+            name: spec.name().to_owned(),
+            uid: spec.uid().to_owned(),
+        }),
+        run: Run {
+            uid: format!("{}.{}", spec.uid(), planned.number),
+            attempt: u32::try_from(planned.attempt).unwrap_or(1),
+        },
+        mode: match planned.purpose {
+            Purpose::Plan => Mode::Plan,
+            Purpose::Rehearse => Mode::Rehearse,
+            Purpose::Apply => Mode::Apply,
+            Purpose::Revert => Mode::Revert,
+        },
+        scripts: spec
+            .scripts
+            .iter()
+            .zip(texts)
+            .enumerate()
+            .map(|(at, (script, texts))| told(at, script, texts))
+            .collect(),
+        baseline: spec.baseline.clone(),
+        out_of_order: match spec.out_of_order {
+            v1::OutOfOrder::Reject => OutOfOrder::Reject,
+            v1::OutOfOrder::Allow => OutOfOrder::Allow,
+        },
+        on_failure: match spec.on_failure {
+            v1::OnFailure::Stop => OnFailure::Stop,
+            v1::OnFailure::RevertThisRun => OnFailure::RevertThisRun,
+        },
+        accept_checksums: spec.accept_checksums.clone(),
+        resolve: planned.resolve.as_deref().and_then(resolution),
+        lock_wait: None,
+        approved_plan_hash: planned.approved.clone(),
+    }
+}
+
+/// The resolution that an annotation says: `ID=applied` or `ID=retry`.
+#[must_use]
+pub fn resolution(annotation: &str) -> Option<Resolve> {
+    let (id, word) = annotation.rsplit_once('=')?;
+    let resolution = match word {
+        "applied" => Resolution::Applied,
+        "retry" => Resolution::Retry,
+        _ => return None,
+    };
+    Some(Resolve { id: id.to_owned(), resolution })
+}
+
+fn told(position: usize, script: &v1::Script, texts: &Texts) -> Script {
+    let source = |direction, text: &Text| assignment::Source {
+        file: file(position, direction),
+        secret: matches!(text, Text::Secret(_)),
+    };
+    let sum = |text: &Text| match text {
+        Text::Known(bytes) => Some(checksum(bytes)),
+        Text::Secret(_) => None,
+    };
+    let timeouts = script.timeouts.clone().unwrap_or_default();
+    Script {
+        id: script.id.clone(),
+        kind: kind(script),
+        up: source("up", &texts.up),
+        down: texts.down.as_ref().map(|down| source("down", down)),
+        checksum: script.checksum.clone(),
+        planned: sum(&texts.up),
+        planned_down: texts.down.as_ref().and_then(sum),
+        transaction: transaction(script),
+        idempotent: script.idempotent.unwrap_or_default(),
+        timeouts: Timeouts { statement: timeouts.statement, lock: timeouts.lock },
+    }
+}
+
+fn kind(script: &v1::Script) -> ScriptKind {
+    match script.kind {
+        v1::ScriptKind::Schema => ScriptKind::Schema,
+        v1::ScriptKind::Data => ScriptKind::Data,
+        v1::ScriptKind::Check => ScriptKind::Check,
+    }
+}
+
+fn transaction(script: &v1::Script) -> Transaction {
+    match script.transaction.unwrap_or_default() {
+        v1::Transaction::Required => Transaction::Required,
+        v1::Transaction::None => Transaction::None,
+    }
+}
+
+const fn engine(engine: v1::Engine) -> Engine {
+    match engine {
+        v1::Engine::PostgreSQL => Engine::PostgreSQL,
+        v1::Engine::MySQL => Engine::MySQL,
+        v1::Engine::MariaDB => Engine::MariaDB,
+        v1::Engine::SQLite => Engine::SQLite,
+    }
+}
+
+const fn tls(spec: &Spec) -> assignment::TlsMode {
+    match spec.tls_mode {
+        TlsMode::Disable => assignment::TlsMode::Disable,
+        TlsMode::Require => assignment::TlsMode::Require,
+        TlsMode::VerifyCA => assignment::TlsMode::VerifyCA,
+        TlsMode::VerifyFull => assignment::TlsMode::VerifyFull,
+    }
+}

@@ -1,0 +1,65 @@
+//! What a DatabaseMigration is made into. Pure: each builder takes what is asked for and gives what is created.
+
+pub mod assignment;
+pub mod job;
+pub mod snapshot;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::names;
+use super::spec::Spec;
+use crate::controllers::manifest::owned_by;
+use crate::kinds::databasemigration::api::v1::DatabaseMigration;
+use crate::kinds::databasemigration::observation::Purpose;
+
+/// One run, as it is to be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// Hash of all that it is to do.
+    pub key: String,
+    /// Its number among the runs of the object.
+    pub number: i64,
+    /// Which attempt it is, from 1.
+    pub attempt: i32,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The resolution that it is given.
+    pub resolve: Option<String>,
+    /// The plan that is approved.
+    pub approved: Option<String>,
+}
+
+impl Planned {
+    /// The name of the Job, and of the ConfigMap.
+    #[must_use]
+    pub fn name(&self, spec: &Spec) -> String {
+        names::run(spec.name(), &self.key, self.number)
+    }
+}
+
+/// Metadata of what is made for a run.
+fn metadata(spec: &Spec, planned: &Planned) -> ObjectMeta {
+    ObjectMeta {
+        name: Some(planned.name(spec)),
+        labels: Some(labels(spec)),
+        annotations: Some(annotations(planned)),
+        ..owned_by::<DatabaseMigration>(&spec.metadata)
+    }
+}
+
+fn labels(spec: &Spec) -> BTreeMap<String, String> {
+    names::labels(spec.name(), spec.uid())
+}
+
+fn annotations(planned: &Planned) -> BTreeMap<String, String> {
+    let resolved = planned.resolve.clone().map(|resolve| (names::RESOLVED.to_owned(), resolve));
+    let told = [
+        (names::KEY, planned.key.clone()),
+        (names::NUMBER, planned.number.to_string()),
+        (names::ATTEMPT, planned.attempt.to_string()),
+        (names::PURPOSE, planned.purpose.as_str().to_owned()),
+    ];
+    told.into_iter().map(|(name, value)| (name.to_owned(), value)).chain(resolved).collect()
+}

@@ -1,0 +1,219 @@
+//! What a DatabaseMigration asks for, resolved once. Pure.
+//!
+//! Guarantees: an absent field has its meaning here, and nothing below gives it another.
+//! Assumes: the faults are those that the gate finds, so that an object is valid for both or for neither.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::names::{RESOLVE, RETRY};
+use crate::api::duration;
+use crate::api::field::Fault;
+use crate::kinds::databasemigration::api::v1::{
+    Database, DatabaseMigration, DeletionPolicy, KeyReference, Mode, OnFailure, OutOfOrder, Requirement,
+    Runner, Script, Source, TlsMode,
+};
+
+/// The table of the history, where nothing else is said.
+const TABLE: &str = "gatehouse_migrations";
+
+/// A DatabaseMigration, as far as it asks for something.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Who asks.
+    pub metadata: ObjectMeta,
+    /// What the gate has against the object; then nothing is run.
+    pub faults: Vec<Fault>,
+    /// The database.
+    pub database: Database,
+    /// How the connection is protected.
+    pub tls_mode: TlsMode,
+    /// Where the history is kept.
+    pub history: History,
+    /// The scripts, in order.
+    pub scripts: Vec<Script>,
+    /// The last script that the database has already.
+    pub baseline: Option<String>,
+    /// What is done with a script before an applied one.
+    pub out_of_order: OutOfOrder,
+    /// How far to go.
+    pub mode: Mode,
+    /// The plan that is approved, where approval is required: empty, none is.
+    pub approval: Option<String>,
+    /// Runs after the first one.
+    pub retries: i32,
+    /// Time until the second run.
+    pub backoff: Duration,
+    /// What is done when a script fails.
+    pub on_failure: OnFailure,
+    /// Checksums that may differ from those of the history.
+    pub accept_checksums: BTreeMap<String, String>,
+    /// What has to be applied first.
+    pub requires: Vec<Requirement>,
+    /// What becomes of the database when the object is deleted.
+    pub deletion_policy: DeletionPolicy,
+    /// Whether no run is started.
+    pub is_suspended: bool,
+    /// The pods.
+    pub runner: Runner,
+    /// Longest time of a run.
+    pub deadline: Duration,
+    /// How long a Job stays after its end.
+    pub ttl: Duration,
+    /// The value of the annotation that asks for another run.
+    pub retry: Option<String>,
+    /// The value of the annotation that says what became of a script in doubt.
+    pub resolve: Option<String>,
+}
+
+/// Where the history is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The schema; none: that of the engine.
+    pub schema: Option<String>,
+    /// The table.
+    pub table: String,
+    /// The line of scripts in it.
+    pub series: String,
+}
+
+impl Spec {
+    /// What `object` asks for, which has these faults.
+    #[must_use]
+    pub fn resolve(object: &DatabaseMigration, faults: Vec<Fault>) -> Self {
+        let spec = object.spec.clone();
+        let metadata = ObjectMeta { managed_fields: None, ..object.metadata.clone() };
+        let annotation = |name: &str| {
+            let value = metadata.annotations.as_ref()?.get(name)?;
+            (!value.is_empty()).then(|| value.clone())
+        };
+        let history = spec.history.unwrap_or_default();
+        let retry = spec.retry.unwrap_or_default();
+        let runner = spec.runner.unwrap_or_default();
+        let time = |given: Option<&duration::Duration>, absent: Duration| {
+            given.and_then(|given| given.get().ok()).unwrap_or(absent)
+        };
+        // What v1alpha1 calls it.
+        let thresholds = spec.legacy.and_then(|legacy| legacy.validation?.performance_thresholds);
+        let old_deadline = thresholds.and_then(|thresholds| thresholds.max_migration_time);
+        let tls = spec.database.tls.as_ref();
+        let has_authority = tls.is_some_and(|tls| tls.ca_secret.is_some());
+        let unsaid = if has_authority { TlsMode::VerifyFull } else { TlsMode::Require };
+        Self {
+            tls_mode: tls.and_then(|tls| tls.mode).unwrap_or(unsaid),
+            history: History {
+                schema: history.schema,
+                table: history.table.unwrap_or_else(|| TABLE.to_owned()),
+                series: history.series.or_else(|| metadata.name.clone()).unwrap_or_default(),
+            },
+            scripts: spec.scripts,
+            baseline: spec.baseline,
+            out_of_order: spec.out_of_order.unwrap_or_default(),
+            mode: spec.mode.unwrap_or_default(),
+            approval: spec
+                .approval
+                .filter(|approval| approval.required)
+                .map(|approval| approval.plan_hash.unwrap_or_default()),
+            retries: retry.limit.unwrap_or(5),
+            backoff: time(retry.backoff.as_ref(), Duration::from_secs(30)),
+            on_failure: spec.on_failure.unwrap_or_default(),
+            accept_checksums: spec.accept_checksums.unwrap_or_default(),
+            requires: spec.requires.unwrap_or_default(),
+            deletion_policy: spec.deletion_policy.unwrap_or_default(),
+            is_suspended: spec.suspend.unwrap_or_default(),
+            deadline: time(runner.deadline.as_ref().or(old_deadline.as_ref()), Duration::from_mins(30)),
+            ttl: time(runner.ttl.as_ref(), Duration::from_hours(24)),
+            retry: annotation(RETRY),
+            resolve: annotation(RESOLVE),
+            database: spec.database,
+            runner,
+            faults,
+            metadata,
+        }
+    }
+
+    /// The name of the object.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// Its namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        self.metadata.namespace.as_deref().unwrap_or_default()
+    }
+
+    /// Its uid.
+    #[must_use]
+    pub fn uid(&self) -> &str {
+        self.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// Whether it is being deleted.
+    #[must_use]
+    pub const fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The ConfigMaps that scripts come from.
+    #[must_use]
+    pub fn config_maps(&self) -> BTreeSet<&str> {
+        config_maps(&self.scripts)
+    }
+}
+
+/// The texts of a script: its own, and the one that takes it back.
+pub fn texts(script: &Script) -> impl Iterator<Item = &Source> {
+    std::iter::once(&script.up).chain(&script.down)
+}
+
+fn config_maps(scripts: &[Script]) -> BTreeSet<&str> {
+    let references = scripts.iter().flat_map(texts).filter_map(|text| text.config_map_key_ref.as_ref());
+    references.map(|KeyReference { name, .. }| name.as_str()).collect()
+}
+
+/// How far another object goes, and the ids of its scripts.
+#[must_use]
+pub fn goal(object: &DatabaseMigration) -> (Mode, Vec<String>) {
+    let ids = object.spec.scripts.iter().map(|script| script.id.clone()).collect();
+    (object.spec.mode.unwrap_or_default(), ids)
+}
+
+/// Names of what another object of the namespace may change for this one: ConfigMaps with scripts, and other migrations.
+#[must_use]
+pub fn subjects(object: &DatabaseMigration) -> (BTreeSet<String>, BTreeSet<String>) {
+    let config_maps = config_maps(&object.spec.scripts).into_iter().map(str::to_owned).collect();
+    let others = object.spec.requires.iter().flatten().map(|requirement| requirement.name.clone()).collect();
+    (config_maps, others)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_absent_field_has_its_meaning() {
+        let object: DatabaseMigration = serde_json::from_value(json!({
+            "apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
+            "metadata": {"name": "shop", "namespace": "a", "uid": "1", "annotations": {"gatehouse.dev/retry": ""}},
+            "spec": {"database": {"engine": "PostgreSQL", "host": "pg", "name": "shop"}, "approval": {"required": false, "planHash": "x"},
+                "scripts": [{"id": "1", "kind": "Schema", "up": {"configMapKeyRef": {"name": "sql", "key": "1"}}}],
+                "requires": [{"name": "base"}]},
+        }))
+        .unwrap();
+        let spec = Spec::resolve(&object, Vec::new());
+        assert_eq!(
+            (spec.history.table.as_str(), spec.history.series.as_str()),
+            ("gatehouse_migrations", "shop")
+        );
+        assert_eq!((spec.tls_mode, spec.mode, spec.approval), (TlsMode::Require, Mode::Apply, None));
+        assert_eq!((spec.retries, spec.backoff, spec.retry), (5, Duration::from_secs(30), None));
+        let (config_maps, others) = subjects(&object);
+        assert!(config_maps.contains("sql") && others.contains("base"));
+    }
+}

@@ -1,0 +1,138 @@
+//! The pods of runs, run on this machine as a kubelet would: their volumes are written down in a folder, their program is
+//! started with their arguments, and its end is written into their status.
+//!
+//! Assumes: the image has this program at `/gatehouse`. Never: decides anything that a kubelet does not.
+
+use std::cell::Cell;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use kit::bed::Namespace;
+use kit::objects::Ask;
+use kit::wait::eventually;
+use serde_json::{Value, json};
+
+/// What stands for a node of one namespace.
+pub struct Node<'a> {
+    namespace: &'a Namespace<'a>,
+    folder: PathBuf,
+    seen: Cell<usize>,
+}
+
+/// A pod that has to be run.
+pub struct Pod {
+    /// As the API server has it.
+    pub object: Value,
+    /// The name of its Job.
+    pub job: String,
+}
+
+impl<'a> Node<'a> {
+    /// One with an empty volume for each claim.
+    pub fn new(namespace: &'a Namespace<'a>) -> Self {
+        let folder = namespace.bed.cluster.folder().join(format!("node-{}", namespace.name));
+        fs::create_dir_all(folder.join("claims")).expect("a folder");
+        Self { namespace, folder, seen: Cell::new(0) }
+    }
+
+    /// How many pods have been run here, or are about to be.
+    pub fn pods(&self) -> usize {
+        self.pending().len() + self.seen.get()
+    }
+
+    /// The pods that have not been run.
+    fn pending(&self) -> Vec<Value> {
+        let labels = "app.kubernetes.io/name=databasemigration";
+        let found = self.namespace.bed.objects.list("pods", &self.namespace.name, labels).expect("pods");
+        found.into_iter().filter(|pod| pod["status"]["phase"] == "Pending").collect()
+    }
+
+    /// The next pod, once it is there.
+    #[track_caller]
+    pub fn next_pod(&self) -> Pod {
+        let object =
+            eventually(|| self.pending().into_iter().next().ok_or_else(|| "no pod is to be run".to_owned()));
+        let job =
+            object["metadata"]["labels"]["batch.kubernetes.io/job-name"].as_str().expect("a Job").to_owned();
+        Pod { object, job }
+    }
+
+    /// Runs a pod, and reports its end; its exit code.
+    #[track_caller]
+    pub fn run(&self, pod: &Pod) -> i32 {
+        self.seen.set(self.seen.get() + 1);
+        let name = pod.object["metadata"]["name"].as_str().expect("a name");
+        let root = self.folder.join(name);
+        let container = &pod.object["spec"]["containers"][0];
+        for mount in container["volumeMounts"].as_array().expect("mounts") {
+            let volumes = pod.object["spec"]["volumes"].as_array().expect("volumes");
+            let volume = volumes.iter().find(|volume| volume["name"] == mount["name"]).expect("its volume");
+            self.mount(volume, &at(&root, text(&mount["mountPath"])));
+        }
+        let words = container["command"].as_array().into_iter().chain(container["args"].as_array()).flatten();
+        // The program of the image is this one, and the root of its file system is a folder.
+        let words: Vec<_> =
+            words.skip(1).map(|word| text(word).replace("=/", &format!("={}/", root.display()))).collect();
+        let message = root.join("termination-log");
+        let output = Command::new(kit::gatehouse!())
+            .args(&words)
+            .arg(format!("--termination-log={}", message.display()))
+            .env_clear()
+            .output()
+            .expect("the program");
+        let code = output.status.code().unwrap_or(137);
+        let said = fs::read_to_string(&message).unwrap_or_default();
+        assert!(!said.is_empty(), "{words:?} said nothing: {}", String::from_utf8_lossy(&output.stderr));
+        self.report(pod, code, &said);
+        code
+    }
+
+    /// Writes down what a volume has.
+    fn mount(&self, volume: &Value, path: &Path) {
+        fs::create_dir_all(path).expect("a folder");
+        if let Some(name) = volume["configMap"]["name"].as_str() {
+            let found = self.namespace.get("configmaps", name);
+            for (key, value) in found["data"].as_object().into_iter().flatten() {
+                // The path of the database is one in the root of the container.
+                let value = text(value)
+                    .replace("\"/database/", &format!("\"{}/", self.folder.join("claims/data").display()));
+                fs::write(path.join(key), value).expect("a file");
+            }
+        }
+        for source in volume["projected"]["sources"].as_array().into_iter().flatten() {
+            let found = self.namespace.get("secrets", text(&source["secret"]["name"]));
+            for item in source["secret"]["items"].as_array().into_iter().flatten() {
+                let bytes = STANDARD.decode(text(&found["data"][text(&item["key"])])).expect("base64");
+                fs::write(path.join(text(&item["path"])), bytes).expect("a file");
+            }
+        }
+        if let Some(claim) = volume["persistentVolumeClaim"]["claimName"].as_str() {
+            fs::create_dir_all(self.folder.join("claims").join(claim)).expect("a folder");
+        }
+    }
+
+    /// What a kubelet says of a pod whose one container has ended.
+    fn report(&self, pod: &Pod, code: i32, said: &str) {
+        let name = text(&pod.object["metadata"]["name"]);
+        let now = gatehouse::runtime::clock::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let (phase, reason) = if code == 0 { ("Succeeded", "Completed") } else { ("Failed", "Error") };
+        let terminated =
+            json!({"exitCode": code, "reason": reason, "message": said, "startedAt": now, "finishedAt": now});
+        let container = json!({"name": "migrate", "image": "gatehouse", "imageID": "gatehouse", "ready": false,
+            "restartCount": 0, "state": {"terminated": terminated}});
+        let status = json!({"status": {"phase": phase, "containerStatuses": [container]}});
+        let path = self.namespace.path(&format!("pod/{name}")) + "/status";
+        self.namespace.bed.objects.must(Ask::patch(path, status));
+    }
+}
+
+fn at(root: &Path, path: &str) -> PathBuf {
+    root.join(path.trim_start_matches('/'))
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
