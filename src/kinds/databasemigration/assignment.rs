@@ -528,7 +528,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let cases: [(fn(&mut Value), &str); 11] = [
+        type Change = fn(&mut Value);
+        let cases: [(Change, &str); 11] = [
             (|value| value["version"] = json!(2), "version 2"),
             (|value| value["password"] = json!("x"), "unknown field `password`"),
             (|value| value["database"]["host"] = json!(""), "database.host"),

@@ -135,7 +135,7 @@ impl Cluster {
     }
 
     fn later(&mut self, length: jiff::Span) {
-        self.observed.now = self.observed.now + length;
+        self.observed.now += length;
     }
 }
 
