@@ -14,7 +14,7 @@
 # - Their status says in which versions objects are stored (StorageMigrated, storedVersions).
 - apiGroups: [apiextensions.k8s.io]
   resources: [customresourcedefinitions/status]
-  resourceNames: [etcdclusters.gatehouse.dev, tdsets.gatehouse.dev]
+  resourceNames: [databasemigrations.gatehouse.dev, etcdclusters.gatehouse.dev, tdsets.gatehouse.dev]
   verbs: [patch]
 # - The first apply of a webhook configuration makes it.
 - apiGroups: [admissionregistration.k8s.io]
