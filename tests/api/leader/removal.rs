@@ -221,8 +221,11 @@ fn with_rights_in_one_namespace_that_one_is_worked(bed: &Bed) {
     let narrow = house.replica_as("narrow", &[&["--install", "false"], watched].concat());
     eventually(|| {
         let page = http_get(narrow.health, "/readyz");
-        let waits = "[-]definitions not ready: etcdclusters.v1alpha1.gatehouse.dev is not served yet";
-        if page.contains(waits) && page.starts_with("HTTP/1.1 5") { Ok(()) } else { Err(page) }
+        let waits = page.lines().any(|line| {
+            line.starts_with("[-]definitions not ready: ")
+                && line.ends_with(".gatehouse.dev is not served yet")
+        });
+        if waits && page.starts_with("HTTP/1.1 5") { Ok(()) } else { Err(page) }
     });
     let definitions = deploy().join("crds");
     bed.kubectl(&["apply", "--server-side", "-k", &definitions.to_string_lossy()]).ok();
