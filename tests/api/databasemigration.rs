@@ -5,6 +5,7 @@
 //! a file of SQLite.
 
 mod pod;
+mod series;
 
 use kit::bed::{Bed, Namespace};
 use kit::kstatus::kstatus;
@@ -29,6 +30,7 @@ pub const TESTS: &[Test] = &[
     ("a_deletion_takes_back_what_it_is_asked_to", a_deletion_takes_back_what_it_is_asked_to),
     ("who_may_not_read_a_secret_may_not_have_it_used", who_may_not_read_a_secret_may_not_have_it_used),
     ("the_old_version_is_carried_out_as_well", the_old_version_is_carried_out_as_well),
+    ("of_two_with_one_series_the_older_goes_on", series::of_two_with_one_series_the_older_goes_on),
 ];
 
 const KIND: &str = "databasemigrations.v1.gatehouse.dev";

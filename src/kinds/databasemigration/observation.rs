@@ -25,6 +25,8 @@ pub struct Observed {
     pub sources: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// The other migrations that have to be ready, by name. One that is not in here does not exist.
     pub required: BTreeMap<String, Required>,
+    /// The other migrations that apply scripts to the same series.
+    pub peers: Vec<Peer>,
     /// The write that the API server refused in the last reconciliation.
     pub refused: Option<RefusedWrite>,
 }
@@ -103,6 +105,17 @@ pub enum Ending {
     Late,
     /// It ended without a word: why, as far as that is known.
     Silent(String),
+}
+
+/// Another migration that applies scripts to the same series; older ones are less.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Peer {
+    /// When it was created.
+    pub since: Option<Timestamp>,
+    /// Its uid.
+    pub uid: String,
+    /// Its name.
+    pub name: String,
 }
 
 /// Another migration that has to be ready.

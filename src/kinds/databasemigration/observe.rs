@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 use super::Operator;
 use super::names::{self, ATTEMPT, CONTAINER, JOB_NAME, KEY, NUMBER, PURPOSE, RESOLVED};
-use super::observation::{Ending, Observed, Purpose, Required, Run, RunState};
-use super::spec::{Spec, goal};
+use super::observation::{Ending, Observed, Peer, Purpose, Required, Run, RunState};
+use super::spec::{Spec, goal, series};
 use crate::api::condition;
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::manifest::Place;
@@ -53,6 +53,11 @@ pub async fn parts(
         if let Some(found) = read::<DatabaseMigration>(operator, spec, &requirement.name).await? {
             observed.required.insert(requirement.name.clone(), required(&found));
         }
+    }
+    for name in operator.subjects.peers(spec.uid()) {
+        let found = read::<DatabaseMigration>(operator, spec, &name).await?;
+        // One of that name may be another one by now, or write another series.
+        observed.peers.extend(found.filter(|found| series(found) == spec.series).map(|found| peer(&found)));
     }
     Ok(observed)
 }
@@ -167,6 +172,14 @@ fn keys(config_map: ConfigMap) -> BTreeMap<String, Vec<u8>> {
     let text = config_map.data.into_iter().flatten().map(|(key, text)| (key, text.into_bytes()));
     let binary = config_map.binary_data.into_iter().flatten().map(|(key, bytes)| (key, bytes.0));
     text.chain(binary).collect()
+}
+
+fn peer(object: &DatabaseMigration) -> Peer {
+    Peer {
+        since: object.creation_timestamp().map(|time| time.0),
+        uid: object.uid().unwrap_or_default(),
+        name: object.name_any(),
+    }
 }
 
 fn required(object: &DatabaseMigration) -> Required {

@@ -3,7 +3,8 @@
 //! Guarantees: at most one run at a time is started, and none while one is under way; what another run has ended with
 //! is in the status before the next one is created; a run follows another one for the same purpose only where that one
 //! failed for a passing reason, or where a person asks for it; nothing is run that has not been approved where approval
-//! is required; an object that is being deleted waits for its run.
+//! is required; of several objects with one series only the oldest starts runs that apply scripts; an object that is being
+//! deleted waits for its run.
 //! Never: ends a run.
 
 mod absorb;

@@ -3,6 +3,8 @@
 //! Guarantees: an absent field has its meaning here, and nothing below gives it another.
 //! Assumes: the faults are those that the gate finds, so that an object is valid for both or for neither.
 
+mod series;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -15,6 +17,8 @@ use crate::kinds::databasemigration::api::v1::{
     Database, DatabaseMigration, DeletionPolicy, KeyReference, Mode, OnFailure, OutOfOrder, Requirement,
     Runner, Script, Source, TlsMode,
 };
+
+pub use series::{History, Series};
 
 /// The table of the history, where nothing else is said.
 const TABLE: &str = "gatehouse_migrations";
@@ -32,6 +36,8 @@ pub struct Spec {
     pub tls_mode: TlsMode,
     /// Where the history is kept.
     pub history: History,
+    /// The series that scripts are applied to; none where they are only planned or rehearsed.
+    pub series: Option<Series>,
     /// The scripts, in order.
     pub scripts: Vec<Script>,
     /// The last script that the database has already.
@@ -68,17 +74,6 @@ pub struct Spec {
     pub resolve: Option<String>,
 }
 
-/// Where the history is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct History {
-    /// The schema; none: that of the engine.
-    pub schema: Option<String>,
-    /// The table.
-    pub table: String,
-    /// The line of scripts in it.
-    pub series: String,
-}
-
 impl Spec {
     /// What `object` asks for, which has these faults.
     #[must_use]
@@ -89,7 +84,6 @@ impl Spec {
             let value = metadata.annotations.as_ref()?.get(name)?;
             (!value.is_empty()).then(|| value.clone())
         };
-        let history = spec.history.unwrap_or_default();
         let retry = spec.retry.unwrap_or_default();
         let runner = spec.runner.unwrap_or_default();
         let time = |given: Option<&duration::Duration>, absent: Duration| {
@@ -103,11 +97,8 @@ impl Spec {
         let unsaid = if has_authority { TlsMode::VerifyFull } else { TlsMode::Require };
         Self {
             tls_mode: tls.and_then(|tls| tls.mode).unwrap_or(unsaid),
-            history: History {
-                schema: history.schema,
-                table: history.table.unwrap_or_else(|| TABLE.to_owned()),
-                series: history.series.or_else(|| metadata.name.clone()).unwrap_or_default(),
-            },
+            series: series(object),
+            history: history(object),
             scripts: spec.scripts,
             baseline: spec.baseline,
             out_of_order: spec.out_of_order.unwrap_or_default(),
@@ -163,6 +154,24 @@ impl Spec {
     pub fn config_maps(&self) -> BTreeSet<&str> {
         config_maps(&self.scripts)
     }
+}
+
+/// Where the history of an object is kept.
+fn history(object: &DatabaseMigration) -> History {
+    let history = object.spec.history.clone().unwrap_or_default();
+    History {
+        schema: history.schema,
+        table: history.table.unwrap_or_else(|| TABLE.to_owned()),
+        series: history.series.or_else(|| object.metadata.name.clone()).unwrap_or_default(),
+    }
+}
+
+/// The series that an object applies its scripts to; none where it only plans or rehearses them.
+#[must_use]
+pub fn series(object: &DatabaseMigration) -> Option<Series> {
+    let namespace = object.metadata.namespace.as_deref().unwrap_or_default();
+    let applies = object.spec.mode.unwrap_or_default() == Mode::Apply;
+    applies.then(|| Series::of(namespace, &object.spec.database, &history(object)))
 }
 
 /// The texts of a script: its own, and the one that takes it back.

@@ -1,5 +1,5 @@
-//! Which DatabaseMigrations an object concerns that another owner changes: ConfigMaps with scripts, and migrations that
-//! others require. Kept in memory: what is asked for is in the objects, and they are all seen before any is worked.
+//! Which DatabaseMigrations an object concerns that another owner changes: ConfigMaps with scripts, migrations that
+//! others require, and migrations with the same series. Kept in memory: what is asked for is in the objects, and they are all seen before any is worked.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use futures::channel::mpsc::UnboundedSender;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::runtime::reflector::ObjectRef;
 
-use super::spec;
+use super::spec::{self, Series};
 use crate::controllers::Watched;
 use crate::kinds::databasemigration::api::v1::DatabaseMigration;
 
@@ -22,6 +22,7 @@ struct Asked {
     name: String,
     config_maps: BTreeSet<String>,
     migrations: BTreeSet<String>,
+    series: Option<Series>,
 }
 
 /// Who asks for what.
@@ -39,30 +40,71 @@ impl Subjects {
     /// An object is as it is now.
     pub fn seen(&self, object: &Watched<DatabaseMigration>, metadata: &ObjectMeta) {
         let (namespace, name) = key(metadata);
-        if let (Ok(object), Some(uid)) = (&object.0, &metadata.uid) {
-            let (config_maps, migrations) = spec::subjects(object);
-            let asked = Asked { namespace: namespace.clone(), name: name.clone(), config_maps, migrations };
-            self.lock().insert(uid.clone(), asked);
+        match (&object.0, &metadata.uid) {
+            (Ok(object), Some(uid)) => {
+                let (config_maps, migrations) = spec::subjects(object);
+                let series = spec::series(object);
+                let asked = Asked {
+                    namespace: namespace.clone(),
+                    name: name.clone(),
+                    config_maps,
+                    migrations,
+                    series: series.clone(),
+                };
+                let before = self.lock().insert(uid.clone(), asked).and_then(|before| before.series);
+                if before != series {
+                    self.tell_writers(&namespace, &name, &[before, series]);
+                }
+            }
+            // Nobody works one that cannot be read, and it holds up no other one.
+            (Err(_), Some(uid)) => self.forget(uid),
+            (_, None) => {}
         }
-        for concerned in self.concerned(&namespace, |asked| asked.migrations.contains(&name)) {
-            let _nobody_works = self.told.unbounded_send(concerned);
-        }
+        self.tell(self.concerned(&namespace, |asked| asked.migrations.contains(&name)));
     }
 
     /// The object of that uid is gone.
     pub fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
+        let gone = self.lock().remove(uid);
+        let Some(Asked { namespace, name, series, .. }) = gone else { return };
+        self.tell_writers(&namespace, &name, &[series]);
+        self.tell(self.concerned(&namespace, |asked| asked.migrations.contains(&name)));
     }
 
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
-        self.lock().retain(|uid, _| uids.contains(uid));
+        let gone: Vec<_> = self.lock().keys().filter(|uid| !uids.contains(*uid)).cloned().collect();
+        for uid in gone {
+            self.forget(&uid);
+        }
+    }
+
+    /// The names of the others that apply scripts to the series of that object.
+    pub fn peers(&self, uid: &str) -> Vec<String> {
+        let asked = self.lock();
+        let Some(one) = asked.get(uid).filter(|one| one.series.is_some()) else { return Vec::new() };
+        let others = asked.iter().filter(|(other, _)| *other != uid);
+        let peers =
+            others.filter(|(_, other)| other.namespace == one.namespace && other.series == one.series);
+        peers.map(|(_, other)| other.name.clone()).collect()
     }
 
     /// Who takes scripts from that ConfigMap.
     pub fn of_config_map(&self, metadata: &ObjectMeta) -> Vec<Reference> {
         let (namespace, name) = key(metadata);
         self.concerned(&namespace, |asked| asked.config_maps.contains(&name))
+    }
+
+    /// Sends the others that apply scripts to one of these series.
+    fn tell_writers(&self, namespace: &str, name: &str, series: &[Option<Series>]) {
+        let writes = |asked: &Asked| asked.series.is_some() && series.contains(&asked.series);
+        self.tell(self.concerned(namespace, |asked| asked.name != name && writes(asked)));
+    }
+
+    fn tell(&self, concerned: Vec<Reference>) {
+        for one in concerned {
+            let _nobody_works = self.told.unbounded_send(one);
+        }
     }
 
     fn concerned(&self, namespace: &str, asks: impl Fn(&Asked) -> bool) -> Vec<Reference> {
@@ -79,4 +121,60 @@ impl Subjects {
 /// Namespace and name.
 fn key(metadata: &ObjectMeta) -> (String, String) {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::channel::mpsc::{UnboundedReceiver, unbounded};
+    use kube::core::DeserializeGuard;
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str, series: &str, mode: &str) -> Watched<DatabaseMigration> {
+        let object = json!({
+            "apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
+            "metadata": {"name": name, "namespace": "a", "uid": format!("uid-{name}")},
+            "spec": {"database": {"engine": "PostgreSQL", "host": "pg", "name": "shop"}, "scripts": [],
+                "history": {"series": series}, "mode": mode},
+        });
+        DeserializeGuard(Ok(serde_json::from_value(object).unwrap()))
+    }
+
+    fn unreadable(metadata: &ObjectMeta) -> Watched<DatabaseMigration> {
+        let text = json!({"metadata": metadata, "spec": {"scripts": 1}});
+        serde_json::from_value(text).unwrap()
+    }
+
+    fn told(receiver: &mut UnboundedReceiver<Reference>) -> Vec<String> {
+        std::iter::from_fn(|| receiver.try_recv().ok()).map(|one| one.name).collect()
+    }
+
+    #[test]
+    fn the_others_of_a_series_are_told_of_who_comes_and_goes_and_of_nothing_else() {
+        let (sender, mut receiver) = unbounded();
+        let subjects = Subjects::new(sender);
+        let seen = |object: &Watched<DatabaseMigration>| {
+            let metadata = object.0.as_ref().map(|object| object.metadata.clone()).unwrap_or_default();
+            subjects.seen(object, &metadata);
+        };
+        seen(&object("one", "shop", "Apply"));
+        seen(&object("other", "else", "Apply"));
+        assert!(told(&mut receiver).is_empty());
+        seen(&object("two", "shop", "Apply"));
+        assert_eq!(told(&mut receiver), ["one"]);
+        assert_eq!(subjects.peers("uid-one"), ["two"]);
+        seen(&object("two", "shop", "Apply"));
+        assert!(told(&mut receiver).is_empty());
+        seen(&object("two", "shop", "Plan"));
+        assert_eq!((told(&mut receiver), subjects.peers("uid-two").len()), (vec!["one".to_owned()], 0));
+        seen(&object("two", "else", "Apply"));
+        assert_eq!(told(&mut receiver), ["other"]);
+        let metadata = ObjectMeta { uid: Some("uid-other".to_owned()), ..ObjectMeta::default() };
+        subjects.seen(&unreadable(&metadata), &metadata);
+        assert!(subjects.peers("uid-two").is_empty());
+        assert_eq!(told(&mut receiver), ["two"]);
+        subjects.forget_all_but(&HashSet::new());
+        assert!(subjects.peers("uid-one").is_empty());
+    }
 }

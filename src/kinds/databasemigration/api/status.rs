@@ -114,6 +114,8 @@ reasons! {
     NotRequired,
     /// Another migration has to be ready first.
     RequirementNotReady,
+    /// An older migration applies scripts to the same series.
+    OtherMigration,
     /// A ConfigMap with a script, or its key, is not there.
     ScriptNotFound,
     /// A script does not have the checksum that the object names.

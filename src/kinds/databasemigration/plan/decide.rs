@@ -10,7 +10,7 @@ use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationStatus, DeletionPolicy, FinishedRun, Mode, Outcome, Phase,
 };
-use crate::kinds::databasemigration::observation::{Observed, Purpose, RunState};
+use crate::kinds::databasemigration::observation::{Observed, Peer, Purpose, RunState};
 use crate::kinds::databasemigration::resources::assignment::{
     self, Texts, hash_of_plan, key, pin_that_differs, resolution,
 };
@@ -82,6 +82,15 @@ impl View<'_> {
 
     /// What is done for all others.
     fn working(&self) -> Situation {
+        if let Some(older) = self.older() {
+            let series = &self.spec.history.series;
+            let message = format!(
+                "DatabaseMigration {} is older and applies series {series} of the same database: name another \
+                 history.series here, or delete one of the two",
+                older.name
+            );
+            return Situation::Stalled(Verdict::new(Phase::Blocked, Reason::OtherMigration, message));
+        }
         let texts = match self.texts(Phase::Pending) {
             Ok(texts) => texts,
             Err(situation) => return *situation,
@@ -101,6 +110,14 @@ impl View<'_> {
             Some(last) => self.after(last, wanted, texts),
             None => self.begin(wanted, texts, 1, None),
         }
+    }
+
+    /// The oldest of the migrations that apply scripts to the same series, if it is not this one.
+    fn older(&self) -> Option<&Peer> {
+        let since = self.spec.metadata.creation_timestamp.as_ref().map(|time| time.0);
+        let this = (since, self.spec.uid());
+        let is_older = |peer: &&Peer| (peer.since, peer.uid.as_str()) < this;
+        self.observed.peers.iter().filter(is_older).min()
     }
 
     /// The texts of all scripts, or why there are none.

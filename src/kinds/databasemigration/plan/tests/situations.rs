@@ -45,6 +45,9 @@ fn what_users_see_is_in_the_runbooks() {
     refused.observed.refused =
         Some(RefusedWrite { action: "databasemigration.create-job".to_owned(), why: why.to_owned() });
     let write_refused = refused.step(0);
+    let mut second = super::series::cluster();
+    second.observed.peers = vec![super::series::older()];
+    let other_migration = second.settle();
     let all = [
         ended("script-failed", failure(Class::Constraint)),
         ended("in-doubt", |result| {
@@ -62,6 +65,7 @@ fn what_users_see_is_in_the_runbooks() {
         ended("wrong-password", failure(Class::Authentication)),
         situation("awaiting-approval", &approval, &awaiting),
         situation("script-missing", &missing, &not_found),
+        situation("second-of-a-series", &second, &other_migration),
         situation("write-refused", &refused, &write_refused),
     ];
     situations::hold("docs/databasemigration.md", &DatabaseMigration::crd(), &all);
