@@ -150,7 +150,7 @@ fn a_script_that_fails_leaves_nothing_and_may_be_corrected(bed: &Bed) {
     assert_eq!(node.run(&node.next_pod()), 20);
     let failed = until_ready(&namespace, "shop", "False", "ScriptFailed");
     assert_eq!((&failed["status"]["lastError"]["id"], kstatus(&failed)), (&json!("001"), "Failed"));
-    assert!(!failed["status"].to_string().contains(secret), "{failed}");
+    assert!(!failed["status"].to_string().contains(secret) && !node.logs().contains(secret), "{failed}");
     namespace.change(
         &format!("{KIND}/shop"),
         &json!({"spec": {"scripts": [schema("001", "CREATE TABLE a (b TEXT)")]}}),

@@ -1,17 +1,26 @@
 //! Tests of `gatehouse migrate` on real databases: PostgreSQL and MariaDB, each in a folder of its own, and files of SQLite.
+//! One of them is carried out as a DatabaseMigration, on a control plane.
 //!
 //! `cargo test --test migrate -- FILTER` runs what matches. A missing part is an error that says what installs it; nothing
 //! is skipped in silence.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test says what it expects by unwrapping")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test says what it expects by unwrapping"
+)]
 
 mod bed;
 mod concurrent;
 mod crashes;
 mod mariadb;
+#[path = "../api/databasemigration/pod.rs"]
+mod pod;
 mod postgres;
 mod redaction;
 mod reverting;
+mod searched;
 mod server;
 mod sqlite;
 mod tls;
@@ -73,6 +82,7 @@ fn all() -> Vec<Named> {
         neither_credentials_nor_values_are_shown,
         a_wrong_password_is_not_shown,
     ];
+    let searched = tests![searched: nothing_in_a_cluster_shows_credentials_scripts_or_values];
     let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
     let mariadb = tests![mariadb:
         a_script_goes_on_behind_what_has_run_of_it,
@@ -88,7 +98,8 @@ fn all() -> Vec<Named> {
         a_rehearsal_leaves_nothing,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];
-    [&concurrent[..], &crashes, &postgres, &reverting, &redaction, &tls, &mariadb, &sqlite].concat()
+    [&searched[..], &concurrent, &crashes, &postgres, &reverting, &redaction, &tls, &mariadb, &sqlite]
+        .concat()
 }
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 //!
 //! Assumes: the image has this program at `/gatehouse`. Never: decides anything that a kubelet does not.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,8 +18,10 @@ use serde_json::{Value, json};
 /// What stands for a node of one namespace.
 pub struct Node<'a> {
     namespace: &'a Namespace<'a>,
-    folder: PathBuf,
+    /// Where its volumes are, those of claims below `claims`.
+    pub folder: PathBuf,
     seen: Cell<usize>,
+    logs: RefCell<Vec<String>>,
 }
 
 /// A pod that has to be run.
@@ -35,12 +37,17 @@ impl<'a> Node<'a> {
     pub fn new(namespace: &'a Namespace<'a>) -> Self {
         let folder = namespace.bed.cluster.folder().join(format!("node-{}", namespace.name));
         fs::create_dir_all(folder.join("claims")).expect("a folder");
-        Self { namespace, folder, seen: Cell::new(0) }
+        Self { namespace, folder, seen: Cell::new(0), logs: RefCell::default() }
     }
 
     /// How many pods have been run here, or are about to be.
     pub fn pods(&self) -> usize {
         self.pending().len() + self.seen.get()
+    }
+
+    /// All that the programs of the pods wrote, but for what they ended with. They log all that any library could.
+    pub fn logs(&self) -> String {
+        self.logs.borrow().concat()
     }
 
     /// The pods that have not been run.
@@ -81,8 +88,12 @@ impl<'a> Node<'a> {
             .args(&words)
             .arg(format!("--termination-log={}", message.display()))
             .env_clear()
+            .env("GATEHOUSE_LOG", "trace,mio=off")
             .output()
             .expect("the program");
+        self.logs
+            .borrow_mut()
+            .extend([&output.stdout, &output.stderr].map(|log| String::from_utf8_lossy(log).into_owned()));
         let code = output.status.code().unwrap_or(137);
         let said = fs::read_to_string(&message).unwrap_or_default();
         assert!(!said.is_empty(), "{words:?} said nothing: {}", String::from_utf8_lossy(&output.stderr));
