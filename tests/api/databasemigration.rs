@@ -4,6 +4,7 @@
 //! program that the pod would run, with the arguments of the pod, and reports its exit as a kubelet does. The database is
 //! a file of SQLite.
 
+pub mod dying_operator;
 mod pod;
 mod series;
 

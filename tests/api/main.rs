@@ -86,6 +86,7 @@ const MODULES: &[Module] = &[
     beside("audited", audited::TESTS, OLDEST),
     beside("policies", policies::ON_CLOCKS, CLOCKS),
     beside("tdset::crashing_operator", tdset::crashing_operator::TESTS, CLOCKS),
+    beside("databasemigration::dying_operator", databasemigration::dying_operator::TESTS, CLOCKS),
     beside("admission", admission::TESTS, EVERY),
     beside("ancestors", ancestors::TESTS, NEWEST),
     beside("certificates", certificates::TESTS, CLOCKS),
@@ -119,7 +120,8 @@ const LIMIT: Duration = Duration::from_mins(4);
 const LIMIT_IN_TURNS: Duration = Duration::from_mins(8);
 
 /// Parts of the names of tests that take longest: they begin first.
-const LONGEST: &[&str] = &["::crowd::", "hundreds_share", "::crashing_operator::", "alone::tdset::"];
+const LONGEST: &[&str] =
+    &["::crowd::", "hundreds_share", "::crashing_operator::", "::dying_operator::", "alone::tdset::"];
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);
