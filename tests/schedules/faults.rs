@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use gatehouse::controllers::api_write::ApiWrite;
+use gatehouse::controllers::manifest::{Manifest, Place};
 use gatehouse::kinds::tdset::api::v1::TDSet;
-use gatehouse::kinds::tdset::names::COUNT_MANAGER;
+use gatehouse::kinds::tdset::names::{COUNT_MANAGER, MANAGER};
 use gatehouse::kinds::tdset::observation::{Observed, Scaled, Writer};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use kube::Resource as _;
-use serde_json::json;
+use kube::core::ApiResource;
+use serde_json::{Value, json};
 
 use crate::observations::{Plan, Seen};
 use crate::world::Target;
@@ -47,6 +49,18 @@ pub enum Fault {
     TellsTwice,
     /// It is content with no count.
     Flaps,
+    /// It leaves the status as it was where some of a pass is refused.
+    FreezesTheStatus,
+    /// It lets a ramp set out again in each pass of which some is refused.
+    ForgetsRampsInRefusals,
+    /// It lets a ramp set out again with each edit.
+    ForgetsRampsInEdits,
+    /// It tells of no transition that something held back.
+    ResumesInSilence,
+    /// It does not ask which controller owns a workload.
+    IgnoresControllers,
+    /// It tells of no count that it takes back.
+    TakesBackInSilence,
 }
 
 /// The operator's hand, with at most one fault.
@@ -84,6 +98,17 @@ impl Hand {
         if self.has(Fault::IgnoresTheElder) {
             observed.holder = None;
         }
+        if self.has(Fault::ForgetsRampsInEdits)
+            && observed.status.observed_generation != tdset.metadata.generation
+        {
+            observed.status.ramp = None;
+            observed.status.scheduled_replicas = observed.status.replicas;
+        }
+        if self.has(Fault::IgnoresControllers)
+            && let Some(Ok(Scaled { controller, .. })) = &mut observed.target
+        {
+            *controller = None;
+        }
         if self.has(Fault::TakesCountsBack) {
             if let Some(found) = &mut observed.deployment {
                 Arc::make_mut(found).metadata.managed_fields = None;
@@ -94,10 +119,30 @@ impl Hand {
         }
     }
 
+    /// Changes what is said where some of it was refused.
+    pub fn spoil_refused(self, seen: &Seen, observed: &Observed, plan: &mut Plan) {
+        if self.has(Fault::FreezesTheStatus) {
+            plan.report.retain(|step| !matches!(step, ApiWrite::Status { .. }));
+            let mut status = json!(observed.status);
+            status["ramp"] = json!(null);
+            status["selector"] = json!(seen.now.to_string());
+            plan.report.extend(plan.whole.actions.first().map(|_| said(&status)));
+        }
+        if self.has(Fault::ForgetsRampsInRefusals) {
+            for step in &mut plan.report {
+                if let ApiWrite::Status { manifest, .. } = step {
+                    manifest.object["status"]["ramp"] = json!(null);
+                    manifest.object["status"]["scheduledReplicas"] = json!(seen.asks);
+                    manifest.object["status"]["activeWindow"] = json!("other");
+                }
+            }
+        }
+    }
+
     /// Changes what is planned.
     pub fn spoil(self, seen: &Seen, plan: &mut Plan) {
         let is_scale = |step: &ApiWrite| matches!(step, ApiWrite::Merge(merge) if merge.scale);
-        let of_kind = |step: &ApiWrite, kind: &str| matches!(step, ApiWrite::Apply(apply) if apply.manifest.place.resource.kind == kind);
+        let writes_bounds = |step: &ApiWrite| matches!(step, ApiWrite::Merge(merge) if merge.manager == COUNT_MANAGER && !merge.scale);
         let Some(fault) = self.0 else { return };
         match fault {
             Fault::Oversleeps => {
@@ -151,10 +196,35 @@ impl Hand {
             Fault::Flaps if seen.deployment.as_ref().is_some_and(|found| found.count == seen.asks) => {
                 let mut other = seen.clone();
                 (other.schedule.spec.outside, other.schedule.spec.inside) = (seen.asks + 1, seen.asks + 1);
-                *plan = other.planned(Self::default()).plan.clone();
+                plan.work.clone_from(&other.planned(Self::default()).plan.work);
             }
-            Fault::LeavesBounds => plan.work.retain(|step| !of_kind(step, "HorizontalPodAutoscaler")),
+            Fault::ResumesInSilence => {
+                let is_held =
+                    ["Suspended", "Conflict"].iter().any(|about| seen.schedule.status.says(about, "True"));
+                plan.report.retain(|step| {
+                    !is_held || !matches!(step, ApiWrite::Event(note) if note.action == "Scale")
+                });
+                if is_held {
+                    plan.whole.transition = None;
+                }
+            }
+            Fault::TakesBackInSilence => {
+                let is_reverted = |step: &ApiWrite| matches!(step, ApiWrite::Event(note) if note.reason == "ReplicasReverted");
+                plan.report.retain(|step| !is_reverted(step));
+            }
+            Fault::LeavesBounds => plan.work.retain(|step| !writes_bounds(step)),
             _ => {}
         }
     }
+}
+
+/// The write of a status.
+fn said(status: &Value) -> ApiWrite {
+    let object = json!({"status": status});
+    let place = Place {
+        resource: ApiResource::erase::<TDSet>(&()),
+        namespace: "default".to_owned(),
+        name: "shop".to_owned(),
+    };
+    ApiWrite::Status { manifest: Manifest { place, object }, manager: MANAGER }
 }
