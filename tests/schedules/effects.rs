@@ -174,8 +174,9 @@ impl World {
         let manual = self.manual;
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
         let taken = manual == Manual::Stands(found.count);
-        let was_others =
-            found.owners.contains(&Owner::Scale) && pending.planned.seen.schedule.status != Text::NONE;
+        // It begins at the first contact, of which nothing tells; and of a ramp its beginning alone is told of.
+        let is_first = pending.planned.seen.schedule.status == Text::NONE;
+        let is_step = pending.planned.seen.schedule.spec.is_ramped && !found.owners.contains(&Owner::Scale);
         let is_foreign = found.applied == Text::NONE;
         found.count = wanted;
         found.is_observed = false;
@@ -196,8 +197,7 @@ impl World {
         for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
             self.breaks(rule);
         }
-        // It begins at the first contact, of which nothing tells.
-        let is_news = was_others || pending.is_news();
+        let is_news = !is_first && !is_step || pending.is_news();
         self.is_silent |= is_news && is_of_now && !is_leaving && manual == Manual::None;
         self.tell();
     }

@@ -61,6 +61,8 @@ pub enum Fault {
     IgnoresControllers,
     /// It tells of no count that it takes back.
     TakesBackInSilence,
+    /// It tells of no count that it writes where the status says already that it is asked for.
+    GoesBackInSilence,
 }
 
 /// The operator's hand, with at most one fault.
@@ -198,22 +200,27 @@ impl Hand {
                 (other.schedule.spec.outside, other.schedule.spec.inside) = (seen.asks + 1, seen.asks + 1);
                 plan.work.clone_from(&other.planned(Self::default()).plan.work);
             }
-            Fault::ResumesInSilence => {
-                let is_held =
-                    ["Suspended", "Conflict"].iter().any(|about| seen.schedule.status.says(about, "True"));
-                plan.report.retain(|step| {
-                    !is_held || !matches!(step, ApiWrite::Event(note) if note.action == "Scale")
-                });
-                if is_held {
-                    plan.whole.transition = None;
-                }
-            }
-            Fault::TakesBackInSilence => {
-                let is_reverted = |step: &ApiWrite| matches!(step, ApiWrite::Event(note) if note.reason == "ReplicasReverted");
-                plan.report.retain(|step| !is_reverted(step));
-            }
             Fault::LeavesBounds => plan.work.retain(|step| !writes_bounds(step)),
-            _ => {}
+            fault => fault.silence(seen, plan),
+        }
+    }
+}
+
+impl Fault {
+    /// Takes out of a plan the events that such a fault leaves out.
+    fn silence(self, seen: &Seen, plan: &mut Plan) {
+        let status = seen.schedule.status;
+        let is_held = ["Suspended", "Conflict"].iter().any(|about| status.says(about, "True"));
+        let is_told = status.known().status.scheduled_replicas == Some(seen.asks);
+        let left_out = match self {
+            Self::ResumesInSilence if is_held => "ReplicasScheduled",
+            Self::GoesBackInSilence if is_told && !is_held => "ReplicasScheduled",
+            Self::TakesBackInSilence => "ReplicasReverted",
+            _ => return,
+        };
+        plan.report.retain(|step| !matches!(step, ApiWrite::Event(note) if note.reason == left_out));
+        if left_out == "ReplicasScheduled" {
+            plan.whole.transition = None;
         }
     }
 }

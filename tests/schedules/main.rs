@@ -34,6 +34,7 @@ kit::slices!(
     edited_on_a_ramp,
     controlled,
     taken_back,
+    returned,
 );
 
 const PLANTED: &[Planted<World, Fault>] = &[
@@ -58,6 +59,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::ResumesInSilence, slices::suspended, Rule::CountedInSilence),
     (Fault::IgnoresControllers, slices::controlled, Rule::ControlledWritten),
     (Fault::TakesBackInSilence, slices::taken_back, Rule::CountedInSilence),
+    (Fault::GoesBackInSilence, slices::returned, Rule::CountedInSilence),
 ];
 
 #[test]

@@ -192,3 +192,11 @@ pub fn taken_back() -> Slice {
     start.faults = Faults { scales: 2, ..Faults::default() };
     Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN], &["tdset.write-scale", "tdset.publish-event"])
 }
+
+/// What is asked for is changed and changed back, beside a window.
+pub fn returned() -> Slice {
+    let mut start = World::new(&[SHOP]);
+    start.evening = 2;
+    start.edits = vec![Edit::Outside(3), Edit::Outside(2)];
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN], &["tdset.write-count", "tdset.publish-event"])
+}

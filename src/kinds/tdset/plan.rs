@@ -9,10 +9,11 @@ mod hold;
 mod replica_target;
 mod schedule_state;
 mod status;
+mod transitions;
 
 pub use events::{problems, warnings};
-pub use schedule_state::lateness;
 pub use status::{in_own_namespace, invalid_statements};
+pub use transitions::lateness;
 
 use std::time::Duration;
 

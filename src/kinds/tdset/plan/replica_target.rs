@@ -29,7 +29,7 @@ pub fn compute(view: &ScheduleState) -> ReplicaTarget {
         .observed
         .contest
         .as_ref()
-        .filter(|contest| target.reverted.is_some() && view.now < contest.until && !view.is_changed());
+        .filter(|contest| target.reverted.is_some() && view.now < contest.until && !view.edited());
     ReplicaTarget { waits: waits.map(|contest| contest.until), ..target }
 }
 
@@ -98,9 +98,10 @@ fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTar
     ReplicaTarget { workload: Some(wanted), reverted, ..target }
 }
 
-/// The count `has` that another client wrote, if `wanted` takes it back: nothing else moves the count now.
+/// The count `has` that another client wrote, if `wanted` takes it back: the timetable asks for nothing else now, and an
+/// edit of something else is no reason to be silent about it.
 fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Option<Reverted> {
-    let is_settled = view.told().is_some() && !view.is_changed() && !view.edited() && view.held().is_none();
+    let is_settled = view.told().is_some() && !view.is_changed() && view.held().is_none();
     if has == wanted || !is_settled {
         return None;
     }
@@ -116,7 +117,7 @@ fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Opti
 
 /// Whether the count stands because another client wrote it since the last transition.
 fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount> {
-    let told = view.told().is_some() && !view.is_changed() && !has_missed(view) && view.held().is_none();
+    let told = view.told().is_some() && !view.is_changed() && !view.has_missed() && view.held().is_none();
     let (stands, manager) = match writer {
         Writer::Ours => return None,
         Writer::Other(owner) if owner.is_reconciler() => return None,
@@ -128,13 +129,6 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
         }
     };
     stands.then_some(ManualCount { count, manager })
-}
-
-/// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is asked
-/// for now may be what was told then.
-fn has_missed(view: &ScheduleState) -> bool {
-    let promised = view.observed.status.next_transition.as_ref();
-    promised.is_some_and(|next| next.time.0 <= view.now)
 }
 
 /// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None

@@ -10,7 +10,7 @@ use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::schedule::{Effective, Schedule, Transition};
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::{
-    AutoscalerKind, ControllerPolicy, Create, PastTransition, Phase, RampStatus, UnreadableDates,
+    AutoscalerKind, ControllerPolicy, Create, Phase, RampStatus, UnreadableDates,
 };
 use crate::kinds::tdset::observation::{
     Blocker, Bounds, Controller, Observed, OwnedObject, Reverted, Scaled, Writer,
@@ -19,12 +19,6 @@ use crate::kinds::tdset::spec::{Spec, Timetable};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
-
-/// A nanosecond, to include a boundary in what lies after.
-const INSTANT: SignedDuration = SignedDuration::from_nanos(1);
-
-/// How far back the last change is looked for, in days: mostly it is near.
-const LOOKS_BACK: [i64; 3] = [1, 8, 400];
 
 /// Where the count is written.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +44,19 @@ impl Counter<'_> {
 
     /// Whether it is another one than that.
     pub fn differs(&self, count: i32) -> bool {
-        self.count() != count || matches!(self, Self::Scale(scaled) if scaled.is_unset)
+        self.count() != count || self.is_unset()
+    }
+
+    /// Whether none was ever written.
+    pub const fn is_unset(&self) -> bool {
+        matches!(self, Self::Scale(scaled) if scaled.is_unset)
     }
 
     /// Who wrote it last.
     pub fn writer(&self) -> Writer {
         match self {
             Self::Deployment(deployment) => Writer::of(&deployment.metadata),
-            Self::Scale(scaled) if scaled.is_unset => Writer::Ours,
+            Self::Scale(_) if self.is_unset() => Writer::Ours,
             Self::Scale(scaled) => scaled.writer.clone(),
             Self::Bounds(bounds) => bounds.writer.clone(),
         }
@@ -304,66 +303,6 @@ impl<'a> ScheduleState<'a> {
     pub fn is_changed(&self) -> bool {
         self.told().is_some_and(|told| told != self.effective.phase())
     }
-
-    /// The transition between what the status says and now, where it was carried out, or is by this plan.
-    pub fn transition(&self) -> Option<PastTransition> {
-        if !self.counts() || self.is_count_refused() {
-            return None;
-        }
-        let (to, held) = (self.effective.phase(), self.held());
-        let told = match held {
-            Some(_) => self.told().unwrap_or_default(),
-            None => self.told()?,
-        };
-        let from = if held.is_some() { self.before_the_hold(told, &to)? } else { told };
-        if from == to {
-            return None;
-        }
-        let carried = self.observed.carried.transition.as_ref().filter(|carried| carried.to == to);
-        if let Some(carried) = carried {
-            return Some(carried.clone());
-        }
-        let time = match held {
-            None => self.boundary(),
-            Some(Hold::Refused) => self.last_change(),
-            Some(Hold::Suspended | Hold::Conflict | Hold::Blocked) => None,
-        };
-        let time = time.unwrap_or(self.now);
-        Some(PastTransition { time: time.into(), from, to, lateness_ms: lateness(time, self.now) })
-    }
-
-    /// What there was until the count was no longer held back: the count that was found, where that is another one; or
-    /// else what the last transition led to, for its successor may be written and not told of. None where that is what
-    /// the timetable asks for.
-    fn before_the_hold(&self, told: Phase, to: &Phase) -> Option<Phase> {
-        if let Some(carried) = self.observed.carried.transition.as_ref().filter(|carried| carried.to == *to) {
-            return Some(carried.from.clone());
-        }
-        let found = self.counter().filter(|counter| counter.differs(self.scheduled()));
-        if let Some(found) = found {
-            return Some(Phase { replicas: found.count(), ..told }).filter(|from| from != to);
-        }
-        let last = self.observed.status.last_transition.as_ref().map(|last| last.to.clone());
-        last.filter(|last| last.replicas != to.replicas)
-    }
-
-    /// When the timetable began to ask for what it asks for now, as far as the status knew of it before.
-    pub fn boundary(&self) -> Option<Timestamp> {
-        let promised = self.observed.status.next_transition.as_ref().filter(|_| !self.edited())?;
-        let before = promised.time.0.checked_sub(INSTANT).ok()?;
-        let passed = self.schedule.changes(before).take_while(|change| change.time <= self.now);
-        passed.last().map(|change| change.time)
-    }
-
-    /// When the timetable began to ask for what it asks for now, whatever the status knows.
-    pub fn last_change(&self) -> Option<Timestamp> {
-        let now = self.now;
-        LOOKS_BACK.into_iter().find_map(|days| {
-            let since = now.checked_sub(SignedDuration::from_hours(24 * days)).ok()?;
-            let passed = self.schedule.changes(since).take_while(|change| change.time <= now);
-            passed.last().map(|change| change.time)
-        })
-    }
 }
 
 /// Most that the clocks of two replicas differ by.
@@ -390,10 +329,4 @@ fn steady(spec: &Spec, schedule: &Schedule, observed: &Observed) -> Timestamp {
     // A change that is still to come by the status is not the one that it tells of.
     let is_past = status.next_transition.as_ref().is_none_or(|promised| promised.time.0 > next.time);
     if is_near && is_past && is_told(&next.to) { next.time } else { now }
-}
-
-/// Milliseconds from `time` to `now`.
-#[must_use]
-pub fn lateness(time: Timestamp, now: Timestamp) -> i64 {
-    i64::try_from(now.duration_since(time).as_millis()).unwrap_or(i64::MAX)
 }

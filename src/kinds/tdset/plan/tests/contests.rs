@@ -33,6 +33,29 @@ fn a_count_that_is_taken_back_is_told_of() {
 }
 
 #[test]
+fn an_edit_of_something_else_takes_no_count_back_in_silence() {
+    let edited = changed("/spec/target/create/image", json!("shop:2"));
+    let mut cluster = Cluster::settled(&shop(), EARLY);
+    cluster.edit(|deployment| scale(deployment, 9, "kubectl"));
+    let expected = ["ReplicasReverted: replicas 9 → 2: taken back from kubectl", "status"];
+    cluster.pass(&edited);
+    assert_eq!(verbs(&cluster.pass(&edited).report), expected);
+    assert_eq!(verbs(&cluster.pass(&edited).report), [""; 0], "once");
+}
+
+#[test]
+fn an_edit_does_not_wait_for_a_contest() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY);
+    cluster.scale(9, by("argocd-controller"));
+    cluster.0.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
+    let mut edited = tdset;
+    edited.metadata.generation = Some(7);
+    cluster.pass(&edited);
+    assert_eq!(has(&cluster), 2);
+}
+
+#[test]
 fn a_transition_takes_nothing_back() {
     let tdset = web(&json!({}));
     let mut cluster = settled(&tdset, EARLY).at(OPENING);

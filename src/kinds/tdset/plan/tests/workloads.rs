@@ -58,6 +58,41 @@ fn nothing_but_the_count_of_a_workload_is_written_and_by_its_scale() {
 }
 
 #[test]
+fn a_window_that_ends_before_its_count_was_told_of_does_not_end_in_silence() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY).at(OPENING);
+    cluster.pass(&tdset);
+    // The status does not tell of the six yet, whether the process remembers them or was started again.
+    for carried in [cluster.0.carried.clone(), Unreported::default()] {
+        let mut cluster = cluster.clone().at(CLOSING);
+        cluster.0.carried = carried;
+        assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 2 as gatehouse-tdset-count"]);
+        let told = cluster.pass(&tdset);
+        let note = "ReplicasScheduled: replicas 6 → 2: outside all windows, 0 ms late";
+        assert_eq!(verbs(&told.report), [note, "status"]);
+        assert_eq!(told.transition.unwrap().from.window, "office");
+        assert_eq!(verbs(&cluster.pass(&tdset).report), [""; 0], "once");
+    }
+}
+
+#[test]
+fn an_edit_that_is_undone_before_its_count_was_told_of_does_not_end_in_silence() {
+    let mut edited = json!(web(&json!({})));
+    let mut cluster = settled(&serde_json::from_value(edited.clone()).unwrap(), EARLY);
+    let undone = [(2, 3), (3, 2)].map(|(generation, count)| -> TDSet {
+        edited["spec"]["defaultReplicas"] = count.into();
+        edited["metadata"]["generation"] = generation.into();
+        serde_json::from_value(edited.clone()).unwrap()
+    });
+    for tdset in &undone {
+        cluster.pass(tdset);
+    }
+    assert_eq!(has(&cluster), 2);
+    let note = "ReplicasScheduled: replicas 3 → 2: outside all windows, after a change of the object";
+    assert_eq!(verbs(&cluster.pass(&undone[1]).report), [note, "status"]);
+}
+
+#[test]
 fn a_count_that_is_kept_stands_until_the_next_transition_and_no_longer() {
     let kept = kept();
     let mut cluster = settled(&kept, EARLY);
