@@ -132,7 +132,7 @@ async fn execute<Kind: Reconciler>(
         let name = action.name();
         let lost = || Failure::Api(execution.lost(name));
         let done = action.points().around(execution.kind.execute(execution, action), lost).await; // effect
-        let note = Kind::executed(execution, &mut state.own, action, done.as_ref().map(|_| ()));
+        let note = Kind::executed(execution, &mut state.own, action, done.as_ref());
         let object = || named(execution.object);
         let failure = match done {
             Ok(executed) => {

@@ -187,7 +187,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         _execution: &Execution<'_, Self>,
         _state: &mut Self::State,
         _action: &Self::Action,
-        _done: Result<(), &Failure>,
+        _done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
         None
     }

@@ -58,7 +58,7 @@ impl World {
                 pending.is_stale = now.is_stale;
                 if !pending.reports && pending.writes_count() {
                     let now = Timestamp::from_millisecond(self.now()).expect("a time");
-                    self.workers[at].recall.wrote_count(&pending.planned.plan.whole, now);
+                    self.workers[at].recall.wrote_count(&pending.planned.plan.whole, (None, None), now);
                 }
                 pending.has_changed |= has_changed && !pending.reports;
                 pending.done += 1;

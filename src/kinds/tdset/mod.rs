@@ -233,17 +233,20 @@ impl Reconciler for Operator {
 
     async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         let effect = execution.perform(&action.0).await?;
-        Ok(Executed { changed: effect.changed })
+        Ok(Executed { changed: effect.changed, resource_version: effect.resource_version })
     }
 
     fn executed(
         execution: &Execution<'_, Self>,
         state: &mut ReconcileState,
         action: &Action,
-        done: Result<(), &Failure>,
+        done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
-        if done.is_ok() && actions::writes_count(action.name()) {
-            state.wrote_count(execution.plan, execution.seen.now);
+        if let Ok(done) = done
+            && actions::writes_count(action.name())
+        {
+            let versions = (action.0.seen(), done.resource_version.as_deref());
+            state.wrote_count(execution.plan, versions, execution.seen.now);
         }
         None
     }

@@ -38,6 +38,8 @@ pub struct ReconcileState {
     pub carried: Unreported,
     /// Something was changed and not yet told of.
     pub unreported: bool,
+    /// The resource version that the last write of the count made.
+    counted: Option<u128>,
     /// A count was taken back in this very reconciliation: the next one tells of it.
     is_fresh: bool,
     /// Counts that were taken back lately.
@@ -61,10 +63,13 @@ impl Reverts {
     /// A count was taken back at `now`.
     fn add(&mut self, manager: Option<&String>, now: Timestamp) {
         let is_over = self.times.last().is_none_or(|last| now.duration_since(*last) >= CALM);
-        if is_over || self.manager.as_ref() != manager {
+        // One whose name is not known may be any of them.
+        let is_another = self.manager.as_ref().zip(manager).is_some_and(|(last, this)| last != this);
+        if is_over || is_another {
             self.times.clear();
-            self.manager = manager.cloned();
+            self.manager = None;
         }
+        self.manager = self.manager.take().or_else(|| manager.cloned());
         if self.times.len() < FREE {
             self.times.retain(|time| now.duration_since(*time) < CLOSE);
         }
@@ -90,11 +95,20 @@ impl ReconcileState {
         self.is_fresh = false;
     }
 
-    /// The plan's count was written at `now`.
-    pub fn wrote_count(&mut self, plan: &Plan, now: Timestamp) {
+    /// The plan's count was written at `now`, to an object that was seen at the first resource version, which made the
+    /// second one.
+    pub fn wrote_count(
+        &mut self,
+        plan: &Plan,
+        (seen, written): (Option<&str>, Option<&str>),
+        now: Timestamp,
+    ) {
         // Now, for what comes after it in this reconciliation may fail.
         self.carry(plan, now);
-        if let Some(reverted) = &plan.reverted {
+        // Whoever has not seen what we wrote before takes the same count back once more, of which nothing is new.
+        let is_stale = number(seen).zip(self.counted).is_some_and(|(seen, counted)| seen < counted);
+        self.counted = number(written).or(self.counted);
+        if let Some(reverted) = plan.reverted.as_ref().filter(|_| !is_stale) {
             let Reverted { manager, .. } = reverted;
             self.reverts.add(manager.as_ref(), now);
             let is_named =
@@ -149,11 +163,14 @@ impl ReconcileState {
     /// The status that was written last, where it is newer than an object of that resource version.
     #[must_use]
     pub fn said_since(&self, resource_version: Option<&str>) -> Option<&TDSetStatus> {
-        // Resource versions of one resource may be compared as numbers (KEP-5504).
-        let number = |version: Option<&str>| version.and_then(|version| version.parse::<u128>().ok());
         let (version, status) = self.said.as_ref()?;
         (number(Some(version)) >= number(resource_version)).then_some(status)
     }
+}
+
+/// A resource version. Those of one resource may be compared as numbers (KEP-5504).
+fn number(version: Option<&str>) -> Option<u128> {
+    version?.parse().ok()
 }
 
 /// A status without its numbers: those of the workload, and the messages and times of its conditions.
@@ -207,6 +224,52 @@ mod tests {
         let mut reverts = reverts("argo", &[0, 1, 2]);
         reverts.add(Some(&"kubectl".to_owned()), second(3));
         assert_eq!(reverts.contest(second(4)), None);
+    }
+
+    #[test]
+    fn a_count_that_is_taken_back_before_a_transition_was_told_is_told_of_next() {
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6 };
+        let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
+        let mut state = ReconcileState::default();
+        state.begin();
+        assert!(state.defers_report(&Plan::default(), second(0)), "the transition is told by the next one");
+        // Which takes a count back and reports, and knew nothing of that count when it was planned.
+        state.begin();
+        state.wrote_count(&taken_back, (None, None), second(1));
+        assert!(!state.defers_report(&taken_back, second(1)));
+        state.told(None, TDSetStatus::default(), second(1));
+        assert_eq!(state.carried.reverted, Some(reverted));
+        state.begin();
+        state.told(None, TDSetStatus::default(), second(2));
+        assert_eq!(state.carried.reverted, None, "once");
+    }
+
+    #[test]
+    fn a_client_whose_name_is_not_known_once_is_in_the_same_contest() {
+        let mut reverts = reverts("kubectl", &[0]);
+        reverts.add(None, second(1));
+        reverts.add(Some(&"kubectl".to_owned()), second(2));
+        assert_eq!(reverts.contest(second(3)).unwrap().manager.as_deref(), Some("kubectl"));
+        let mut unnamed = Reverts::default();
+        for (at, manager) in [(0, None), (1, Some("kubectl".to_owned())), (2, None)] {
+            unnamed.add(manager.as_ref(), second(at));
+        }
+        assert_eq!(unnamed.contest(second(3)).unwrap().manager.as_deref(), Some("kubectl"));
+    }
+
+    #[test]
+    fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_told_of_once() {
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2 };
+        let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
+        let mut state = ReconcileState::default();
+        for (versions, count) in
+            [(("7", "8"), 1), (("7", "8"), 1), (("8", "9"), 2), (("7", "9"), 2), (("10", "11"), 3)]
+        {
+            state.begin();
+            state.wrote_count(&taken_back, (Some(versions.0), Some(versions.1)), second(0));
+            assert_eq!(state.reverted["kubectl"], count, "{versions:?}");
+        }
+        assert!(state.reverts.contest(second(1)).is_some());
     }
 
     #[test]

@@ -116,8 +116,8 @@ impl Targets {
         objects
     }
 
-    /// The workload, as its scale subresource tells; `asks_writer` asks for who wrote its count last, also where that
-    /// takes another call.
+    /// The workload, as its scale subresource tells; `asks_writer` says of which counts it matters who wrote them, also
+    /// where that takes another call.
     ///
     /// # Errors
     /// When the API server does not say.
@@ -126,7 +126,7 @@ impl Targets {
         uid: &str,
         namespace: &str,
         reference: &Reference,
-        asks_writer: bool,
+        asks_writer: impl Fn(i32) -> bool,
     ) -> Result<Result<Scaled, Blocker>, Error> {
         let resource = match self.resource(reference).await? {
             Ok(resource) => resource,
@@ -149,6 +149,8 @@ impl Targets {
         let is_unset = scale.spec.is_none() && scale.status.is_none();
         self.scales.update(uid, |last| *last = Some(Arc::clone(&scale)).filter(|_| !is_unset));
         let is_of_now = version.is_some() && scale.metadata.resource_version == version;
+        let count = scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0);
+        let asks_writer = asks_writer(count);
         // Who owns the workload does not change from one moment to the next, unlike who wrote its count.
         let metadata = match known {
             Some(known) if is_of_now || !asks_writer => Some(known.metadata.clone()),
