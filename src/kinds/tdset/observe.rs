@@ -58,6 +58,7 @@ pub async fn parts(
         None => None,
     };
     let (dates, unread) = dates(operator, spec).await?;
+    let holder = holder(operator, spec, deployment.as_deref());
     Ok(Observed {
         now,
         status,
@@ -65,7 +66,7 @@ pub async fn parts(
         service,
         target,
         autoscaler: autoscaler(operator, spec).await?,
-        holder: holder(operator, spec),
+        holder,
         autoscalers: autoscalers(operator, spec),
         dates,
         unread,
@@ -128,9 +129,12 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
     Ok(Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message))))
 }
 
-/// Another TDSet that holds the workload or the autoscaler.
-fn holder(operator: &Operator, spec: &Spec) -> Option<(String, String)> {
-    [spec.workload()].into_iter().chain(spec.autoscaler_key()).find_map(|subject| {
+/// Another TDSet that holds the workload or the autoscaler. A Deployment that this one made is its own: any other TDSet
+/// leaves it alone, also an older one.
+fn holder(operator: &Operator, spec: &Spec, deployment: Option<&Deployment>) -> Option<(String, String)> {
+    let is_own = deployment.is_some_and(|found| controls(&spec.metadata, &found.metadata));
+    let workload = Some(spec.workload()).filter(|_| !is_own);
+    workload.into_iter().chain(spec.autoscaler_key()).find_map(|subject| {
         let holder = operator.claims.holder(&subject, spec.uid())?;
         Some((subject.to_string(), holder))
     })

@@ -170,6 +170,8 @@ fn stated_bounds_are_left_behind(bed: &Bed) {
     let fields = json!({"defaultReplicas": 5, "autoscaler": {"name": "web", "onDeletion": left}});
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     namespace.until("hpa/web", "{.spec.minReplicas}", "5");
+    // What is left behind is promised from then on.
+    namespace.until("tdset/hours", "{.metadata.finalizers[0]}", "gatehouse.dev/replicas-on-deletion");
     super::delete(&namespace, "hours");
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(8)));
 }
