@@ -78,12 +78,13 @@ struct Case {
     by: By,
 }
 
-const TABLES: [(&Base, &[Row], &[Edit]); 6] = [
+const TABLES: [(&Base, &[Row], &[Edit]); 7] = [
     (&databasemigration::NEW, databasemigration::OF_NEW, databasemigration::CHANGES_OF_NEW),
     (&databasemigration::OLD, databasemigration::OF_OLD, databasemigration::CHANGES_OF_OLD),
     (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
     (&etcdcluster::OLD, etcdcluster::OF_OLD, etcdcluster::CHANGES_OF_OLD),
     (&tdset::NEW, tdset::OF_NEW, tdset::CHANGES_OF_NEW),
+    (&tdset::NEW, tdset::OF_AUTOSCALERS, &[]),
     (&tdset::OLD, tdset::OF_OLD, tdset::CHANGES_OF_OLD),
 ];
 

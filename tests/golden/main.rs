@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use gatehouse::api::Version as Served;
 use gatehouse::certs::certificate::Certificate;
+use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::kinds;
 use gatehouse::kinds::databasemigration::api::v1::DatabaseMigration;
@@ -29,6 +30,7 @@ use gatehouse::kinds::etcdcluster::resources as etcd;
 use gatehouse::kinds::etcdcluster::resources::certificates::trust;
 use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::kinds::tdset::api::v1::TDSet;
+use gatehouse::kinds::tdset::observation::Bounds;
 use gatehouse::kinds::tdset::resources as tdset;
 use gatehouse::kinds::tdset::spec::Spec as TDSetSpec;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -151,7 +153,7 @@ fn made_of_tdset(object: &TDSet) -> Value {
         ("new deployment", Some(tdset::deployment::with_count(deployment, 4))),
         ("count", Some(tdset::deployment::count(&live, 4))),
         ("service", tdset::service::service(&spec, create)),
-        ("bounds", tdset::autoscaler::bounds(&autoscaler(), 3, Some(9))),
+        ("bounds", tdset::autoscaler::bounds(&Bounds::of(&autoscaler()), 3, Some(9)).and_then(merged)),
     ])
 }
 
@@ -178,6 +180,11 @@ fn made_of_migration(object: &DatabaseMigration) -> Value {
         ("job", Some(migration::job::manifest(&spec, &texts, &apply, IMAGE))),
         ("job that plans", Some(migration::job::manifest(&spec, &texts, &plan, IMAGE))),
     ])
+}
+
+/// What is merged into an object.
+fn merged(write: ApiWrite) -> Option<Manifest> {
+    if let ApiWrite::Merge(merge) = write { Some(merge.manifest) } else { None }
 }
 
 /// Somebody's.

@@ -228,7 +228,7 @@ impl Reconciler for Operator {
                 execution.write(&ApiWrite::Delete { place, uid, resource_version: None }).await?;
             }
         }
-        Ok(Executed { changed: true })
+        Ok(Executed { changed: true, resource_version: None })
     }
 
     fn reported(
