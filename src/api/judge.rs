@@ -301,24 +301,20 @@ mod tests {
 
     #[test]
     fn what_is_no_fault_of_the_stored_object_excuses_none() {
-        let tdset = |starts: &[&str]| {
-            let span = |start: &&str| {
-                json!({"name": format!("from-{}", &start[..4]), "replicas": 1,
-                    "between": {"start": start, "end": "2026-05-02T00:00:00Z"}})
-            };
-            let exceptions: Vec<_> = starts.iter().map(span).collect();
+        let tdset = |times: &[&str]| {
+            let window = |time: &&str| json!({"name": format!("w{}", &time[..2]), "from": time, "to": time, "replicas": 1});
+            let windows: Vec<_> = times.iter().map(window).collect();
             json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "a"},
-                "spec": {"defaultReplicas": 1, "timeZone": "Etc/UTC", "exceptions": exceptions,
+                "spec": {"defaultReplicas": 1, "timeZone": "Etc/UTC", "windows": windows,
                     "target": {"create": {"image": "a", "port": 80}}}})
         };
-        // A span that is over may stay, and no other that is over may come.
-        let (stored, edited) =
-            (tdset(&["2026-05-01T00:00:00Z"]), tdset(&["2026-05-01T00:00:00Z", "2025-05-01T00:00:00Z"]));
+        // A window of no length may stay, and no other one may come.
+        let (stored, edited) = (tdset(&["08:00"]), tdset(&["08:00", "09:00"]));
         let written = |object| Written { version: Version::V1, object };
         let now = "2026-11-21T12:00:00Z".parse().unwrap();
         let change = Change { new: written(&edited), old: Some(written(&stored)), author: Version::V1, now };
         let verdict = judge(&crate::kinds::tdset::api::TDSetKind, &change);
-        assert_eq!(fields(&verdict), ["spec.exceptions[1].between.end"]);
+        assert_eq!(fields(&verdict), ["spec.windows[1].to"]);
     }
 
     #[test]

@@ -29,10 +29,12 @@ pub trait Action: Send + Sync {
 }
 
 /// What became of an action that was carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executed {
     /// Whether something is otherwise now.
     pub changed: bool,
+    /// The resource version of the object that was written, where it is of use.
+    pub resource_version: Option<String>,
 }
 
 /// A write that the API server refuses until a user changes something: a quota, a policy, a missing right.

@@ -105,6 +105,18 @@ pub struct WriteOutcome {
     pub resource_version: Option<String>,
 }
 
+impl ApiWrite {
+    /// The resource version at which the object was seen that is applied or merged.
+    #[must_use]
+    pub fn seen(&self) -> Option<&str> {
+        match self {
+            Self::Apply(apply) => apply.seen.as_deref(),
+            Self::Merge(merge) => merge.seen.as_deref(),
+            Self::Create { .. } | Self::Delete { .. } | Self::Status { .. } | Self::Event(_) => None,
+        }
+    }
+}
+
 impl WriteOutcome {
     const NONE: Self = Self { changed: false, resource_version: None };
 }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::stream::{BoxStream, StreamExt as _};
 use kube::runtime::WatchStreamExt as _;
@@ -14,7 +15,10 @@ use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::warn;
+
+use crate::runtime::clock;
 
 /// What is on it, by namespace and name.
 type Objects<Object> = HashMap<String, HashMap<String, Arc<Object>>>;
@@ -54,14 +58,25 @@ where
         let kept = shelf.clone();
         let resource = api.resource_url().to_owned();
         let events = watcher(api, watcher::Config::default()).default_backoff().modify(trim);
+        let mut outage = Outage::default();
         let changes = events.flat_map(move |event| {
-            let changed = event.map_or_else(
-                |error| {
+            let changed = match event {
+                Ok(event) => {
+                    // A watch that goes on from where it was tells all that it missed; a list is told whole at its end.
+                    let goes_on = matches!(event, Event::Apply(_) | Event::Delete(_));
+                    if outage.ends() && goes_on {
+                        kept.filled.send_replace(true);
+                    }
+                    kept.heed(event, same)
+                }
+                Err(error) => {
                     warn!(resource, %error, "failed to watch");
+                    if outage.lasts(clock::instant()) {
+                        kept.filled.send_replace(false);
+                    }
                     Vec::new()
-                },
-                |event| kept.heed(event, same),
-            );
+                }
+            };
             futures::stream::iter(changed)
         });
         (shelf, changes.boxed())
@@ -97,7 +112,8 @@ where
         }
     }
 
-    /// Whether it has been filled once. It is not where the right to watch is missing.
+    /// Whether it has been filled, and the watch goes on. It is not where the right to watch is missing, or was taken
+    /// away: what is on it then is of an earlier time.
     #[must_use]
     pub fn is_filled(&self) -> bool {
         *self.filled.borrow()
@@ -126,6 +142,34 @@ where
 
     fn lock(&self) -> MutexGuard<'_, State<Object>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a watch may fail until what it told last is no longer taken for what is.
+const TOLERATED: Duration = Duration::from_mins(1);
+
+/// A watch that fails. One that begins again tells nothing while nothing changes, so failures far apart are not one
+/// outage; it is tried again after half a minute at most.
+#[derive(Debug, Default)]
+struct Outage {
+    /// The first failure of it and the last one.
+    span: Option<(Instant, Instant)>,
+    is_lasting: bool,
+}
+
+impl Outage {
+    /// It failed at `now`: whether that lasts.
+    fn lasts(&mut self, now: Instant) -> bool {
+        let is_same = |(_, last): &(Instant, Instant)| now.duration_since(*last) < TOLERATED;
+        let since = self.span.filter(is_same).map_or(now, |(since, _)| since);
+        self.span = Some((since, now));
+        self.is_lasting |= now.duration_since(since) > TOLERATED;
+        self.is_lasting
+    }
+
+    /// The watch tells something: whether a lasting outage ends thereby.
+    fn ends(&mut self) -> bool {
+        std::mem::take(self).is_lasting
     }
 }
 
@@ -165,5 +209,32 @@ fn key<Object: Resource>(object: &Object) -> (String, String) {
 impl<Object> fmt::Debug for DiffingStore<Object> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("DiffingStore")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_watch_that_fails_for_more_than_a_minute_is_out_until_it_tells_something() {
+        let start = clock::instant();
+        let after = |seconds: u64| start + Duration::from_secs(seconds);
+        let mut outage = Outage::default();
+        for (second, lasts) in [(0, false), (30, false), (60, false), (61, true), (90, true)] {
+            assert_eq!(outage.lasts(after(second)), lasts, "{second}");
+        }
+        assert!(outage.ends() && !outage.ends());
+        assert!(!outage.lasts(after(91)));
+    }
+
+    #[test]
+    fn failures_far_apart_are_not_one_outage() {
+        let start = clock::instant();
+        let mut outage = Outage::default();
+        for hour in 0..9 {
+            assert!(!outage.lasts(start + Duration::from_hours(hour)), "{hour}");
+        }
+        assert!(!outage.ends());
     }
 }

@@ -67,6 +67,9 @@ use state_store::StateStore;
 /// busy and not yet queueing for long.
 const CONCURRENCY: u16 = 32;
 
+/// Passes in a row that have to fail for a failure to be a lasting one, which the status says: some ten seconds.
+const LASTING: u32 = 5;
+
 /// An object as it is watched: one that no release can read still has its metadata.
 ///
 /// A watch of the bare type would fail as a whole over one such object (stored before a rule existed, or while a
@@ -143,6 +146,7 @@ impl<Kind: Reconciler> Context<Kind> {
         let uid = object.meta().uid.clone().unwrap_or_default();
         let shown = self.alarms.shown();
         let mut state = self.states.take(&uid);
+        state.is_lasting = self.failures.of(&uid) >= LASTING;
         let ended = reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope).await;
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());

@@ -83,7 +83,7 @@ pub async fn reconcile<Kind: Reconciler>(
         (Report::InActions, _) if !progress.is_incomplete => publish(&execution, state).await, // effect
         (Report::First | Report::InActions, _) => {}
         (Report::Last, None) => {
-            if progress.is_changed && Kind::defers_report(&execution, &mut state.own, clock::now()) {
+            if Kind::defers_report(&execution, &mut state.own, progress.is_changed, clock::now()) {
                 return Ok(Outcome::Waiting(SOON));
             }
             report(&execution, state).await?; // effect
@@ -132,7 +132,7 @@ async fn execute<Kind: Reconciler>(
         let name = action.name();
         let lost = || Failure::Api(execution.lost(name));
         let done = action.points().around(execution.kind.execute(execution, action), lost).await; // effect
-        let note = Kind::executed(execution, &mut state.own, action, done.as_ref().map(|_| ()));
+        let note = Kind::executed(execution, &mut state.own, action, done.as_ref());
         let object = || named(execution.object);
         let failure = match done {
             Ok(executed) => {
@@ -158,9 +158,13 @@ async fn execute<Kind: Reconciler>(
             }
         }
         progress.is_incomplete = true;
+        // What has failed for long enough stays so for a user, whatever it is.
+        let is_lasting =
+            state.is_lasting && matches!(&failure, Failure::Api(error) if error.class() == Class::Transient);
+        let is_lasting = is_lasting && Kind::report(execution.plan) == Report::Last;
         match failure {
-            Failure::Api(error) if error.class() != Class::Permanent => return Err(error),
-            failure if failure.is_permanent() && action.reports_refusal() => {
+            Failure::Api(error) if error.class() != Class::Permanent && !is_lasting => return Err(error),
+            failure if (is_lasting || failure.is_permanent()) && action.reports_refusal() => {
                 let refused = || RefusedWrite { action: name.to_owned(), why };
                 progress.refused.get_or_insert_with(refused);
             }

@@ -187,13 +187,19 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         _execution: &Execution<'_, Self>,
         _state: &mut Self::State,
         _action: &Self::Action,
-        _done: Result<(), &Failure>,
+        _done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
         None
     }
 
-    /// Whether the report is left to the next reconciliation, since the actions have changed something.
-    fn defers_report(_execution: &Execution<'_, Self>, _state: &mut Self::State, _now: Timestamp) -> bool {
+    /// Whether the report is left to the next reconciliation, which comes soon; `is_changed`: the actions have changed
+    /// something.
+    fn defers_report(
+        _execution: &Execution<'_, Self>,
+        _state: &mut Self::State,
+        _is_changed: bool,
+        _now: Timestamp,
+    ) -> bool {
         false
     }
 
@@ -229,17 +235,20 @@ pub struct State<Kind: Reconciler> {
     pub refused: Option<RefusedWrite>,
     /// The action that failed last, and the event of that. A failure is reported once.
     pub failed: Option<(&'static str, String)>,
+    /// Whether the last reconciliations all failed.
+    pub is_lasting: bool,
 }
 
 impl<Kind: Reconciler> Clone for State<Kind> {
     fn clone(&self) -> Self {
-        Self { own: self.own.clone(), refused: self.refused.clone(), failed: self.failed.clone() }
+        let Self { own, refused, failed, is_lasting } = self;
+        Self { own: own.clone(), refused: refused.clone(), failed: failed.clone(), is_lasting: *is_lasting }
     }
 }
 
 impl<Kind: Reconciler> Default for State<Kind> {
     fn default() -> Self {
-        Self { own: Kind::State::default(), refused: None, failed: None }
+        Self { own: Kind::State::default(), refused: None, failed: None, is_lasting: false }
     }
 }
 

@@ -77,10 +77,11 @@ struct Case {
     by: By,
 }
 
-const TABLES: [(&Base, &[Row], &[Edit]); 4] = [
+const TABLES: [(&Base, &[Row], &[Edit]); 5] = [
     (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
     (&etcdcluster::OLD, etcdcluster::OF_OLD, etcdcluster::CHANGES_OF_OLD),
     (&tdset::NEW, tdset::OF_NEW, tdset::CHANGES_OF_NEW),
+    (&tdset::NEW, tdset::OF_AUTOSCALERS, &[]),
     (&tdset::OLD, tdset::OF_OLD, tdset::CHANGES_OF_OLD),
 ];
 

@@ -29,7 +29,6 @@ const LONGEST_FILE: usize = 400;
 const LONGER: &[(&str, usize, &str)] = &[
     ("tests/api/corpus/etcdcluster.rs", 415, "a table of objects and of what is said of each"),
     ("tests/api/corpus/tdset.rs", 498, "a table of objects and of what is said of each"),
-    ("tests/schedules/src/world.rs", 417, "all that is around the plans, in one model"),
 ];
 
 /// Where files are counted.

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use gatehouse::api::Version as Served;
 use gatehouse::certs::certificate::Certificate;
+use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::kinds;
 use gatehouse::kinds::etcdcluster::api::v1::EtcdCluster;
@@ -25,6 +26,7 @@ use gatehouse::kinds::etcdcluster::resources as etcd;
 use gatehouse::kinds::etcdcluster::resources::certificates::trust;
 use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::kinds::tdset::api::v1::TDSet;
+use gatehouse::kinds::tdset::observation::Bounds;
 use gatehouse::kinds::tdset::resources as tdset;
 use gatehouse::kinds::tdset::spec::Spec as TDSetSpec;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -147,8 +149,13 @@ fn made_of_tdset(object: &TDSet) -> Value {
         ("new deployment", Some(tdset::deployment::with_count(deployment, 4))),
         ("count", Some(tdset::deployment::count(&live, 4))),
         ("service", tdset::service::service(&spec, create)),
-        ("bounds", tdset::autoscaler::bounds(&autoscaler(), 3, Some(9))),
+        ("bounds", tdset::autoscaler::bounds(&Bounds::of(&autoscaler()), 3, Some(9)).and_then(merged)),
     ])
+}
+
+/// What is merged into an object.
+fn merged(write: ApiWrite) -> Option<Manifest> {
+    if let ApiWrite::Merge(merge) = write { Some(merge.manifest) } else { None }
 }
 
 /// Somebody's.

@@ -20,7 +20,7 @@ use crate::cli::validate::{self, Opinion};
 use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::timeline::{Day, Piece, Span, Timeline};
 use crate::kinds::tdset::api::schedule::{Effective, HolidayDates, Schedule, Source, Transition};
-use crate::kinds::tdset::api::v1::{RampStep, TDSetSpec};
+use crate::kinds::tdset::api::v1::{AutoscalerKind, RampStep, TDSetSpec};
 
 /// What came of the manifests.
 #[derive(Debug, Default)]
@@ -238,7 +238,7 @@ fn preview(input: &Input, origin: Origin, hub: &Value, asked: &Asked) -> Result<
     let ramp = Ramp::parse(spec.ramp.as_ref()).map_err(told)?;
     let mut notes = notes(&spec);
     let namespace = hub.pointer("/metadata/namespace").and_then(Value::as_str);
-    let schedule = schedule.with_dates(&dates(input, namespace, &spec, &mut notes)?);
+    let schedule = schedule.with_dates(&dates(input, namespace, &spec, &mut notes));
     let zone = asked.zone.clone().unwrap_or_else(|| schedule.zone().clone());
     let (first, instant) = asked.start(&zone);
     let timeline = schedule.timeline(&zone, first, asked.days, ramp);
@@ -267,35 +267,39 @@ fn notes(spec: &TDSetSpec) -> Vec<String> {
         notes.push("suspend is true: no count is written until it is not".to_owned());
     }
     if let Some(autoscaler) = &spec.autoscaler {
-        let name = &autoscaler.name;
-        notes.push(format!(
-            "the counts become minReplicas of the HorizontalPodAutoscaler {name}, which may add to them"
-        ));
+        let (kind, name) = (autoscaler.kind.unwrap_or_default(), &autoscaler.name);
+        let (field, sleeps) = match kind {
+            AutoscalerKind::HorizontalPodAutoscaler => {
+                ("minReplicas", "; where they are 0, so is the workload")
+            }
+            AutoscalerKind::ScaledObject => ("minReplicaCount", ""),
+        };
+        let kind = kind.as_str();
+        notes.push(format!("the counts become {field} of the {kind} {name}, which may add to them{sleeps}"));
     }
     notes
 }
 
 /// The dates that the spec takes from elsewhere, as far as they are among the files.
-fn dates(
-    input: &Input,
-    namespace: Option<&str>,
-    spec: &TDSetSpec,
-    notes: &mut Vec<String>,
-) -> Result<HolidayDates, String> {
+fn dates(input: &Input, namespace: Option<&str>, spec: &TDSetSpec, notes: &mut Vec<String>) -> HolidayDates {
     let mut dates = HolidayDates::default();
     for exception in spec.exceptions() {
         let Some(key) = exception.dates_from.as_ref().map(|from| &from.config_map_key_ref) else { continue };
         match config_map(input, namespace, &key.name, &key.key) {
-            Some(text) => dates
-                .read(&exception.name, &text)
-                .map_err(|error| format!("ConfigMap {} {}: {error}", key.name, key.key))?,
+            // The other lines count.
+            Some(text) => notes.extend(
+                dates
+                    .read(&exception.name, &text)
+                    .err()
+                    .map(|errors| format!("ConfigMap {} {}: {errors}", key.name, key.key)),
+            ),
             None => notes.push(format!(
                 "exception {}: its dates are in the ConfigMap {}, key {}, and not among the files: not shown",
                 exception.name, key.name, key.key
             )),
         }
     }
-    Ok(dates)
+    dates
 }
 
 fn config_map(input: &Input, namespace: Option<&str>, name: &str, key: &str) -> Option<String> {

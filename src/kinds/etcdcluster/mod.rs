@@ -251,14 +251,14 @@ impl Reconciler for Operator {
 
     async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         execution.carry_out(action).await?;
-        Ok(Executed { changed: true })
+        Ok(Executed { changed: true, resource_version: None })
     }
 
     fn executed(
         execution: &Execution<'_, Self>,
         state: &mut ReconcileState,
         action: &Action,
-        done: Result<(), &Failure>,
+        done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
         let result = result(done);
         state.tally.count(action.name(), result);
@@ -310,9 +310,9 @@ impl Operator {
 }
 
 /// What came of an action, in a word.
-const fn result(done: Result<(), &Failure>) -> &'static str {
+const fn result(done: Result<&Executed, &Failure>) -> &'static str {
     match done {
-        Ok(()) => "done",
+        Ok(_) => "done",
         Err(Failure::Moved(_)) => "refused",
         Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_)) => "failed",
     }

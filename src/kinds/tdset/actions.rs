@@ -22,6 +22,18 @@ impl action::Action for Action {
     }
 }
 
+/// Whether the action of that name writes what the timetable is about: a count, or the bounds of an autoscaler.
+#[must_use]
+pub fn writes_count(action: &str) -> bool {
+    ["tdset.write-count", "tdset.write-scale", "tdset.write-bounds"].contains(&action)
+}
+
+/// Whether the count cannot have come about where the action of that name was refused.
+#[must_use]
+pub fn brings_count(action: &str) -> bool {
+    writes_count(action) || action == "tdset.make-deployment"
+}
+
 /// Those around the write of a status.
 pub const STATUS_POINTS: FailPoints = fail_points!("tdset.write-status");
 
@@ -34,6 +46,7 @@ pub fn points(step: &ApiWrite) -> FailPoints {
     match step {
         ApiWrite::Apply(apply) => of_apply(apply),
         ApiWrite::Merge(merge) if merge.scale => fail_points!("tdset.write-scale"),
+        ApiWrite::Merge(merge) if merge.manager == COUNT_MANAGER => fail_points!("tdset.write-bounds"),
         ApiWrite::Merge(_) => fail_points!("tdset.write-finalizers"),
         ApiWrite::Create { .. } => fail_points!("tdset.create"),
         ApiWrite::Delete { .. } => fail_points!("tdset.delete-service"),
@@ -44,7 +57,6 @@ pub fn points(step: &ApiWrite) -> FailPoints {
 
 fn of_apply(apply: &Apply) -> FailPoints {
     match (apply.manifest.place.resource.kind.as_str(), apply.manager, &apply.seen) {
-        ("HorizontalPodAutoscaler", ..) => fail_points!("tdset.write-bounds"),
         (_, COUNT_MANAGER, _) => fail_points!("tdset.write-count"),
         ("Service", _, None) => fail_points!("tdset.make-service"),
         ("Service", ..) => fail_points!("tdset.apply-service"),

@@ -3,7 +3,8 @@
 //! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and the
 //! queue knows no order among them and the counts still to be written. So an object that is not due gives way to one
 //! that is, for as long as counts are written. Nobody waits for nothing: where none was for [`PATIENCE`], or where one
-//! was overtaken by that much, it has met with some obstacle.
+//! was overtaken by that much, it has met with some obstacle. Nobody waits for good: where the others take longer than
+//! that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes before them too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -23,7 +24,16 @@ struct Entries {
     order: BTreeSet<(Timestamp, Arc<str>)>,
     /// When one that was due had its reconciliation last.
     progress: Option<Timestamp>,
+    /// Those that were due and whose reconciliation has not ended well yet.
+    unsettled: HashSet<String>,
+    /// Since when some were due without a break.
+    busy: Option<Timestamp>,
+    /// How many of those that were due have gone since one that was not.
+    gone: u32,
 }
+
+/// Of so many reconciliations one is of an object that is not due, where others have been due for long.
+const SHARE: u32 = 4;
 
 impl Entries {
     fn remove(&mut self, uid: &str) {
@@ -62,6 +72,12 @@ impl DueQueue {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         entries.times.retain(|uid, _| uids.contains(&**uid));
         entries.order.retain(|(_, uid)| uids.contains(&**uid));
+        entries.unsettled.retain(|uid| uids.contains(uid));
+    }
+
+    /// A reconciliation of the object has ended well.
+    pub fn settled(&self, uid: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).unsettled.remove(uid);
     }
 
     /// Whether a pass over the object has to wait, for others are due and it is not. One that is due is so no more.
@@ -69,11 +85,24 @@ impl DueQueue {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(due) = entries.times.get(uid).copied().filter(|due| *due <= now) {
             entries.remove(uid);
+            entries.unsettled.insert(uid.to_owned());
+            entries.gone = entries.gone.saturating_add(1);
             entries.advance(due, now);
             return false;
         }
-        let Some((oldest, _)) = entries.order.first().filter(|(due, _)| *due <= now) else { return false };
-        let since = entries.progress.map_or(*oldest, |progress| progress.max(*oldest));
+        if entries.unsettled.contains(uid) {
+            return false;
+        }
+        let Some(oldest) = entries.order.first().map(|(due, _)| *due).filter(|due| *due <= now) else {
+            entries.busy = None;
+            return false;
+        };
+        let busy = *entries.busy.get_or_insert(now);
+        if now.duration_since(busy) > PATIENCE && entries.gone >= SHARE - 1 {
+            entries.gone = 0;
+            return false;
+        }
+        let since = entries.progress.map_or(oldest, |progress| progress.max(oldest));
         now.duration_since(since) <= PATIENCE
     }
 }
@@ -96,6 +125,7 @@ mod tests {
         assert!(due_queue.gives_way("c", second(100)));
         assert!(due_queue.gives_way("new", second(100)));
         assert!(!due_queue.gives_way("a", second(100)));
+        due_queue.settled("a");
         assert!(due_queue.gives_way("a", second(100)));
         assert!(!due_queue.gives_way("b", second(100)));
         assert!(!due_queue.gives_way("c", second(100)));
@@ -108,11 +138,37 @@ mod tests {
         for uid in &crowd {
             due_queue.expect(uid, Some(second(100)));
         }
-        for (uid, now) in crowd.iter().zip(100..) {
+        for (uid, now) in crowd.iter().zip((100..).flat_map(|now| [now; 4])) {
             assert!(due_queue.gives_way("a", second(now)), "{now}");
             assert!(!due_queue.gives_way(uid, second(now)));
         }
         assert!(!due_queue.gives_way("a", second(200)));
+    }
+
+    #[test]
+    fn one_in_four_is_of_those_who_wait_where_counts_never_end() {
+        let due_queue = DueQueue::default();
+        let (mut let_through, rounds) = (0, 400);
+        for now in 100..100 + rounds {
+            due_queue.expect("next", Some(second(now)));
+            due_queue.expect("ramp", Some(second(now)));
+            assert!(!due_queue.gives_way("ramp", second(now)));
+            due_queue.settled("ramp");
+            let_through += i64::from(!due_queue.gives_way("waits", second(now)));
+        }
+        assert_eq!(let_through, (rounds - 31 + 2) / 3, "none in the first half minute");
+    }
+
+    #[test]
+    fn one_whose_count_could_not_be_written_waits_for_nobody() {
+        let due_queue = DueQueue::default();
+        due_queue.expect("failed", Some(second(100)));
+        due_queue.expect("other", Some(second(100)));
+        assert!(!due_queue.gives_way("failed", second(100)));
+        due_queue.expect("failed", Some(second(200)));
+        assert!(!due_queue.gives_way("failed", second(101)), "it is tried again");
+        due_queue.settled("failed");
+        assert!(due_queue.gives_way("failed", second(101)));
     }
 
     #[test]
@@ -122,6 +178,7 @@ mod tests {
         for now in [110, 120, 130] {
             due_queue.expect("b", Some(second(now)));
             assert!(!due_queue.gives_way("b", second(now)));
+            due_queue.settled("b");
             assert!(due_queue.gives_way("a", second(now)), "{now}");
         }
         due_queue.expect("b", Some(second(131)));

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: what is shown of a single object is what its status says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -44,10 +44,12 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A transition was carried out that late.
-    pub fn transition(&self, lateness: Duration) {
+    /// A transition was carried out; that late, if it came by the clock.
+    pub fn transition(&self, lateness: Option<Duration>) {
         self.transitions.inc();
-        self.lateness.observe(lateness.as_secs_f64());
+        if let Some(lateness) = lateness {
+            self.lateness.observe(lateness.as_secs_f64());
+        }
     }
 
     /// Another client turned out to have a hand in a workload.
@@ -84,12 +86,14 @@ pub struct Line {
     next: Option<i64>,
     is_ready: Option<bool>,
     problems: BTreeSet<&'static str>,
+    /// How often a count was taken back from which client.
+    reverts: BTreeMap<String, u64>,
 }
 
 impl Line {
-    /// What the status of an object says.
+    /// What the status of an object says, and from whom counts were taken back.
     #[must_use]
-    pub fn of(status: &TDSetStatus) -> Self {
+    pub fn of(status: &TDSetStatus, reverts: &BTreeMap<String, u64>) -> Self {
         let conditions = status.conditions.as_deref().unwrap_or_default();
         let ready = condition::find(conditions, ConditionType::Ready.as_str());
         Self {
@@ -98,6 +102,7 @@ impl Line {
             next: status.next_transition.as_ref().map(|next| next.time.0.as_second()),
             is_ready: ready.map(|ready| ready.status == State::True.as_str()),
             problems: plan::problems(conditions).map(|(_, reason)| reason.as_str()).collect(),
+            reverts: reverts.clone(),
         }
     }
 }
@@ -129,6 +134,11 @@ impl object_metrics::Line for Line {
             help: "1 for each thing that needs attention, such as TargetNotFound",
             kind: MetricKind::Gauge,
         },
+        Metric {
+            name: "reverts",
+            help: "Counts of other clients that were taken back, by field manager; empty where that is not known",
+            kind: MetricKind::Counter,
+        },
     ];
 
     fn samples(&self, metric: &str) -> Vec<Sample> {
@@ -140,6 +150,13 @@ impl object_metrics::Line for Line {
             }
             "next_transition_timestamp_seconds" => self.next.map(Sample::plain),
             "ready" => self.is_ready.map(|is_ready| Sample::plain(is_ready.into())),
+            "reverts" => {
+                let sample = |(manager, count): (&String, &u64)| Sample {
+                    labels: vec![("manager", manager.clone())],
+                    value: i64::try_from(*count).unwrap_or(i64::MAX),
+                };
+                return self.reverts.iter().map(sample).collect();
+            }
             _ => return self.problems.iter().map(|problem| Sample::problem(problem)).collect(),
         };
         sample.into_iter().collect()

@@ -41,7 +41,7 @@ use kube::{Client, Resource as _, ResourceExt as _};
 use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
-use crate::controllers::action::{Executed, Failure, RefusedWrite};
+use crate::controllers::action::{Action as _, Executed, Failure, RefusedWrite};
 use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::Cache;
 use crate::controllers::diffing_store::DiffingStore;
@@ -53,14 +53,14 @@ use crate::controllers::scope::WatchScope;
 use crate::controllers::status::{Change, Precondition};
 use crate::controllers::{Settings, Triggers, Watched};
 use crate::kinds::tdset::api::TDSetKind;
-use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
+use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
 use crate::runtime::clock;
 use actions::Action;
 use due_queue::DueQueue;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
-use observation::{ObjectKey, Observed};
+use observation::{Bounds, Controller, ObjectKey, Observed};
 use plan::Plan;
 use spec::Spec;
 use state::ReconcileState;
@@ -148,6 +148,7 @@ impl Reconciler for Operator {
 
     fn forget(&self, uid: &str) {
         self.due_queue.expect(uid, None);
+        self.due_queue.settled(uid);
         self.claims.forget(uid);
         self.targets.forget(uid);
         self.board.forget(uid);
@@ -180,7 +181,7 @@ impl Reconciler for Operator {
         state: &mut State<Self>,
         now: Timestamp,
     ) -> Result<Observed, Error> {
-        observe::parts(self, tdset, spec, &state.own, now).await
+        observe::parts(self, tdset, spec, (&state.own, state.is_lasting), now).await
     }
 
     fn with_refusal(observed: &Observed, refused: &RefusedWrite) -> Option<Observed> {
@@ -225,30 +226,56 @@ impl Reconciler for Operator {
         plan::in_own_namespace(message)
     }
 
-    fn planned(&self, execution: &Execution<'_, Self>, _state: &mut ReconcileState, _now: Timestamp) {
+    fn planned(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, _now: Timestamp) {
+        state.begin();
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
 
     async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         let effect = execution.perform(&action.0).await?;
-        Ok(Executed { changed: effect.changed })
+        Ok(Executed { changed: effect.changed, resource_version: effect.resource_version })
     }
 
-    fn defers_report(execution: &Execution<'_, Self>, state: &mut ReconcileState, now: Timestamp) -> bool {
-        execution.spec.is_deleting() || state.defers_report(execution.plan, now)
+    fn executed(
+        execution: &Execution<'_, Self>,
+        state: &mut ReconcileState,
+        action: &Action,
+        done: Result<&Executed, &Failure>,
+    ) -> Option<Note> {
+        if let Ok(done) = done
+            && actions::writes_count(action.name())
+        {
+            let versions = (action.0.seen(), done.resource_version.as_deref());
+            state.wrote_count(execution.plan, versions, execution.seen.now);
+        }
+        None
+    }
+
+    fn defers_report(
+        execution: &Execution<'_, Self>,
+        state: &mut ReconcileState,
+        is_changed: bool,
+        now: Timestamp,
+    ) -> bool {
+        execution.kind.due_queue.settled(execution.spec.uid());
+        if is_changed {
+            return execution.spec.is_deleting() || state.defers_report(execution.plan, now);
+        }
+        state.paces(&execution.status.before, &execution.status.after, now)
     }
 
     fn reported(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, written: Option<String>) {
         let plan = execution.plan;
+        self.due_queue.settled(execution.spec.uid());
         if let Some(transition) = &plan.transition {
             let lateness = u64::try_from(transition.lateness_ms).unwrap_or_default();
-            self.metrics.transition(Duration::from_millis(lateness));
+            self.metrics.transition(plan.is_timed.then_some(Duration::from_millis(lateness)));
         }
         if plan.conflict {
             self.metrics.conflict();
         }
-        self.board.show(&execution.object.metadata, Line::of(&plan.status));
-        state.told(written, plan.status.clone());
+        self.board.show(&execution.object.metadata, Line::of(&plan.status, &state.reverted));
+        state.told(written, plan.status.clone(), clock::now());
     }
 
     async fn finish(
@@ -290,8 +317,9 @@ fn concerned(
 /// An autoscaler and what it scales.
 fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     let namespace = autoscaler.namespace().unwrap_or_default();
-    let own = ObjectKey::autoscaler(&namespace, &autoscaler.name_any());
-    observe::scaled_by(autoscaler).into_iter().chain([own]).collect()
+    let kind = AutoscalerKind::HorizontalPodAutoscaler;
+    let own = ObjectKey::autoscaler(kind, &namespace, &autoscaler.name_any());
+    Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
 }
 
 /// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
@@ -308,8 +336,9 @@ fn trim_service(service: &mut Service) {
 fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
     autoscaler.status = None;
     let metadata = std::mem::take(&mut autoscaler.metadata);
-    autoscaler.metadata = ObjectMeta { labels: None, annotations: None, owner_references: None, ..metadata };
+    autoscaler.metadata = ObjectMeta { labels: None, annotations: None, ..metadata };
     observation::trim(&mut autoscaler.metadata);
+    observation::trim_owners(&mut autoscaler.metadata);
     if let Some(spec) = &mut autoscaler.spec {
         (spec.metrics, spec.behavior) = (None, None);
     }
@@ -319,7 +348,8 @@ fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
 fn is_same_autoscaler(one: &HorizontalPodAutoscaler, other: &HorizontalPodAutoscaler) -> bool {
     let key = |autoscaler: &HorizontalPodAutoscaler| {
         let metadata = &autoscaler.metadata;
-        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), observation::other(metadata))
+        let owner = Controller::of(metadata);
+        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), observation::other(metadata), owner)
     };
     one.spec == other.spec && key(one) == key(other)
 }

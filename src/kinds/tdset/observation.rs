@@ -1,8 +1,10 @@
 //! What was read for a reconciliation, as data. Pure.
 
+mod bounds;
 mod field_owner;
 mod object_key;
 
+pub use bounds::Bounds;
 pub use field_owner::{FieldOwner, is_only_in_the_template, other, trim};
 pub use object_key::ObjectKey;
 
@@ -11,7 +13,6 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v1::Scale;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
@@ -24,7 +25,7 @@ use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{PastTransition, RampStatus, TDSetStatus};
 
 /// All that was read, at one moment.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Observed {
     /// That moment.
     pub now: Timestamp,
@@ -37,35 +38,21 @@ pub struct Observed {
     /// The workload of `target.ref`, where one is given.
     pub target: Option<Result<Scaled, Blocker>>,
     /// The autoscaler of the spec, where one is given.
-    pub autoscaler: Option<Result<Arc<HorizontalPodAutoscaler>, Blocker>>,
+    pub autoscaler: Option<Result<Arc<Bounds>, Blocker>>,
     /// Another TDSet that holds the workload or the autoscaler: what, and its name.
     pub holder: Option<(String, String)>,
     /// Names of other autoscalers that scale the workload.
     pub autoscalers: Vec<String>,
-    /// The dates that the timetable takes from elsewhere.
-    pub dates: Result<HolidayDates, Blocker>,
+    /// The dates that the timetable takes from elsewhere, as far as they could be read.
+    pub dates: HolidayDates,
+    /// What of them could not be read.
+    pub unread: Option<Blocker>,
     /// What was carried out and not yet told of.
     pub carried: Unreported,
+    /// Another client that takes the count back each time that it is written.
+    pub contest: Option<Contest>,
     /// The write that the API server refused in this reconciliation.
     pub refused: Option<RefusedWrite>,
-}
-
-impl Default for Observed {
-    fn default() -> Self {
-        Self {
-            now: Timestamp::default(),
-            status: TDSetStatus::default(),
-            deployment: None,
-            service: None,
-            target: None,
-            autoscaler: None,
-            holder: None,
-            autoscalers: Vec::new(),
-            dates: Ok(HolidayDates::default()),
-            carried: Unreported::default(),
-            refused: None,
-        }
-    }
 }
 
 /// What was carried out and not yet told of.
@@ -75,6 +62,59 @@ pub struct Unreported {
     pub transition: Option<PastTransition>,
     /// The beginning of a ramp.
     pub ramp: Option<RampStatus>,
+    /// A count of another client that was taken back.
+    pub reverted: Option<Reverted>,
+}
+
+/// A count of another client that is taken back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reverted {
+    /// Who wrote it, if that is known.
+    pub manager: Option<String>,
+    /// The count that was found.
+    pub from: i32,
+    /// The count that is written in its place.
+    pub to: i32,
+}
+
+/// Another client that takes the count back each time that it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contest {
+    /// Who, if that is known.
+    pub manager: Option<String>,
+    /// When the count may be written again.
+    pub until: Timestamp,
+    /// When it is over, if nobody takes the count back until then.
+    pub over: Timestamp,
+}
+
+/// What has a workload or an autoscaler made and keeps it: its controller, by its owner reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// Its API group.
+    pub group: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl Controller {
+    /// That of an object, if it has one.
+    #[must_use]
+    pub fn of(object: &ObjectMeta) -> Option<Self> {
+        let mut references = object.owner_references.iter().flatten();
+        let owner = references.find(|reference| reference.controller == Some(true))?;
+        let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
+        Some(Self { group: group.to_owned(), kind: owner.kind.clone(), name: owner.name.clone() })
+    }
+}
+
+/// Takes out of owner references what does not say who the controller is.
+pub fn trim_owners(metadata: &mut ObjectMeta) {
+    if let Some(owners) = &mut metadata.owner_references {
+        owners.retain(|owner| owner.controller == Some(true));
+    }
 }
 
 /// Something that is in the way of the count.
@@ -146,8 +186,12 @@ pub struct Scaled {
     pub place: Place,
     /// What its scale subresource says.
     pub scale: Arc<Scale>,
+    /// Whether its count field is absent: whatever count is asked for is another one.
+    pub is_unset: bool,
     /// Who wrote its count last.
     pub writer: Writer,
+    /// What has made it, as far as that may be read.
+    pub controller: Option<Controller>,
     /// Whether its changes are noticed.
     pub watched: bool,
 }

@@ -4,23 +4,24 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
-use super::observation::{Blocker, ObjectKey, Observed, controls};
-use super::spec::{DatesSource, Spec};
+use super::observation::{Blocker, Bounds, Controller, Observed, controls};
+use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
 use crate::api::condition::State;
-use crate::controllers::outcome::Error;
+use crate::controllers::outcome::{Class, Error};
 use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
+use crate::kinds::tdset::api::v1::AutoscalerKind;
 use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
 
-/// What is there, as of `now`.
+/// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
+/// way, and no error.
 ///
 /// # Errors
 /// When the API server does not say whether something that is not in a cache is there.
@@ -28,7 +29,7 @@ pub async fn parts(
     operator: &Operator,
     tdset: &TDSet,
     spec: &Spec,
-    recall: &ReconcileState,
+    (recall, is_lasting): (&ReconcileState, bool),
     now: Timestamp,
 ) -> Result<Observed, Error> {
     let (namespace, name) = (spec.namespace(), spec.name());
@@ -46,24 +47,41 @@ pub async fn parts(
         None => operator.services.cached(namespace, name),
     };
     watch_foreign(operator, spec, deployment.as_deref(), service.as_deref());
-    let keeps = spec.keeps_manual_counts();
     let target = match spec.reference() {
-        Some(reference) => Some(operator.targets.scaled(spec.uid(), namespace, reference, keeps).await?),
+        Some(reference) => {
+            // Who wrote a count matters where it may stand, and where it is another one than was told of.
+            let keeps = spec.keeps_manual_counts();
+            let asks = |count| keeps || spec.autoscaler.is_none() && status.scheduled_replicas != Some(count);
+            let found = operator.targets.scaled(spec.uid(), namespace, reference, asks).await;
+            Some(found.or_else(|error| unreadable(error, is_lasting).map(Err))?)
+        }
         None => None,
     };
+    let (dates, unread) = dates(operator, spec).await?;
+    let holder = holder(operator, spec, deployment.as_deref());
     Ok(Observed {
         now,
         status,
         deployment,
         service,
         target,
-        autoscaler: autoscaler(operator, spec),
-        holder: holder(operator, spec),
+        autoscaler: autoscaler(operator, spec).await?,
+        holder,
         autoscalers: autoscalers(operator, spec),
-        dates: dates(operator, spec).await?,
+        dates,
+        unread,
         carried: recall.carried.clone(),
+        contest: recall.reverts.contest(now),
         refused: None,
     })
+}
+
+/// What is said of a workload that could not be read, where that lasts or will not end by itself.
+fn unreadable(error: Error, is_lasting: bool) -> Result<Blocker, Error> {
+    if !is_lasting && error.class() != Class::Permanent {
+        return Err(error);
+    }
+    Ok(Blocker::ready(Reason::TargetNotReadable, error.said()))
 }
 
 /// Watches what stands where something is to be made, so that its going is noticed.
@@ -83,62 +101,76 @@ fn watch_foreign(
 }
 
 /// The autoscaler of the spec.
-fn autoscaler(operator: &Operator, spec: &Spec) -> Option<Result<Arc<HorizontalPodAutoscaler>, Blocker>> {
-    let name = spec.autoscaler.as_ref()?;
-    let Some(found) = operator.autoscalers.get(spec.namespace(), name) else {
-        let message = format!("HorizontalPodAutoscaler {name} does not exist");
-        return Some(Err(Blocker::ready(Reason::AutoscalerNotFound, message)));
+async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Arc<Bounds>, Blocker>>, Error> {
+    let Some(Autoscaler { kind, name, .. }) = &spec.autoscaler else { return Ok(None) };
+    let found = match kind {
+        AutoscalerKind::HorizontalPodAutoscaler => {
+            let found = operator.autoscalers.get(spec.namespace(), name);
+            found.map(|found| Bounds::of(&found))
+        }
+        AutoscalerKind::ScaledObject => {
+            match operator.targets.scaled_object(spec.uid(), spec.namespace(), name).await? {
+                Ok(found) => found,
+                Err(blocker) => return Ok(Some(Err(blocker))),
+            }
+        }
+    };
+    let kind = kind.as_str();
+    let Some(found) = found else {
+        let message = format!("{kind} {name} does not exist");
+        return Ok(Some(Err(Blocker::ready(Reason::AutoscalerNotFound, message))));
     };
     let workload = spec.workload();
-    match scaled_by(&found) {
-        Some(subject) if subject == workload => Some(Ok(found)),
-        subject => {
-            let scales = subject.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
-            let message = format!("HorizontalPodAutoscaler {name} scales {scales}, and not {workload}");
-            Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message)))
-        }
+    if found.scales.as_ref() == Some(&workload) {
+        return Ok(Some(Ok(Arc::new(found))));
     }
+    let scales = found.scales.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
+    let message = format!("{kind} {name} scales {scales}, and not {workload}");
+    Ok(Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message))))
 }
 
-/// Another TDSet that holds the workload or the autoscaler.
-fn holder(operator: &Operator, spec: &Spec) -> Option<(String, String)> {
-    let autoscaler = spec.autoscaler.iter().map(|name| ObjectKey::autoscaler(spec.namespace(), name));
-    [spec.workload()].into_iter().chain(autoscaler).find_map(|subject| {
+/// Another TDSet that holds the workload or the autoscaler. A Deployment that this one made is its own: any other TDSet
+/// leaves it alone, also an older one.
+fn holder(operator: &Operator, spec: &Spec, deployment: Option<&Deployment>) -> Option<(String, String)> {
+    let is_own = deployment.is_some_and(|found| controls(&spec.metadata, &found.metadata));
+    let workload = Some(spec.workload()).filter(|_| !is_own);
+    workload.into_iter().chain(spec.autoscaler_key()).find_map(|subject| {
         let holder = operator.claims.holder(&subject, spec.uid())?;
         Some((subject.to_string(), holder))
     })
 }
 
-/// The autoscalers of the workload, without that of the spec.
+/// The autoscalers of the workload, without that of the spec, and without the one that KEDA makes for that.
 fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
     let workload = spec.workload();
     let found = operator.autoscalers.all(spec.namespace(), |autoscaler| {
-        autoscaler.metadata.name != spec.autoscaler && scaled_by(autoscaler).as_ref() == Some(&workload)
+        if Bounds::scaled(autoscaler).as_ref() != Some(&workload) {
+            return false;
+        }
+        let Some(Autoscaler { kind, name, .. }) = &spec.autoscaler else { return true };
+        match kind {
+            AutoscalerKind::HorizontalPodAutoscaler => autoscaler.metadata.name.as_ref() != Some(name),
+            AutoscalerKind::ScaledObject => Controller::of(&autoscaler.metadata)
+                .is_none_or(|owner| (owner.kind.as_str(), &owner.name) != (kind.as_str(), name)),
+        }
     });
     found.iter().map(|autoscaler| autoscaler.name_any()).collect()
 }
 
-/// What an autoscaler scales.
-pub fn scaled_by(autoscaler: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
-    let target = &autoscaler.spec.as_ref()?.scale_target_ref;
-    let namespace = autoscaler.namespace()?;
-    Some(ObjectKey::referred(target.api_version.as_deref()?, &target.kind, &namespace, &target.name))
-}
-
-/// The dates that the timetable takes from elsewhere: all of them, or none.
-async fn dates(operator: &Operator, spec: &Spec) -> Result<Result<HolidayDates, Blocker>, Error> {
-    let mut dates = HolidayDates::default();
+/// The dates that the timetable takes from elsewhere, and what of them could not be read.
+async fn dates(operator: &Operator, spec: &Spec) -> Result<(HolidayDates, Option<Blocker>), Error> {
+    let (mut dates, mut unread) = (HolidayDates::default(), None);
     for DatesSource { exception, config_map: name, key } in &spec.dates {
-        let text = match operator.targets.text(spec.uid(), spec.namespace(), name, key).await? {
-            Ok(text) => text,
-            Err(blocker) => return Ok(Err(blocker)),
+        let missing = match operator.targets.text(spec.uid(), spec.namespace(), name, key).await? {
+            Ok(text) => dates.read(exception, &text).err().map(|errors| {
+                let message = format!("ConfigMap {name}, key {key}: {errors}");
+                Blocker::dates(State::False, Reason::InvalidDates, message)
+            }),
+            Err(blocker) => Some(blocker),
         };
-        if let Err(error) = dates.read(exception, &text) {
-            let message = format!("ConfigMap {name}, key {key}: {error}");
-            return Ok(Err(Blocker::dates(State::False, Reason::InvalidDates, message)));
-        }
+        unread = unread.or(missing);
     }
-    Ok(Ok(dates))
+    Ok((dates, unread))
 }
 
 /// The status that was written last: that of the watch, or that of this process where the watch lags behind it.

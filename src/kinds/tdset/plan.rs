@@ -4,23 +4,27 @@
 //! look is never later than the next transition.
 
 mod conditions;
+mod events;
+mod hold;
 mod replica_target;
 mod schedule_state;
 mod status;
+mod transitions;
 
-pub use schedule_state::lateness;
+pub use events::{problems, warnings};
 pub use status::{in_own_namespace, invalid_statements};
+pub use transitions::lateness;
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
-use super::observation::{Observed, OwnedObject, is_only_in_the_template};
+use super::observation::{Observed, OwnedObject, Reverted, is_only_in_the_template};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
@@ -29,6 +33,7 @@ use crate::controllers::finalizer;
 use crate::controllers::manifest::{Manifest, Place};
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
+use hold::Hold;
 use schedule_state::{Counter, ScheduleState};
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
@@ -45,6 +50,10 @@ pub struct Plan {
     pub status: TDSetStatus,
     /// The events that go with it.
     pub events: Vec<Note>,
+    /// Whether that transition came by the clock, so that its lateness tells something.
+    pub is_timed: bool,
+    /// The count of another client that this takes back.
+    pub reverted: Option<Reverted>,
     /// Whether another client has a hand in it who had none before.
     pub conflict: bool,
     /// When the count is to be written next.
@@ -53,40 +62,34 @@ pub struct Plan {
     pub wake: Option<Timestamp>,
 }
 
-/// What to do. Where some of it was refused, the status says so, and is otherwise as it was.
+/// What to do. Where some of it was refused, the status says so, and tells of the day all the same.
 #[must_use]
 pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
-    let plan = match &spec.timetable {
+    match &spec.timetable {
         _ if spec.is_deleting() => leaving(spec, observed),
         Ok(timetable) => follow(spec, timetable, observed),
         Err(faults) => told(observed, status::invalid(&spec.metadata, faults, observed)),
-    };
-    match &observed.refused {
-        None => plan,
-        Some(refused) => {
-            let status = status::refused(&spec.metadata, refused.why.clone(), observed);
-            Plan { actions: plan.actions, due: plan.due, wake: plan.wake, ..told(observed, status) }
-        }
     }
 }
 
 /// What to do for an object that has a timetable.
 fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
-    let schedule = match &observed.dates {
-        Ok(dates) if !spec.dates.is_empty() => &timetable.schedule.clone().with_dates(dates),
-        Ok(_) | Err(_) => &timetable.schedule,
+    let schedule = match spec.dates.as_slice() {
+        [] => &timetable.schedule,
+        _ => &timetable.schedule.clone().with_dates(&observed.dates),
     };
     let mut view = ScheduleState::new(spec, timetable, schedule, observed);
     view.replica_target = replica_target::compute(&view);
     let transition = view.transition();
     let status = status::of(&view, transition.clone());
     let mut plan = told(observed, status);
-    let note = transition.as_ref().map(|transition| transition_note(transition, view.edited()));
-    plan.events.splice(0..0, note);
+    plan.events.splice(0..0, events::of(&view, transition.as_ref()));
     let boundary = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
     Plan {
         actions: work(&view),
+        is_timed: !view.edited() && view.held().is_none_or(|held| held == Hold::Refused),
         transition,
+        reverted: view.replica_target.reverted.clone().filter(|_| view.replica_target.waits.is_none()),
         due: boundary.into_iter().chain(view.replica_target.step).min(),
         wake: Some(wake(&view)),
         conflict: conflicts(&plan.status) && !conflicts(&observed.status),
@@ -94,23 +97,32 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     }
 }
 
-/// What to do for an object that is being deleted and waits for us: give the workload the count that it is to be left
-/// with, if it is ours to give, and let the object go.
+/// What to do for an object that is being deleted and waits for us: give the workload the count, or the autoscaler the
+/// bounds, that it is to be left with, if it is ours to give, and let the object go.
 fn leaving(spec: &Spec, observed: &Observed) -> Plan {
-    let held = observed.holder.is_some() || !observed.autoscalers.is_empty() || observed.autoscaler.is_some();
+    let held = observed.holder.is_some() || !observed.autoscalers.is_empty();
     let left = spec.replicas_on_deletion().filter(|_| !held);
-    let count = match (left, &observed.target) {
-        (Some(left), Some(Ok(scaled))) if scaled.count() != left => Some(scale::count(scaled, left)),
+    let write = match (left, &observed.target, spec.bounds_on_deletion(), &observed.autoscaler) {
+        (Some(left), Some(Ok(scaled)), ..) if scaled.count() != left || scaled.is_unset => {
+            Some(scale::count(scaled, left))
+        }
+        (_, target, Some(left), Some(Ok(bounds))) if observed.holder.is_none() => {
+            let asleep = target.as_ref().and_then(|target| target.as_ref().ok());
+            let asleep = asleep.filter(|scaled| scaled.count() == 0 && left.min_replicas > 0);
+            let woken = asleep.map(|scaled| scale::count(scaled, left.min_replicas));
+            autoscaler::bounds(bounds, left.min_replicas, left.max_replicas).or(woken)
+        }
         _ => None,
     };
     let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
     let waits = may_not.filter(|blocker| blocker.reason == Reason::RightMissing && left.is_some());
-    let status = match waits {
-        Some(blocker) => status::refused(&spec.metadata, blocker.message.clone(), observed),
+    let why = observed.refused.as_ref().map(|refused| refused.why.clone());
+    let status = match why.or_else(|| waits.map(|blocker| blocker.message.clone())) {
+        Some(why) => status::refused(&spec.metadata, why, observed),
         None => observed.status.clone(),
     };
     let released = || finalizer::write::<TDSet>(&spec.metadata, FINALIZER, false, MANAGER);
-    let step = count.or_else(|| waits.is_none().then(released));
+    let step = write.or_else(|| waits.is_none().then(released));
     let wake = observed.now.checked_add(SignedDuration::from_secs(30)).ok();
     Plan { actions: step.into_iter().map(Action).collect(), wake, ..told(observed, status) }
 }
@@ -123,23 +135,29 @@ fn told(observed: &Observed, status: TDSetStatus) -> Plan {
 }
 
 fn wake(view: &ScheduleState) -> Timestamp {
-    let now = view.observed.now;
+    let now = view.now;
     let resync = view.spec.resync;
     let foreign = view.deployment.is_foreign() || view.service.is_foreign();
     let unwatched = match &view.observed.target {
         Some(target) => !target.as_ref().is_ok_and(|scaled| scaled.watched),
-        None => foreign || !view.is_reckoned(),
+        None => foreign,
     };
+    let unwatched = unwatched
+        || view.observed.unread.is_some()
+        || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { resync };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
     let next = view.upcoming.first().map(|next| next.time);
-    next.into_iter().chain(view.replica_target.step).fold(latest, Timestamp::min)
+    let contest = view.observed.contest.as_ref().map(|contest| contest.over);
+    let times = [next, view.replica_target.step, view.replica_target.waits, contest];
+    times.into_iter().flatten().fold(latest, Timestamp::min)
 }
 
 /// The count comes first: it is what the timetable is about.
 fn work(view: &ScheduleState) -> Vec<Action> {
     let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
+    steps.extend(beside_the_autoscaler(view));
     if let Some(create) = view.create() {
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
         match unclaimed(view) {
@@ -148,7 +166,7 @@ fn work(view: &ScheduleState) -> Vec<Action> {
         }
         steps.extend(in_front(view, create));
     }
-    let wanted = view.spec.replicas_on_deletion().is_some();
+    let wanted = view.spec.leaves_something();
     if wanted != finalizer::is_on(&view.spec.metadata, FINALIZER) {
         steps.push(finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, wanted, MANAGER));
     }
@@ -178,7 +196,9 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
         // Made without its count it would begin with one replica, whatever the timetable says.
         OwnedObject::Absent if !view.is_reckoned() => None,
         OwnedObject::Absent => {
-            let count = view.wanted().filter(|_| view.spec.autoscaler.is_none());
+            // It has to begin with some count: also while none is written, with the one that is asked for.
+            let is_scaled = view.spec.autoscaler.is_some();
+            let count = if is_scaled { view.sleeps().then_some(0) } else { Some(begins_with(view)) };
             let manifest = match count {
                 Some(replicas) => deployment::with_count(wanted, replicas),
                 None => wanted,
@@ -189,20 +209,35 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
     }
 }
 
-/// Writes the count where it is another one.
+/// The count that a Deployment is made with: while no count is written, the scheduled one.
+fn begins_with(view: &ScheduleState) -> i32 {
+    view.wanted().unwrap_or_else(|| view.scheduled())
+}
+
+/// Writes the count of a workload that an autoscaler has, where it is to begin to sleep or to wake.
+fn beside_the_autoscaler(view: &ScheduleState) -> Option<ApiWrite> {
+    let target = &view.replica_target;
+    let wanted = target.workload.filter(|_| target.waits.is_none())?;
+    match view.workload()? {
+        Counter::Deployment(found) if is_going(&found.metadata) => None,
+        Counter::Deployment(found) => Some(write_count(found, wanted)),
+        Counter::Scale(scaled) => Some(scale::count(scaled, wanted)),
+        Counter::Bounds(_) => None,
+    }
+}
+
+/// Writes the count where it is another one, and nobody takes it back each time.
 fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
+    if view.replica_target.waits.is_some() {
+        return None;
+    }
     match counter {
         Counter::Deployment(found) => count_of_deployment(view, found),
         Counter::Scale(scaled) => {
-            let wanted = view.wanted().filter(|wanted| *wanted != scaled.count())?;
+            let wanted = view.wanted().filter(|wanted| counter.differs(*wanted))?;
             Some(scale::count(scaled, wanted))
         }
-        Counter::Autoscaler(found) => {
-            let (least, most) = (view.wanted()?, view.most());
-            let bounds = autoscaler::bounds(found, least, most)?;
-            let seen = found.metadata.resource_version.clone();
-            Some(ApiWrite::Apply(Apply { manifest: bounds, manager: COUNT_MANAGER, seen }))
-        }
+        Counter::Bounds(found) => autoscaler::bounds(found, view.wanted()?, view.most()),
     }
 }
 
@@ -213,8 +248,12 @@ fn count_of_deployment(view: &ScheduleState, found: &Deployment) -> Option<ApiWr
     if is_so || is_going(&found.metadata) {
         return None;
     }
+    Some(write_count(found, wanted))
+}
+
+fn write_count(found: &Deployment, wanted: i32) -> ApiWrite {
     let (manifest, seen) = (deployment::count(found, wanted), found.metadata.resource_version.clone());
-    Some(ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen }))
+    ApiWrite::Apply(Apply { manifest, manager: COUNT_MANAGER, seen })
 }
 
 /// Applies what is wanted of an object that is ours, if some of it is missing.
@@ -254,61 +293,6 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
 fn conflicts(status: &TDSetStatus) -> bool {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     condition::holds(conditions, ConditionType::Conflict.as_str())
-}
-
-/// Conditions that need a user's attention.
-const TELLING: &[(ConditionType, &str, &[Reason])] = &[
-    (
-        ConditionType::Ready,
-        "False",
-        &[
-            Reason::SpecInvalid,
-            Reason::NamespaceRefused,
-            Reason::WriteRefused,
-            Reason::RightMissing,
-            Reason::TargetNotFound,
-            Reason::TargetNotScalable,
-            Reason::AutoscalerNotFound,
-            Reason::AutoscalerElsewhere,
-            Reason::OutOfBounds,
-            Reason::DatesNotFound,
-            Reason::InvalidDates,
-        ],
-    ),
-    (ConditionType::Conflict, "True", &[Reason::NameTaken, Reason::OtherSchedule, Reason::OtherAutoscaler]),
-];
-
-/// Conditions that need a user's attention, each with its reason.
-pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, Reason)> {
-    TELLING.iter().filter_map(|(about, state, reasons)| {
-        let condition = condition::find(conditions, about.as_str()).filter(|one| one.status == *state)?;
-        let reason = reasons.iter().find(|reason| condition.reason == reason.as_str())?;
-        Some((condition, *reason))
-    })
-}
-
-/// Events for conditions that need a user's attention, where they are new.
-pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
-    problems(after).filter_map(|(said, reason)| {
-        let news = condition::find(before, &said.type_)
-            .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
-        let text = || said.message.clone();
-        news.then(|| Note { warning: true, reason: reason.as_str(), action: "Reconcile", text: text() })
-    })
-}
-
-/// `replicas 3 → 5: window evening, 180 ms late`.
-fn transition_note(transition: &PastTransition, edited: bool) -> Note {
-    let PastTransition { from, to, lateness_ms, .. } = transition;
-    let rule = match to.window.split_once('/') {
-        Some((_, exception)) => format!("exception {exception}"),
-        None if to.window.is_empty() => "outside all windows".to_owned(),
-        None => format!("window {}", to.window),
-    };
-    let when =
-        if edited { "after a change of the object".to_owned() } else { format!("{lateness_ms} ms late") };
-    let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
-    Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }
 }
 
 #[cfg(test)]

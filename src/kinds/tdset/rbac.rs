@@ -32,6 +32,9 @@ pub fn rules() -> Vec<Rule> {
             .because("A StatefulSet of target.ref is watched, by its metadata, which tells who wrote the count last."),
         Rule::new("autoscaling", &["horizontalpodautoscalers"], &["list", "watch", "patch"])
             .because("Autoscalers of the same workload are noticed; the bounds of that of spec.autoscaler are applied."),
+        Rule::new("keda.sh", &["scaledobjects"], &["get", "list", "watch", "patch"])
+            .audited(AuditTrace::Nowhere)
+            .because("The bounds of a ScaledObject of spec.autoscaler are written; it is watched by its metadata."),
         Rule::new("", &["configmaps"], &["get", "list", "watch"])
             .because("Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read."),
     ]

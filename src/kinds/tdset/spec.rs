@@ -15,7 +15,8 @@ use crate::api::field::Fault;
 use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::{Schedule, Source};
 use crate::kinds::tdset::api::v1::{
-    ConfigMapKey, Create, DatesFrom, ManualScalePolicy, PullPolicy, Reference, TDSet, TDSetSpec,
+    AutoscalerKind, BoundsOnDeletion, ConfigMapKey, ControllerPolicy, Create, DatesFrom, ManualScalePolicy,
+    PullPolicy, Reference, TDSet, TDSetSpec, UnreadableDates,
 };
 
 /// Longest time between two looks. Timers count another clock than the wall's; at half a thousandth of difference,
@@ -30,11 +31,15 @@ pub struct Spec {
     /// The workload.
     pub target: Target,
     /// The autoscaler that has the count.
-    pub autoscaler: Option<String>,
+    pub autoscaler: Option<Autoscaler>,
     /// Whether the count is left alone.
     pub is_suspended: bool,
     /// What becomes of a count that another client wrote.
     pub manual_scale_policy: ManualScalePolicy,
+    /// What becomes of what another controller owns.
+    pub controller_policy: ControllerPolicy,
+    /// What dates are that cannot be read.
+    pub on_unreadable_dates: UnreadableDates,
     /// Longest time between two looks at the workload.
     pub resync: Duration,
     /// Where dates of the timetable come from.
@@ -50,6 +55,17 @@ pub enum Target {
     Create(Box<Create>),
     /// One that another client made.
     Reference(Reference),
+}
+
+/// The autoscaler that has the count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Autoscaler {
+    /// What it is.
+    pub kind: AutoscalerKind,
+    /// Its name.
+    pub name: String,
+    /// The bounds that it is left with when the TDSet is deleted; none: it is left as it is.
+    pub on_deletion: Option<BoundsOnDeletion>,
 }
 
 /// Where the dates of an exception come from.
@@ -94,9 +110,15 @@ impl Spec {
         Self {
             metadata: ObjectMeta { managed_fields: None, ..tdset.metadata.clone() },
             target: target(spec),
-            autoscaler: spec.autoscaler.as_ref().map(|autoscaler| autoscaler.name.clone()),
+            autoscaler: spec.autoscaler.as_ref().map(|autoscaler| Autoscaler {
+                kind: autoscaler.kind.unwrap_or_default(),
+                name: autoscaler.name.clone(),
+                on_deletion: autoscaler.on_deletion.clone(),
+            }),
             is_suspended: spec.suspend.unwrap_or_default(),
             manual_scale_policy: spec.manual_scale_policy.unwrap_or_default(),
+            controller_policy: spec.controller_policy.unwrap_or_default(),
+            on_unreadable_dates: spec.on_unreadable_dates.unwrap_or_default(),
             resync: minutes.map_or(LONGEST_SLEEP, Duration::from_mins).min(LONGEST_SLEEP),
             dates: dates(spec),
             timetable,
@@ -145,16 +167,36 @@ impl Spec {
         }
     }
 
-    /// The count that a workload of another owner is left with when the TDSet is deleted; none: it is left as it is.
+    /// The count that a workload of another owner is left with when the TDSet is deleted; none: it is left as it is, as
+    /// it is where an autoscaler has the count.
     #[must_use]
     pub fn replicas_on_deletion(&self) -> Option<i32> {
-        self.reference()?.replicas_on_deletion
+        self.reference().filter(|_| self.autoscaler.is_none())?.replicas_on_deletion
+    }
+
+    /// The bounds that the autoscaler is left with when the TDSet is deleted; none: it is left as it is.
+    #[must_use]
+    pub fn bounds_on_deletion(&self) -> Option<&BoundsOnDeletion> {
+        self.autoscaler.as_ref()?.on_deletion.as_ref()
+    }
+
+    /// Whether something is left behind in a stated way, so that its deletion has to wait for that.
+    #[must_use]
+    pub fn leaves_something(&self) -> bool {
+        self.replicas_on_deletion().is_some() || self.bounds_on_deletion().is_some()
     }
 
     /// Whether a count of another owner stands until the timetable changes next.
     #[must_use]
     pub fn keeps_manual_counts(&self) -> bool {
         self.manual_scale_policy == ManualScalePolicy::KeepUntilNextTransition
+    }
+
+    /// The autoscaler, as one object among all.
+    #[must_use]
+    pub fn autoscaler_key(&self) -> Option<ObjectKey> {
+        let Autoscaler { kind, name, .. } = self.autoscaler.as_ref()?;
+        Some(ObjectKey::autoscaler(*kind, self.namespace(), name))
     }
 
     /// The workload, whatever its version.
@@ -169,7 +211,9 @@ impl Spec {
 pub fn subjects(tdset: &TDSet) -> BTreeSet<ObjectKey> {
     let (namespace, name) = (tdset.namespace().unwrap_or_default(), tdset.name_any());
     let autoscaler = tdset.spec.autoscaler.as_ref();
-    let autoscaler = autoscaler.map(|autoscaler| ObjectKey::autoscaler(&namespace, &autoscaler.name));
+    let autoscaler = autoscaler.map(|autoscaler| {
+        ObjectKey::autoscaler(autoscaler.kind.unwrap_or_default(), &namespace, &autoscaler.name)
+    });
     let dates = dates(&tdset.spec).into_iter();
     let dates = dates.map(|dates| ObjectKey::config_map(&namespace, &dates.config_map));
     let workload = workload(tdset.spec.target.reference.as_ref(), &namespace, &name);
@@ -245,7 +289,7 @@ mod tests {
         assert_eq!(spec.resync, LONGEST_SLEEP);
         assert_eq!(spec.create().unwrap().image_pull_policy, Some(PullPolicy::IfNotPresent));
         assert_eq!(spec.workload(), ObjectKey::new("apps", "Deployment", "a", "shop"));
-        assert_eq!((spec.replicas_on_deletion(), &spec.autoscaler), (None, &None));
+        assert_eq!((spec.leaves_something(), &spec.autoscaler), (false, &None));
         assert_eq!(spec.timetable.unwrap().max_replicas(&Source::Default), None);
     }
 
@@ -272,9 +316,18 @@ mod tests {
         ] {
             assert_eq!(timetable.max_replicas(&source), Some(most), "{source:?}");
         }
-        assert_eq!((spec.resync, spec.replicas_on_deletion()), (Duration::from_mins(5), Some(3)));
+        assert_eq!((spec.resync, spec.replicas_on_deletion()), (Duration::from_mins(5), None));
         assert!(subjects(&object).contains(&spec.workload()));
-        assert!(subjects(&object).contains(&ObjectKey::autoscaler("a", "db")));
+        assert!(subjects(&object).contains(&ObjectKey::new(
+            "autoscaling",
+            "HorizontalPodAutoscaler",
+            "a",
+            "db"
+        )));
+        assert_eq!(
+            spec.autoscaler_key(),
+            Some(ObjectKey::new("autoscaling", "HorizontalPodAutoscaler", "a", "db"))
+        );
     }
 
     #[test]

@@ -1,29 +1,136 @@
 //! What a process remembers of a TDSet between two reconciliations. Pure.
 //!
-//! Guarantees: nothing that matters is here alone. Without it a transition is told with another lateness, or a status
-//! is written that stood there already.
+//! Guarantees: nothing that matters is here alone. Without it a transition is told with another lateness, a status is
+//! written that stood there already, or another client's count is taken back some times more before that slows down.
 
-use jiff::Timestamp;
+use std::collections::BTreeMap;
 
-use super::observation::Unreported;
+use jiff::{SignedDuration, Timestamp};
+
+use super::observation::{Contest, Reverted, Unreported};
 use super::plan::{Plan, lateness};
 use crate::kinds::tdset::api::v1::{PastTransition, TDSetStatus};
+
+/// How often a count is taken back from one client before that slows down.
+const FREE: usize = 3;
+
+/// The time within which that has to be for it to be a contest.
+const CLOSE: SignedDuration = SignedDuration::from_mins(5);
+
+/// How long a count is left alone in a contest: longer after each time, and then no longer.
+const PAUSES: [SignedDuration; 3] =
+    [SignedDuration::from_mins(1), SignedDuration::from_mins(2), SignedDuration::from_mins(5)];
+
+/// How long a count has to stand for a contest to be over.
+const CALM: SignedDuration = SignedDuration::from_mins(10);
+
+/// Least time between two writes of a status that differ in numbers alone.
+const PACE: SignedDuration = SignedDuration::from_secs(2);
 
 /// What is remembered of a TDSet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReconcileState {
     /// The status that was written last, and the resource version that it made.
     said: Option<(String, TDSetStatus)>,
+    /// When that was.
+    said_at: Option<Timestamp>,
     /// What was carried out and not yet told of.
     pub carried: Unreported,
     /// Something was changed and not yet told of.
     pub unreported: bool,
+    /// The resource version that the last write of the count made.
+    counted: Option<u128>,
+    /// A count was taken back in this very reconciliation: the next one tells of it.
+    is_fresh: bool,
+    /// Counts that were taken back lately.
+    pub reverts: Reverts,
+    /// How often a count was taken back from which client, since this process works the object.
+    pub reverted: BTreeMap<String, u64>,
+}
+
+/// Most clients of one object that are counted by name.
+const MOST_NAMED: usize = 8;
+
+/// Counts that were taken back lately, all from one client.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Reverts {
+    manager: Option<String>,
+    /// When; the latest last.
+    times: Vec<Timestamp>,
+}
+
+impl Reverts {
+    /// A count was taken back at `now`.
+    fn add(&mut self, manager: Option<&String>, now: Timestamp) {
+        let is_over = self.times.last().is_none_or(|last| now.duration_since(*last) >= CALM);
+        // One whose name is not known may be any of them.
+        let is_another = self.manager.as_ref().zip(manager).is_some_and(|(last, this)| last != this);
+        if is_over || is_another {
+            self.times.clear();
+            self.manager = None;
+        }
+        self.manager = self.manager.take().or_else(|| manager.cloned());
+        if self.times.len() < FREE {
+            self.times.retain(|time| now.duration_since(*time) < CLOSE);
+        }
+        self.times.push(now);
+        let excess = self.times.len().saturating_sub(FREE + PAUSES.len());
+        self.times.drain(..excess);
+    }
+
+    /// The contest that there is at `now`.
+    #[must_use]
+    pub fn contest(&self, now: Timestamp) -> Option<Contest> {
+        let nth = self.times.len().checked_sub(FREE)?;
+        let last = self.times.last()?;
+        let pause = PAUSES.get(nth).or(PAUSES.last())?;
+        let (until, over) = (last.checked_add(*pause).ok()?, last.checked_add(CALM).ok()?);
+        (now < over).then(|| Contest { manager: self.manager.clone(), until, over })
+    }
 }
 
 impl ReconcileState {
+    /// A reconciliation begins.
+    pub const fn begin(&mut self) {
+        self.is_fresh = false;
+    }
+
+    /// The plan's count was written at `now`, to an object that was seen at the first resource version, which made the
+    /// second one.
+    pub fn wrote_count(
+        &mut self,
+        plan: &Plan,
+        (seen, written): (Option<&str>, Option<&str>),
+        now: Timestamp,
+    ) {
+        // Now, for what comes after it in this reconciliation may fail.
+        self.carry(plan, now);
+        // Whoever has not seen what we wrote before takes the same count back once more, of which nothing is new.
+        let is_stale = number(seen).zip(self.counted).is_some_and(|(seen, counted)| seen < counted);
+        self.counted = number(written).or(self.counted);
+        if let Some(reverted) = plan.reverted.as_ref().filter(|_| !is_stale) {
+            let Reverted { manager, .. } = reverted;
+            self.reverts.add(manager.as_ref(), now);
+            let is_named =
+                |name: &&String| self.reverted.contains_key(*name) || self.reverted.len() < MOST_NAMED;
+            let name = manager.as_ref().filter(is_named).cloned().unwrap_or_default();
+            let count = self.reverted.entry(name).or_default();
+            *count = count.saturating_add(1);
+            self.carried.reverted = Some(reverted.clone());
+            self.is_fresh = true;
+        }
+    }
+
     /// The plan's work was done at `now` and changed something: whether the next reconciliation is to tell of it. Twice
     /// in a row it is not: another client may undo each time what we do, and that is worth telling.
     pub fn defers_report(&mut self, plan: &Plan, now: Timestamp) -> bool {
+        self.carry(plan, now);
+        self.is_fresh &= self.unreported;
+        !std::mem::replace(&mut self.unreported, true)
+    }
+
+    /// What the plan carries out and is still to be told of.
+    fn carry(&mut self, plan: &Plan, now: Timestamp) {
         if let Some(transition) = &plan.transition
             && self.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)
         {
@@ -31,21 +138,151 @@ impl ReconcileState {
             self.carried.transition = Some(PastTransition { lateness_ms, ..transition.clone() });
         }
         self.carried.ramp.clone_from(&plan.status.ramp);
-        !std::mem::replace(&mut self.unreported, true)
+    }
+
+    /// Whether the status `after` waits: it says nothing else than `before` but in numbers, such as that of the pods
+    /// that are ready, and a status was written just now. A workload of a hundred pods takes one write a moment then,
+    /// and not one for each pod.
+    #[must_use]
+    pub fn paces(&self, before: &TDSetStatus, after: &TDSetStatus, now: Timestamp) -> bool {
+        let is_recent =
+            self.said_at.is_some_and(|said| (said..said.saturating_add(PACE).unwrap_or(said)).contains(&now));
+        is_recent && before != after && words(before) == words(after)
     }
 
     /// All of that was told, by a status that made the resource version `written`, if there was something new to say.
-    pub fn told(&mut self, written: Option<String>, status: TDSetStatus) {
-        (self.carried, self.unreported) = (Unreported::default(), false);
-        self.said = written.map(|version| (version, status)).or_else(|| self.said.take());
+    pub fn told(&mut self, written: Option<String>, status: TDSetStatus, now: Timestamp) {
+        let reverted = self.carried.reverted.take().filter(|_| self.is_fresh);
+        (self.carried, self.unreported) = (Unreported { reverted, ..Unreported::default() }, false);
+        self.is_fresh = false;
+        if let Some(version) = written {
+            (self.said, self.said_at) = (Some((version, status)), Some(now));
+        }
     }
 
     /// The status that was written last, where it is newer than an object of that resource version.
     #[must_use]
     pub fn said_since(&self, resource_version: Option<&str>) -> Option<&TDSetStatus> {
-        // Resource versions of one resource may be compared as numbers (KEP-5504).
-        let number = |version: Option<&str>| version.and_then(|version| version.parse::<u128>().ok());
         let (version, status) = self.said.as_ref()?;
         (number(Some(version)) >= number(resource_version)).then_some(status)
+    }
+}
+
+/// A resource version. Those of one resource may be compared as numbers (KEP-5504).
+fn number(version: Option<&str>) -> Option<u128> {
+    version?.parse().ok()
+}
+
+/// A status without its numbers: those of the workload, and the messages and times of its conditions.
+fn words(status: &TDSetStatus) -> TDSetStatus {
+    let mut status = status.clone();
+    (status.replicas, status.ready_replicas) = (None, None);
+    for condition in status.conditions.iter_mut().flatten() {
+        condition.message.clear();
+    }
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn second(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    /// Counts that were taken back from that client at those seconds.
+    fn reverts(manager: &str, seconds: &[i64]) -> Reverts {
+        let mut reverts = Reverts::default();
+        for at in seconds {
+            reverts.add(Some(&manager.to_owned()), second(*at));
+        }
+        reverts
+    }
+
+    #[test]
+    fn the_third_count_that_is_taken_back_within_minutes_is_a_contest() {
+        assert_eq!(reverts("argo", &[0, 1]).contest(second(2)), None);
+        let contest = reverts("argo", &[0, 1, 2]).contest(second(3)).unwrap();
+        assert_eq!((contest.manager.as_deref(), contest.until), (Some("argo"), second(62)));
+        assert_eq!(reverts("argo", &[0, 299, 598]).contest(second(600)), None, "not within five minutes");
+    }
+
+    #[test]
+    fn pauses_grow_to_five_minutes_and_a_calm_ends_them() {
+        let untils = [(vec![0, 1, 2], 62), (vec![0, 1, 2, 62], 182), (vec![0, 1, 2, 62, 182], 482)];
+        for (seconds, until) in untils {
+            assert_eq!(reverts("argo", &seconds).contest(second(183)).unwrap().until, second(until));
+        }
+        let long = reverts("argo", &[0, 1, 2, 62, 182, 482, 782, 1082, 1382]);
+        assert_eq!(long.contest(second(1383)).unwrap().until, second(1682), "no longer than that");
+        assert_eq!(long.contest(second(1382 + 600)), None);
+    }
+
+    #[test]
+    fn counts_of_another_client_are_another_contest() {
+        let mut reverts = reverts("argo", &[0, 1, 2]);
+        reverts.add(Some(&"kubectl".to_owned()), second(3));
+        assert_eq!(reverts.contest(second(4)), None);
+    }
+
+    #[test]
+    fn a_count_that_is_taken_back_before_a_transition_was_told_is_told_of_next() {
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6 };
+        let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
+        let mut state = ReconcileState::default();
+        state.begin();
+        assert!(state.defers_report(&Plan::default(), second(0)), "the transition is told by the next one");
+        // Which takes a count back and reports, and knew nothing of that count when it was planned.
+        state.begin();
+        state.wrote_count(&taken_back, (None, None), second(1));
+        assert!(!state.defers_report(&taken_back, second(1)));
+        state.told(None, TDSetStatus::default(), second(1));
+        assert_eq!(state.carried.reverted, Some(reverted));
+        state.begin();
+        state.told(None, TDSetStatus::default(), second(2));
+        assert_eq!(state.carried.reverted, None, "once");
+    }
+
+    #[test]
+    fn a_client_whose_name_is_not_known_once_is_in_the_same_contest() {
+        let mut reverts = reverts("kubectl", &[0]);
+        reverts.add(None, second(1));
+        reverts.add(Some(&"kubectl".to_owned()), second(2));
+        assert_eq!(reverts.contest(second(3)).unwrap().manager.as_deref(), Some("kubectl"));
+        let mut unnamed = Reverts::default();
+        for (at, manager) in [(0, None), (1, Some("kubectl".to_owned())), (2, None)] {
+            unnamed.add(manager.as_ref(), second(at));
+        }
+        assert_eq!(unnamed.contest(second(3)).unwrap().manager.as_deref(), Some("kubectl"));
+    }
+
+    #[test]
+    fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_told_of_once() {
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2 };
+        let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
+        let mut state = ReconcileState::default();
+        for (versions, count) in
+            [(("7", "8"), 1), (("7", "8"), 1), (("8", "9"), 2), (("7", "9"), 2), (("10", "11"), 3)]
+        {
+            state.begin();
+            state.wrote_count(&taken_back, (Some(versions.0), Some(versions.1)), second(0));
+            assert_eq!(state.reverted["kubectl"], count, "{versions:?}");
+        }
+        assert!(state.reverts.contest(second(1)).is_some());
+    }
+
+    #[test]
+    fn numbers_wait_for_a_moment_and_words_do_not() {
+        let said = TDSetStatus { replicas: Some(1), ..TDSetStatus::default() };
+        let mut state = ReconcileState::default();
+        let more = TDSetStatus { replicas: Some(2), ..TDSetStatus::default() };
+        assert!(!state.paces(&said, &more, second(0)), "nothing was written before");
+        state.told(Some("7".to_owned()), said.clone(), second(0));
+        assert!(state.paces(&said, &more, second(1)));
+        assert!(!state.paces(&said, &said, second(1)), "there is nothing to wait with");
+        assert!(!state.paces(&said, &more, second(2)));
+        let other = TDSetStatus { active_window: Some("night".to_owned()), ..more };
+        assert!(!state.paces(&said, &other, second(1)));
     }
 }

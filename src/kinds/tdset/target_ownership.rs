@@ -1,8 +1,8 @@
 //! Which TDSet has to do with which object: its workload, its autoscaler, the ConfigMaps with its dates.
 //!
 //! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
-//! old ones that with the least uid. So all replicas and all restarts agree. Whoever is concerned is told when that
-//! changes.
+//! old ones that with the least uid. So all replicas and all restarts agree. When that changes, the one that held it and
+//! the one that does are told, and nobody else: where n TDSets claim one object, n newcomers are n words and not n².
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -45,19 +45,20 @@ struct Entries {
 }
 
 impl Entries {
-    /// Sets what `uid` claims; the others who are concerned.
+    /// Sets what `uid` claims; the others who hold something from now on, or no longer do.
     fn set(&mut self, uid: &str, claims: Option<(Claimant, BTreeSet<ObjectKey>)>) -> Vec<Claimant> {
         let before = self.of.remove(uid);
         if before == claims {
             self.of.extend(before.map(|before| (uid.to_owned(), before)));
             return Vec::new();
         }
-        let mut concerned = BTreeSet::new();
+        let subjects = before.iter().chain(&claims).flat_map(|(_, subjects)| subjects);
+        let subjects: BTreeSet<ObjectKey> = subjects.filter(|subject| is_held(subject)).cloned().collect();
+        let holders = self.holders(&subjects);
         if let Some((claimant, subjects)) = &before {
             for subject in subjects {
                 let Some(claimants) = self.on.get_mut(subject) else { continue };
                 claimants.remove(claimant);
-                concerned.extend(claimants.iter().cloned());
                 if claimants.is_empty() {
                     self.on.remove(subject);
                 }
@@ -65,14 +66,26 @@ impl Entries {
         }
         if let Some((claimant, subjects)) = claims {
             for subject in &subjects {
-                let claimants = self.on.entry(subject.clone()).or_default();
-                concerned.extend(claimants.iter().cloned());
-                claimants.insert(claimant.clone());
+                self.on.entry(subject.clone()).or_default().insert(claimant.clone());
             }
             self.of.insert(uid.to_owned(), (claimant, subjects));
         }
+        let pairs = holders.into_iter().zip(self.holders(&subjects));
+        let changed = pairs.filter(|(before, after)| before != after);
+        let concerned: BTreeSet<_> =
+            changed.flat_map(|(before, after)| before.into_iter().chain(after)).collect();
         concerned.into_iter().filter(|one| one.uid != uid).collect()
     }
+
+    /// Who holds each of them.
+    fn holders(&self, subjects: &BTreeSet<ObjectKey>) -> Vec<Option<Claimant>> {
+        subjects.iter().map(|subject| self.on.get(subject)?.first().cloned()).collect()
+    }
+}
+
+/// Whether that is for one TDSet alone: all may read the same ConfigMap.
+fn is_held(subject: &ObjectKey) -> bool {
+    (subject.group.as_str(), subject.kind.as_str()) != ("", "ConfigMap")
 }
 
 impl TargetOwnership {
@@ -182,6 +195,38 @@ mod tests {
         assert_eq!(claims.holder(&subject, "1"), None);
         see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "other"]);
         assert!(claims.concerned(&subject).is_empty());
+    }
+
+    #[test]
+    fn a_config_map_that_many_read_is_nobodys_and_tells_nobody() {
+        let (told, mut heard) = mpsc::unbounded();
+        let claims = TargetOwnership::new(told);
+        let days = ObjectKey::config_map("a", "days");
+        for number in 0..2_000 {
+            let object = json!({
+                "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+                "metadata": {"name": format!("t{number}"), "namespace": "a", "uid": number.to_string()},
+                "spec": {"defaultReplicas": 1, "target": {}},
+            });
+            let object = DeserializeGuard(Ok(serde_json::from_value(object).unwrap()));
+            claims.seen(&object, Some(BTreeSet::from([days.clone()])));
+        }
+        assert!(heard.next().now_or_never().is_none());
+        assert_eq!(claims.concerned(&days).len(), 2_000, "a change of it is told to all");
+    }
+
+    #[test]
+    fn a_crowd_on_one_workload_is_told_of_its_holder_alone() {
+        let (told, mut heard) = mpsc::unbounded();
+        let claims = TargetOwnership::new(told);
+        for number in 0..100 {
+            let uid = format!("{number:03}");
+            see(&claims, [&uid, &uid, "2026-01-01T00:00:00Z", "web"]);
+        }
+        assert!(heard.next().now_or_never().is_none(), "the oldest came first");
+        claims.forget("000");
+        assert_eq!(heard.next().now_or_never().unwrap().unwrap().name, "001");
+        assert!(heard.next().now_or_never().is_none());
     }
 
     #[test]

@@ -13,12 +13,12 @@ use futures::channel::mpsc::{self, UnboundedSender};
 use futures::stream::{BoxStream, StreamExt as _};
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::ConfigMap;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, ObjectMeta};
 use kube::api::{DynamicObject, PartialObjectMeta};
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 
-use super::observation::{self, Blocker, ObjectKey, Scaled, Writer};
+use super::observation::{self, Blocker, Bounds, Controller, ObjectKey, Scaled, Writer};
 use crate::api::condition::State;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
@@ -43,6 +43,28 @@ pub struct Targets {
     scales: StateStore<Option<Arc<Scale>>>,
     /// The same of ConfigMaps, by name: an object may ask for several.
     texts: StateStore<HashMap<String, Arc<ConfigMap>>>,
+    /// The same of ScaledObjects.
+    scaled_objects: StateStore<Option<Arc<DynamicObject>>>,
+}
+
+/// The ScaledObject of KEDA.
+fn scaled_objects() -> ApiResource {
+    ApiResource {
+        group: "keda.sh".to_owned(),
+        version: "v1alpha1".to_owned(),
+        api_version: "keda.sh/v1alpha1".to_owned(),
+        kind: "ScaledObject".to_owned(),
+        plural: "scaledobjects".to_owned(),
+    }
+}
+
+/// Whether the API server says that the object has no count: its field is absent (apiextensions-apiserver
+/// `pkg/registry/customresource/etcd.go`; kubernetes/kubernetes#111781).
+fn is_unset(error: &call::Error) -> bool {
+    let call::Error::Refused(status) = error else { return false };
+    status.code == 500
+        && status.message.contains("the spec replicas field")
+        && status.message.contains("does not exist")
 }
 
 /// Whether there is no such kind, or no such object. By the code: of a group that is not served the API server says so
@@ -68,6 +90,7 @@ impl Targets {
             begun,
             scales: StateStore::default(),
             texts: StateStore::default(),
+            scaled_objects: StateStore::default(),
         };
         (targets, watches.flatten_unordered(None).boxed())
     }
@@ -93,7 +116,8 @@ impl Targets {
         objects
     }
 
-    /// The workload, as its scale subresource tells; `writer` asks for who wrote its count last, too.
+    /// The workload, as its scale subresource tells; `asks_writer` says of which counts it matters who wrote them, also
+    /// where that takes another call.
     ///
     /// # Errors
     /// When the API server does not say.
@@ -102,7 +126,7 @@ impl Targets {
         uid: &str,
         namespace: &str,
         reference: &Reference,
-        writer: bool,
+        asks_writer: impl Fn(i32) -> bool,
     ) -> Result<Result<Scaled, Blocker>, Error> {
         let resource = match self.resource(reference).await? {
             Ok(resource) => resource,
@@ -110,7 +134,7 @@ impl Targets {
         };
         let place = Place { resource, namespace: namespace.to_owned(), name: reference.name.clone() };
         let objects = self.watch(&place.resource);
-        let known = objects.get(namespace, &place.name);
+        let known = known(&objects, namespace, &place.name);
         let version = known.as_ref().and_then(|known| known.resource_version());
         let scale = match self.scales.of(uid) {
             Some(scale) if version.is_some() && scale.metadata.resource_version == version => scale,
@@ -122,15 +146,77 @@ impl Targets {
                 }
             },
         };
-        self.scales.update(uid, |last| *last = Some(Arc::clone(&scale)));
-        let writer = if !writer {
-            Writer::Unknown
-        } else if version.is_some() && scale.metadata.resource_version == version {
-            known.map_or(Writer::Unknown, |known| Writer::of(&known.metadata))
-        } else {
-            self.read_writer(&place).await
+        let is_unset = scale.spec.is_none() && scale.status.is_none();
+        self.scales.update(uid, |last| *last = Some(Arc::clone(&scale)).filter(|_| !is_unset));
+        let is_of_now = version.is_some() && scale.metadata.resource_version == version;
+        let count = scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0);
+        let asks_writer = asks_writer(count);
+        // Who owns the workload does not change from one moment to the next, unlike who wrote its count.
+        let metadata = match known {
+            Some(known) if is_of_now || !asks_writer => Some(known.metadata.clone()),
+            _ => self.read_metadata(&place).await?,
         };
-        Ok(Ok(Scaled { place, scale, writer, watched: objects.is_filled() }))
+        let is_told = is_of_now || asks_writer;
+        let writer = metadata.as_ref().filter(|_| is_told).map_or(Writer::Unknown, Writer::of);
+        let controller = metadata.as_ref().and_then(Controller::of);
+        let watched = objects.is_filled();
+        Ok(Ok(Scaled { place, scale, is_unset, writer, controller, watched }))
+    }
+
+    /// The bounds of a ScaledObject of KEDA; none where there is none of that name.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn scaled_object(
+        &self,
+        uid: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Result<Option<Bounds>, Blocker>, Error> {
+        let resource = scaled_objects();
+        let place =
+            Place { resource: resource.clone(), namespace: namespace.to_owned(), name: name.to_owned() };
+        let key = (resource.api_version.clone(), resource.kind.clone());
+        let is_known = self.kinds.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&key);
+        if !is_known {
+            let list = match call(self.client.list_api_group_resources(&resource.api_version)).await {
+                Ok(list) => Some(list),
+                Err(error) if is_absent(&error) => None,
+                Err(source) => return Err(Error { verb: "read", object: place.to_string(), source }),
+            };
+            let resources = list.iter().flat_map(|list| &list.resources);
+            if !resources.into_iter().any(|one| one.name == resource.plural) {
+                let message =
+                    format!("{} is not served by this cluster: is KEDA installed?", resource.api_version);
+                return Ok(Err(Blocker::ready(Reason::AutoscalerNotFound, message)));
+            }
+            self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, resource.clone());
+        }
+        let objects = self.watch(&resource);
+        let version = known(&objects, namespace, name).and_then(|known| known.resource_version());
+        let found = match self.scaled_objects.of(uid) {
+            Some(found) if version.is_some() && found.resource_version() == version => found,
+            _ => {
+                let api: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), namespace, &resource);
+                match call(api.get_opt(name)).await {
+                    Ok(Some(mut found)) => {
+                        observation::trim(&mut found.metadata);
+                        Arc::new(found)
+                    }
+                    Ok(None) => {
+                        self.scaled_objects.forget(uid);
+                        return Ok(Ok(None));
+                    }
+                    Err(error) if is_forbidden(&error) => {
+                        let blocker = Blocker::forbidden("get and patch", &resource.plural, &resource.group);
+                        return Ok(Err(blocker));
+                    }
+                    Err(source) => return Err(Error { verb: "read", object: place.to_string(), source }),
+                }
+            }
+        };
+        self.scaled_objects.update(uid, |last| *last = Some(Arc::clone(&found)));
+        Ok(Ok(Some(Bounds::of_scaled_object(&found, place))))
     }
 
     /// The resource of the kind, if it can be scaled.
@@ -166,6 +252,12 @@ impl Targets {
             Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get_scale(&place.name)).await {
             Ok(scale) => Ok(Ok(scale)),
+            Err(error) if is_unset(&error) => {
+                let metadata = self.read_metadata(place).await?.unwrap_or_default();
+                // The version is not given: it would be taken for that of a count that was read.
+                let metadata = ObjectMeta { uid: metadata.uid, name: metadata.name, ..ObjectMeta::default() };
+                Ok(Ok(Scale { metadata, spec: None, status: None }))
+            }
             Err(error) if is_absent(&error) => {
                 // The kind itself may be gone, or have lost its scale.
                 self.kinds
@@ -183,15 +275,16 @@ impl Targets {
         }
     }
 
-    /// Who wrote the count last, where the watch does not tell yet.
-    async fn read_writer(&self, place: &Place) -> Writer {
+    /// The metadata of a workload, where the watch does not tell yet; none where it may not be read.
+    async fn read_metadata(&self, place: &Place) -> Result<Option<ObjectMeta>, Error> {
         let api: Api<Metadata> = Api::namespaced_with(self.client.clone(), &place.namespace, &place.resource);
         match call(api.get(&place.name)).await {
             Ok(mut found) => {
-                observation::trim(&mut found.metadata);
-                Writer::of(&found.metadata)
+                trim(&mut found);
+                Ok(Some(found.metadata))
             }
-            Err(_) => Writer::Unknown,
+            Err(error) if is_forbidden(&error) || is_absent(&error) => Ok(None),
+            Err(source) => Err(Error { verb: "read", object: place.to_string(), source }),
         }
     }
 
@@ -208,7 +301,7 @@ impl Targets {
     ) -> Result<Result<String, Blocker>, Error> {
         let resource = ApiResource::erase::<ConfigMap>(&());
         let objects = self.watch(&resource);
-        let version = objects.get(namespace, name).and_then(|known| known.resource_version());
+        let version = known(&objects, namespace, name).and_then(|known| known.resource_version());
         let found = match self.texts.of(uid).remove(name) {
             Some(found) if version.is_some() && found.metadata.resource_version == version => found,
             _ => {
@@ -244,12 +337,14 @@ impl Targets {
     pub fn forget(&self, uid: &str) {
         self.scales.forget(uid);
         self.texts.forget(uid);
+        self.scaled_objects.forget(uid);
     }
 
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
         self.scales.forget_all_but(uids);
         self.texts.forget_all_but(uids);
+        self.scaled_objects.forget_all_but(uids);
     }
 }
 
@@ -275,10 +370,15 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
     })
 }
 
+/// What the watch tells of an object, while it goes on.
+fn known(objects: &DiffingStore<Metadata>, namespace: &str, name: &str) -> Option<Arc<Metadata>> {
+    objects.get(namespace, name).filter(|_| objects.is_filled())
+}
+
 fn trim(object: &mut Metadata) {
     observation::trim(&mut object.metadata);
-    (object.metadata.labels, object.metadata.annotations, object.metadata.owner_references) =
-        (None, None, None);
+    observation::trim_owners(&mut object.metadata);
+    (object.metadata.labels, object.metadata.annotations) = (None, None);
 }
 
 impl fmt::Debug for Targets {

@@ -1,9 +1,11 @@
 //! Objects of TDSet, each with one fault or none.
 
+mod autoscalers;
 mod changes;
 
 use super::{Base, By, Row};
 use By::{Anybody, Definition, Gate, Nobody};
+pub use autoscalers::OF_AUTOSCALERS;
 pub use changes::{CHANGES_OF_NEW, CHANGES_OF_OLD};
 
 pub const NEW: Base = Base {
@@ -269,8 +271,8 @@ pub const OF_NEW: &[Row] = &[
     ),
     (
         "spec: {exceptions: [{name: a, between: {start: '2001-01-01T00:00:00Z', end: '2001-01-02T00:00:00Z'}, replicas: 0}]}",
-        "spec.exceptions[0].between.end",
-        Gate,
+        "",
+        Nobody,
     ),
     (
         "spec: {exceptions: [{name: a, between: {start: '2999-01-01T00:00:00Z', end: '2999-01-02T00:00:00Z'}}]}",
@@ -396,9 +398,6 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {target: {create: {pod: {dnsPolicy: Mine}}}}", "spec.target.create.pod.dnsPolicy", Definition),
     ("spec: {target: {create: {pod: {dnsPolicy: None}}}}", "spec.target.create.pod.dnsPolicy", Definition),
     ("spec: {target: {create: {pod: {dnsPolicy: None, dnsConfig: {nameservers: [10.0.0.1]}}}}}", "", Nobody),
-    ("spec: {autoscaler: {name: a}}", "", Nobody),
-    ("spec: {autoscaler: {kind: HorizontalPodAutoscaler, name: a}}", "", Nobody),
-    ("spec: {autoscaler: {kind: ScaledObject, name: a}}", "spec.autoscaler.kind", Definition),
     ("spec: {autoscaler: {}}", "spec.autoscaler.name", Definition),
     ("spec: {autoscaler: {hpaRef: a}}", "spec.autoscaler.name", Definition),
     ("spec: {autoscaler: {name: ''}}", "spec.autoscaler.name", Definition),

@@ -1,6 +1,7 @@
 //! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
 use kit::bed::{Bed, Namespace};
+use kit::objects::Ask;
 use kit::operator::Fate;
 use serde_json::{Value, json};
 
@@ -16,6 +17,10 @@ pub const TESTS: &[Test] = &[
         an_autoscaler_that_is_missing_or_of_another_is_named,
     ),
     ("an_autoscaler_of_somebody_else_has_the_count", an_autoscaler_of_somebody_else_has_the_count),
+    ("an_upper_bound_that_is_taken_out_stays", an_upper_bound_that_is_taken_out_stays),
+    ("a_workload_sleeps_beside_its_autoscaler_and_wakes", a_workload_sleeps_beside_its_autoscaler_and_wakes),
+    ("stated_bounds_are_left_behind", stated_bounds_are_left_behind),
+    ("a_scaled_object_gets_its_bounds", a_scaled_object_gets_its_bounds),
 ];
 
 pub const ON_CLOCKS: &[Test] = &[(
@@ -127,4 +132,99 @@ fn an_autoscaler_of_somebody_else_has_the_count(bed: &Bed) {
     namespace.delete("hpa/theirs");
     counts.until(&[4, 3]);
     until_condition(&namespace, "hours", "Conflict", "False", "NoConflict");
+}
+
+fn an_upper_bound_that_is_taken_out_stays(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "web", 3);
+    autoscaler(&namespace, "web", "web", 1, 10);
+    let fields = json!({"autoscaler": {"name": "web", "maxReplicas": 30}});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    namespace.until("hpa/web", "{.spec.maxReplicas}", "30");
+    patch(&namespace, "hours", &json!({"autoscaler": {"maxReplicas": null}, "defaultReplicas": 4}));
+    namespace.until("hpa/web", "{.spec.minReplicas}", "4");
+    assert_eq!(bounds(&namespace, "web"), (json!(4), json!(30)));
+}
+
+fn a_workload_sleeps_beside_its_autoscaler_and_wakes(bed: &Bed) {
+    let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
+    foreign(&namespace, "web", 3);
+    autoscaler(&namespace, "web", "web", 2, 5);
+    let fields = json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    counts.until(&[3, 0]);
+    let object = until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
+    assert!(message(&object, "Ready").ends_with("HorizontalPodAutoscaler web rests meanwhile"), "{object}");
+    assert_eq!(bounds(&namespace, "web"), (json!(2), json!(5)));
+    patch(&namespace, "hours", &json!({"defaultReplicas": 4}));
+    counts.until(&[3, 0, 4]);
+    assert_eq!(bounds(&namespace, "web"), (json!(4), json!(5)), "before the count");
+}
+
+fn stated_bounds_are_left_behind(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "web", 3);
+    autoscaler(&namespace, "web", "web", 1, 10);
+    let left = json!({"minReplicas": 2, "maxReplicas": 8});
+    let fields = json!({"defaultReplicas": 5, "autoscaler": {"name": "web", "onDeletion": left}});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    namespace.until("hpa/web", "{.spec.minReplicas}", "5");
+    // What is left behind is promised from then on.
+    namespace.until("tdset/hours", "{.metadata.finalizers[0]}", "gatehouse.dev/replicas-on-deletion");
+    super::delete(&namespace, "hours");
+    assert_eq!(bounds(&namespace, "web"), (json!(2), json!(8)));
+}
+
+/// The kind of KEDA, as far as bounds go.
+fn define_scaled_objects(bed: &Bed) {
+    let count = json!({"type": "integer", "format": "int32"});
+    let text = json!({"type": "string"});
+    let spec = json!({"type": "object", "required": ["scaleTargetRef"], "properties": {
+        "scaleTargetRef": {"type": "object", "required": ["name"],
+            "properties": {"apiVersion": text, "kind": text, "name": text}},
+        "minReplicaCount": count, "maxReplicaCount": count, "idleReplicaCount": count,
+        "triggers": {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+    }});
+    let schema = json!({"type": "object", "properties": {"spec": spec}});
+    let version = json!({"name": "v1alpha1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}});
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "scaledobjects.keda.sh"},
+        "spec": {"group": "keda.sh", "scope": "Namespaced", "versions": [version],
+            "names": {"kind": "ScaledObject", "plural": "scaledobjects", "singular": "scaledobject"}}});
+    bed.objects.must(Ask::create(&definition, ""));
+    bed.until_established("scaledobjects.keda.sh");
+}
+
+fn a_scaled_object_gets_its_bounds(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "web", 3);
+    let fields = json!({"autoscaler": {"kind": "ScaledObject", "name": "web", "maxReplicas": 20}});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerNotFound");
+    assert!(message(&object, "Ready").contains("is KEDA installed?"), "{object}");
+    define_scaled_objects(bed);
+    namespace.create(
+        &json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": {"name": "web"}, "minReplicaCount": 1, "triggers": [{"type": "cron"}]}}),
+    );
+    let path = format!("/apis/keda.sh/v1alpha1/namespaces/{}/scaledobjects", namespace.name);
+    let until = |min: u32| {
+        bed.objects.follow(&path, "web", |found| {
+            let found = found.map(|found| &found["spec"]);
+            let is_so = found.is_some_and(|spec| {
+                (&spec["minReplicaCount"], &spec["maxReplicaCount"], &spec["triggers"])
+                    == (&json!(min), &json!(20), &json!([{"type": "cron"}]))
+            });
+            if is_so { Ok(()) } else { Err(format!("it is {found:?}")) }
+        });
+    };
+    until(2);
+    patch(&namespace, "hours", &json!({"defaultReplicas": 0}));
+    until(0);
+    // What another client makes of it is taken back, and the count is KEDA's.
+    bed.objects.must(Ask::patch(&*format!("{path}/web"), json!({"spec": {"minReplicaCount": 7}})));
+    until(0);
+    assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 3);
 }

@@ -1,9 +1,13 @@
 //! Objects of others under our names, and several schedules for one workload.
 
+use gatehouse::runtime::clock;
 use kit::bed::{Bed, Namespace};
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::{TDSETS, delete, for_workload, foreign, label, looks, message, notes, tdset, until_condition};
+use super::{
+    TDSETS, delete, for_workload, foreign, label, looks, message, notes, patch, tdset, until_condition,
+};
 use crate::Test;
 
 pub const TESTS: &[Test] = &[
@@ -71,6 +75,12 @@ fn age(object: &Value) -> (String, String) {
     (text("creationTimestamp"), text("uid"))
 }
 
+/// Waits until what is created is younger for sure: ages are whole seconds.
+fn until_younger(namespace: &Namespace, name: &str) {
+    let (created, _) = age(&namespace.get(TDSETS, name));
+    eventually(|| if clock::now().to_string()[..19] > created[..19] { Ok(()) } else { Err(created.clone()) });
+}
+
 fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
     let namespace = bed.namespace();
     foreign(&namespace, "web", 1);
@@ -92,13 +102,21 @@ fn of_two_schedules_the_older_has_the_workload(bed: &Bed) {
 
 fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
     let namespace = bed.namespace();
-    namespace.create(&tdset("maker", &json!({"defaultReplicas": 3})));
-    namespace.until_created("deployment/maker");
-    namespace.until("deployment/maker", "{.spec.replicas}", "3");
     let fields = json!({"defaultReplicas": 5});
-    namespace.create(&for_workload("other", "apps/v1", "Deployment", "maker", &fields));
-    let is_maker = age(&namespace.get(TDSETS, "maker")) < age(&namespace.get(TDSETS, "other"));
-    let (loser, count) = if is_maker { ("other", "3") } else { ("maker", "5") };
-    until_condition(&namespace, loser, "Conflict", "True", "OtherSchedule");
-    namespace.until("deployment/maker", "{.spec.replicas}", count);
+    let other = for_workload("other", "apps/v1", "Deployment", "maker", &fields);
+    namespace.create(&other);
+    until_condition(&namespace, "other", "Ready", "False", "TargetNotFound");
+    until_younger(&namespace, "other");
+    namespace.create(&tdset("maker", &json!({"defaultReplicas": 3})));
+    namespace.until("deployment/maker", "{.spec.replicas}", "3");
+    until_condition(&namespace, "other", "Conflict", "True", "ControlledByOther");
+    until_condition(&namespace, "maker", "Conflict", "False", "NoConflict");
+    patch(&namespace, "maker", &json!({"defaultReplicas": 4}));
+    namespace.until("deployment/maker", "{.spec.replicas}", "4");
+    // A younger one leaves it alone as well.
+    delete(&namespace, "other");
+    until_younger(&namespace, "maker");
+    namespace.create(&other);
+    until_condition(&namespace, "other", "Conflict", "True", "OtherSchedule");
+    assert_eq!(namespace.get("deployment", "maker")["spec"]["replicas"], 4);
 }

@@ -3,16 +3,20 @@
 use gatehouse::runtime::clock;
 use kit::bed::Bed;
 use kit::operator::Fate;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::watched::Counts;
-use super::{TDSETS, for_workload, foreign, message, patch, scale, tdset, until_condition, until_status};
+use super::{
+    TDSETS, for_workload, foreign, message, notes, patch, scale, tdset, until_condition, until_status,
+};
 use crate::Test;
 use crate::site::Site;
 
 pub const TESTS: &[Test] = &[
     ("a_count_by_kubectl_scale_is_undone", a_count_by_kubectl_scale_is_undone),
     ("a_workload_that_is_deleted_is_made_again", a_workload_that_is_deleted_is_made_again),
+    ("a_client_that_writes_again_and_again_is_named", a_client_that_writes_again_and_again_is_named),
 ];
 
 pub const ON_CLOCKS: &[Test] = &[
@@ -40,6 +44,36 @@ fn a_count_by_kubectl_scale_is_undone(bed: &Bed) {
         counts.until(&[count, 7, count]);
         println!("the count of {name} was back after {:.1?}", begun.elapsed());
     }
+    for (name, count) in [("firm", 1), ("by-scale", 2)] {
+        eventually(|| match notes(&namespace, name, "ReplicasReverted").as_slice() {
+            [note] if *note == format!("replicas 7 → {count}: taken back from kubectl") => Ok(()),
+            notes => Err(format!("{name}: {notes:?}")),
+        });
+    }
+}
+
+fn a_client_that_writes_again_and_again_is_named(bed: &Bed) {
+    let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
+    foreign(&namespace, "web", 2);
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &json!({})));
+    namespace.until("tdset/hours", "{.status.replicas}", "2");
+    let mut expected = vec![2];
+    for _ in 0..3 {
+        scale(&namespace, "deployment/web", 7);
+        expected.extend([7, 2]);
+        counts.until(&expected);
+    }
+    scale(&namespace, "deployment/web", 7);
+    let object = until_condition(&namespace, "hours", "Conflict", "True", "Contested");
+    assert!(message(&object, "Conflict").starts_with("kubectl writes another count each time"), "{object}");
+    until_condition(&namespace, "hours", "Ready", "False", "Contested");
+    expected.push(7);
+    counts.until(&expected);
+    // Another count that the timetable asks for is written all the same.
+    patch(&namespace, "hours", &json!({"defaultReplicas": 3}));
+    expected.push(3);
+    counts.until(&expected);
 }
 
 fn a_workload_that_is_deleted_is_made_again(bed: &Bed) {

@@ -10,7 +10,10 @@ use serde_json::json;
 use super::{TDSETS, message, tdset, until_condition};
 use crate::Test;
 
-pub const TESTS: &[Test] = &[("dates_in_a_config_map_decide", dates_in_a_config_map_decide)];
+pub const TESTS: &[Test] = &[
+    ("dates_in_a_config_map_decide", dates_in_a_config_map_decide),
+    ("dates_that_cannot_be_read_are_ordinary_days", dates_that_cannot_be_read_are_ordinary_days),
+];
 
 fn put(namespace: &Namespace, text: &str) {
     let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "holidays"}, "data": {"2026": text}});
@@ -20,7 +23,7 @@ fn put(namespace: &Namespace, text: &str) {
 fn dates_in_a_config_map_decide(bed: &Bed) {
     let namespace = bed.namespace();
     let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
-    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3,
+    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3, "onUnreadableDates": "Hold",
         "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
     namespace.create(&tdset("shop", &fields));
     let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
@@ -54,6 +57,27 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     assert_eq!(message(&object, "ScheduleValid"), "ConfigMap holidays has no key 2026");
     put(&namespace, "2001-01-01\n");
     namespace.until("deployment/shop", "{.spec.replicas}", "3");
+}
+
+fn dates_that_cannot_be_read_are_ordinary_days(bed: &Bed) {
+    let namespace = bed.namespace();
+    let from = json!({"configMapKeyRef": {"name": "holidays", "key": "2026"}});
+    let fields = json!({"timeZone": "Etc/UTC", "defaultReplicas": 3,
+        "exceptions": [{"name": "holidays", "datesFrom": from, "replicas": 0}]});
+    namespace.create(&tdset("shop", &fields));
+    namespace.until_created("deployment/shop");
+    namespace.until("deployment/shop", "{.spec.replicas}", "3");
+    let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "DatesNotFound");
+    let expected = "ConfigMap holidays does not exist; such days are ordinary ones";
+    assert_eq!(message(&object, "ScheduleValid"), expected);
+    // A line that is none is named, and the others count.
+    let today = clock::now().to_zoned(TimeZone::UTC);
+    let days = [-1, 0, 1].map(|days: i64| date(&today, days)).join("\n");
+    put(&namespace, &format!("Christmas\n{days}\n"));
+    namespace.until("deployment/shop", "{.spec.replicas}", "0");
+    let object = until_condition(&namespace, "shop", "ScheduleValid", "False", "InvalidDates");
+    let text = message(&object, "ScheduleValid");
+    assert!(text.contains("line 1") && text.ends_with("; such days are ordinary ones"), "{text}");
 }
 
 fn date(today: &Zoned, days: i64) -> String {

@@ -15,6 +15,8 @@ pub const TESTS: &[Test] = &[
     ("of_a_deployment_only_the_count_is_written", of_a_deployment_only_the_count_is_written),
     ("a_stateful_set_follows_the_timetable", a_stateful_set_follows_the_timetable),
     ("a_custom_kind_is_scaled_once_that_is_granted", a_custom_kind_is_scaled_once_that_is_granted),
+    ("a_custom_object_without_its_count_gets_one", a_custom_object_without_its_count_gets_one),
+    ("what_a_controller_owns_is_left_to_it", what_a_controller_owns_is_left_to_it),
     ("a_kind_that_is_not_there_is_named", a_kind_that_is_not_there_is_named),
     (
         "a_workload_that_is_missing_is_scaled_when_it_comes",
@@ -155,6 +157,53 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
     resize(8);
     until_condition(&namespace, "hours", "ManualOverride", "True", "ManuallyScaled");
     assert_eq!(bed.objects.at(&path)["spec"]["size"], 8);
+}
+
+fn a_custom_object_without_its_count_gets_one(bed: &Bed) {
+    const GROUP: &str = "unset.example.com";
+    let namespace = bed.namespace();
+    define(bed, GROUP, true);
+    grant(bed, GROUP);
+    let api_version = format!("{GROUP}/v1");
+    // Where the count is to be left out of what is applied, the field is not there at first.
+    namespace.create(
+        &json!({"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "one"}, "spec": {}}),
+    );
+    namespace.create(&for_workload("hours", &api_version, "Widget", "one", &json!({})));
+    let widgets = format!("/apis/{api_version}/namespaces/{}/widgets", namespace.name);
+    bed.objects.follow(&widgets, "one", |found| {
+        let found = found.map(|widget| &widget["spec"]["size"]);
+        if found == Some(&json!(2)) { Ok(()) } else { Err(format!("its size is {found:?}")) }
+    });
+    namespace.until("tdset/hours", "{.status.scheduledReplicas}", "2");
+}
+
+fn what_a_controller_owns_is_left_to_it(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.create(
+        &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "etcd"},
+        "spec": {"replicas": 3, "tls": {"mode": "Disabled"}}}),
+    );
+    namespace.until_created("statefulset/etcd");
+    // An owner of a kind that the garbage collector does not know.
+    let counts = Counts::of(&namespace, "statefulsets", "rollout");
+    let mut object = workload("StatefulSet", "rollout", 3);
+    object["metadata"]["ownerReferences"] = json!([{"apiVersion": "owners.example.com/v1", "kind": "Owner",
+        "name": "owner", "uid": "0e0f8a3a-7c8a-4b1e-9d57-2f1f6d0a7b11", "controller": true}]);
+    namespace.create(&object);
+    for (name, owner) in [("etcd", "EtcdCluster etcd"), ("rollout", "Owner owner")] {
+        namespace.create(&for_workload(name, "apps/v1", "StatefulSet", name, &json!({"defaultReplicas": 0})));
+        let found = until_condition(&namespace, name, "Conflict", "True", "ControlledByOther");
+        let expected = format!("StatefulSet {name} is controlled by {owner}: its count is left to that");
+        assert!(message(&found, "Conflict").starts_with(&expected), "{found}");
+        patch(&namespace, name, &json!({"controllerPolicy": "Override"}));
+    }
+    counts.until(&[3, 0]);
+    // Of our own kinds it is never overridden.
+    namespace.until("tdset/etcd", "{.status.observedGeneration}", "2");
+    until_condition(&namespace, "etcd", "Conflict", "True", "ControlledByOther");
+    let owners = owners_of_count(&namespace.get("statefulset", "etcd"));
+    assert!(!owners.contains(&"gatehouse-tdset-count".to_owned()), "{owners:?}");
 }
 
 fn a_kind_that_is_not_there_is_named(bed: &Bed) {

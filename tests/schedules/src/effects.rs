@@ -28,7 +28,7 @@ impl World {
                     ("Deployment", COUNT_MANAGER) => self.apply_count(at, apply, pending),
                     ("Deployment", _) => self.apply_deployment(apply, written, pending),
                     ("Service", _) => self.apply_service(apply, written),
-                    _ => self.apply_bounds(apply),
+                    _ => Err(Failure::Refused),
                 }
             }
             ApiWrite::Merge(merge) if merge.scale => {
@@ -39,6 +39,7 @@ impl World {
                 self.write_count(at, count(&merge.manifest.object).unwrap_or_default(), pending);
                 Ok(pending.planned.seen.deployment.as_ref().map(|found| found.count) != self.count())
             }
+            ApiWrite::Merge(merge) if merge.manager == COUNT_MANAGER => self.merge_bounds(at, merge, pending),
             ApiWrite::Merge(merge) => self.write_finalizers(at, merge, pending),
             // A TDSet's objects are applied, not created.
             ApiWrite::Create { .. } => Err(Failure::Refused),
@@ -63,8 +64,10 @@ impl World {
                 Ok(true)
             }
             ApiWrite::Event(note) => {
-                let is_of_now = pending.planned.seen.now == self.now()
-                    && pending.planned.seen.schedule.generation == self.schedules[at].generation;
+                let is_of_now = self.is_of_now(at, pending);
+                if note.action == "Scale" {
+                    self.is_silent = false;
+                }
                 if note.reason == "ReplicasScheduled" && is_of_now && self.eldest() == Some(at) {
                     self.told = self.told.saturating_add(1);
                     if self.told > 1 && !self.is_disturbed {
@@ -74,6 +77,12 @@ impl World {
                 Ok(false)
             }
         }
+    }
+
+    /// Whether neither the clock nor the schedule has moved since a pass looked at them.
+    fn is_of_now(&self, at: usize, pending: &Pending) -> bool {
+        let seen = &pending.planned.seen;
+        seen.now == self.now() && seen.schedule.generation == self.schedules[at].generation
     }
 
     fn count(&self) -> Option<i32> {
@@ -88,7 +97,7 @@ impl World {
                 return Err(Failure::Conflict);
             }
             let spec = &pending.planned.seen.schedule.spec;
-            let is_counted = spec.target == Target::Create && !spec.is_suspended;
+            let is_counted = spec.target == Target::Create;
             if is_counted && given != Some(pending.planned.seen.asks) {
                 self.breaks(Rule::MadeWithAnotherCount);
             }
@@ -161,17 +170,24 @@ impl World {
     /// Writes a count as its manager, which thereby has it alone.
     fn write_count(&mut self, at: usize, wanted: i32, pending: &Pending) {
         let is_eldest = self.eldest() == Some(at);
+        let is_of_now = self.is_of_now(at, pending);
         let manual = self.manual;
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
         let taken = manual == Manual::Stands(found.count);
+        // It begins at the first contact, of which nothing tells; and of a ramp its beginning alone is told of.
+        let is_first = pending.planned.seen.schedule.status == Text::NONE;
+        let is_step = pending.planned.seen.schedule.spec.is_ramped && !found.owners.contains(&Owner::Scale);
         let is_foreign = found.applied == Text::NONE;
         found.count = wanted;
         found.is_observed = false;
         found.owners = BTreeSet::from([Owner::Count]);
         let is_leaving = pending.planned.seen.schedule.is_deleting;
         let spec = &pending.planned.seen.schedule.spec;
-        let is_referred = matches!(spec.target, Target::Reference(_));
+        let is_referred = spec.target.is_foreign();
+        let is_past_the_line = spec.is_ramped && self.clock == 1 && wanted > self.line(spec);
         let rules = [
+            (Rule::RampOutpaced, is_past_the_line),
+            (Rule::ControlledWritten, spec.target == Target::Controlled),
             (Rule::ForeignWritten, is_foreign && !is_referred),
             (Rule::HeldCountWritten, !is_eldest),
             (Rule::ManualCountTakenBack, taken && !is_leaving),
@@ -181,6 +197,8 @@ impl World {
         for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
             self.breaks(rule);
         }
+        let is_news = !is_first && !is_step || pending.is_news();
+        self.is_silent |= is_news && is_of_now && !is_leaving && manual == Manual::None;
         self.tell();
     }
 
@@ -209,17 +227,20 @@ impl World {
         Ok(has_changed)
     }
 
-    fn apply_bounds(&mut self, apply: &Apply) -> Result<bool, Failure> {
+    fn merge_bounds(&mut self, at: usize, merge: &Merge, pending: &Pending) -> Result<bool, Failure> {
         let bound = |field: &str| {
-            let bound = apply.manifest.object["spec"][field].as_i64();
+            let bound = merge.manifest.object["spec"][field].as_i64();
             bound.map(|bound| i32::try_from(bound).expect("a count"))
         };
         let Some(found) = &mut self.autoscaler else { return Err(Failure::Conflict) };
         let before = found.clone();
         found.least = bound("minReplicas").unwrap_or(found.least);
         found.most = bound("maxReplicas").unwrap_or(found.most);
+        found.is_ours = true;
         let has_changed = *found != before;
         if has_changed {
+            let is_of_now = self.is_of_now(at, pending);
+            self.is_silent |= before.is_ours && is_of_now && pending.is_news();
             self.tell();
         }
         Ok(has_changed)
@@ -243,6 +264,16 @@ impl World {
             self.tell();
         }
         Ok(true)
+    }
+}
+
+impl Pending {
+    /// Whether what is asked for is another count than the status told of when it was planned, or than one that was held
+    /// back until then.
+    fn is_news(&self) -> bool {
+        let seen = &self.planned.seen;
+        let told = seen.schedule.status.known().status.scheduled_replicas;
+        seen.schedule.status.says("Suspended", "True") || told.is_some_and(|told| told != seen.asks)
     }
 }
 

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use gatehouse::controllers::api_write::ApiWrite;
+use gatehouse::controllers::manifest::{Manifest, Place};
 use gatehouse::kinds::tdset::api::v1::TDSet;
-use gatehouse::kinds::tdset::names::COUNT_MANAGER;
+use gatehouse::kinds::tdset::names::{COUNT_MANAGER, MANAGER};
 use gatehouse::kinds::tdset::observation::{Observed, Scaled, Writer};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{FieldsV1, ManagedFieldsEntry};
 use kube::Resource as _;
-use serde_json::json;
+use kube::core::ApiResource;
+use serde_json::{Value, json};
 
 use crate::observations::{Plan, Seen};
 use crate::world::Target;
@@ -47,6 +49,20 @@ pub enum Fault {
     TellsTwice,
     /// It is content with no count.
     Flaps,
+    /// It leaves the status as it was where some of a pass is refused.
+    FreezesTheStatus,
+    /// It lets a ramp set out again in each pass of which some is refused.
+    ForgetsRampsInRefusals,
+    /// It lets a ramp set out again with each edit.
+    ForgetsRampsInEdits,
+    /// It tells of no transition that something held back.
+    ResumesInSilence,
+    /// It does not ask which controller owns a workload.
+    IgnoresControllers,
+    /// It tells of no count that it takes back.
+    TakesBackInSilence,
+    /// It tells of no count that it writes where the status says already that it is asked for.
+    GoesBackInSilence,
 }
 
 /// The operator's hand, with at most one fault.
@@ -84,6 +100,17 @@ impl Hand {
         if self.has(Fault::IgnoresTheElder) {
             observed.holder = None;
         }
+        if self.has(Fault::ForgetsRampsInEdits)
+            && observed.status.observed_generation != tdset.metadata.generation
+        {
+            observed.status.ramp = None;
+            observed.status.scheduled_replicas = observed.status.replicas;
+        }
+        if self.has(Fault::IgnoresControllers)
+            && let Some(Ok(Scaled { controller, .. })) = &mut observed.target
+        {
+            *controller = None;
+        }
         if self.has(Fault::TakesCountsBack) {
             if let Some(found) = &mut observed.deployment {
                 Arc::make_mut(found).metadata.managed_fields = None;
@@ -94,10 +121,30 @@ impl Hand {
         }
     }
 
+    /// Changes what is said where some of it was refused.
+    pub fn spoil_refused(self, seen: &Seen, observed: &Observed, plan: &mut Plan) {
+        if self.has(Fault::FreezesTheStatus) {
+            plan.report.retain(|step| !matches!(step, ApiWrite::Status { .. }));
+            let mut status = json!(observed.status);
+            status["ramp"] = json!(null);
+            status["selector"] = json!(seen.now.to_string());
+            plan.report.extend(plan.whole.actions.first().map(|_| said(&status)));
+        }
+        if self.has(Fault::ForgetsRampsInRefusals) {
+            for step in &mut plan.report {
+                if let ApiWrite::Status { manifest, .. } = step {
+                    manifest.object["status"]["ramp"] = json!(null);
+                    manifest.object["status"]["scheduledReplicas"] = json!(seen.asks);
+                    manifest.object["status"]["activeWindow"] = json!("other");
+                }
+            }
+        }
+    }
+
     /// Changes what is planned.
     pub fn spoil(self, seen: &Seen, plan: &mut Plan) {
         let is_scale = |step: &ApiWrite| matches!(step, ApiWrite::Merge(merge) if merge.scale);
-        let of_kind = |step: &ApiWrite, kind: &str| matches!(step, ApiWrite::Apply(apply) if apply.manifest.place.resource.kind == kind);
+        let writes_bounds = |step: &ApiWrite| matches!(step, ApiWrite::Merge(merge) if merge.manager == COUNT_MANAGER && !merge.scale);
         let Some(fault) = self.0 else { return };
         match fault {
             Fault::Oversleeps => {
@@ -151,10 +198,40 @@ impl Hand {
             Fault::Flaps if seen.deployment.as_ref().is_some_and(|found| found.count == seen.asks) => {
                 let mut other = seen.clone();
                 (other.schedule.spec.outside, other.schedule.spec.inside) = (seen.asks + 1, seen.asks + 1);
-                *plan = other.planned(Self::default()).plan.clone();
+                plan.work.clone_from(&other.planned(Self::default()).plan.work);
             }
-            Fault::LeavesBounds => plan.work.retain(|step| !of_kind(step, "HorizontalPodAutoscaler")),
-            _ => {}
+            Fault::LeavesBounds => plan.work.retain(|step| !writes_bounds(step)),
+            fault => fault.silence(seen, plan),
         }
     }
+}
+
+impl Fault {
+    /// Takes out of a plan the events that such a fault leaves out.
+    fn silence(self, seen: &Seen, plan: &mut Plan) {
+        let status = seen.schedule.status;
+        let is_held = ["Suspended", "Conflict"].iter().any(|about| status.says(about, "True"));
+        let is_told = status.known().status.scheduled_replicas == Some(seen.asks);
+        let left_out = match self {
+            Self::ResumesInSilence if is_held => "ReplicasScheduled",
+            Self::GoesBackInSilence if is_told && !is_held => "ReplicasScheduled",
+            Self::TakesBackInSilence => "ReplicasReverted",
+            _ => return,
+        };
+        plan.report.retain(|step| !matches!(step, ApiWrite::Event(note) if note.reason == left_out));
+        if left_out == "ReplicasScheduled" {
+            plan.whole.transition = None;
+        }
+    }
+}
+
+/// The write of a status.
+fn said(status: &Value) -> ApiWrite {
+    let object = json!({"status": status});
+    let place = Place {
+        resource: ApiResource::erase::<TDSet>(&()),
+        namespace: "default".to_owned(),
+        name: "shop".to_owned(),
+    };
+    ApiWrite::Status { manifest: Manifest { place, object }, manager: MANAGER }
 }

@@ -18,7 +18,24 @@ use kit::explore::Planted;
 use rules::Rule;
 use world::World;
 
-kit::slices!(made, edited, kept, referred, left, autoscaled, handed_over, two_schedules, taken, suspended);
+kit::slices!(
+    made,
+    edited,
+    kept,
+    referred,
+    left,
+    autoscaled,
+    handed_over,
+    two_schedules,
+    taken,
+    suspended,
+    refused,
+    refused_on_a_ramp,
+    edited_on_a_ramp,
+    controlled,
+    taken_back,
+    returned,
+);
 
 const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::Adopts, slices::taken, Rule::ForeignWritten),
@@ -36,6 +53,13 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::ForgetsTheAutoscaler, slices::autoscaled, Rule::AutoscaledCountWritten),
     (Fault::TellsTwice, slices::made, Rule::ToldTwice),
     (Fault::Flaps, slices::made, Rule::NeverSettles),
+    (Fault::FreezesTheStatus, slices::refused, Rule::TellsOfAnotherTime),
+    (Fault::ForgetsRampsInRefusals, slices::refused_on_a_ramp, Rule::RampOutpaced),
+    (Fault::ForgetsRampsInEdits, slices::edited_on_a_ramp, Rule::RampOutpaced),
+    (Fault::ResumesInSilence, slices::suspended, Rule::CountedInSilence),
+    (Fault::IgnoresControllers, slices::controlled, Rule::ControlledWritten),
+    (Fault::TakesBackInSilence, slices::taken_back, Rule::CountedInSilence),
+    (Fault::GoesBackInSilence, slices::returned, Rule::CountedInSilence),
 ];
 
 #[test]

@@ -13,10 +13,13 @@ use gatehouse::controllers::manifest::Place;
 use gatehouse::controllers::reconciler::Reconciler as _;
 use gatehouse::controllers::status::{Change, write};
 use gatehouse::kinds::tdset::Operator;
+use gatehouse::kinds::tdset::actions;
 use gatehouse::kinds::tdset::api::status::Reason;
 use gatehouse::kinds::tdset::api::v1::TDSet;
 use gatehouse::kinds::tdset::names::{COUNT_MANAGER, MANAGER};
-use gatehouse::kinds::tdset::observation::{self, Blocker, Observed, Scaled, Unreported, Writer};
+use gatehouse::kinds::tdset::observation::{
+    self, Blocker, Bounds, Contest, Controller, Observed, Scaled, Unreported, Writer,
+};
 use gatehouse::kinds::tdset::plan;
 use gatehouse::kinds::tdset::spec::{self, Spec};
 use gatehouse::kinds::tdset::target_ownership::TargetOwnership;
@@ -43,15 +46,19 @@ pub struct Seen {
     pub autoscaler: Option<Autoscaler>,
     pub holder: Option<String>,
     pub carried: Unreported,
+    pub contest: Option<Contest>,
     pub asks: i32,
+    /// The count that is to be had then, by the ramp.
+    pub line: i32,
 }
 
 impl Hash for Seen {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, asks } = self;
-        (at, now, schedule, deployment, service, autoscaler, holder, asks).hash(state);
-        if *carried != Unreported::default() {
-            format!("{carried:?}").hash(state);
+        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, contest, asks, line } =
+            self;
+        (at, now, schedule, deployment, service, autoscaler, holder, asks, line).hash(state);
+        if *carried != Unreported::default() || contest.is_some() {
+            format!("{carried:?} {contest:?}").hash(state);
         }
     }
 }
@@ -63,10 +70,11 @@ pub struct Planned {
     key: u64,
     pub seen: Seen,
     pub plan: Plan,
-    /// What is said where the API server refuses some of it.
-    pub refused: Plan,
+    /// What is said where the API server refuses that step of the work as the first one.
+    pub refused: Vec<Plan>,
     /// What each step of the work writes, of the report, and of what is said where some of it is refused.
-    written: [Vec<Text>; 3],
+    written: [Vec<Text>; 2],
+    written_refused: Vec<Vec<Text>>,
 }
 
 /// What production plans, as the writes that it comes to.
@@ -97,12 +105,12 @@ impl Plan {
 
 impl Planned {
     /// What is to be done in a part of a reconciliation, and what each of that writes.
-    pub fn part(&self, reports: bool, is_refused: bool) -> (&[ApiWrite], &[Text]) {
-        let [work, report, refused] = &self.written;
-        match (reports, is_refused) {
+    pub fn part(&self, reports: bool, refused: Option<usize>) -> (&[ApiWrite], &[Text]) {
+        let [work, report] = &self.written;
+        match (reports, refused) {
             (false, _) => (&self.plan.work, work),
-            (true, false) => (&self.plan.report, report),
-            (true, true) => (&self.refused.report, refused),
+            (true, None) => (&self.plan.report, report),
+            (true, Some(step)) => (&self.refused[step].report, &self.written_refused[step]),
         }
     }
 }
@@ -122,7 +130,7 @@ impl Hash for Planned {
 }
 
 fn name(at: usize, spec: &Target) -> String {
-    if matches!(spec, Target::Reference(_)) { format!("hours-{at}") } else { "shop".to_owned() }
+    if spec.is_foreign() { format!("hours-{at}") } else { "shop".to_owned() }
 }
 
 fn object(schedule: &Schedule, at: usize) -> TDSet {
@@ -131,11 +139,11 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     if spec.has_service {
         target["create"]["servicePort"] = json!(80);
     }
-    if let Target::Reference(left) = &spec.target {
+    if spec.target.is_foreign() {
         target = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
-        if let Some(left) = left {
-            target["ref"]["replicasOnDeletion"] = json!(left);
-        }
+    }
+    if let Target::Reference(Some(left)) = &spec.target {
+        target["ref"]["replicasOnDeletion"] = json!(left);
     }
     let mut object = json!({
         "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
@@ -151,6 +159,10 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
             "target": target,
         },
     });
+    if spec.is_ramped {
+        let pace = json!({"step": 1, "every": "1h"});
+        object["spec"]["ramp"] = json!({"up": pace, "down": pace});
+    }
     if spec.target == Target::Autoscaler {
         object["spec"]["autoscaler"] = json!({"name": "shop", "maxReplicas": 12});
     }
@@ -206,11 +218,12 @@ impl Seen {
             now: Timestamp::from_millisecond(self.now).expect("a time"),
             status: self.schedule.status.known().status.clone(),
             carried: self.carried.clone(),
+            contest: self.contest.clone(),
             holder: self.holder.clone().map(|name| ("Deployment web".to_owned(), name)),
             ..Observed::default()
         };
         let spec = &self.schedule.spec;
-        if let Target::Reference(_) = spec.target {
+        if spec.target.is_foreign() {
             observed.target = Some(self.scaled());
             return observed;
         }
@@ -239,11 +252,13 @@ impl Seen {
         });
         if spec.target == Target::Autoscaler {
             observed.autoscaler = Some(match &self.autoscaler {
-                Some(found) => Ok(Arc::new(made(json!({
-                    "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1"},
+                Some(found) => Ok(Arc::new(Bounds::of(&made(json!({
+                    "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1",
+                        "managedFields": [{"manager": if found.is_ours { COUNT_MANAGER } else { "kubectl" },
+                            "fieldsV1": {"f:spec": {"f:minReplicas": {}}}}]},
                     "spec": {"minReplicas": found.least, "maxReplicas": found.most,
                         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}},
-                })))),
+                }))))),
                 None => Err(Blocker::ready(Reason::AutoscalerNotFound, "none".to_owned())),
             });
         }
@@ -265,7 +280,13 @@ impl Seen {
         Ok(Scaled {
             place: Place { resource, namespace: "default".to_owned(), name: "web".to_owned() },
             scale: Arc::new(made(scale)),
-            writer: if self.schedule.spec.keeps { Writer::of(&owned) } else { Writer::Unknown },
+            is_unset: false,
+            writer: Writer::of(&owned),
+            controller: (self.schedule.spec.target == Target::Controlled).then(|| Controller {
+                group: "gatehouse.dev".to_owned(),
+                kind: "EtcdCluster".to_owned(),
+                name: "web".to_owned(),
+            }),
             watched: true,
         })
     }
@@ -282,11 +303,21 @@ impl Seen {
         let spec = Spec::resolve(&tdset, Vec::new());
         let mut plan = Plan::of(&spec, &observed);
         hand.spoil(self, &mut plan);
-        let refused = RefusedWrite { action: String::new(), why: "refused (403)".to_owned() };
-        let refused = Plan::of(&spec, &Observed { refused: Some(refused), ..observed });
-        let written =
-            [&plan.work, &plan.report, &refused.report].map(|steps| steps.iter().map(written).collect());
-        let planned = Rc::new(Planned { key, seen: self.clone(), plan, refused, written });
+        let refused: Vec<_> = plan
+            .work
+            .iter()
+            .map(|step| {
+                let action = actions::points(step).name().to_owned();
+                let refused = RefusedWrite { action, why: "refused (403)".to_owned() };
+                let mut told = Plan::of(&spec, &Observed { refused: Some(refused), ..observed.clone() });
+                hand.spoil_refused(self, &observed, &mut told);
+                told
+            })
+            .collect();
+        let all = |steps: &Vec<ApiWrite>| steps.iter().map(written).collect();
+        let written_refused = refused.iter().map(|told| all(&told.report)).collect();
+        let written = [&plan.work, &plan.report].map(all);
+        let planned = Rc::new(Planned { key, seen: self.clone(), plan, refused, written, written_refused });
         PLANS.with_borrow_mut(|plans| plans.insert(key, Rc::clone(&planned)));
         planned
     }
@@ -304,7 +335,12 @@ impl World {
             autoscaler: self.autoscaler.clone(),
             holder: self.holder(at),
             carried: self.workers[at].recall.carried.clone(),
+            contest: self.workers[at]
+                .recall
+                .reverts
+                .contest(Timestamp::from_millisecond(self.now()).expect("a time")),
             asks: self.asks(&schedule.spec),
+            line: self.line(&schedule.spec),
             schedule,
         }
     }

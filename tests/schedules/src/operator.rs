@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use gatehouse::controllers::api_write::ApiWrite;
+use gatehouse::kinds::tdset::actions;
 use jiff::Timestamp;
 
 use crate::effects::Failure;
@@ -30,14 +31,9 @@ impl World {
             return true;
         }
         let planned = self.look(at).planned(hand);
-        let pending = Pending {
-            planned,
-            done: 0,
-            has_changed: false,
-            is_refused: false,
-            reports: false,
-            is_stale: false,
-        };
+        let pending =
+            Pending { planned, done: 0, has_changed: false, refused: None, reports: false, is_stale: false };
+        self.workers[at].recall.begin();
         self.workers[at].pending = Some(pending);
         self.go_on(at);
         true
@@ -60,8 +56,12 @@ impl World {
                 // It may be gone by what was done.
                 let Some(now) = &self.workers[at].pending else { return true };
                 pending.is_stale = now.is_stale;
-                pending.done += 1;
+                if !pending.reports && pending.writes_count() {
+                    let now = Timestamp::from_millisecond(self.now()).expect("a time");
+                    self.workers[at].recall.wrote_count(&pending.planned.plan.whole, (None, None), now);
+                }
                 pending.has_changed |= has_changed && !pending.reports;
+                pending.done += 1;
                 self.workers[at].pending = Some(pending);
                 self.go_on(at);
             }
@@ -90,8 +90,8 @@ impl World {
         if pending.reports {
             return self.give_up(at);
         }
+        pending.refused.get_or_insert(pending.done);
         pending.done += 1;
-        pending.is_refused = true;
         self.go_on(at);
         true
     }
@@ -110,14 +110,16 @@ impl World {
             if pending.reports {
                 let plan = pending.told().clone();
                 let wake = plan.wake.map(Timestamp::as_millisecond);
-                worker.wake = if pending.is_refused { wake.map(|wake| wake.min(now + SOON)) } else { wake };
-                worker.recall.told(None, plan.whole.status.clone());
+                worker.wake =
+                    if pending.refused.is_some() { wake.map(|wake| wake.min(now + SOON)) } else { wake };
+                let at = Timestamp::from_millisecond(now).expect("a time");
+                worker.recall.told(None, plan.whole.status.clone(), at);
                 worker.pending = None;
                 return;
             }
             let at = Timestamp::from_millisecond(now).expect("a time");
             let defers = pending.has_changed
-                && !pending.is_refused
+                && pending.refused.is_none()
                 && (is_leaving || worker.recall.defers_report(&planned.plan.whole, at));
             if defers {
                 worker.wake = Some(now + 1_000);
@@ -132,12 +134,17 @@ impl World {
 impl Pending {
     /// The plan that the report is of.
     fn told(&self) -> &Plan {
-        if self.is_refused { &self.planned.refused } else { &self.planned.plan }
+        self.refused.map_or(&self.planned.plan, |step| &self.planned.refused[step])
+    }
+
+    /// Whether the next step writes what the timetable is about.
+    fn writes_count(&self) -> bool {
+        self.step().is_some_and(|(step, _)| actions::writes_count(actions::points(step).name()))
     }
 
     /// The next step, and what it writes.
     pub fn step(&self) -> Option<(&ApiWrite, Text)> {
-        let (steps, written) = self.planned.part(self.reports, self.is_refused);
+        let (steps, written) = self.planned.part(self.reports, self.refused);
         Some((steps.get(self.done)?, *written.get(self.done)?))
     }
 }

@@ -27,6 +27,14 @@ pub enum Rule {
     LeftWithAnotherCount,
     /// The status says what was not seen.
     StatusLies,
+    /// More steps of a ramp are taken than time has passed for.
+    RampOutpaced,
+    /// The count of a workload is written that a controller of our own owns.
+    ControlledWritten,
+    /// A status tells of another time than that at which it is written.
+    TellsOfAnotherTime,
+    /// A count is written, and no event tells of it.
+    CountedInSilence,
     /// A transition is reported twice, and nothing had gone wrong.
     ToldTwice,
     /// At rest there is something to write, now or at another time before the next boundary.
@@ -47,11 +55,10 @@ impl World {
         let ready = conditions.iter().flatten().find(|one| one.type_ == "Ready");
         let is_scheduled = ready.is_some_and(|ready| ready.reason == "AsScheduled");
         let is_autoscaled = seen.schedule.spec.target == Target::Autoscaler;
+        let line = seen.line;
         let was_so = seen.deployment.as_ref().is_some_and(|found| {
-            (is_autoscaled || found.count == seen.asks) && found.has == found.count && found.is_observed
-                || matches!(seen.schedule.spec.target, Target::Reference(_))
-                    && found.count == seen.asks
-                    && found.has == found.count
+            (is_autoscaled || found.count == line) && found.has == found.count && found.is_observed
+                || seen.schedule.spec.target.is_foreign() && found.count == line && found.has == found.count
         });
         let is_bounded =
             !is_autoscaled || seen.autoscaler.as_ref().is_some_and(|found| found.least == seen.asks);
@@ -64,6 +71,9 @@ impl World {
         };
         if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
             self.breaks(Rule::StatusLies);
+        }
+        if !seen.schedule.is_deleting && status.status.scheduled_replicas != Some(seen.asks) {
+            self.breaks(Rule::TellsOfAnotherTime);
         }
     }
 
@@ -82,6 +92,9 @@ impl World {
                     return Some(Rule::WritesAtRest);
                 }
             }
+        }
+        if self.is_silent && !self.is_disturbed {
+            return Some(Rule::CountedInSilence);
         }
         let next = ["2026-03-02T08:00:00Z", "2026-03-02T18:00:00Z"].get(self.clock)?;
         let next = next.parse::<jiff::Timestamp>().expect("a time").as_millisecond();
@@ -104,9 +117,12 @@ impl World {
             return status.says("Conflict", "True") && status.says("Ready", "False");
         }
         let Some(found) = &self.deployment else {
-            return matches!(spec.target, Target::Reference(_)) && status.says("Ready", "False");
+            return spec.target.is_foreign() && status.says("Ready", "False");
         };
-        if !matches!(spec.target, Target::Reference(_)) {
+        if spec.target == Target::Controlled {
+            return status.says("Conflict", "True") && status.says("Ready", "False");
+        }
+        if !spec.target.is_foreign() {
             let is_foreign = |applied: Text| applied == Text::NONE;
             let service = self.service.as_ref();
             if is_foreign(found.applied) {
@@ -123,7 +139,7 @@ impl World {
                 return false;
             }
         }
-        let asks = self.asks(spec);
+        let asks = self.line(spec);
         let count = match (&spec.target, &self.autoscaler) {
             (Target::Autoscaler, Some(autoscaler)) => autoscaler.least,
             (Target::Autoscaler, None) => return status.says("Ready", "False"),

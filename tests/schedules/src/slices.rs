@@ -15,6 +15,7 @@ const SHOP: Spec = Spec {
     has_service: false,
     keeps: false,
     is_suspended: false,
+    is_ramped: false,
     target: Target::Create,
 };
 
@@ -31,7 +32,7 @@ const CONFLICT: Reach =
     ("it says that another one has it", |_, world| world.schedules[0].status.says("Conflict", "True"));
 const LEFT: Reach = ("it is left with 4", |_, world| world.schedules[0].is_gone && count(world) == Some(4));
 const BOUND: Reach = ("the bounds are those of the window", |_, world| {
-    world.autoscaler == Some(Autoscaler { least: 6, most: 12 })
+    world.autoscaler.as_ref().is_some_and(|found| (found.least, found.most) == (6, 12))
         && world.schedules[0].status.says("Ready", "True")
 });
 const TAKEN_OVER: Reach = ("the younger one takes over", |_, world| {
@@ -101,7 +102,7 @@ pub fn left() -> Slice {
 /// An autoscaler has the count.
 pub fn autoscaled() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Autoscaler, ..SHOP }]);
-    start.autoscaler = Some(Autoscaler { least: 1, most: 9 });
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
     start.edits = vec![Edit::Image];
     start.faults = Faults { lost_answers: 1, scales: 1, bounds: 1, ..Faults::default() };
     Slice::new(start, &[BOUND], &["tdset.write-bounds", "tdset.make-deployment"])
@@ -110,7 +111,7 @@ pub fn autoscaled() -> Slice {
 /// The count is handed over to an autoscaler.
 pub fn handed_over() -> Slice {
     let mut start = World::new(&[SHOP]);
-    start.autoscaler = Some(Autoscaler { least: 1, most: 9 });
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
     start.edits = vec![Edit::Autoscaler, Edit::Image];
     start.faults = Faults { crashes: 1, refusals: 1, ..Faults::default() };
     Slice::new(start, &[BOUND], &["tdset.write-count", "tdset.write-bounds"])
@@ -140,4 +141,62 @@ pub fn suspended() -> Slice {
     start.edits = vec![Edit::Suspend(true), Edit::Image, Edit::Suspend(false)];
     start.faults = Faults { scales: 1, ..Faults::default() };
     Slice::new(start, &[SETTLED_INSIDE, SUSPENDED], &["tdset.apply-deployment"])
+}
+
+const RAMPING: Reach = ("it is on its ramp", |_, world| {
+    let told = world.schedules[0].status.known();
+    world.clock == 1 && told.status.ramp.is_some() && count(world) == Some(3)
+});
+const REFUSED: Reach = ("a count is refused at its time", |_, world| {
+    let told = world.schedules[0].status.known();
+    let is_refused =
+        |one: &k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition| one.reason == "CountRefused";
+    world.clock == 1 && told.status.conditions.iter().flatten().any(is_refused)
+});
+
+/// Some of what it makes and writes is refused, again and again.
+pub fn refused() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
+    start.evening = 2;
+    start.faults = Faults { refusals: 3, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN, REFUSED], &["tdset.make-service", "tdset.write-count"])
+}
+
+/// The same while the count moves.
+pub fn refused_on_a_ramp() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, is_ramped: true, ..SHOP }]);
+    start.edits = vec![Edit::Service(false)];
+    start.faults = Faults { refusals: 3, ..Faults::default() };
+    Slice::new(start, &[RAMPING], &["tdset.make-service", "tdset.delete-service", "tdset.write-count"])
+}
+
+/// Something else is changed while the count moves.
+pub fn edited_on_a_ramp() -> Slice {
+    let mut start = World::new(&[Spec { is_ramped: true, ..SHOP }]);
+    start.edits = vec![Edit::Image, Edit::Service(true), Edit::Image];
+    start.faults = Faults { conflicts: 1, ..Faults::default() };
+    Slice::new(start, &[RAMPING], &["tdset.apply-deployment", "tdset.write-count"])
+}
+
+/// A workload that a controller of our own owns.
+pub fn controlled() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Controlled, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[CONFLICT], &["tdset.write-status"])
+}
+
+/// A person scales, and the count is taken back.
+pub fn taken_back() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.evening = 2;
+    start.faults = Faults { scales: 2, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN], &["tdset.write-scale", "tdset.publish-event"])
+}
+
+/// What is asked for is changed and changed back, beside a window.
+pub fn returned() -> Slice {
+    let mut start = World::new(&[SHOP]);
+    start.evening = 2;
+    start.edits = vec![Edit::Outside(3), Edit::Outside(2)];
+    Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN], &["tdset.write-count", "tdset.publish-event"])
 }

@@ -5,12 +5,13 @@
 //! what is written is a precondition; that an apply without force is a conflict where another manager's field differs.
 
 mod actions;
+mod people;
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gatehouse::kinds::tdset::observation::Unreported;
-use gatehouse::kinds::tdset::state::ReconcileState;
+use gatehouse::kinds::tdset::state::{ReconcileState, Reverts};
 
 use crate::faults::Hand;
 use crate::observations::Planned;
@@ -22,6 +23,7 @@ use crate::text::Text;
 pub const CLOCK: [&str; 3] = ["2026-03-02T07:00:00Z", "2026-03-02T08:00:00.25Z", "2026-03-02T18:00:00.25Z"];
 
 /// What a schedule asks for.
+#[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     pub outside: i32,
@@ -31,6 +33,8 @@ pub struct Spec {
     pub has_service: bool,
     pub keeps: bool,
     pub is_suspended: bool,
+    /// Whether the count moves by one an hour.
+    pub is_ramped: bool,
     pub target: Target,
 }
 
@@ -42,6 +46,14 @@ pub enum Target {
     Reference(Option<i32>),
     /// One that is made, with an autoscaler.
     Autoscaler,
+    /// A foreign one that another controller owns.
+    Controlled,
+}
+
+impl Target {
+    pub const fn is_foreign(&self) -> bool {
+        matches!(self, Self::Reference(_) | Self::Controlled)
+    }
 }
 
 /// A schedule as it is stored.
@@ -95,6 +107,8 @@ pub struct Service {
 pub struct Autoscaler {
     pub least: i32,
     pub most: i32,
+    /// Whether they were written by the operator last.
+    pub is_ours: bool,
 }
 
 /// What an operator has in hand for one schedule.
@@ -110,14 +124,14 @@ pub struct Worker {
 
 /// A pass that is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(clippy::struct_excessive_bools, reason = "they hinge on nothing but what came of the steps so far")]
 pub struct Pending {
     /// What was read, and what is planned of that.
     pub planned: Rc<Planned>,
     /// How many steps were done.
     pub done: usize,
     pub has_changed: bool,
-    pub is_refused: bool,
+    /// The first step that was refused.
+    pub refused: Option<usize>,
     pub reports: bool,
     /// Whether the schedule's object was written since.
     pub is_stale: bool,
@@ -140,8 +154,9 @@ impl std::hash::Hash for Worker {
 impl Worker {
     /// All of it that makes a difference.
     fn key(&self) -> (&Option<Pending>, Option<String>, bool, bool, Option<i64>) {
-        let ReconcileState { carried, unreported, .. } = &self.recall;
-        let carried = (*carried != Unreported::default()).then(|| format!("{carried:?}"));
+        let ReconcileState { carried, unreported, reverts, .. } = &self.recall;
+        let is_news = *carried != Unreported::default() || *reverts != Reverts::default();
+        let carried = is_news.then(|| format!("{carried:?} {reverts:?}"));
         (&self.pending, carried, *unreported, self.is_told, self.wake)
     }
 }
@@ -225,6 +240,10 @@ pub struct World {
     pub manual: Manual,
     /// Transitions that were told of since the clock or the spec moved.
     pub told: u8,
+    /// Whether a count was written that the timetable asks for, and nothing has told of that yet.
+    pub is_silent: bool,
+    /// Whether the count is on a ramp.
+    pub has_set_out: bool,
     /// Whether something went wrong after which things may be told twice.
     pub is_disturbed: bool,
     pub next_uid: u8,
@@ -284,6 +303,8 @@ impl World {
             faults: Faults::default(),
             manual: Manual::None,
             told: 0,
+            is_silent: false,
+            has_set_out: false,
             is_disturbed: false,
             next_uid: 1,
             broken: None,
@@ -317,6 +338,18 @@ impl World {
         if self.clock == 1 { spec.inside } else { spec.outside }
     }
 
+    /// The count that is to be had now: a ramp has taken its first step since the clock moved, and no other.
+    pub fn line(&self, spec: &Spec) -> i32 {
+        if self.has_set_out { spec.outside + 1 } else { self.asks(spec) }
+    }
+
+    /// A ramp sets out where a count from before the window is found in it. One that is made in it has no way to go.
+    fn set_out(&mut self) {
+        let spec = &self.schedules[0].spec;
+        let is_before = self.deployment.as_ref().is_some_and(|found| found.count == spec.outside);
+        self.has_set_out = self.clock == 1 && spec.is_ramped && (self.has_set_out || is_before);
+    }
+
     /// The schedule that has the say.
     pub fn eldest(&self) -> Option<usize> {
         self.schedules.iter().position(|schedule| !schedule.is_gone)
@@ -339,7 +372,7 @@ impl World {
         }
         self.is_disturbed |=
             matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash);
-        match action {
+        let is_done = match action {
             Action::Pass(at) => self.pass(*at, hand),
             Action::ApiWrite(at) => self.step(*at),
             Action::Unheard(at) => self.step_unheard(*at),
@@ -354,7 +387,9 @@ impl World {
             Action::Delete => self.delete(),
             Action::Squat => self.squat(),
             Action::Bounds => self.write_bounds(),
-        }
+        };
+        self.set_out();
+        is_done
     }
 
     fn crash(&mut self) -> bool {
@@ -396,90 +431,6 @@ impl World {
     pub fn moved(&mut self) {
         self.manual = Manual::None;
         self.told = 0;
-    }
-
-    fn edit(&mut self) -> bool {
-        if self.edits.is_empty() {
-            return false;
-        }
-        let edit = self.edits.remove(0);
-        let before = self.asks(&self.schedules[0].spec);
-        let schedule = &mut self.schedules[0];
-        let spec = &mut schedule.spec;
-        match edit {
-            Edit::Image => spec.image += 1,
-            Edit::Service(is_on) => spec.has_service = is_on,
-            Edit::Suspend(is_on) => spec.is_suspended = is_on,
-            Edit::Outside(count) => spec.outside = count,
-            Edit::Autoscaler => spec.target = Target::Autoscaler,
-            Edit::Delete => {
-                schedule.is_deleting = true;
-                schedule.is_gone = !schedule.has_finalizer;
-            }
-        }
-        schedule.generation += 1;
-        let is_suspended = schedule.spec.is_suspended;
-        if let Some(pending) = &mut self.workers[0].pending {
-            pending.is_stale = true;
-        }
-        self.workers[0].is_told = true;
-        if self.schedules[0].is_gone {
-            self.workers[0] = Worker::default();
-            self.moved();
-            self.tell();
-        }
-        if self.asks(&self.schedules[0].spec) != before || is_suspended || edit == Edit::Suspend(false) {
-            self.moved();
-        }
-        true
-    }
-
-    fn scale(&mut self) -> bool {
-        let count = 9;
-        let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
-        (found.count, found.is_observed) = (count, false);
-        found.owners = BTreeSet::from([Owner::Scale]);
-        if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.keeps) {
-            let schedule = &self.schedules[eldest];
-            let told = schedule.status.known();
-            let told = &told.status;
-            // A scale tells no time, so it may have been written before a boundary that nobody has told of yet.
-            let is_told_of_all =
-                told.next_transition.as_ref().is_none_or(|next| next.time.0.as_millisecond() > self.now());
-            let is_sure = self.workers[eldest].pending.is_none()
-                && is_told_of_all
-                && told.scheduled_replicas == Some(self.asks(&schedule.spec))
-                && told.observed_generation == Some(i64::from(schedule.generation))
-                && told.active_window.as_deref() == Some(if self.clock == 1 { "office" } else { "" })
-                && !schedule.status.says("Suspended", "True")
-                && !schedule.status.says("Conflict", "True");
-            self.manual = if is_sure { Manual::Stands(count) } else { Manual::Either(count) };
-        }
-        self.tell();
-        true
-    }
-
-    fn delete(&mut self) -> bool {
-        self.manual = Manual::None;
-        let is_done = self.deployment.take().is_some();
-        self.tell();
-        is_done
-    }
-
-    fn squat(&mut self) -> bool {
-        match (&self.deployment, &self.service) {
-            (None, _) => self.deployment = Some(self.foreign(5)),
-            (_, None) => self.service = Some(Service { uid: self.uid(), applied: Text::NONE }),
-            _ => return false,
-        }
-        self.tell();
-        true
-    }
-
-    fn write_bounds(&mut self) -> bool {
-        let Some(found) = &mut self.autoscaler else { return false };
-        (found.least, found.most) = (3, 4);
-        self.tell();
-        true
+        self.is_silent = false;
     }
 }

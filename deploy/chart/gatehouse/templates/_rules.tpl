@@ -108,6 +108,10 @@
 - apiGroups: [autoscaling]
   resources: [horizontalpodautoscalers]
   verbs: [list, watch, patch]
+# - The bounds of a ScaledObject of spec.autoscaler are written; it is watched by its metadata.
+- apiGroups: [keda.sh]
+  resources: [scaledobjects]
+  verbs: [get, list, watch, patch]
 # - Dates may be kept in ConfigMaps (datesFrom). Watched by metadata; only those that are named are read.
 # - A ConfigMap has the configuration of each member of an etcd cluster.
 - apiGroups: [""]

@@ -35,6 +35,8 @@ const V1ALPHA1: &[Row] = &[
     hub_only("/spec/exceptions"),
     hub_only("/spec/ramp"),
     hub_only("/spec/manualScalePolicy"),
+    hub_only("/spec/controllerPolicy"),
+    hub_only("/spec/onUnreadableDates"),
     hub_only("/spec/target"),
     hub_only("/spec/autoscaler"),
     same("/status/observedGeneration"),

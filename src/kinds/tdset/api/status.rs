@@ -109,6 +109,8 @@ reasons! {
     TargetNotFound,
     /// The workload of `target.ref` cannot be scaled.
     TargetNotScalable,
+    /// The API server does not say what count the workload of `target.ref` has.
+    TargetNotReadable,
     /// gatehouse may not do what it takes; the message names verb and resource.
     RightMissing,
     /// The object does not pass the judge of the gate.
@@ -121,6 +123,10 @@ reasons! {
     OtherSchedule,
     /// An autoscaler that the spec does not name scales the same target.
     OtherAutoscaler,
+    /// Another controller owns the workload or the autoscaler.
+    ControlledByOther,
+    /// Another client takes the count back each time that it is written.
+    Contested,
     /// The autoscaler of the spec is not there.
     AutoscalerNotFound,
     /// The autoscaler of the spec scales something else.
@@ -129,8 +135,10 @@ reasons! {
     OutOfBounds,
     /// Nobody else has a hand in it.
     NoConflict,
-    /// The API server refused a write.
+    /// The API server refused a write that is not that of the count.
     WriteRefused,
+    /// The API server refused the count.
+    CountRefused,
 }
 
 #[cfg(test)]

@@ -143,6 +143,17 @@ pub struct TDSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manual_scale_policy: Option<ManualScalePolicy>,
 
+    /// What becomes of a workload or an autoscaler that another controller owns, by its owner reference: Respect leaves
+    /// it alone, Override writes it all the same. What gatehouse's own kinds own is left alone either way. Absent means
+    /// Respect.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller_policy: Option<ControllerPolicy>,
+
+    /// What dates are that cannot be read, for the ConfigMap or its key is missing or a line is no date: Ignore takes
+    /// those days for ordinary ones, Hold leaves the count as it is until they can be read. Absent means Ignore.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_unreadable_dates: Option<UnreadableDates>,
+
     /// Longest time between two reconciliations, in minutes, 1 to 1440. It never delays a transition. Defaults to 10;
     /// more than 10 acts like 10.
     #[schemars(range(min = 1, max = 1440))]
@@ -152,7 +163,7 @@ pub struct TDSetSpec {
     /// The workload: create has one made, ref names one that is there. Exactly one of the two, for good.
     pub target: Target,
 
-    /// Leaves the count to a HorizontalPodAutoscaler and sets its bounds instead.
+    /// Leaves the count to an autoscaler and sets its bounds instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub autoscaler: Option<Autoscaler>,
 }
@@ -193,6 +204,28 @@ pub enum ManualScalePolicy {
     Revert,
     /// It stands until the timetable changes next.
     KeepUntilNextTransition,
+}
+
+/// What becomes of what another controller owns.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
+pub enum ControllerPolicy {
+    /// It is left alone.
+    #[default]
+    Respect,
+    /// It is written all the same.
+    Override,
+}
+
+/// What dates are that cannot be read.
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[schemars(transform = undescribed)]
+pub enum UnreadableDates {
+    /// Ordinary days.
+    #[default]
+    Ignore,
+    /// The count is left as it is.
+    Hold,
 }
 
 /// A day of the week.
@@ -250,7 +283,7 @@ pub struct Window {
     #[schemars(range(min = 0, max = 10000))]
     pub replicas: i32,
 
-    /// The HorizontalPodAutoscaler's maxReplicas while the window holds, 1 to 10000, at least replicas. It goes with
+    /// The autoscaler's upper bound while the window holds, 1 to 10000, at least replicas. It goes with
     /// autoscaler; absent means autoscaler.maxReplicas.
     #[schemars(range(min = 1, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -320,7 +353,7 @@ pub struct Exception {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
 
-    /// The HorizontalPodAutoscaler's maxReplicas during that time, 1 to 10000, at least replicas. It goes with
+    /// The autoscaler's upper bound during that time, 1 to 10000, at least replicas. It goes with
     /// autoscaler; absent means autoscaler.maxReplicas.
     #[schemars(range(min = 1, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -335,7 +368,8 @@ pub struct Exception {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DatesFrom {
-    /// A key of a ConfigMap in the same namespace: one date a line, such as 2026-12-25; "#" starts a comment.
+    /// A key of a ConfigMap in the same namespace: one date a line, such as 2026-12-25; "#" starts a comment. A line that
+    /// is no date is named in the condition ScheduleValid; onUnreadableDates says what happens then.
     pub config_map_key_ref: ConfigMapKey,
 }
 
@@ -370,28 +404,73 @@ pub struct Between {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Autoscaler {
-    /// Kind of the autoscaler. Written as HorizontalPodAutoscaler at creation when absent.
+    /// Kind of the autoscaler: HorizontalPodAutoscaler, or ScaledObject (KEDA). Written as HorizontalPodAutoscaler at
+    /// creation when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<AutoscalerKind>,
 
-    /// Name of the autoscaler, in the same namespace; it has to scale the target. The scheduled count becomes its
-    /// minReplicas (1 where that is 0), and the count of the workload is never written.
+    /// Name of the autoscaler, in the same namespace; it has to scale the target. The scheduled count becomes its lower
+    /// bound. Where that is 0 and a HorizontalPodAutoscaler cannot have it, the workload itself is scaled to 0, where
+    /// the autoscaler rests, and back; the count of the workload is never written otherwise.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Its maxReplicas, 1 to 10000, where no window and no exception with one of its own holds. Absent means that
-    /// maxReplicas is not written; then no window and no exception may have one.
+    /// Its upper bound, 1 to 10000, where no window and no exception with one of its own holds. Absent means that the
+    /// upper bound is not written; then no window and no exception may have one.
+    #[schemars(range(min = 1, max = 10000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_replicas: Option<i32>,
+
+    /// The bounds that it is left with when this object is deleted. Absent means that it keeps those that it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_deletion: Option<BoundsOnDeletion>,
+}
+
+/// The bounds that an autoscaler is left with.
+#[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.maxReplicas) || self.maxReplicas >= self.minReplicas")
+    .message("must not be below minReplicas").field_path(".maxReplicas"))]
+pub struct BoundsOnDeletion {
+    /// Its lower bound, 0 to 10000.
+    #[schemars(range(min = 0, max = 10000))]
+    pub min_replicas: i32,
+
+    /// Its upper bound, 1 to 10000. Absent means that it keeps the one that it has.
     #[schemars(range(min = 1, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,
 }
 
 /// Kind of an autoscaler.
-#[derive(JsonSchema, Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(JsonSchema, Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[schemars(transform = undescribed)]
 pub enum AutoscalerKind {
     /// A HorizontalPodAutoscaler of the API group autoscaling.
+    #[default]
     HorizontalPodAutoscaler,
+    /// A ScaledObject of KEDA.
+    ScaledObject,
+}
+
+impl AutoscalerKind {
+    /// The kind, as objects have it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::HorizontalPodAutoscaler => "HorizontalPodAutoscaler",
+            Self::ScaledObject => "ScaledObject",
+        }
+    }
+
+    /// Its API group.
+    #[must_use]
+    pub const fn group(self) -> &'static str {
+        match self {
+            Self::HorizontalPodAutoscaler => "autoscaling",
+            Self::ScaledObject => "keda.sh",
+        }
+    }
 }
 
 fn date(_: &mut SchemaGenerator) -> Schema {

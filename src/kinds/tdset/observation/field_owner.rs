@@ -11,7 +11,17 @@ use serde_json::json;
 use super::super::names::{COUNT_MANAGER, MANAGER};
 
 /// Fields that hold a count, as managed fields name them.
-const COUNTS: [&str; 2] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas"];
+const COUNTS: [&str; 3] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas", "/f:spec/f:minReplicaCount"];
+
+/// Field managers of tools that apply a repository again and again, by themselves: what they write is nobody's decision
+/// of the moment. Argo CD and Flux (their own names for their field managers).
+const RECONCILERS: [&str; 5] = [
+    "argocd-controller",
+    "argocd-application-controller",
+    "kustomize-controller",
+    "helm-controller",
+    "flux-client-side-apply",
+];
 
 /// The subresource by which counts are written whose field is not known.
 const SCALE: &str = "scale";
@@ -23,6 +33,14 @@ pub struct FieldOwner {
     pub manager: String,
     /// When it wrote last, to the second; none where it wrote by the scale subresource of a built-in kind.
     pub time: Option<Timestamp>,
+}
+
+impl FieldOwner {
+    /// Whether it writes again and again by itself, and not because a person wanted that count now.
+    #[must_use]
+    pub fn is_reconciler(&self) -> bool {
+        RECONCILERS.contains(&self.manager.as_str())
+    }
 }
 
 /// Takes out of managed fields what does not tell whose the count is.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::kinds::tdset::api::v1::AutoscalerKind;
+
 /// An object, whatever its version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey {
@@ -30,10 +32,10 @@ impl ObjectKey {
         Self::new(group, kind, namespace, name)
     }
 
-    /// The autoscaler of that name.
+    /// The autoscaler of that kind and name.
     #[must_use]
-    pub fn autoscaler(namespace: &str, name: &str) -> Self {
-        Self::new("autoscaling", "HorizontalPodAutoscaler", namespace, name)
+    pub fn autoscaler(kind: AutoscalerKind, namespace: &str, name: &str) -> Self {
+        Self::new(kind.group(), kind.as_str(), namespace, name)
     }
 
     /// The ConfigMap of that name.

@@ -4,8 +4,9 @@ use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 
 use super::schedule_state::ScheduleState;
 use crate::api::condition::{State, Statement};
+use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
-use crate::kinds::tdset::observation::Scaled;
+use crate::kinds::tdset::observation::{Bounds, Scaled};
 use crate::kinds::tdset::resources::deployment;
 
 /// All conditions.
@@ -43,6 +44,11 @@ impl Crew {
 
 fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
+    if let Some(refused) = &view.observed.refused {
+        let is_count = actions::writes_count(&refused.action);
+        let reason = if is_count { Reason::CountRefused } else { Reason::WriteRefused };
+        return about.is(false, reason, &*refused.why);
+    }
     if let Some(blocker) = &view.blocker {
         return about.is(false, blocker.reason, &*blocker.message);
     }
@@ -53,6 +59,13 @@ fn ready(view: &ScheduleState) -> Statement {
         return about.is(false, Reason::PodsNotReady, "the Deployment is not there yet");
     };
     let message = format!("{} of {count} replicas are {word}", good.min(count));
+    if view.replica_target.waits.is_some() {
+        return about.is(
+            false,
+            Reason::Contested,
+            format!("{message}; {}", contested(view).unwrap_or_default()),
+        );
+    }
     if good < count || !seen {
         return about.is(false, Reason::PodsNotReady, message);
     }
@@ -62,10 +75,10 @@ fn ready(view: &ScheduleState) -> Statement {
     if view.replica_target.manual.is_some() {
         return about.is(true, Reason::ManuallyScaled, format!("{message}, as another client has it"));
     }
-    let wanted = view.wanted().unwrap_or(count);
-    if let Some(name) = &view.spec.autoscaler {
-        return bounded(view, name, wanted, &message);
+    if let Some(Ok(bounds)) = &view.observed.autoscaler {
+        return bounded(view, bounds, &message);
     }
+    let wanted = view.wanted().unwrap_or(count);
     if wanted == count {
         return about.is(true, Reason::AsScheduled, message);
     }
@@ -73,19 +86,21 @@ fn ready(view: &ScheduleState) -> Statement {
 }
 
 /// The same where an autoscaler has the count.
-fn bounded(view: &ScheduleState, name: &str, wanted: i32, message: &str) -> Statement {
+fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     let about = ConditionType::Ready;
-    let asked = view.effective.replicas;
+    let (asked, shown, field) = (view.effective.replicas, bounds.shown(), bounds.fields().0);
+    if view.sleeps() {
+        let is_asleep = view.workload().is_some_and(|workload| workload.count() == 0);
+        let reason = if is_asleep { Reason::AsScheduled } else { Reason::PodsNotReady };
+        return about.is(is_asleep, reason, format!("{message}; {shown} rests meanwhile"));
+    }
     if view.scheduled() != asked {
-        let text = format!(
-            "{asked} are scheduled, minReplicas of HorizontalPodAutoscaler {name} can be {}",
-            view.scheduled()
-        );
+        let text = format!("{asked} are scheduled, {field} of {shown} can be {}", view.scheduled());
         return about.is(false, Reason::OutOfBounds, text);
     }
-    let has = view.counter().map(|counter| counter.count());
-    let message = format!("{message}; minReplicas of HorizontalPodAutoscaler {name} is {wanted}");
-    let is_so = has == Some(wanted);
+    let wanted = view.wanted().unwrap_or_else(|| bounds.min());
+    let message = format!("{message}; {field} of {shown} is {wanted}");
+    let is_so = bounds.min() == wanted && view.replica_target.workload.is_none();
     about.is(is_so, if is_so { Reason::AsScheduled } else { Reason::PodsNotReady }, message)
 }
 
@@ -143,9 +158,13 @@ fn is_stuck(status: &DeploymentStatus) -> bool {
 
 fn schedule_valid(view: &ScheduleState) -> Statement {
     let about = ConditionType::ScheduleValid;
-    match &view.observed.dates {
-        Err(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
-        Ok(_) => about.is(State::True, Reason::Parsed, "the timetable makes sense"),
+    match &view.observed.unread {
+        Some(blocker) if view.is_reckoned() => {
+            let message = format!("{}; such days are ordinary ones", blocker.message);
+            about.is(blocker.state, blocker.reason, message)
+        }
+        Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
+        None => about.is(State::True, Reason::Parsed, "the timetable makes sense"),
     }
 }
 
@@ -183,10 +202,21 @@ fn conflict(view: &ScheduleState) -> Statement {
     if let Some(blocker) = view.blocker.as_ref().filter(|blocker| blocker.about == Some(about)) {
         return about.is(true, blocker.reason, &*blocker.message);
     }
-    match taken(view) {
-        Some(taken) => about.is(true, Reason::NameTaken, taken),
-        None => about.is(false, Reason::NoConflict, "nobody else has a hand in it"),
+    match (taken(view), contested(view)) {
+        (Some(taken), _) => about.is(true, Reason::NameTaken, taken),
+        (None, Some(contested)) => about.is(true, Reason::Contested, contested),
+        (None, None) => about.is(false, Reason::NoConflict, "nobody else has a hand in it"),
     }
+}
+
+/// What is said of another client that takes the count back each time.
+fn contested(view: &ScheduleState) -> Option<String> {
+    let contest = view.observed.contest.as_ref()?;
+    let who = contest.manager.as_deref().unwrap_or("another client");
+    Some(format!(
+        "{who} writes another count each time that it is taken back: between two transitions it is taken back every \
+         five minutes at most, until that ends"
+    ))
 }
 
 /// What stands where something is to be made.

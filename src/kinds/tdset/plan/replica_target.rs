@@ -7,17 +7,16 @@
 //!   from them;
 //! - a count of another owner stands if it was written after the last transition; the workload's managed fields say
 //!   who wrote it and when. They tell no time of what was written by the scale subresource of a built-in kind, as
-//!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before.
+//!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before. A tool that applies a
+//!   repository again and again is nobody who scales.
 
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::schedule_state::{ManualCount, ReplicaTarget, ScheduleState};
-use crate::api::condition;
-use crate::kinds::tdset::api::status::ConditionType;
+use super::schedule_state::{Counter, ManualCount, ReplicaTarget, ScheduleState};
 use crate::kinds::tdset::api::v1::RampStatus;
-use crate::kinds::tdset::observation::{FieldOwner, Writer};
+use crate::kinds::tdset::observation::{FieldOwner, Reverted, Writer};
 
 /// Where the count of a TDSet ought to be.
 #[must_use]
@@ -25,35 +24,103 @@ pub fn compute(view: &ScheduleState) -> ReplicaTarget {
     if !view.counts() {
         return ReplicaTarget::default();
     }
+    let target = if view.sleeps() { asleep(view) } else { awake(view) };
+    let waits = view
+        .observed
+        .contest
+        .as_ref()
+        .filter(|contest| target.reverted.is_some() && view.now < contest.until && !view.edited());
+    ReplicaTarget { waits: waits.map(|contest| contest.until), ..target }
+}
+
+/// The same while the timetable asks for none beside an autoscaler that cannot have that as its lower bound: the
+/// workload itself has none, and the autoscaler rests.
+fn asleep(view: &ScheduleState) -> ReplicaTarget {
+    let Some(workload) = view.workload().filter(|workload| workload.differs(0)) else {
+        return ReplicaTarget::default();
+    };
+    let has = workload.count();
+    match kept(view, has, workload.writer()).filter(|_| view.spec.keeps_manual_counts()) {
+        Some(manual) => ReplicaTarget { manual: Some(manual), ..ReplicaTarget::default() },
+        None => ReplicaTarget {
+            workload: Some(0),
+            reverted: reverted(view, has, 0, workload.writer()),
+            ..ReplicaTarget::default()
+        },
+    }
+}
+
+/// The same at all other times.
+fn awake(view: &ScheduleState) -> ReplicaTarget {
     let scheduled = view.scheduled();
     let Some(counter) = view.counter() else {
         return ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() };
     };
     let has = counter.count();
-    if has != scheduled
+    if counter.differs(scheduled)
         && view.spec.keeps_manual_counts()
         && let Some(manual) = kept(view, has, counter.writer())
     {
         return ReplicaTarget { manual: Some(manual), ..ReplicaTarget::default() };
     }
-    let Some(ramp) = ramp(view, has, scheduled) else {
-        return ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() };
+    let target = match ramp(view, has, scheduled) {
+        Some(ramp) => ramping(view, ramp),
+        None => ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() },
     };
-    let now = view.observed.now;
-    let elapsed = Duration::try_from(now.duration_since(ramp.since.0)).unwrap_or_default();
+    let wanted = target.wanted.unwrap_or(scheduled);
+    let reverted = reverted(view, has, wanted, counter.writer());
+    woken(view, ReplicaTarget { reverted, ..target }, wanted)
+}
+
+/// Where a ramp is by now.
+fn ramping(view: &ScheduleState, ramp: RampStatus) -> ReplicaTarget {
+    let elapsed = Duration::try_from(view.now.duration_since(ramp.since.0)).unwrap_or_default();
     let place = view.timetable.ramp.at(ramp.from, ramp.to, elapsed);
     let step = place.next.and_then(|next| {
         let next = SignedDuration::try_from(next).ok()?;
         ramp.since.0.checked_add(next).ok()
     });
-    ReplicaTarget { wanted: Some(place.replicas), ramp: step.is_some().then_some(ramp), step, manual: None }
+    let ramp = step.is_some().then_some(ramp);
+    ReplicaTarget { wanted: Some(place.replicas), ramp, step, ..ReplicaTarget::default() }
+}
+
+/// The same, where an autoscaler rests that is to work: it does not leave 0 by itself.
+fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTarget {
+    let Some(Ok(bounds)) = &view.observed.autoscaler else { return target };
+    let rests = |workload: &Counter| workload.count() == 0 && wanted > 0 && bounds.least_min() > 0;
+    let Some(workload) = view.workload().filter(rests) else { return target };
+    if view.spec.keeps_manual_counts()
+        && let Some(manual) = kept(view, 0, workload.writer())
+    {
+        return ReplicaTarget { manual: Some(manual), ..target };
+    }
+    let reverted = target.reverted.clone().or_else(|| reverted(view, 0, wanted, workload.writer()));
+    ReplicaTarget { workload: Some(wanted), reverted, ..target }
+}
+
+/// The count `has` that another client wrote, if `wanted` takes it back: the timetable asks for nothing else now, and an
+/// edit of something else is no reason to be silent about it.
+fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Option<Reverted> {
+    let is_settled = view.told().is_some() && !view.is_changed() && view.held().is_none();
+    if has == wanted || !is_settled {
+        return None;
+    }
+    let manager = match writer {
+        // Bounds of before an autoscaler was named are nobody's answer to ours.
+        Writer::Other(_) if view.edited() && view.spec.autoscaler.is_some() => return None,
+        Writer::Other(FieldOwner { manager, .. }) => Some(manager),
+        Writer::Unknown if view.observed.status.ramp.is_none() && !view.edited() => None,
+        Writer::Unknown | Writer::Ours => return None,
+    };
+    Some(Reverted { manager, from: has, to: wanted })
 }
 
 /// Whether the count stands because another client wrote it since the last transition.
 fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount> {
-    let told = view.told().is_some() && !view.is_changed() && !has_missed(view) && !was_held(view);
+    let told = view.told().is_some() && !view.is_changed() && !view.has_missed() && view.held().is_none();
     let (stands, manager) = match writer {
         Writer::Ours => return None,
+        Writer::Other(owner) if owner.is_reconciler() => return None,
         Writer::Unknown => (told && view.observed.status.ramp.is_none(), None),
         Writer::Other(FieldOwner { manager, time: None }) => (told, Some(manager)),
         // Managed fields tell whole seconds.
@@ -62,13 +129,6 @@ fn kept(view: &ScheduleState, count: i32, writer: Writer) -> Option<ManualCount>
         }
     };
     stands.then_some(ManualCount { count, manager })
-}
-
-/// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is asked
-/// for now may be what was told then.
-fn has_missed(view: &ScheduleState) -> bool {
-    let promised = view.observed.status.next_transition.as_ref();
-    promised.is_some_and(|next| next.time.0 <= view.observed.now)
 }
 
 /// When the transition to what is asked for now was: by the clock, by an edit, or by the creation of the object. None
@@ -94,24 +154,28 @@ fn ramp(view: &ScheduleState, has: i32, scheduled: i32) -> Option<RampStatus> {
     if let Some(begun) = view.observed.carried.ramp.as_ref().filter(|ramp| ramp.to == scheduled) {
         return Some(begun.clone());
     }
-    let current = status.ramp.as_ref().filter(|ramp| ramp.to == scheduled && !view.edited());
-    if let Some(ramp) = current {
-        return Some(ramp.clone());
+    if let Some(ramp) = status.ramp.as_ref().filter(|ramp| ramp.to == scheduled) {
+        // An edit may have changed the pace: a count that is on the line goes on from there, another one sets out again.
+        let is_on_it = || ramping(view, ramp.clone()).wanted == Some(has);
+        if !view.edited() || is_on_it() {
+            return Some(ramp.clone());
+        }
     }
-    let sets_out = view.is_changed() || view.told().is_none() || status.ramp.is_some() || was_held(view);
+    let sets_out =
+        view.is_changed() || view.told().is_none() || status.ramp.is_some() || view.held().is_some();
     if !sets_out || has == scheduled {
         return None;
     }
-    let now = view.observed.now;
+    let now = view.now;
     let since = if view.is_changed() { view.boundary().unwrap_or(now) } else { now };
     // As the status keeps it, so that it is the same when it is read back.
     let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
-    Some(RampStatus { since: since.into(), from: has, to: scheduled })
-}
-
-/// Whether the count was held back when the status was written: it has to be brought up now.
-fn was_held(view: &ScheduleState) -> bool {
-    let conditions = view.observed.status.conditions.as_deref().unwrap_or_default();
-    let held = [ConditionType::Suspended, ConditionType::Conflict];
-    held.into_iter().any(|about| condition::holds(conditions, about.as_str()))
+    let ramp = |from: i32| RampStatus { since: since.into(), from, to: scheduled };
+    // Steps may have been taken and not told of, for the answer was lost or the operator died: they are not taken twice.
+    let told = view.told().filter(|_| view.is_changed() && status.ramp.is_none()).map(|told| told.replicas);
+    let begun = told.map(ramp).filter(|begun| {
+        let by_now = ramping(view, begun.clone()).wanted.unwrap_or(begun.from);
+        (begun.from.min(by_now)..=begun.from.max(by_now)).contains(&has)
+    });
+    Some(begun.unwrap_or_else(|| ramp(has)))
 }

@@ -2,23 +2,23 @@
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::Service;
 
+use super::hold::{self, Hold};
+use crate::api::GROUP;
+use crate::kinds::tdset::actions;
 use crate::kinds::tdset::api::schedule::{Effective, Schedule, Transition};
 use crate::kinds::tdset::api::status::Reason;
-use crate::kinds::tdset::api::v1::{Create, PastTransition, Phase, RampStatus};
-use crate::kinds::tdset::observation::{Blocker, Observed, OwnedObject, Scaled, Writer};
+use crate::kinds::tdset::api::v1::{
+    AutoscalerKind, ControllerPolicy, Create, Phase, RampStatus, UnreadableDates,
+};
+use crate::kinds::tdset::observation::{
+    Blocker, Bounds, Controller, Observed, OwnedObject, Reverted, Scaled, Writer,
+};
 use crate::kinds::tdset::spec::{Spec, Timetable};
 
 /// Most changes that a status looks ahead.
 const MOST_UPCOMING: usize = 5;
-
-/// A nanosecond, to include a boundary in what lies after.
-const INSTANT: SignedDuration = SignedDuration::from_nanos(1);
-
-/// How far back the last change is looked for, in days: mostly it is near.
-const LOOKS_BACK: [i64; 3] = [1, 8, 400];
 
 /// Where the count is written.
 #[derive(Clone, Copy, Debug)]
@@ -28,7 +28,7 @@ pub enum Counter<'a> {
     /// Into the scale subresource of another owner's workload.
     Scale(&'a Scaled),
     /// Into the lower bound of an autoscaler.
-    Autoscaler(&'a HorizontalPodAutoscaler),
+    Bounds(&'a Bounds),
 }
 
 impl Counter<'_> {
@@ -37,17 +37,28 @@ impl Counter<'_> {
         let count = match self {
             Self::Deployment(deployment) => deployment.spec.as_ref().and_then(|spec| spec.replicas),
             Self::Scale(scaled) => Some(scaled.count()),
-            Self::Autoscaler(autoscaler) => autoscaler.spec.as_ref().and_then(|spec| spec.min_replicas),
+            Self::Bounds(bounds) => Some(bounds.min()),
         };
         count.unwrap_or(1)
+    }
+
+    /// Whether it is another one than that.
+    pub fn differs(&self, count: i32) -> bool {
+        self.count() != count || self.is_unset()
+    }
+
+    /// Whether none was ever written.
+    pub const fn is_unset(&self) -> bool {
+        matches!(self, Self::Scale(scaled) if scaled.is_unset)
     }
 
     /// Who wrote it last.
     pub fn writer(&self) -> Writer {
         match self {
             Self::Deployment(deployment) => Writer::of(&deployment.metadata),
+            Self::Scale(_) if self.is_unset() => Writer::Ours,
             Self::Scale(scaled) => scaled.writer.clone(),
-            Self::Autoscaler(autoscaler) => Writer::of(&autoscaler.metadata),
+            Self::Bounds(bounds) => bounds.writer.clone(),
         }
     }
 }
@@ -57,6 +68,12 @@ impl Counter<'_> {
 pub struct ReplicaTarget {
     /// The count that is to be had now; none where it is not ours to write.
     pub wanted: Option<i32>,
+    /// The count that the workload itself is to be given, beside an autoscaler that does not leave or reach 0.
+    pub workload: Option<i32>,
+    /// The count of another client that is taken back thereby.
+    pub reverted: Option<Reverted>,
+    /// Until when it is not written: another client takes it back each time.
+    pub waits: Option<Timestamp>,
     /// The ramp that it is on.
     pub ramp: Option<RampStatus>,
     /// When the ramp's next step is due.
@@ -80,6 +97,8 @@ pub struct ScheduleState<'a> {
     pub spec: &'a Spec,
     /// What was read.
     pub observed: &'a Observed,
+    /// What time it is.
+    pub now: Timestamp,
     /// Its timetable, with the dates that come from elsewhere.
     pub schedule: &'a Schedule,
     /// How fast its count moves, and between which bounds.
@@ -106,13 +125,15 @@ impl<'a> ScheduleState<'a> {
         schedule: &'a Schedule,
         observed: &'a Observed,
     ) -> Self {
+        let now = steady(spec, schedule, observed);
         let mut view = Self {
             spec,
             observed,
+            now,
             timetable,
             schedule,
-            effective: schedule.effective(observed.now),
-            upcoming: schedule.upcoming(observed.now, MOST_UPCOMING),
+            effective: schedule.effective(now),
+            upcoming: schedule.upcoming(now, MOST_UPCOMING),
             deployment: OwnedObject::of(observed.deployment.as_deref(), &spec.metadata),
             service: OwnedObject::of(observed.service.as_deref(), &spec.metadata),
             blocker: None,
@@ -132,15 +153,16 @@ impl<'a> ScheduleState<'a> {
         self.observed.target.as_ref()?.as_ref().ok()
     }
 
-    /// Whether the dates that the timetable takes from elsewhere could be read, and so what it asks for is known.
-    pub const fn is_reckoned(&self) -> bool {
-        self.observed.dates.is_ok()
+    /// Whether what the timetable asks for is known: not where dates that it takes from elsewhere could not be read, and
+    /// such days are not to be taken for ordinary ones.
+    pub fn is_reckoned(&self) -> bool {
+        self.observed.unread.is_none() || self.spec.on_unreadable_dates == UnreadableDates::Ignore
     }
 
     /// What is in the way, the most telling first.
     fn find_blocker(&self) -> Option<Blocker> {
         let observed = self.observed;
-        if let Err(blocker) = &observed.dates {
+        if let Some(blocker) = observed.unread.as_ref().filter(|_| !self.is_reckoned()) {
             return Some(blocker.clone());
         }
         let name = self.spec.name();
@@ -158,12 +180,42 @@ impl<'a> ScheduleState<'a> {
             let message = format!("TDSet {holder} is older and scales {subject}: the count is left to it");
             return Some(Blocker::conflict(Reason::OtherSchedule, message));
         }
+        if let Some(message) = self.controlled() {
+            return Some(Blocker::conflict(Reason::ControlledByOther, message));
+        }
         let [first, ..] = observed.autoscalers.as_slice() else { return None };
         let message = format!(
             "HorizontalPodAutoscaler {first} scales the workload: the count is left to it; \
              spec.autoscaler sets its bounds instead"
         );
         Some(Blocker::conflict(Reason::OtherAutoscaler, message))
+    }
+
+    /// What is said where another controller has the workload or the autoscaler, and is to keep it.
+    fn controlled(&self) -> Option<String> {
+        let is_left = |owner: &&Controller| {
+            owner.group == GROUP || self.spec.controller_policy == ControllerPolicy::Respect
+        };
+        let message = |what: String, owner: &Controller| {
+            let Controller { group, kind, name } = owner;
+            let remedy = if group == GROUP {
+                "scale that instead".to_owned()
+            } else if kind == "ScaledObject" {
+                "name that in spec.autoscaler instead".to_owned()
+            } else {
+                "scale that instead, or set spec.controllerPolicy to Override".to_owned()
+            };
+            format!("{what} is controlled by {kind} {name}: its count is left to that; {remedy}")
+        };
+        if let Some(scaled) = self.scaled()
+            && let Some(owner) = scaled.controller.as_ref().filter(is_left)
+        {
+            let what = format!("{} {}", scaled.place.resource.kind, scaled.place.name);
+            return Some(message(what, owner));
+        }
+        let bounds = self.observed.autoscaler.as_ref()?.as_ref().ok()?;
+        let owner = bounds.controller.as_ref().filter(is_left)?;
+        Some(message(bounds.shown(), owner))
     }
 
     /// Whether the count is written.
@@ -174,23 +226,53 @@ impl<'a> ScheduleState<'a> {
     /// Where the count is written, if that is there.
     pub fn counter(&self) -> Option<Counter<'a>> {
         match (&self.spec.autoscaler, &self.observed.autoscaler) {
-            (Some(_), Some(Ok(autoscaler))) => Some(Counter::Autoscaler(autoscaler)),
+            (Some(_), Some(Ok(bounds))) => Some(Counter::Bounds(bounds)),
             (Some(_), _) => None,
-            (None, _) if self.create().is_some() => self.deployment.ours().map(Counter::Deployment),
-            (None, _) => self.scaled().map(Counter::Scale),
+            (None, _) => self.workload(),
         }
     }
 
-    /// The count that the timetable asks for, as far as an autoscaler takes it.
+    /// The workload itself, if it is there.
+    pub fn workload(&self) -> Option<Counter<'a>> {
+        match self.create() {
+            Some(_) => self.deployment.ours().map(Counter::Deployment),
+            None => self.scaled().map(Counter::Scale),
+        }
+    }
+
+    /// The count that the timetable asks for, as far as an autoscaler takes it and its ceiling goes.
     pub fn scheduled(&self) -> i32 {
         let replicas = self.effective.replicas;
-        let Some(Ok(autoscaler)) = &self.observed.autoscaler else { return replicas };
-        // Whether 0 is allowed hangs on a feature gate that is off everywhere.
-        let replicas = replicas.max(1);
-        match (self.most(), &autoscaler.spec) {
-            (None, Some(spec)) => replicas.min(spec.max_replicas),
-            _ => replicas,
-        }
+        let Some(Ok(bounds)) = &self.observed.autoscaler else { return replicas };
+        let most = self.most().unwrap_or_else(|| bounds.max());
+        replicas.max(bounds.least_min()).min(most)
+    }
+
+    /// Whether the workload itself is to have no replicas, beside an autoscaler that cannot have 0 as its lower bound.
+    pub fn sleeps(&self) -> bool {
+        let Some(Ok(bounds)) = &self.observed.autoscaler else { return false };
+        self.effective.replicas == 0 && bounds.least_min() > 0
+    }
+
+    /// Whether the autoscaler is KEDA's, whose kind may not be there.
+    pub fn is_keda(&self) -> bool {
+        self.spec.autoscaler.as_ref().is_some_and(|one| one.kind == AutoscalerKind::ScaledObject)
+    }
+
+    /// What held the count back when the status was written.
+    pub fn held(&self) -> Option<Hold> {
+        hold::last(self.observed.status.conditions.as_deref().unwrap_or_default(), self.is_service_taken())
+    }
+
+    /// Whether another owner's Service stands where one is to be made, which holds no count back.
+    pub fn is_service_taken(&self) -> bool {
+        let asks = self.create().is_some_and(|create| create.service_port.is_some());
+        asks && self.service.is_foreign() && !self.deployment.is_foreign()
+    }
+
+    /// Whether the API server has refused the count in this reconciliation.
+    pub fn is_count_refused(&self) -> bool {
+        self.observed.refused.as_ref().is_some_and(|refused| actions::brings_count(&refused.action))
     }
 
     /// The upper bound that the autoscaler is to have.
@@ -221,44 +303,30 @@ impl<'a> ScheduleState<'a> {
     pub fn is_changed(&self) -> bool {
         self.told().is_some_and(|told| told != self.effective.phase())
     }
-
-    /// The transition between what the status says and now.
-    pub fn transition(&self) -> Option<PastTransition> {
-        let (from, to) = (self.told()?, self.effective.phase());
-        if from == to || !self.counts() {
-            return None;
-        }
-        if let Some(carried) = &self.observed.carried.transition
-            && (&carried.from, &carried.to) == (&from, &to)
-        {
-            return Some(carried.clone());
-        }
-        let now = self.observed.now;
-        let time = self.boundary().unwrap_or(now);
-        Some(PastTransition { time: time.into(), from, to, lateness_ms: lateness(time, now) })
-    }
-
-    /// When the timetable began to ask for what it asks for now, as far as the status knew of it before.
-    pub fn boundary(&self) -> Option<Timestamp> {
-        let promised = self.observed.status.next_transition.as_ref().filter(|_| !self.edited())?;
-        let before = promised.time.0.checked_sub(INSTANT).ok()?;
-        let passed = self.schedule.changes(before).take_while(|change| change.time <= self.observed.now);
-        passed.last().map(|change| change.time)
-    }
-
-    /// When the timetable began to ask for what it asks for now, whatever the status knows.
-    pub fn last_change(&self) -> Option<Timestamp> {
-        let now = self.observed.now;
-        LOOKS_BACK.into_iter().find_map(|days| {
-            let since = now.checked_sub(SignedDuration::from_hours(24 * days)).ok()?;
-            let passed = self.schedule.changes(since).take_while(|change| change.time <= now);
-            passed.last().map(|change| change.time)
-        })
-    }
 }
 
-/// Milliseconds from `time` to `now`.
-#[must_use]
-pub fn lateness(time: Timestamp, now: Timestamp) -> i64 {
-    i64::try_from(now.duration_since(time).as_millis()).unwrap_or(i64::MAX)
+/// Most that the clocks of two replicas differ by.
+const SKEW: SignedDuration = SignedDuration::from_mins(2);
+
+/// What time it is, for a clock that is behind the one by which the status was written: it does not undo a transition
+/// that was carried out and told, but waits at that until it has caught up.
+fn steady(spec: &Spec, schedule: &Schedule, observed: &Observed) -> Timestamp {
+    let (now, status) = (observed.now, &observed.status);
+    if status.observed_generation != spec.metadata.generation {
+        return now;
+    }
+    let told = status.active_window.as_deref().zip(status.scheduled_replicas);
+    let is_told = |effective: &Effective| {
+        told.is_some_and(|(window, count)| {
+            (window, count) == (&*effective.source.to_string(), effective.replicas)
+        })
+    };
+    if told.is_none() || is_told(&schedule.effective(now)) {
+        return now;
+    }
+    let Some(next) = schedule.next_change(now) else { return now };
+    let is_near = next.time.duration_since(now) <= SKEW;
+    // A change that is still to come by the status is not the one that it tells of.
+    let is_past = status.next_transition.as_ref().is_none_or(|promised| promised.time.0 > next.time);
+    if is_near && is_past && is_told(&next.to) { next.time } else { now }
 }

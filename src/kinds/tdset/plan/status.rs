@@ -10,7 +10,7 @@ use crate::api::condition::{self, Statement};
 use crate::api::field::{Fault, Path, Segment};
 use crate::api::time_zone;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
-use crate::kinds::tdset::api::v1::{PastTransition, TDSetStatus};
+use crate::kinds::tdset::api::v1::{PastTransition, RampStatus, TDSetStatus};
 use crate::kinds::tdset::names;
 use crate::kinds::tdset::observation::Observed;
 
@@ -37,12 +37,19 @@ pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStat
         ready_replicas: workload.ready,
         selector: workload.selector,
         last_transition: transition.or_else(|| previous.last_transition.clone()),
-        ramp: view.replica_target.ramp.clone(),
+        ramp: ramp(view),
         next_transition: upcoming.first().filter(|_| reckoned).cloned(),
         upcoming: Some(upcoming).filter(|upcoming| reckoned && !upcoming.is_empty()),
         tzdb: Some(time_zone::database_version().to_owned()),
         conditions: Some(conditions(previous, statements(view), generation, view.observed.now)),
     }
+}
+
+/// The ramp that the count is on. One whose first step was refused has not begun.
+fn ramp(view: &ScheduleState) -> Option<RampStatus> {
+    let ramp = view.replica_target.ramp.clone()?;
+    let is_begun = view.observed.status.ramp.as_ref() == Some(&ramp);
+    (is_begun || !view.is_count_refused()).then_some(ramp)
 }
 
 /// What is said of the workload.
@@ -110,7 +117,7 @@ pub fn in_own_namespace(message: String) -> Statement {
     ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
 }
 
-/// The status of an object for which the API server refused a write: as it was, for nothing came of it, and why.
+/// The status of an object that is being deleted and cannot be let go: as it was, and why.
 #[must_use]
 pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSetStatus {
     let statement = ConditionType::Ready.is(false, Reason::WriteRefused, why);

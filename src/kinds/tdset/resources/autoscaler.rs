@@ -1,22 +1,31 @@
 //! The bounds of an autoscaler that another client made.
+//!
+//! Merged and not applied: a field that is applied once and then left out is taken away, and an autoscaler without its
+//! upper bound is refused.
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use serde_json::json;
 
-use crate::controllers::manifest::{Manifest, Place};
+use crate::controllers::api_write::{ApiWrite, Merge};
+use crate::controllers::manifest::Manifest;
+use crate::kinds::tdset::names::COUNT_MANAGER;
+use crate::kinds::tdset::observation::Bounds;
 
-/// The bounds, if they are others: the upper one only where it is given, but never below the lower one.
+/// The bounds, if they are others: the upper one only where it is given.
 #[must_use]
-pub fn bounds(of: &HorizontalPodAutoscaler, least: i32, most: Option<i32>) -> Option<Manifest> {
-    let spec = of.spec.as_ref()?;
-    let most = most.map(|most| most.max(least));
-    let is_so = spec.min_replicas == Some(least) && most.is_none_or(|most| spec.max_replicas == most);
-    if is_so || of.metadata.deletion_timestamp.is_some() {
+pub fn bounds(of: &Bounds, min: i32, max: Option<i32>) -> Option<ApiWrite> {
+    let (min_field, max_field) = of.fields();
+    let (min_is_so, max_is_so) = (of.min() == min, max.is_none_or(|max| of.max() == max));
+    if (min_is_so && max_is_so) || of.is_deleting {
         return None;
     }
-    let bounds = match most {
-        Some(most) => json!({"spec": {"minReplicas": least, "maxReplicas": most}}),
-        None => json!({"spec": {"minReplicas": least}}),
-    };
-    Some(Manifest::part(Place::of(of), of.metadata.uid.as_deref()?, bounds))
+    let mut bounds = json!({min_field: min});
+    if let Some(max) = max {
+        bounds[max_field] = max.into();
+    }
+    Some(ApiWrite::Merge(Merge {
+        manifest: Manifest::part(of.place.clone(), &of.uid, json!({"spec": bounds})),
+        manager: COUNT_MANAGER,
+        scale: false,
+        seen: of.resource_version.clone(),
+    }))
 }

@@ -62,8 +62,8 @@ pub const CHANGES_OF_NEW: &[Edit] = &[
         "",
         "spec: {exceptions: [{name: a, between: {start: '2001-01-01T00:00:00Z', end: '2001-01-02T00:00:00Z'}, replicas: 0}]}",
         "",
-        "spec.exceptions[0].between.end",
-        Gate,
+        "",
+        Nobody,
     ),
 ];
 

@@ -18,25 +18,53 @@ pub struct DateError {
     pub text: String,
 }
 
+/// The lines that are not dates, at least one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{first}{}", more(.others))]
+pub struct DateErrors {
+    /// The first of them.
+    pub first: DateError,
+    /// The numbers of the others.
+    pub others: Vec<usize>,
+}
+
+/// Most other lines that are named.
+const MOST_NAMED: usize = 10;
+
+fn more(lines: &[usize]) -> String {
+    if lines.is_empty() {
+        return String::new();
+    }
+    let named: Vec<_> = lines.iter().take(MOST_NAMED).map(usize::to_string).collect();
+    let more = lines.len().saturating_sub(MOST_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("; nor are lines {}{more}", named.join(", "))
+}
+
 impl HolidayDates {
     /// Reads the dates of the exception of that name: one a line; blank lines and what follows a `#` do not count.
     ///
     /// # Errors
-    /// [`DateError`] for the first line that is something else; then nothing is taken.
-    pub fn read(&mut self, exception: &str, text: &str) -> Result<(), DateError> {
+    /// [`DateErrors`] for the lines that are something else; all others are taken.
+    pub fn read(&mut self, exception: &str, text: &str) -> Result<(), DateErrors> {
         const LONGEST_SHOWN: usize = 40;
         let lines = text.lines().enumerate().filter_map(|(at, line)| {
             let entry = line.split('#').next().unwrap_or_default().trim();
             (!entry.is_empty()).then_some((at + 1, entry))
         });
-        let dates: Result<Vec<Date>, DateError> = lines
-            .map(|(line, entry)| {
-                date(entry)
-                    .ok_or_else(|| DateError { line, text: entry.chars().take(LONGEST_SHOWN).collect() })
-            })
-            .collect();
-        self.0.insert(exception.to_owned(), dates?);
-        Ok(())
+        let (mut dates, mut errors) = (Vec::new(), None::<DateErrors>);
+        for (line, entry) in lines {
+            match (date(entry), &mut errors) {
+                (Some(date), _) => dates.push(date),
+                (None, Some(errors)) => errors.others.push(line),
+                (None, None) => {
+                    let text = entry.chars().take(LONGEST_SHOWN).collect();
+                    errors = Some(DateErrors { first: DateError { line, text }, others: Vec::new() });
+                }
+            }
+        }
+        self.0.insert(exception.to_owned(), dates);
+        errors.map_or(Ok(()), Err)
     }
 
     /// The dates of the exception of that name, none if it was not read.
@@ -68,12 +96,17 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_that_is_no_date_is_named() {
-        let error = HolidayDates::default().read("xmas", "2026-12-25\n2026-13-01\n").unwrap_err();
+    fn lines_that_are_no_dates_are_named_and_the_others_count() {
+        let mut dates = HolidayDates::default();
+        let error = dates.read("xmas", "2026-12-25\n2026-13-01\n2026-12-26\nNew Year\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "line 2: \"2026-13-01\" is not a date: expected one such as 2026-12-25"
+            "line 2: \"2026-13-01\" is not a date: expected one such as 2026-12-25; nor are lines 4"
         );
+        assert_eq!(dates.of("xmas").len(), 2);
+        let many = "x\n".repeat(13);
+        let error = dates.read("xmas", &many).unwrap_err().to_string();
+        assert!(error.ends_with("; nor are lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 2 more"), "{error}");
     }
 
     #[test]

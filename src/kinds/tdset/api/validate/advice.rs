@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use jiff::civil::{Date, Weekday};
 
 use super::super::schedule::{Schedule, Source};
-use super::super::v1::{Day, Overlap, Season, TDSetSpec, Window};
+use super::super::v1::{AutoscalerKind, Day, Overlap, Season, TDSetSpec, Window};
 use crate::api::field::Verdict;
 use crate::api::time_zone;
 use minutes::Minutes;
@@ -76,7 +76,10 @@ fn at_once(spec: &TDSetSpec, schedule: &Schedule, old: Option<&TDSetSpec>, now: 
     }
     let after = schedule.effective(now);
     let to = after.replicas;
-    let what = if spec.autoscaler.is_some() { "minReplicas " } else { "" };
+    // Beside a HorizontalPodAutoscaler none are a count of the workload itself.
+    let is_bound =
+        spec.autoscaler.as_ref().is_some_and(|one| to > 0 || one.kind == Some(AutoscalerKind::ScaledObject));
+    let what = if is_bound { "minReplicas " } else { "" };
     let ramp = if spec.ramp.is_some() { ", by the ramp" } else { "" };
     let place = match &after.source {
         Source::Default => "outside all windows".to_owned(),
@@ -86,7 +89,7 @@ fn at_once(spec: &TDSetSpec, schedule: &Schedule, old: Option<&TDSetSpec>, now: 
     let path = path_of(spec, &after.source);
     let Some(old) = old else {
         // What a new workload has before it is made is no news.
-        let target = spec.target.reference.as_ref().filter(|_| to == 0 && spec.autoscaler.is_none())?;
+        let target = spec.target.reference.as_ref().filter(|_| to == 0 && !is_bound)?;
         return Some(format!("{path}: {} {} -> 0 now, {place}{ramp}", target.kind, target.name));
     };
     if old.suspend == Some(true) {

@@ -1,10 +1,19 @@
 //! Judges the bounds of an autoscaler.
 
 use crate::api::field::{Fault, Path, Verdict};
-use crate::kinds::tdset::api::v1::{MOST_REPLICAS, TDSetSpec};
+use crate::kinds::tdset::api::v1::{Autoscaler, MOST_REPLICAS, TDSetSpec};
 
-/// What is wrong with `maxReplicas`, wherever it stands.
+/// What is wrong with `maxReplicas`, wherever it stands, and with what is left on deletion.
 pub(super) fn judge(spec: &TDSetSpec, verdict: &mut Verdict) {
+    maxima(spec, verdict);
+    if let Some(autoscaler) = &spec.autoscaler {
+        ceiling(spec, autoscaler, verdict);
+        on_deletion(spec, autoscaler, verdict);
+    }
+}
+
+/// Each upper bound by itself, and against the count beside it.
+fn maxima(spec: &TDSetSpec, verdict: &mut Verdict) {
     let path = Path::spec();
     let own = spec.autoscaler.as_ref().and_then(|autoscaler| autoscaler.max_replicas);
     let own = own.map(|most| {
@@ -33,5 +42,178 @@ pub(super) fn judge(spec: &TDSetSpec, verdict: &mut Verdict) {
         } else if least.is_some_and(|least| most < least) {
             verdict.deny(Fault::invalid(path, most, format!("must not be below {field}")));
         }
+    }
+}
+
+/// That no window and no exception asks for more than the ceiling, where it has none of its own.
+fn ceiling(spec: &TDSetSpec, autoscaler: &Autoscaler, verdict: &mut Verdict) {
+    let Some(most) = autoscaler.max_replicas else { return };
+    let path = Path::spec();
+    let windows = spec.windows().iter().enumerate();
+    let windows = windows.filter(|(_, window)| window.max_replicas.is_none());
+    let windows = windows.map(|(at, window)| (path.at("windows").index(at), window.replicas));
+    let exceptions = spec.exceptions().iter().enumerate();
+    let exceptions = exceptions.filter(|(_, exception)| exception.max_replicas.is_none());
+    let exceptions =
+        exceptions.filter_map(|(at, exception)| Some((path.at("exceptions").index(at), exception.replicas?)));
+    for (path, replicas) in windows.chain(exceptions).filter(|(_, replicas)| *replicas > most) {
+        let detail =
+            format!("must not be above spec.autoscaler.maxReplicas, {most}: give maxReplicas beside it");
+        verdict.deny(Fault::invalid(path.at("replicas"), replicas, detail));
+    }
+}
+
+/// What is left behind is said in one place.
+fn on_deletion(spec: &TDSetSpec, autoscaler: &Autoscaler, verdict: &mut Verdict) {
+    let path = Path::spec();
+    if spec.target.reference.as_ref().is_some_and(|reference| reference.replicas_on_deletion.is_some()) {
+        let path = path.at("target").at("ref").at("replicasOnDeletion");
+        let detail = "does not go with autoscaler, which has the count: use autoscaler.onDeletion";
+        verdict.deny(Fault::forbidden(path, detail));
+    }
+    let Some(left) = &autoscaler.on_deletion else { return };
+    let path = path.at("autoscaler").at("onDeletion");
+    if !(0..=MOST_REPLICAS).contains(&left.min_replicas) {
+        let detail = format!("must be from 0 to {MOST_REPLICAS}");
+        verdict.deny(Fault::invalid(path.at("minReplicas"), left.min_replicas, detail));
+    }
+    if let Some(most) = left.max_replicas {
+        if !(1..=MOST_REPLICAS).contains(&most) {
+            let detail = format!("must be from 1 to {MOST_REPLICAS}");
+            verdict.deny(Fault::invalid(path.at("maxReplicas"), most, detail));
+        } else if most < left.min_replicas {
+            verdict.deny(Fault::invalid(path.at("maxReplicas"), most, "must not be below minReplicas"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The faults of a TDSet with these fields besides.
+    fn faults(fields: &Value) -> Vec<String> {
+        let mut spec = json!({
+            "defaultReplicas": 2,
+            "target": {"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+        });
+        json_patch::merge(&mut spec, fields);
+        let mut verdict = Verdict::default();
+        judge(&serde_json::from_value(spec).unwrap(), &mut verdict);
+        verdict.faults.iter().map(ToString::to_string).collect()
+    }
+
+    fn window(replicas: i32, most: Option<i32>) -> Value {
+        let mut window = json!({"name": "rush", "from": "08:00", "to": "09:00", "replicas": replicas});
+        if let Some(most) = most {
+            window["maxReplicas"] = most.into();
+        }
+        window
+    }
+
+    fn exception(replicas: i32, most: Option<i32>) -> Value {
+        let mut exception = json!({"name": "fair", "dates": ["2026-03-02"], "replicas": replicas});
+        if let Some(most) = most {
+            exception["maxReplicas"] = most.into();
+        }
+        exception
+    }
+
+    fn autoscaler(most: Option<i32>) -> Value {
+        most.map_or_else(|| json!({"name": "web"}), |most| json!({"name": "web", "maxReplicas": most}))
+    }
+
+    #[test]
+    fn bounds_that_go_together_are_no_fault() {
+        for fields in [
+            json!({}),
+            json!({"autoscaler": autoscaler(None), "windows": [window(50, None)]}),
+            json!({"autoscaler": autoscaler(Some(10)), "windows": [window(10, None)], "exceptions": [exception(10, None)]}),
+            json!({"autoscaler": autoscaler(Some(10)), "windows": [window(20, Some(30))]}),
+            json!({"autoscaler": {"name": "web", "onDeletion": {"minReplicas": 0, "maxReplicas": 1}}}),
+        ] {
+            assert_eq!(faults(&fields), [""; 0], "{fields}");
+        }
+    }
+
+    #[test]
+    fn an_upper_bound_needs_an_autoscaler_with_one() {
+        let alone = faults(&json!({"windows": [window(1, Some(3))], "exceptions": [exception(1, Some(3))]}));
+        assert_eq!(
+            alone,
+            [
+                "spec.windows[0].maxReplicas: Forbidden: goes with autoscaler",
+                "spec.exceptions[0].maxReplicas: Forbidden: goes with autoscaler",
+            ]
+        );
+        let without = json!({"autoscaler": autoscaler(None), "windows": [window(1, Some(3))]});
+        assert_eq!(
+            faults(&without),
+            [
+                "spec.windows[0].maxReplicas: Forbidden: needs autoscaler.maxReplicas, which holds at all other times"
+            ]
+        );
+    }
+
+    #[test]
+    fn an_upper_bound_is_in_range_and_not_below_the_count_beside_it() {
+        let fields = json!({
+            "autoscaler": autoscaler(Some(1)), "windows": [window(4, Some(3))], "exceptions": [exception(1, Some(0))],
+        });
+        assert_eq!(
+            faults(&fields),
+            [
+                "spec.autoscaler.maxReplicas: Invalid value: 1: must not be below spec.defaultReplicas",
+                "spec.windows[0].maxReplicas: Invalid value: 3: must not be below replicas",
+                "spec.exceptions[0].maxReplicas: Invalid value: 0: must be from 1 to 10000",
+            ]
+        );
+    }
+
+    #[test]
+    fn no_count_is_above_the_ceiling() {
+        let fields = json!({
+            "autoscaler": autoscaler(Some(10)), "windows": [window(20, None)], "exceptions": [exception(11, None)],
+        });
+        let detail = "must not be above spec.autoscaler.maxReplicas, 10: give maxReplicas beside it";
+        assert_eq!(
+            faults(&fields),
+            [
+                format!("spec.windows[0].replicas: Invalid value: 20: {detail}"),
+                format!("spec.exceptions[0].replicas: Invalid value: 11: {detail}"),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_left_on_deletion_is_said_in_one_place_and_in_range() {
+        let both = json!({
+            "autoscaler": autoscaler(None), "target": {"ref": {"replicasOnDeletion": 3}},
+        });
+        assert_eq!(
+            faults(&both),
+            [
+                "spec.target.ref.replicasOnDeletion: Forbidden: does not go with autoscaler, which has the count: \
+              use autoscaler.onDeletion"
+            ]
+        );
+        let left = |min: i32, max: i32| {
+            faults(
+                &json!({"autoscaler": {"name": "web", "onDeletion": {"minReplicas": min, "maxReplicas": max}}}),
+            )
+        };
+        assert_eq!(
+            left(5, 4),
+            ["spec.autoscaler.onDeletion.maxReplicas: Invalid value: 4: must not be below minReplicas"]
+        );
+        assert_eq!(
+            left(-1, 0),
+            [
+                "spec.autoscaler.onDeletion.minReplicas: Invalid value: -1: must be from 0 to 10000",
+                "spec.autoscaler.onDeletion.maxReplicas: Invalid value: 0: must be from 1 to 10000",
+            ]
+        );
     }
 }

@@ -6,6 +6,7 @@ use super::*;
 use crate::api::field::{Path, Reason as FaultReason};
 use crate::controllers::situations::{self, Situation};
 use crate::kinds::tdset::metrics::Line;
+use crate::kinds::tdset::observation::Contest;
 
 /// What a TDSet of that name shows after another reconciliation, in which `change` is seen.
 fn situation(
@@ -23,7 +24,8 @@ fn situation(
     let tdset: TDSet = serde_json::from_value(object.clone()).unwrap();
     change(&mut cluster.0);
     let plan = super::super::plan(&Spec::resolve(&tdset, faults), &cluster.0);
-    let page = situations::page("gatehouse_tdset", name, Line::of(&plan.status));
+    let page =
+        situations::page("gatehouse_tdset", name, Line::of(&plan.status, &std::collections::BTreeMap::new()));
     object["status"] = json!(plan.status);
     Situation { object, events: plan.events, page, condition: "Ready", series }
 }
@@ -45,7 +47,22 @@ fn what_users_see_is_in_the_runbooks() {
         }),
         situation("write-refused", "gatehouse_tdset_problem", &json!({}), Vec::new(), |observed| {
             let why = "deployments.apps \"write-refused\" is forbidden: exceeded quota: pods";
-            observed.refused = Some(RefusedWrite { action: "apply".to_owned(), why: why.to_owned() });
+            observed.refused =
+                Some(RefusedWrite { action: "tdset.apply-deployment".to_owned(), why: why.to_owned() });
+        }),
+        situation("count-refused", "gatehouse_tdset_problem", &json!({}), Vec::new(), |observed| {
+            let why = "failed to apply deployments default/count-refused: Forbidden (403)";
+            observed.refused =
+                Some(RefusedWrite { action: "tdset.write-count".to_owned(), why: why.to_owned() });
+        }),
+        situation("contested", "gatehouse_tdset_problem", &json!({}), Vec::new(), |observed| {
+            let found = Arc::make_mut(observed.deployment.as_mut().unwrap());
+            scale(found, 3, "argocd-controller");
+            observed.contest = Some(Contest {
+                manager: Some("argocd-controller".to_owned()),
+                until: at("2026-03-02T07:05:00Z"),
+                over: at("2026-03-02T07:10:00Z"),
+            });
         }),
         situation("spec-refused", "gatehouse_tdset_problem", &json!({}), vec![fault], unchanged),
         situation("suspended", "gatehouse_tdset_ready", &json!({"suspend": true}), Vec::new(), unchanged),

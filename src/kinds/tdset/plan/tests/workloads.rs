@@ -1,14 +1,11 @@
-//! Workloads that another client made, counts that others write, ramps, autoscalers, dates from elsewhere.
-
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+//! Workloads that another client made, counts that others write, ramps, dates from elsewhere.
 
 use super::*;
 use crate::api::condition::State;
-use crate::kinds::tdset::api::schedule::HolidayDates;
-use crate::kinds::tdset::observation::FieldOwner;
+use crate::kinds::tdset::observation::{Controller, FieldOwner};
 
 /// The same timetable on a workload that is there, with these fields besides.
-fn web(fields: &Value) -> TDSet {
+pub(super) fn web(fields: &Value) -> TDSet {
     let reference = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
     let mut object = json!(changed("/spec/target", reference));
     for (field, value) in fields.as_object().unwrap() {
@@ -18,16 +15,16 @@ fn web(fields: &Value) -> TDSet {
     serde_json::from_value(object).unwrap()
 }
 
-fn kept() -> TDSet {
+pub(super) fn kept() -> TDSet {
     web(&json!({"manualScalePolicy": "KeepUntilNextTransition"}))
 }
 
-fn ramped() -> TDSet {
+pub(super) fn ramped() -> TDSet {
     web(&json!({"ramp": {"up": {"step": 1, "every": "10m"}, "down": {"step": "50%", "every": "1m"}}}))
 }
 
 /// One in which `tdset` has been worked on until nothing was left to do.
-fn settled(tdset: &TDSet, now: &str) -> Cluster {
+pub(super) fn settled(tdset: &TDSet, now: &str) -> Cluster {
     let mut cluster = Cluster::empty(now);
     cluster.scale(2, Writer::Ours);
     for _ in 0..4 {
@@ -37,19 +34,12 @@ fn settled(tdset: &TDSet, now: &str) -> Cluster {
     cluster
 }
 
-fn by_kubectl(time: &str) -> Writer {
+pub(super) fn by_kubectl(time: &str) -> Writer {
     Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: Some(at(time)) })
 }
 
-fn has(cluster: &Cluster) -> i32 {
+pub(super) fn has(cluster: &Cluster) -> i32 {
     cluster.0.target.as_ref().unwrap().as_ref().unwrap().count()
-}
-
-fn autoscaler(least: i32, most: i32) -> HorizontalPodAutoscaler {
-    let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
-    let metadata = json!({"name": "web", "namespace": "default", "uid": "h", "resourceVersion": "7"});
-    let spec = json!({"scaleTargetRef": reference, "minReplicas": least, "maxReplicas": most});
-    serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
 }
 
 #[test]
@@ -65,6 +55,41 @@ fn nothing_but_the_count_of_a_workload_is_written_and_by_its_scale() {
     assert_eq!((told.status.replicas, told.status.ready_replicas), (Some(6), None));
     assert_eq!(told.status.selector.as_deref(), Some("app=web"));
     assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
+}
+
+#[test]
+fn a_window_that_ends_before_its_count_was_told_of_does_not_end_in_silence() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY).at(OPENING);
+    cluster.pass(&tdset);
+    // The status does not tell of the six yet, whether the process remembers them or was started again.
+    for carried in [cluster.0.carried.clone(), Unreported::default()] {
+        let mut cluster = cluster.clone().at(CLOSING);
+        cluster.0.carried = carried;
+        assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 2 as gatehouse-tdset-count"]);
+        let told = cluster.pass(&tdset);
+        let note = "ReplicasScheduled: replicas 6 → 2: outside all windows, 0 ms late";
+        assert_eq!(verbs(&told.report), [note, "status"]);
+        assert_eq!(told.transition.unwrap().from.window, "office");
+        assert_eq!(verbs(&cluster.pass(&tdset).report), [""; 0], "once");
+    }
+}
+
+#[test]
+fn an_edit_that_is_undone_before_its_count_was_told_of_does_not_end_in_silence() {
+    let mut edited = json!(web(&json!({})));
+    let mut cluster = settled(&serde_json::from_value(edited.clone()).unwrap(), EARLY);
+    let undone = [(2, 3), (3, 2)].map(|(generation, count)| -> TDSet {
+        edited["spec"]["defaultReplicas"] = count.into();
+        edited["metadata"]["generation"] = generation.into();
+        serde_json::from_value(edited.clone()).unwrap()
+    });
+    for tdset in &undone {
+        cluster.pass(tdset);
+    }
+    assert_eq!(has(&cluster), 2);
+    let note = "ReplicasScheduled: replicas 3 → 2: outside all windows, after a change of the object";
+    assert_eq!(verbs(&cluster.pass(&undone[1]).report), [note, "status"]);
 }
 
 #[test]
@@ -208,57 +233,20 @@ fn a_count_that_is_taken_back_after_a_ramp_takes_none() {
 }
 
 #[test]
-fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
-    let bounds = json!({"name": "web", "maxReplicas": 10});
-    let mut tdset = web(&json!({"autoscaler": bounds}));
-    tdset.spec.windows.as_mut().unwrap()[0].max_replicas = Some(40);
-    let mut cluster = settled(&web(&json!({})), EARLY);
-    cluster.0.autoscaler = Some(Ok(Arc::new(autoscaler(1, 3))));
-    cluster.scale(5, by_kubectl(EARLY));
-    let expected = json!({"minReplicas": 2, "maxReplicas": 10});
-    let work = cluster.pass(&tdset).work;
-    let [ApiWrite::Apply(apply)] = work.as_slice() else { panic!("{work:?}") };
-    assert_eq!((&apply.manifest.object["spec"], apply.manager), (&expected, COUNT_MANAGER));
-    let told = cluster.pass(&tdset);
-    assert_eq!(verbs(&told.work), [""; 0]);
-    let ready = condition(&told.status, ConditionType::Ready);
-    let message = "5 of 5 replicas are there; minReplicas of HorizontalPodAutoscaler web is 2";
-    assert_eq!(ready, ("True".to_owned(), "AsScheduled".to_owned(), message.to_owned()));
-
-    let mut cluster = cluster.at(OPENING);
-    cluster.pass(&tdset);
-    let found = cluster.0.autoscaler.as_ref().unwrap().as_ref().unwrap().spec.as_ref().unwrap();
-    assert_eq!((found.min_replicas, found.max_replicas, has(&cluster)), (Some(6), 40, 5));
-}
-
-#[test]
-fn what_an_autoscaler_does_not_allow_is_said() {
-    let tdset = web(&json!({"autoscaler": {"name": "web"}}));
-    let nothing = web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0}));
-    for (tdset, now, least, asked) in [(tdset, OPENING, 4, 6), (nothing, EARLY, 1, 0)] {
-        let mut cluster = Cluster::empty(now);
-        cluster.scale(5, Writer::Ours);
-        cluster.0.autoscaler = Some(Ok(Arc::new(autoscaler(2, 4))));
-        cluster.pass(&tdset);
-        let told = cluster.pass(&tdset);
-        let found = cluster.0.autoscaler.as_ref().unwrap().as_ref().unwrap().spec.as_ref().unwrap();
-        assert_eq!((found.min_replicas, found.max_replicas), (Some(least), 4));
-        let message =
-            format!("{asked} are scheduled, minReplicas of HorizontalPodAutoscaler web can be {least}");
-        assert_eq!(
-            condition(&told.status, ConditionType::Ready),
-            ("False".to_owned(), "OutOfBounds".to_owned(), message)
-        );
-    }
-}
-
-#[test]
 fn what_is_in_the_way_is_said_and_no_count_is_written() {
     type Edit = Box<dyn Fn(&mut Observed)>;
 
     let missing = Blocker::ready(Reason::TargetNotFound, "Deployment web does not exist".to_owned());
     let dates = Blocker::dates(State::False, Reason::InvalidDates, "line 2".to_owned());
-    let cases: [(Edit, ConditionType, &str, &str); 4] = [
+    let owned = |kind: &str, group: &str| {
+        let owner = Controller { group: group.to_owned(), kind: kind.to_owned(), name: "db".to_owned() };
+        Box::new(move |observed: &mut Observed| {
+            observed.target.as_mut().unwrap().as_mut().unwrap().controller = Some(owner.clone());
+        })
+    };
+    let cases: [(Edit, ConditionType, &str, &str); 6] = [
+        (owned("EtcdCluster", "gatehouse.dev"), ConditionType::Conflict, "True", "ControlledByOther"),
+        (owned("Rollout", "argoproj.io"), ConditionType::Conflict, "True", "ControlledByOther"),
         (
             Box::new(move |observed| observed.target = Some(Err(missing.clone()))),
             ConditionType::Ready,
@@ -266,7 +254,7 @@ fn what_is_in_the_way_is_said_and_no_count_is_written() {
             "TargetNotFound",
         ),
         (
-            Box::new(move |observed| observed.dates = Err(dates.clone())),
+            Box::new(move |observed| observed.unread = Some(dates.clone())),
             ConditionType::ScheduleValid,
             "False",
             "InvalidDates",
@@ -285,7 +273,7 @@ fn what_is_in_the_way_is_said_and_no_count_is_written() {
         ),
     ];
     for (edit, about, state, reason) in cases {
-        let tdset = web(&json!({}));
+        let tdset = web(&json!({"onUnreadableDates": "Hold"}));
         let mut cluster = settled(&tdset, EARLY).at(OPENING);
         edit(&mut cluster.0);
         let first = cluster.pass(&tdset);
@@ -301,18 +289,59 @@ fn what_is_in_the_way_is_said_and_no_count_is_written() {
 }
 
 #[test]
-fn dates_from_elsewhere_decide_and_while_they_are_unknown_nothing_is_claimed() {
+fn what_another_controller_owns_is_scaled_if_the_spec_says_so_and_our_own_never() {
+    let tdset = web(&json!({"controllerPolicy": "Override"}));
+    for (group, is_scaled) in [("argoproj.io", true), ("gatehouse.dev", false)] {
+        let mut cluster = settled(&tdset, EARLY).at(OPENING);
+        let owner = Controller { group: group.to_owned(), kind: "Kind".to_owned(), name: "db".to_owned() };
+        cluster.0.target.as_mut().unwrap().as_mut().unwrap().controller = Some(owner);
+        assert_eq!(plan(&tdset, &cluster.0).work.is_empty(), !is_scaled, "{group}");
+    }
+}
+
+#[test]
+fn a_workload_without_its_count_field_gets_a_count() {
+    let nothing = web(&json!({"defaultReplicas": 0}));
+    for (tdset, count) in [(web(&json!({})), 2), (nothing, 0)] {
+        let mut cluster = Cluster::empty(EARLY);
+        let unset = Scaled { is_unset: true, ..scaled(0, by_kubectl(EARLY)) };
+        cluster.0.target = Some(Ok(unset));
+        let work = verbs(&cluster.pass(&tdset).work);
+        assert_eq!(work, [format!("merge Deployment {count} as gatehouse-tdset-count")]);
+        assert_eq!(verbs(&cluster.pass(&tdset).work), [""; 0]);
+    }
+}
+
+#[test]
+fn days_whose_dates_cannot_be_read_are_ordinary_ones_and_that_is_said() {
     let exception = json!([{"name": "fair", "replicas": 8, "datesFrom": {"configMapKeyRef": {"name": "days", "key": "all"}}}]);
     let tdset = web(&json!({"exceptions": exception}));
     let mut cluster = settled(&tdset, EARLY);
-    let mut dates = HolidayDates::default();
-    dates.read("fair", "2026-03-02").unwrap();
-    cluster.0.dates = Ok(dates);
+    let missing = "ConfigMap days does not exist";
+    cluster.0.unread = Some(Blocker::dates(State::False, Reason::DatesNotFound, missing.to_owned()));
+    let told = cluster.pass(&tdset);
+    let (state, reason, message) = condition(&told.status, ConditionType::ScheduleValid);
+    assert_eq!((state.as_str(), reason.as_str()), ("False", "DatesNotFound"));
+    assert_eq!(message, format!("{missing}; such days are ordinary ones"));
+    assert_eq!(verbs(&told.report), [format!("DatesNotFound: {message}"), "status".to_owned()]);
+    assert_eq!(condition(&told.status, ConditionType::Ready).0, "True");
+    assert_eq!(told.wake, Some(at("2026-03-02T06:00:30Z")), "it may not be watched");
+    let mut cluster = cluster.at(OPENING);
+    cluster.pass(&tdset);
+    assert_eq!(has(&cluster), 6, "the day goes on");
+}
+
+#[test]
+fn dates_from_elsewhere_decide_and_while_they_are_unknown_nothing_is_claimed() {
+    let exception = json!([{"name": "fair", "replicas": 8, "datesFrom": {"configMapKeyRef": {"name": "days", "key": "all"}}}]);
+    let tdset = web(&json!({"exceptions": exception, "onUnreadableDates": "Hold"}));
+    let mut cluster = settled(&tdset, EARLY);
+    cluster.0.dates.read("fair", "2026-03-02").unwrap();
     cluster.pass(&tdset);
     let told = cluster.pass(&tdset);
     assert_eq!((has(&cluster), told.status.active_window.as_deref()), (8, Some("exception/fair")));
-    cluster.0.dates =
-        Err(Blocker::dates(State::False, Reason::DatesNotFound, "ConfigMap days does not exist".to_owned()));
+    let missing = "ConfigMap days does not exist".to_owned();
+    cluster.0.unread = Some(Blocker::dates(State::False, Reason::DatesNotFound, missing));
     let told = cluster.pass(&tdset);
     assert_eq!((has(&cluster), told.status.scheduled_replicas, told.status.upcoming), (8, None, None));
 }

@@ -69,6 +69,13 @@ fn the_samples_follow_the_clock() {
 }
 
 #[test]
+fn the_five_windows_of_the_ancestor_reach_midnight() {
+    let day = stored(include_str!("../../../../../../examples/ancestors/tdset-five-windows.yaml"));
+    let expected = [3, 2, 2, 2, 2, 2, 2, 3, 3, 5, 5, 5, 5, 5, 5, 5, 5, 3, 3, 2, 2, 2, 2, 2];
+    assert_eq!(hours(&day), expected);
+}
+
+#[test]
 fn a_window_past_midnight_holds_on_both_sides_of_it() {
     let schedule = stored(
         "apiVersion: schedule.rs/v1\nkind: TDSet\nmetadata: {name: night}\nspec:\n  container: {image: a, port: 80}\n  \

@@ -1,0 +1,140 @@
+//! An autoscaler, as far as its bounds go: a HorizontalPodAutoscaler, or a ScaledObject of KEDA. Pure.
+//!
+//! Assumes, of HorizontalPodAutoscalers: one with a lower bound of 1 or more leaves a workload of no replicas alone
+//! (kubernetes `pkg/controller/podautoscaler/horizontal.go`). Of ScaledObjects: an absent lower bound is 0 and an absent
+//! upper one 100 (KEDA `apis/keda/v1alpha1/scaledobject_types.go`).
+
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use kube::Resource as _;
+use kube::core::DynamicObject;
+use serde_json::Value;
+
+use super::{Controller, ObjectKey, Writer};
+use crate::controllers::manifest::Place;
+use crate::kinds::tdset::api::v1::AutoscalerKind;
+
+/// The upper bound of a ScaledObject that names none.
+const MOST_OF_SCALED_OBJECTS: i32 = 100;
+
+/// An autoscaler, as far as its bounds go.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bounds {
+    /// What it is.
+    pub kind: AutoscalerKind,
+    /// Where it is.
+    pub place: Place,
+    /// Which one it is.
+    pub uid: String,
+    /// The state of it that was read.
+    pub resource_version: Option<String>,
+    /// The lower bound, as it is written.
+    pub written_min: Option<i32>,
+    /// The upper bound, as it is written.
+    pub written_max: Option<i32>,
+    /// Who wrote them last.
+    pub writer: Writer,
+    /// What has made it.
+    pub controller: Option<Controller>,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// What it scales, if it says so.
+    pub scales: Option<ObjectKey>,
+}
+
+impl Bounds {
+    /// Those of a HorizontalPodAutoscaler.
+    #[must_use]
+    pub fn of(found: &HorizontalPodAutoscaler) -> Self {
+        let spec = found.spec.as_ref();
+        Self {
+            kind: AutoscalerKind::HorizontalPodAutoscaler,
+            place: Place::of(found),
+            uid: found.metadata.uid.clone().unwrap_or_default(),
+            resource_version: found.metadata.resource_version.clone(),
+            written_min: spec.and_then(|spec| spec.min_replicas),
+            written_max: spec.map(|spec| spec.max_replicas),
+            writer: Writer::of(&found.metadata),
+            controller: Controller::of(&found.metadata),
+            is_deleting: found.metadata.deletion_timestamp.is_some(),
+            scales: Self::scaled(found),
+        }
+    }
+
+    /// What a HorizontalPodAutoscaler scales.
+    #[must_use]
+    pub fn scaled(found: &HorizontalPodAutoscaler) -> Option<ObjectKey> {
+        let target = &found.spec.as_ref()?.scale_target_ref;
+        let namespace = found.metadata.namespace.as_deref()?;
+        Some(ObjectKey::referred(target.api_version.as_deref()?, &target.kind, namespace, &target.name))
+    }
+
+    /// Those of a ScaledObject at `place`, whose managed fields are trimmed.
+    #[must_use]
+    pub fn of_scaled_object(found: &DynamicObject, place: Place) -> Self {
+        let count = |field: &str| {
+            let count = found.data.pointer(field).and_then(Value::as_i64)?;
+            i32::try_from(count).ok()
+        };
+        let text = |field: &str| found.data.pointer(field).and_then(Value::as_str);
+        let scales = text("/spec/scaleTargetRef/name").map(|name| {
+            // KEDA's own defaults.
+            let api_version = text("/spec/scaleTargetRef/apiVersion").filter(|text| !text.is_empty());
+            let kind = text("/spec/scaleTargetRef/kind").filter(|text| !text.is_empty());
+            let (api_version, kind) = (api_version.unwrap_or("apps/v1"), kind.unwrap_or("Deployment"));
+            ObjectKey::referred(api_version, kind, &place.namespace, name)
+        });
+        Self {
+            kind: AutoscalerKind::ScaledObject,
+            uid: found.meta().uid.clone().unwrap_or_default(),
+            resource_version: found.meta().resource_version.clone(),
+            written_min: count("/spec/minReplicaCount"),
+            written_max: count("/spec/maxReplicaCount"),
+            writer: Writer::of(found.meta()),
+            controller: Controller::of(found.meta()),
+            is_deleting: found.meta().deletion_timestamp.is_some(),
+            scales,
+            place,
+        }
+    }
+
+    /// The names of the two fields, as the spec of the autoscaler has them.
+    #[must_use]
+    pub const fn fields(&self) -> (&'static str, &'static str) {
+        match self.kind {
+            AutoscalerKind::HorizontalPodAutoscaler => ("minReplicas", "maxReplicas"),
+            AutoscalerKind::ScaledObject => ("minReplicaCount", "maxReplicaCount"),
+        }
+    }
+
+    /// The lower bound that holds.
+    #[must_use]
+    pub fn min(&self) -> i32 {
+        self.written_min.unwrap_or(match self.kind {
+            AutoscalerKind::HorizontalPodAutoscaler => 1,
+            AutoscalerKind::ScaledObject => 0,
+        })
+    }
+
+    /// The upper bound that holds.
+    #[must_use]
+    pub fn max(&self) -> i32 {
+        self.written_max.unwrap_or(MOST_OF_SCALED_OBJECTS)
+    }
+
+    /// The least that the lower bound can be. 0 where the autoscaler goes to 0 and comes back by itself: a
+    /// ScaledObject, and a HorizontalPodAutoscaler that has a lower bound of 0 already, as far as the cluster lets it
+    /// (feature gate HPAScaleToZero).
+    #[must_use]
+    pub fn least_min(&self) -> i32 {
+        match self.kind {
+            AutoscalerKind::HorizontalPodAutoscaler if self.written_min != Some(0) => 1,
+            AutoscalerKind::HorizontalPodAutoscaler | AutoscalerKind::ScaledObject => 0,
+        }
+    }
+
+    /// `HorizontalPodAutoscaler web`.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.kind.as_str(), self.place.name)
+    }
+}

@@ -1,0 +1,104 @@
+//! The events of a TDSet, and what of its conditions needs attention. Pure.
+//!
+//! Guarantees: a count that changes by our hand is told of, whatever made us change it.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use super::hold::Hold;
+use super::schedule_state::{Counter, ScheduleState};
+use crate::api::condition;
+use crate::controllers::api_write::Note;
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
+use crate::kinds::tdset::api::v1::PastTransition;
+use crate::kinds::tdset::observation::Reverted;
+
+/// Conditions that need a user's attention.
+const TELLING: &[(ConditionType, &str, &[Reason])] = &[
+    (
+        ConditionType::Ready,
+        "False",
+        &[
+            Reason::SpecInvalid,
+            Reason::NamespaceRefused,
+            Reason::WriteRefused,
+            Reason::CountRefused,
+            Reason::RightMissing,
+            Reason::TargetNotFound,
+            Reason::TargetNotScalable,
+            Reason::TargetNotReadable,
+            Reason::AutoscalerNotFound,
+            Reason::AutoscalerElsewhere,
+            Reason::OutOfBounds,
+        ],
+    ),
+    (ConditionType::ScheduleValid, "False", &[Reason::DatesNotFound, Reason::InvalidDates]),
+    (
+        ConditionType::Conflict,
+        "True",
+        &[
+            Reason::NameTaken,
+            Reason::OtherSchedule,
+            Reason::OtherAutoscaler,
+            Reason::ControlledByOther,
+            Reason::Contested,
+        ],
+    ),
+];
+
+/// Conditions that need a user's attention, each with its reason.
+pub fn problems(conditions: &[Condition]) -> impl Iterator<Item = (&Condition, Reason)> {
+    TELLING.iter().filter_map(|(about, state, reasons)| {
+        let condition = condition::find(conditions, about.as_str()).filter(|one| one.status == *state)?;
+        let reason = reasons.iter().find(|reason| condition.reason == reason.as_str())?;
+        Some((condition, *reason))
+    })
+}
+
+/// Events for conditions that need a user's attention, where they are new.
+pub fn warnings(before: &[Condition], after: &[Condition]) -> impl Iterator<Item = Note> {
+    problems(after).filter_map(|(said, reason)| {
+        let news = condition::find(before, &said.type_)
+            .is_none_or(|old| (&old.reason, &old.message) != (&said.reason, &said.message));
+        let text = || said.message.clone();
+        news.then(|| Note { warning: true, reason: reason.as_str(), action: "Reconcile", text: text() })
+    })
+}
+
+/// Events of counts that were written: by the timetable, and in place of what another client wrote.
+pub fn of(view: &ScheduleState, transition: Option<&PastTransition>) -> impl Iterator<Item = Note> {
+    let transition = transition.map(|transition| scheduled(view, transition));
+    let reverted = view.observed.carried.reverted.as_ref().map(|reverted| taken_back(view, reverted));
+    transition.into_iter().chain(reverted)
+}
+
+/// `replicas 3 → 5: window evening, 180 ms late`.
+fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
+    let PastTransition { from, to, lateness_ms, .. } = transition;
+    let rule = match to.window.split_once('/') {
+        Some((_, exception)) => format!("exception {exception}"),
+        None if to.window.is_empty() => "outside all windows".to_owned(),
+        None => format!("window {}", to.window),
+    };
+    let when = match view.held() {
+        Some(Hold::Refused) => format!("{}, {lateness_ms} ms late", Hold::Refused.ended()),
+        Some(held) => held.ended().to_owned(),
+        None if view.edited() => "after a change of the object".to_owned(),
+        None => format!("{lateness_ms} ms late"),
+    };
+    let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
+    Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }
+}
+
+/// `replicas 9 → 2: taken back from kubectl`.
+fn taken_back(view: &ScheduleState, reverted: &Reverted) -> Note {
+    let Reverted { manager, from, to } = reverted;
+    let who = manager.as_deref().unwrap_or("another client");
+    let what = match view.counter() {
+        Some(Counter::Bounds(bounds)) if !view.sleeps() => {
+            format!("{} of {}", bounds.fields().0, bounds.shown())
+        }
+        _ => "replicas".to_owned(),
+    };
+    let text = format!("{what} {from} → {to}: taken back from {who}");
+    Note { warning: false, reason: "ReplicasReverted", action: "Scale", text }
+}

@@ -1,0 +1,70 @@
+//! What held a count back when a status was written, read from its conditions. Pure.
+//!
+//! The status tells of the day while the count is held back, so a transition is not to be seen in it afterwards; what
+//! its conditions say is.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+
+use crate::api::condition;
+use crate::kinds::tdset::api::status::{ConditionType, Reason};
+
+/// What held a count back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hold {
+    /// `spec.suspend`.
+    Suspended,
+    /// Another owner.
+    Conflict,
+    /// The API server refused it.
+    Refused,
+    /// Something else was in the way.
+    Blocked,
+}
+
+impl Hold {
+    /// What the event of a transition says of it.
+    pub const fn ended(self) -> &'static str {
+        match self {
+            Self::Suspended => "no longer suspended",
+            Self::Conflict => "no longer in conflict",
+            Self::Refused => "no longer refused",
+            Self::Blocked => "nothing is in the way any more",
+        }
+    }
+}
+
+/// Reasons of Ready for which no count is written.
+const BLOCKERS: [Reason; 9] = [
+    Reason::TargetNotFound,
+    Reason::TargetNotScalable,
+    Reason::TargetNotReadable,
+    Reason::RightMissing,
+    Reason::AutoscalerNotFound,
+    Reason::AutoscalerElsewhere,
+    Reason::DatesNotFound,
+    Reason::InvalidDates,
+    Reason::SpecInvalid,
+];
+
+/// What held the count back when these conditions were written. A Service whose name is taken is a conflict that holds
+/// no count back, and neither does a contest.
+#[must_use]
+pub fn last(conditions: &[Condition], is_service_taken: bool) -> Option<Hold> {
+    let find = |about: ConditionType| condition::find(conditions, about.as_str());
+    let is = |found: &Condition, reason: Reason| found.reason == reason.as_str();
+    if condition::holds(conditions, ConditionType::Suspended.as_str()) {
+        return Some(Hold::Suspended);
+    }
+    let conflict = find(ConditionType::Conflict).filter(|found| found.status == "True");
+    let holds = |found: &&Condition| {
+        !(is(found, Reason::Contested) || is_service_taken && is(found, Reason::NameTaken))
+    };
+    if conflict.as_ref().is_some_and(holds) {
+        return Some(Hold::Conflict);
+    }
+    let ready = find(ConditionType::Ready).filter(|found| found.status == "False")?;
+    if is(ready, Reason::CountRefused) {
+        return Some(Hold::Refused);
+    }
+    BLOCKERS.iter().any(|reason| is(ready, *reason)).then_some(Hold::Blocked)
+}

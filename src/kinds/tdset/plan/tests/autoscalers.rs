@@ -1,0 +1,234 @@
+//! Autoscalers: their bounds, the ceiling, and workloads that sleep beside them.
+
+use super::workloads::{by_kubectl, has, settled, web};
+use super::*;
+use crate::kinds::tdset::api::v1::AutoscalerKind;
+use crate::kinds::tdset::observation::{Bounds, Controller, FieldOwner};
+
+/// Bounds of a HorizontalPodAutoscaler.
+fn hpa(min: i32, max: i32) -> Bounds {
+    let reference = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    let metadata = json!({"name": "web", "namespace": "default", "uid": "h", "resourceVersion": "7"});
+    let spec = json!({"scaleTargetRef": reference, "minReplicas": min, "maxReplicas": max});
+    Bounds::of(&serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap())
+}
+
+/// Bounds of a ScaledObject.
+fn scaled_object(spec: &Value) -> Bounds {
+    let resource = ApiResource {
+        group: "keda.sh".to_owned(),
+        version: "v1alpha1".to_owned(),
+        api_version: "keda.sh/v1alpha1".to_owned(),
+        kind: "ScaledObject".to_owned(),
+        plural: "scaledobjects".to_owned(),
+    };
+    let place = Place { resource, namespace: "default".to_owned(), name: "web".to_owned() };
+    let found = json!({"metadata": {"name": "web", "uid": "k", "resourceVersion": "7"}, "spec": spec});
+    Bounds::of_scaled_object(&serde_json::from_value(found).unwrap(), place)
+}
+
+/// One with these bounds, and that count of the workload.
+fn cluster(now: &str, bounds: Bounds, count: i32) -> Cluster {
+    let mut cluster = Cluster::empty(now);
+    cluster.scale(count, Writer::Ours);
+    cluster.0.autoscaler = Some(Ok(Arc::new(bounds)));
+    cluster
+}
+
+fn bounds(cluster: &Cluster) -> (i32, i32) {
+    let found = cluster.0.autoscaler.as_ref().unwrap().as_ref().unwrap();
+    (found.min(), found.max())
+}
+
+/// Runs passes until nothing is left to do.
+fn rest(cluster: &mut Cluster, tdset: &TDSet) -> Planned {
+    for _ in 0..3 {
+        cluster.pass(tdset);
+    }
+    let rest = cluster.pass(tdset);
+    assert_eq!((verbs(&rest.work), verbs(&rest.report)), (vec![], vec![]));
+    rest
+}
+
+#[test]
+fn an_autoscaler_gets_its_bounds_and_the_workload_is_left_to_it() {
+    let mut tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 10}}));
+    tdset.spec.windows.as_mut().unwrap()[0].max_replicas = Some(40);
+    let mut cluster = settled(&web(&json!({})), EARLY);
+    cluster.0.autoscaler = Some(Ok(Arc::new(hpa(1, 3))));
+    cluster.scale(5, by_kubectl(EARLY));
+    let expected = json!({"minReplicas": 2, "maxReplicas": 10});
+    let work = cluster.pass(&tdset).work;
+    let [ApiWrite::Merge(merge)] = work.as_slice() else { panic!("{work:?}") };
+    assert_eq!((&merge.manifest.object["spec"], merge.manager), (&expected, COUNT_MANAGER));
+    let told = cluster.pass(&tdset);
+    assert_eq!(verbs(&told.work), [""; 0]);
+    let ready = condition(&told.status, ConditionType::Ready);
+    let message = "5 of 5 replicas are there; minReplicas of HorizontalPodAutoscaler web is 2";
+    assert_eq!(ready, ("True".to_owned(), "AsScheduled".to_owned(), message.to_owned()));
+
+    let mut cluster = cluster.at(OPENING);
+    cluster.pass(&tdset);
+    assert_eq!((bounds(&cluster), has(&cluster)), ((6, 40), 5));
+}
+
+#[test]
+fn an_upper_bound_that_is_no_longer_asked_for_stays_and_the_lower_one_follows() {
+    let both = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
+    let mut cluster = cluster(EARLY, hpa(1, 10), 5);
+    rest(&mut cluster, &both);
+    assert_eq!(bounds(&cluster), (2, 30));
+    let least = web(&json!({"autoscaler": {"name": "web"}}));
+    let mut cluster = cluster.at(OPENING);
+    let work = cluster.pass(&least).work;
+    // Merged: what is left out stays. Applied, it would be taken away, and the autoscaler be refused without it.
+    let [ApiWrite::Merge(merge)] = work.as_slice() else { panic!("{work:?}") };
+    assert_eq!(merge.manifest.object["spec"], json!({"minReplicas": 6}));
+    assert_eq!(bounds(&cluster), (6, 30));
+}
+
+#[test]
+fn a_declared_ceiling_holds() {
+    let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 4}}));
+    let mut cluster = cluster(OPENING, hpa(1, 10), 5);
+    let told = rest(&mut cluster, &tdset);
+    assert_eq!(bounds(&cluster), (4, 4), "six are scheduled");
+    let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
+    let expected = ("False".to_owned(), "OutOfBounds".to_owned(), message.to_owned());
+    assert_eq!(condition(&told.status, ConditionType::Ready), expected);
+}
+
+fn nights() -> TDSet {
+    web(&json!({"autoscaler": {"name": "web"}, "defaultReplicas": 0}))
+}
+
+#[test]
+fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
+    let nights = nights();
+    let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+    assert_eq!(verbs(&cluster.pass(&nights).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
+    let told = rest(&mut cluster, &nights);
+    assert_eq!((has(&cluster), bounds(&cluster)), (0, (3, 10)), "the autoscaler rests, as it is");
+    let message = "0 of 0 replicas are there; HorizontalPodAutoscaler web rests meanwhile";
+    let expected = ("True".to_owned(), "AsScheduled".to_owned(), message.to_owned());
+    assert_eq!(condition(&told.status, ConditionType::Ready), expected);
+
+    let mut cluster = cluster.at(OPENING);
+    let work = verbs(&cluster.pass(&nights).work);
+    let expected = [
+        "merge HorizontalPodAutoscaler null as gatehouse-tdset-count",
+        "merge Deployment 6 as gatehouse-tdset-count",
+    ];
+    assert_eq!(work, expected);
+    let told = rest(&mut cluster, &nights);
+    assert_eq!((has(&cluster), bounds(&cluster)), (6, (6, 10)));
+    assert_eq!(told.status.last_transition.unwrap().to.replicas, 6);
+    // From then on the count is the autoscaler's.
+    cluster.scale(9, by_kubectl(OPENING));
+    assert_eq!(verbs(&cluster.pass(&nights).work), [""; 0]);
+}
+
+#[test]
+fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none() {
+    let mut tdset = changed("/spec/autoscaler", json!({"name": "web"}));
+    tdset.spec.default_replicas = 0;
+    let mut observed = Cluster::empty(EARLY).0;
+    observed.autoscaler = Some(Ok(Arc::new(hpa(3, 10))));
+    assert_eq!(verbs(&plan(&tdset, &observed).work)[0], "apply Deployment 0 as gatehouse-tdset");
+}
+
+#[test]
+fn what_scales_a_sleeping_workload_is_taken_back_or_kept() {
+    let kubectl = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
+    for (policy, count) in [("Revert", 0), ("KeepUntilNextTransition", 4)] {
+        let mut object = json!(nights());
+        object["spec"]["manualScalePolicy"] = policy.into();
+        let tdset = serde_json::from_value(object).unwrap();
+        let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+        rest(&mut cluster, &tdset);
+        cluster.scale(4, kubectl());
+        cluster.pass(&tdset);
+        assert_eq!(has(&cluster), count, "{policy}");
+        let told = cluster.pass(&tdset);
+        assert_eq!(
+            condition(&told.status, ConditionType::ManualOverride).0 == "True",
+            count == 4,
+            "{policy}"
+        );
+    }
+}
+
+#[test]
+fn an_autoscaler_that_goes_to_none_by_itself_has_its_bounds_alone() {
+    let gate = hpa(0, 10);
+    let mut object = json!(nights());
+    object["spec"]["autoscaler"]["kind"] = "ScaledObject".into();
+    let target = json!({"scaleTargetRef": {"name": "web"}, "minReplicaCount": 3});
+    for (tdset, found) in
+        [(nights(), gate), (serde_json::from_value(object).unwrap(), scaled_object(&target))]
+    {
+        let mut cluster = cluster(EARLY, found, 5);
+        let told = rest(&mut cluster, &tdset);
+        assert_eq!((has(&cluster), bounds(&cluster).0), (5, 0));
+        assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
+    }
+}
+
+#[test]
+fn a_scaled_object_has_its_own_fields_and_defaults() {
+    let found = scaled_object(&json!({"scaleTargetRef": {"name": "web"}}));
+    assert_eq!((found.min(), found.max(), found.kind), (0, 100, AutoscalerKind::ScaledObject));
+    let workload = web(&json!({}));
+    assert_eq!(found.scales, Some(Spec::resolve(&workload, vec![]).workload()));
+    let tdset = web(&json!({"autoscaler": {"kind": "ScaledObject", "name": "web", "maxReplicas": 20}}));
+    let mut cluster = cluster(EARLY, found, 5);
+    let work = cluster.pass(&tdset).work;
+    let [ApiWrite::Merge(merge)] = work.as_slice() else { panic!("{work:?}") };
+    assert_eq!(merge.manifest.object["spec"], json!({"minReplicaCount": 2, "maxReplicaCount": 20}));
+    assert_eq!(actions::points(&work[0]).name(), "tdset.write-bounds");
+}
+
+#[test]
+fn an_autoscaler_that_keda_made_is_left_to_it() {
+    let tdset = web(&json!({"autoscaler": {"name": "web"}}));
+    let keda =
+        Controller { group: "keda.sh".to_owned(), kind: "ScaledObject".to_owned(), name: "web".to_owned() };
+    let owned = Bounds { controller: Some(keda), ..hpa(1, 10) };
+    let told = cluster(EARLY, owned, 5).pass(&tdset);
+    assert_eq!(verbs(&told.work), [""; 0]);
+    let (state, reason, message) = condition(&told.status, ConditionType::Conflict);
+    assert_eq!((state.as_str(), reason.as_str()), ("True", "ControlledByOther"));
+    assert!(
+        message.contains("ScaledObject web") && message.ends_with("name that in spec.autoscaler instead"),
+        "{message}"
+    );
+}
+
+#[test]
+fn stated_bounds_are_left_behind() {
+    let left = json!({"minReplicas": 1, "maxReplicas": 3});
+    let mut tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": left}}));
+    let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
+    assert_eq!(verbs(&plan(&tdset, &cluster(EARLY, hpa(2, 9), 5).0).work), [finalizer]);
+    tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
+    tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+    // It was asleep: no autoscaler would wake it.
+    let mut cluster = cluster(EARLY, hpa(2, 9), 0);
+    cluster.pass(&tdset);
+    assert_eq!(bounds(&cluster), (1, 3));
+    cluster.pass(&tdset);
+    assert_eq!(has(&cluster), 1);
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), ["merge TDSet [] as gatehouse-tdset"]);
+}
+
+#[test]
+fn what_an_autoscaler_does_not_allow_is_said() {
+    let tdset = web(&json!({"autoscaler": {"name": "web"}}));
+    let mut cluster = cluster(OPENING, hpa(2, 4), 5);
+    cluster.pass(&tdset);
+    let told = cluster.pass(&tdset);
+    assert_eq!(bounds(&cluster), (4, 4));
+    let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
+    let expected = ("False".to_owned(), "OutOfBounds".to_owned(), message.to_owned());
+    assert_eq!(condition(&told.status, ConditionType::Ready), expected);
+}

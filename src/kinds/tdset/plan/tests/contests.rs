@@ -1,0 +1,146 @@
+//! Counts that are taken back, once and again and again; and clocks that differ.
+
+use super::workloads::{has, settled, web};
+use super::*;
+use crate::kinds::tdset::observation::{Contest, FieldOwner};
+
+fn by(manager: &str) -> Writer {
+    Writer::Other(FieldOwner { manager: manager.to_owned(), time: None })
+}
+
+fn contest(until: &str, over: &str) -> Contest {
+    Contest { manager: Some("argocd-controller".to_owned()), until: at(until), over: at(over) }
+}
+
+#[test]
+fn a_count_that_is_taken_back_is_told_of() {
+    let tdset = web(&json!({}));
+    for (writer, who) in [(by("kubectl"), "kubectl"), (Writer::Unknown, "another client")] {
+        let mut cluster = settled(&tdset, EARLY);
+        cluster.scale(9, writer);
+        assert!(cluster.pass(&tdset).reverted.is_some());
+        let told = cluster.pass(&tdset);
+        assert_eq!(verbs(&told.report), [format!("ReplicasReverted: replicas 9 → 2: taken back from {who}")]);
+        assert_eq!((has(&cluster), told.reverted), (2, None));
+        assert_eq!(verbs(&cluster.pass(&tdset).report), [""; 0], "once");
+    }
+    // So is one of a Deployment that is made.
+    let mut cluster = Cluster::settled(&shop(), EARLY);
+    cluster.edit(|deployment| scale(deployment, 9, "kubectl"));
+    cluster.pass(&shop());
+    let told = verbs(&cluster.pass(&shop()).report);
+    assert_eq!(told, ["ReplicasReverted: replicas 9 → 2: taken back from kubectl"]);
+}
+
+#[test]
+fn an_edit_of_something_else_takes_no_count_back_in_silence() {
+    let edited = changed("/spec/target/create/image", json!("shop:2"));
+    let mut cluster = Cluster::settled(&shop(), EARLY);
+    cluster.edit(|deployment| scale(deployment, 9, "kubectl"));
+    let expected = ["ReplicasReverted: replicas 9 → 2: taken back from kubectl", "status"];
+    cluster.pass(&edited);
+    assert_eq!(verbs(&cluster.pass(&edited).report), expected);
+    assert_eq!(verbs(&cluster.pass(&edited).report), [""; 0], "once");
+}
+
+#[test]
+fn an_edit_does_not_wait_for_a_contest() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY);
+    cluster.scale(9, by("argocd-controller"));
+    cluster.0.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
+    let mut edited = tdset;
+    edited.metadata.generation = Some(7);
+    cluster.pass(&edited);
+    assert_eq!(has(&cluster), 2);
+}
+
+#[test]
+fn a_transition_takes_nothing_back() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY).at(OPENING);
+    cluster.scale(9, by("kubectl"));
+    assert_eq!(cluster.pass(&tdset).reverted, None);
+    let told = verbs(&cluster.pass(&tdset).report);
+    assert_eq!(told, ["ReplicasScheduled: replicas 2 → 6: window office, 0 ms late", "status"]);
+}
+
+#[test]
+fn a_contest_slows_down_and_names_the_client() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY);
+    cluster.scale(9, by("argocd-controller"));
+    cluster.0.contest = Some(contest("2026-03-02T06:01:00Z", "2026-03-02T06:10:00Z"));
+    let told = cluster.pass(&tdset);
+    assert_eq!((verbs(&told.work), has(&cluster)), (vec![], 9));
+    for about in [ConditionType::Conflict, ConditionType::Ready] {
+        let (state, reason, message) = condition(&told.status, about);
+        let expected = if about == ConditionType::Ready { "False" } else { "True" };
+        assert_eq!((state.as_str(), reason.as_str()), (expected, "Contested"), "{about:?}");
+        assert!(message.contains("argocd-controller"), "{message}");
+    }
+    assert!(told.conflict && verbs(&told.report)[0].starts_with("Contested: argocd-controller"), "{told:?}");
+    assert_eq!(told.wake, Some(at("2026-03-02T06:01:00Z")));
+    let mut due = cluster.clone().at("2026-03-02T06:01:00Z");
+    assert!(due.pass(&tdset).reverted.is_some(), "it is tried again");
+    assert_eq!(has(&due), 2);
+    let mut stands = due.at("2026-03-02T06:02:00Z");
+    let told = stands.pass(&tdset);
+    assert_eq!(condition(&told.status, ConditionType::Conflict).1, "Contested", "until it is over");
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled");
+    stands.0.contest = None;
+    let told = stands.at("2026-03-02T06:10:00Z").pass(&tdset);
+    assert_eq!(condition(&told.status, ConditionType::Conflict).1, "NoConflict");
+    assert_eq!(told.transition, None, "a contest held no transition back");
+}
+
+#[test]
+fn a_transition_does_not_wait_for_a_contest() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, EARLY);
+    cluster.scale(9, by("argocd-controller"));
+    cluster.0.contest = Some(contest("2026-03-02T07:04:00Z", "2026-03-02T07:09:00Z"));
+    cluster.pass(&tdset);
+    let mut cluster = cluster.at(OPENING);
+    assert_eq!(verbs(&cluster.pass(&tdset).work), ["merge Deployment 6 as gatehouse-tdset-count"]);
+}
+
+#[test]
+fn a_tool_that_applies_a_repository_is_nobody_who_scales() {
+    let kept = web(&json!({"manualScalePolicy": "KeepUntilNextTransition"}));
+    for (manager, stands) in
+        [("kubectl", true), ("argocd-controller", false), ("kustomize-controller", false)]
+    {
+        let mut cluster = settled(&kept, EARLY);
+        let time = Some(at(EARLY));
+        cluster.scale(9, Writer::Other(FieldOwner { manager: manager.to_owned(), time }));
+        cluster.pass(&kept);
+        assert_eq!(has(&cluster) == 9, stands, "{manager}");
+    }
+}
+
+#[test]
+fn a_leader_whose_clock_is_behind_does_not_undo_a_transition() {
+    let shop = shop();
+    let mut cluster = Cluster::settled(&shop, EARLY).at(OPENING);
+    cluster.pass(&shop);
+    cluster.pass(&shop);
+    for now in ["2026-03-02T06:59:57Z", "2026-03-02T06:58:01Z"] {
+        let behind = cluster.clone().at(now);
+        let plan = plan(&shop, &behind.0);
+        assert_eq!((verbs(&plan.work), verbs(&plan.report)), (vec![], vec![]), "{now}");
+        assert!(plan.wake.unwrap() > at(OPENING));
+    }
+    // Hours are no difference of clocks.
+    let work = verbs(&plan(&shop, &cluster.clone().at(EARLY).0).work);
+    assert_eq!(work, ["apply! Deployment 2 as gatehouse-tdset-count"]);
+}
+
+#[test]
+fn a_window_of_a_minute_is_no_difference_of_clocks() {
+    let mut short = json!(shop());
+    short["spec"]["windows"][0]["to"] = "08:01".into();
+    let short: TDSet = serde_json::from_value(short).unwrap();
+    let mut cluster = Cluster::settled(&short, EARLY).at(OPENING);
+    assert_eq!(verbs(&cluster.pass(&short).work), ["apply! Deployment 6 as gatehouse-tdset-count"]);
+}

@@ -1,0 +1,126 @@
+//! Transitions: what came to be asked for since the status was written, and when. Pure.
+//!
+//! Guarantees: a count that follows from the timetable and was written is in a transition, once; also where the
+//! timetable went back, before that was told, to what the status says.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::hold::Hold;
+use super::schedule_state::{Counter, ScheduleState};
+use crate::kinds::tdset::api::v1::{PastTransition, Phase};
+use crate::kinds::tdset::observation::Writer;
+
+/// A nanosecond, to include a boundary in what lies after.
+const INSTANT: SignedDuration = SignedDuration::from_nanos(1);
+
+/// How far back the last change is looked for, in days: mostly it is near.
+const LOOKS_BACK: [i64; 3] = [1, 8, 400];
+
+impl ScheduleState<'_> {
+    /// The transition between what the status says and now, where it was carried out, or is by this plan.
+    pub fn transition(&self) -> Option<PastTransition> {
+        if !self.counts() || self.is_count_refused() {
+            return None;
+        }
+        let (to, held) = (self.effective.phase(), self.held());
+        let told = match held {
+            Some(_) => self.told().unwrap_or_default(),
+            None => self.told()?,
+        };
+        let from = match held {
+            Some(_) => self.before_the_hold(told, &to)?,
+            None if told == to => self.untold(&to)?,
+            None => told,
+        };
+        if from == to {
+            return None;
+        }
+        if let Some(carried) = self.carried(&to) {
+            return Some(carried.clone());
+        }
+        let time = match held {
+            None => self.boundary(),
+            Some(Hold::Refused) => self.last_change(),
+            Some(Hold::Suspended | Hold::Conflict | Hold::Blocked) => None,
+        };
+        let time = time.unwrap_or(self.now);
+        Some(PastTransition { time: time.into(), from, to, lateness_ms: lateness(time, self.now) })
+    }
+
+    /// What there was until the count was no longer held back: the count that was found, where that is another one; or
+    /// else what the last transition led to, for its successor may be written and not told of. None where that is what
+    /// the timetable asks for.
+    fn before_the_hold(&self, told: Phase, to: &Phase) -> Option<Phase> {
+        if let Some(carried) = self.carried(to) {
+            return Some(carried.from.clone());
+        }
+        let found = self.counter().filter(|counter| counter.differs(self.scheduled()));
+        if let Some(found) = found {
+            return Some(Phase { replicas: found.count(), ..told }).filter(|from| from != to);
+        }
+        let last = self.observed.status.last_transition.as_ref().map(|last| last.to.clone());
+        last.filter(|last| last.replicas != to.replicas)
+    }
+
+    /// What there was until now, although the status tells of what is asked for now: a count that we wrote and that the
+    /// status never told of, because the next transition, back to what it tells of, came first.
+    fn untold(&self, to: &Phase) -> Option<Phase> {
+        if let Some(carried) = self.carried(to) {
+            let last = self.observed.status.last_transition.as_ref();
+            // The status may be written, and its answer lost.
+            let second = |transition: &PastTransition| transition.time.0.as_second();
+            let is_told = last.is_some_and(|last| last.to == *to && second(last) == second(carried));
+            return Some(carried.from.clone()).filter(|_| !is_told);
+        }
+        let is_ours = |found: &Counter| found.writer() == Writer::Ours && !found.is_unset();
+        let found = self.counter().filter(is_ours)?;
+        let is_on_a_ramp = self.replica_target.ramp.is_some() || self.observed.status.ramp.is_some();
+        if self.wanted().is_none_or(|wanted| wanted == found.count()) || is_on_a_ramp {
+            return None;
+        }
+        let passed =
+            self.boundary().filter(|_| self.has_missed()).and_then(|time| time.checked_sub(INSTANT).ok());
+        let window = match (&self.observed.carried.transition, passed) {
+            (Some(carried), _) if carried.to.replicas == found.count() => carried.to.window.clone(),
+            (_, Some(passed)) => self.schedule.effective(passed).phase().window,
+            (_, None) => return None,
+        };
+        Some(Phase { window, replicas: found.count() })
+    }
+
+    /// The transition to that, where it was carried out and not told of.
+    fn carried(&self, to: &Phase) -> Option<&PastTransition> {
+        self.observed.carried.transition.as_ref().filter(|carried| carried.to == *to)
+    }
+
+    /// Whether a transition has passed that the status speaks of as ahead. There may have been several, and what is
+    /// asked for now may be what was told then.
+    pub fn has_missed(&self) -> bool {
+        let promised = self.observed.status.next_transition.as_ref();
+        promised.is_some_and(|next| next.time.0 <= self.now)
+    }
+
+    /// When the timetable began to ask for what it asks for now, as far as the status knew of it before.
+    pub fn boundary(&self) -> Option<Timestamp> {
+        let promised = self.observed.status.next_transition.as_ref().filter(|_| !self.edited())?;
+        let before = promised.time.0.checked_sub(INSTANT).ok()?;
+        let passed = self.schedule.changes(before).take_while(|change| change.time <= self.now);
+        passed.last().map(|change| change.time)
+    }
+
+    /// When the timetable began to ask for what it asks for now, whatever the status knows.
+    pub fn last_change(&self) -> Option<Timestamp> {
+        let now = self.now;
+        LOOKS_BACK.into_iter().find_map(|days| {
+            let since = now.checked_sub(SignedDuration::from_hours(24 * days)).ok()?;
+            let passed = self.schedule.changes(since).take_while(|change| change.time <= now);
+            passed.last().map(|change| change.time)
+        })
+    }
+}
+
+/// Milliseconds from `time` to `now`.
+#[must_use]
+pub fn lateness(time: Timestamp, now: Timestamp) -> i64 {
+    i64::try_from(now.duration_since(time).as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,90 @@
+//! What people do: they edit schedules, and they scale, delete and make objects beside the operator.
+
+use super::*;
+
+impl World {
+    pub(super) fn edit(&mut self) -> bool {
+        if self.edits.is_empty() {
+            return false;
+        }
+        let edit = self.edits.remove(0);
+        let before = self.asks(&self.schedules[0].spec);
+        let schedule = &mut self.schedules[0];
+        let spec = &mut schedule.spec;
+        match edit {
+            Edit::Image => spec.image += 1,
+            Edit::Service(is_on) => spec.has_service = is_on,
+            Edit::Suspend(is_on) => spec.is_suspended = is_on,
+            Edit::Outside(count) => spec.outside = count,
+            Edit::Autoscaler => spec.target = Target::Autoscaler,
+            Edit::Delete => {
+                schedule.is_deleting = true;
+                schedule.is_gone = !schedule.has_finalizer;
+            }
+        }
+        schedule.generation += 1;
+        let is_suspended = schedule.spec.is_suspended;
+        if let Some(pending) = &mut self.workers[0].pending {
+            pending.is_stale = true;
+        }
+        self.workers[0].is_told = true;
+        if self.schedules[0].is_gone {
+            self.workers[0] = Worker::default();
+            self.moved();
+            self.tell();
+        }
+        if self.asks(&self.schedules[0].spec) != before || is_suspended || edit == Edit::Suspend(false) {
+            self.moved();
+        }
+        true
+    }
+
+    pub(super) fn scale(&mut self) -> bool {
+        let count = 9;
+        let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
+        (found.count, found.is_observed) = (count, false);
+        found.owners = BTreeSet::from([Owner::Scale]);
+        if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.keeps) {
+            let schedule = &self.schedules[eldest];
+            let told = schedule.status.known();
+            let told = &told.status;
+            // A scale tells no time, so it may have been written before a boundary that nobody has told of yet.
+            let is_told_of_all =
+                told.next_transition.as_ref().is_none_or(|next| next.time.0.as_millisecond() > self.now());
+            let is_sure = self.workers[eldest].pending.is_none()
+                && is_told_of_all
+                && told.scheduled_replicas == Some(self.asks(&schedule.spec))
+                && told.observed_generation == Some(i64::from(schedule.generation))
+                && told.active_window.as_deref() == Some(if self.clock == 1 { "office" } else { "" })
+                && !schedule.status.says("Suspended", "True")
+                && !schedule.status.says("Conflict", "True");
+            self.manual = if is_sure { Manual::Stands(count) } else { Manual::Either(count) };
+        }
+        self.tell();
+        true
+    }
+
+    pub(super) fn delete(&mut self) -> bool {
+        (self.manual, self.is_silent) = (Manual::None, false);
+        let is_done = self.deployment.take().is_some();
+        self.tell();
+        is_done
+    }
+
+    pub(super) fn squat(&mut self) -> bool {
+        match (&self.deployment, &self.service) {
+            (None, _) => self.deployment = Some(self.foreign(5)),
+            (_, None) => self.service = Some(Service { uid: self.uid(), applied: Text::NONE }),
+            _ => return false,
+        }
+        self.tell();
+        true
+    }
+
+    pub(super) fn write_bounds(&mut self) -> bool {
+        let Some(found) = &mut self.autoscaler else { return false };
+        *found = Autoscaler { least: 3, most: 4, is_ours: false };
+        self.tell();
+        true
+    }
+}
