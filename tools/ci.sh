@@ -146,10 +146,13 @@ keep_dependencies() {
         printf '%s\n' "$compiler" >"$kept/.compiler"
     fi
     export CARGO_TARGET_DIR=$kept CARGO_INCREMENTAL=0
-    local profile
+    local profile own
+    # What the packages of this repository compile to goes.
+    mapfile -t own < <(awk -F'"' '/^\[/ { here = $0 } here == "[package]" && /^name = / { print "--package=" $2 }' \
+        Cargo.toml tests/*/Cargo.toml)
     for profile in dev release; do
-        cargo clean --quiet --package gatehouse --package kit --package testbed --profile "$profile"
-        cargo clean --quiet --package gatehouse --package kit --package testbed --profile "$profile" \
+        cargo clean --quiet "${own[@]}" --profile "$profile"
+        cargo clean --quiet "${own[@]}" --profile "$profile" \
             --target "$(rustc -vV | sed -n 's/^host: \([^-]*\)-.*/\1/p')-unknown-linux-gnu"
     done
 }
