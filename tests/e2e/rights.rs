@@ -55,6 +55,12 @@ impl Right {
         rights.collect()
     }
 
+    /// Whether its group is among these versions, as `kubectl api-versions` names them; the core group always is.
+    pub fn is_of_a_group_in(&self, versions: &str) -> bool {
+        let mut groups = versions.lines().filter_map(|version| Some(version.split_once('/')?.0));
+        self.group.is_empty() || groups.any(|group| group == self.group)
+    }
+
     /// The rule that grants it.
     fn rule(&self) -> Value {
         let names: Vec<_> = self.name.iter().collect();
