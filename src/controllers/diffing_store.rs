@@ -62,7 +62,7 @@ where
         let changes = events.flat_map(move |event| {
             let changed = match event {
                 Ok(event) => {
-                    // A watch that goes on from where it was tells all that it missed; a list is told whole at its end.
+                    // A watch that goes on from its last event delivers all that it missed; a list is complete at its end.
                     let goes_on = matches!(event, Event::Apply(_) | Event::Delete(_));
                     if outage.ends() && goes_on {
                         kept.filled.send_replace(true);

@@ -150,8 +150,10 @@ fn workloads_of_others_follow(bed: &Bed, way: Way) {
         ("counted", "StatefulSet", "theirs", 0, json!({"manualScalePolicy": "KeepUntilNextTransition"})),
         ("bounded", "Deployment", "bounded", 2, json!({"autoscaler": {"name": "bounded"}})),
     ] {
-        let reference =
-            json!({"apiVersion": "apps/v1", "kind": kind, "name": workload, "replicasOnDeletion": 1});
+        let mut reference = json!({"apiVersion": "apps/v1", "kind": kind, "name": workload});
+        if fields["autoscaler"].is_null() {
+            reference["replicasOnDeletion"] = json!(1);
+        }
         let mut object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": name},
             "spec": {"timeZone": "Etc/UTC", "defaultReplicas": replicas, "target": {"ref": reference},
                 "exceptions": [{"name": "dates", "datesFrom": dates, "replicas": 3}]}});

@@ -84,7 +84,7 @@ pub struct Contest {
     pub manager: Option<String>,
     /// When the count may be written again.
     pub until: Timestamp,
-    /// When it is over, if nobody takes the count back until then.
+    /// When it is over, if no client takes the count back until then.
     pub over: Timestamp,
 }
 

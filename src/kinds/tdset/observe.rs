@@ -49,7 +49,7 @@ pub async fn parts(
     watch_foreign(operator, spec, deployment.as_deref(), service.as_deref());
     let target = match spec.reference() {
         Some(reference) => {
-            // Who wrote a count matters where it may stand, and where it is another one than was told of.
+            // The writer of a count matters where the count may stand, and where the status has another count.
             let keeps = spec.keeps_manual_counts();
             let asks = |count| keeps || spec.autoscaler.is_none() && status.scheduled_replicas != Some(count);
             let found = operator.targets.scaled(spec.uid(), namespace, reference, asks).await;

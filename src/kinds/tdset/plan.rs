@@ -226,7 +226,7 @@ fn beside_the_autoscaler(view: &ScheduleState) -> Option<ApiWrite> {
     }
 }
 
-/// Writes the count where it is another one, and nobody takes it back each time.
+/// Writes the count where the workload has another one, unless another client takes it back each time.
 fn count(view: &ScheduleState, counter: &Counter) -> Option<ApiWrite> {
     if view.replica_target.waits.is_some() {
         return None;

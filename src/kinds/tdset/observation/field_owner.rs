@@ -13,8 +13,8 @@ use super::super::names::{COUNT_MANAGER, MANAGER};
 /// Fields that hold a count, as managed fields name them.
 const COUNTS: [&str; 3] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas", "/f:spec/f:minReplicaCount"];
 
-/// Field managers of tools that apply a repository again and again, by themselves: what they write is nobody's decision
-/// of the moment. Argo CD and Flux (their own names for their field managers).
+/// Field managers of tools that apply a repository again and again, by themselves: no person decides on
+/// such a write when it is made. Argo CD and Flux (their own names for their field managers).
 const RECONCILERS: [&str; 5] = [
     "argocd-controller",
     "argocd-application-controller",

@@ -1,6 +1,6 @@
 //! The events of a TDSet, and what of its conditions needs attention. Pure.
 //!
-//! Guarantees: a count that changes by our hand is told of, whatever made us change it.
+//! Guarantees: each count that gatehouse writes is in an event, whatever the reason for the write.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

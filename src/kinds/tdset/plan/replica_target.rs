@@ -7,8 +7,8 @@
 //!   from them;
 //! - a count of another owner stands if it was written after the last transition; the workload's managed fields say
 //!   who wrote it and when. They tell no time of what was written by the scale subresource of a built-in kind, as
-//!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before. A tool that applies a
-//!   repository again and again is nobody who scales.
+//!   `kubectl scale` does; then it stands if all that the timetable asks for had been told before. A write by a
+//!   tool that applies a repository again and again never stands.
 
 use std::time::Duration;
 
