@@ -13,8 +13,8 @@ use hyper::{Method, Request};
 use kube::client::Body;
 use kube::core::Status;
 use kube::{Client, Config};
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use super::observation::{Definition, ObjectMeta};
@@ -39,9 +39,13 @@ pub struct Page {
     /// What the API server says about the page.
     #[serde(default)]
     pub metadata: PageMeta,
-    /// The objects.
-    #[serde(default)]
+    /// The objects. Of a kind without any, the API server gives the metadata as null (Go's nil slice).
+    #[serde(default, deserialize_with = "null_as_none")]
     pub items: Vec<Item>,
+}
+
+fn null_as_none<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Item>, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 /// What the API server says about a page.
@@ -222,4 +226,21 @@ fn collection(definition: &Definition, namespace: Option<&str>) -> String {
 /// A token in a query: it is base64, and may have `=` and `+`.
 fn escaped(token: &str) -> String {
     token.replace('%', "%25").replace('+', "%2B").replace('=', "%3D").replace('&', "%26")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What kube-apiserver 1.36 answered for a kind without objects.
+    const EMPTY: &str = r#"{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"270"},"items":null}"#;
+
+    #[test]
+    fn a_kind_without_objects_is_an_empty_page() {
+        for text in [EMPTY, r#"{"metadata":{},"items":[]}"#, r#"{"metadata":{}}"#] {
+            let page: Page = serde_json::from_str(text).unwrap();
+            assert_eq!((page.items.len(), page.metadata.next.as_str()), (0, ""), "{text}");
+        }
+        assert!(serde_json::from_str::<Page>(r#"{"items":{}}"#).is_err());
+    }
 }

@@ -19,6 +19,11 @@ pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-syste
 /// All that is installed.
 pub const WRITTEN: [&str; 5] = [SECRET, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
 
+/// Where the definition of a kind is.
+pub fn definition(plural: &str) -> String {
+    format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.gatehouse.dev")
+}
+
 /// Waits until the API server asks the gate about objects in this namespace.
 #[track_caller]
 pub fn until_guarded(bed: &Bed, namespace: &str) {
