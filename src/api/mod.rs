@@ -24,6 +24,7 @@ pub mod field;
 pub mod judge;
 pub mod lens;
 pub mod name;
+pub mod pod_hook;
 pub mod policy;
 pub mod quantity;
 pub mod schema;
@@ -152,6 +153,11 @@ pub trait Kind: Send + Sync {
     /// What an author of an object has to be allowed beside that.
     fn author_rules(&self) -> &'static [policy::AuthorRule] {
         &[]
+    }
+
+    /// What is added to pods that ask for it, where there is something.
+    fn pod_hook(&self) -> Option<&'static pod_hook::PodHook> {
+        None
     }
 
     /// Judges a new replica count that comes by the scale subresource, where the kind has one.

@@ -162,8 +162,12 @@ async fn write_configurations(client: &Client, plan: &Plan, policy: Policy) -> R
     let resources = webhooks::resources();
     let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
     let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
-    let first =
-        apply(&mutating, &owner::owned(webhooks::mutating(plan, &resources), owner.as_ref()), policy).await?;
+    let first = apply(
+        &mutating,
+        &owner::owned(webhooks::mutating(plan, &resources, &webhooks::pod_hooks()), owner.as_ref()),
+        policy,
+    )
+    .await?;
     let second =
         apply(&validating, &owner::owned(webhooks::validating(plan, &resources), owner.as_ref()), policy)
             .await?;

@@ -1,7 +1,7 @@
 //! The webhook configurations, as values. Pure.
 //!
-//! Guarantees: rules for our kinds alone, so that a gate which is down never keeps the rest of the cluster from
-//! healing it; none for deletions, which need no verdict of the gate (see [`super::policies`]), so that neither objects
+//! Guarantees: rules for our kinds alone, and for pods that ask for something of ours in namespaces that let them, so
+//! that a gate which is down never keeps the rest of the cluster from healing it; none for deletions, which need no verdict of the gate (see [`super::policies`]), so that neither objects
 //! nor their namespaces stay for its sake; one validating hook for all kinds, since the API server passes on only the
 //! first refusal.
 
@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelecto
 use kube::api::ObjectMeta;
 
 use super::{NAME, Plan, address, annotations};
+use crate::api::pod_hook::{self, PodHook};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::KINDS;
 use crate::review::Endpoint;
@@ -48,6 +49,12 @@ pub fn resources() -> Vec<Resource> {
     KINDS.iter().map(|kind| Resource::of(*kind)).collect()
 }
 
+/// All that is added to pods.
+#[must_use]
+pub fn pod_hooks() -> Vec<&'static PodHook> {
+    KINDS.iter().filter_map(|kind| kind.pod_hook()).collect()
+}
+
 /// Judges creation and change in every version, and the scale subresource.
 #[must_use]
 pub fn validating(plan: &Plan, resources: &[Resource]) -> ValidatingWebhookConfiguration {
@@ -74,12 +81,12 @@ pub fn validating(plan: &Plan, resources: &[Resource]) -> ValidatingWebhookConfi
     ValidatingWebhookConfiguration { metadata: metadata(), webhooks: Some(vec![hook]) }
 }
 
-/// Writes defaults into new and changed objects.
+/// Writes defaults into new and changed objects, and into new pods what they ask for.
 ///
 /// The rules name the hub alone: with `Equivalent` a write in another version arrives converted, and `requestKind`
 /// tells what its author wrote.
 #[must_use]
-pub fn mutating(plan: &Plan, resources: &[Resource]) -> MutatingWebhookConfiguration {
+pub fn mutating(plan: &Plan, resources: &[Resource], pods: &[&PodHook]) -> MutatingWebhookConfiguration {
     let plurals = resources.iter().map(|one| one.plural.clone()).collect();
     let hook = MutatingWebhook {
         name: "mutate.gatehouse.dev".to_owned(),
@@ -95,7 +102,40 @@ pub fn mutating(plan: &Plan, resources: &[Resource]) -> MutatingWebhookConfigura
         timeout_seconds: Some(TIMEOUT_SECONDS),
         admission_review_versions: vec!["v1".to_owned()],
     };
-    MutatingWebhookConfiguration { metadata: metadata(), webhooks: Some(vec![hook]) }
+    let of_pods =
+        pods.iter().flat_map(|hook| pod_hook::POLICIES.map(|policy| pods_asking(plan, hook, policy)));
+    MutatingWebhookConfiguration {
+        metadata: metadata(),
+        webhooks: Some(std::iter::once(hook).chain(of_pods).collect()),
+    }
+}
+
+/// For the pods that ask for what `hook` adds, in the namespaces that let them by that policy.
+fn pods_asking(plan: &Plan, hook: &PodHook, policy: &str) -> MutatingWebhook {
+    let labelled = |value: &str| Some([(hook.label.to_owned(), value.to_owned())].into_iter().collect());
+    MutatingWebhook {
+        name: format!("{}-{}.gatehouse.dev", hook.name, policy.to_ascii_lowercase()),
+        client_config: address::of_admission(plan, Endpoint::Mutate),
+        rules: Some(vec![RuleWithOperations {
+            api_groups: Some(vec![String::new()]),
+            api_versions: Some(vec!["v1".to_owned()]),
+            operations: Some(vec!["CREATE".to_owned()]),
+            resources: Some(vec!["pods".to_owned()]),
+            scope: Some("Namespaced".to_owned()),
+        }]),
+        failure_policy: Some(policy.to_owned()),
+        match_policy: Some("Equivalent".to_owned()),
+        reinvocation_policy: Some("Never".to_owned()),
+        namespace_selector: Some(LabelSelector { match_labels: labelled(policy), ..namespaces(plan) }),
+        object_selector: Some(LabelSelector {
+            match_labels: labelled(pod_hook::ASKS),
+            match_expressions: None,
+        }),
+        match_conditions: None,
+        side_effects: "None".to_owned(),
+        timeout_seconds: Some(TIMEOUT_SECONDS),
+        admission_review_versions: vec!["v1".to_owned()],
+    }
 }
 
 fn metadata() -> ObjectMeta {

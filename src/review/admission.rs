@@ -1,4 +1,5 @@
-//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`.
+//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`. What pods ask for is
+//! read by [`super::pods`].
 //!
 //! Guarantees: all faults of an object in one answer, in the field paths of the version that its author wrote, also
 //! where the API server has converted it on the way (`requestKind`); a patch adds what is absent, and puts back what
@@ -19,7 +20,7 @@ use serde_json::Value;
 use super::audit::{self, Audit};
 use super::envelope::{self, Request, Status, bad_request};
 use super::json;
-use super::{Answer, Endpoint, Failure, Report, Surroundings};
+use super::{Answer, Endpoint, Failure, Report, Surroundings, pods};
 use crate::api::field::{Fault, Path, Reason, Verdict, Warning};
 use crate::api::judge::{self, Change, Written};
 use crate::api::{GROUP, Kind, Version, default};
@@ -41,19 +42,19 @@ struct Review<'a> {
 
 #[derive(Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Response<'a> {
-    uid: &'a str,
-    allowed: bool,
+pub(super) struct Response<'a> {
+    pub(super) uid: &'a str,
+    pub(super) allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
+    pub(super) status: Option<Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<String>,
+    pub(super) patch: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    patch_type: Option<&'static str>,
+    pub(super) patch_type: Option<&'static str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    warnings: &'a [String],
+    pub(super) warnings: &'a [String],
     #[serde(skip_serializing_if = "Audit::is_empty")]
-    audit_annotations: Audit,
+    pub(super) audit_annotations: Audit,
 }
 
 /// What is done to objects, as far as rules distinguish.
@@ -108,6 +109,9 @@ pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surrounding
     };
     let dry_run = request.fields.get("dryRun").is_some_and(|value| value.get() == "true");
     let mut report = Report { uid: request.uid.clone(), dry_run, ..Report::default() };
+    if endpoint == Endpoint::Mutate && pods::is_one(&request) {
+        return pods::answer(&request, report, surroundings.image);
+    }
     let decided = read(&request, surroundings.now).and_then(|admission| {
         describe(&mut report, &admission);
         refuse_own_namespace(&admission, surroundings.own_namespace)?;
@@ -136,12 +140,12 @@ pub(super) fn refuse(uid: &str, failure: &Failure) -> Answer {
     }
 }
 
-fn document(response: Response) -> Vec<u8> {
+pub(super) fn document(response: Response) -> Vec<u8> {
     envelope::bytes(&Review { api_version: API_VERSION, kind: KIND, response })
 }
 
 /// The kind named in `field` of a request: group, version and kind.
-fn group_version_kind(request: &Request, field: &str) -> Option<[String; 3]> {
+pub(super) fn group_version_kind(request: &Request, field: &str) -> Option<[String; 3]> {
     let fields = json::fields(request.fields.get(field)?)?;
     Some(["group", "version", "kind"].map(|key| fields.text(key).unwrap_or_default().into_owned()))
 }
@@ -193,10 +197,14 @@ fn refuse_own_namespace(admission: &Admission, own_namespace: Option<&str>) -> R
 }
 
 fn describe(report: &mut Report, admission: &Admission) {
-    let request = admission.request;
-    let user = request.fields.get("userInfo").and_then(json::fields);
     report.kind = admission.kind.names().kind;
     report.operation = admission.operation.name();
+    describe_request(report, admission.request);
+}
+
+/// Which object it is about, and who asks.
+pub(super) fn describe_request(report: &mut Report, request: &Request) {
+    let user = request.fields.get("userInfo").and_then(json::fields);
     report.object = format!(
         "{}/{}",
         request.text("namespace").unwrap_or_default(),
@@ -249,8 +257,13 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     // Mostly nothing was added, which is sooner seen than what.
     let patch =
         (*object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
-    let patch = patch.map(|patch| STANDARD.encode(envelope::bytes(&patch)));
+    let patch = patch.map(|patch| encoded(&patch));
     Ok(Decision { verdict, patch, kept: additions.kept, defaulted: additions.defaulted })
+}
+
+/// A JSON patch, as an answer has it.
+pub(super) fn encoded(patch: &impl Serialize) -> String {
+    STANDARD.encode(envelope::bytes(patch))
 }
 
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
@@ -291,8 +304,8 @@ fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer 
             warnings.push(warning.to_owned());
         }
     }
-    let status =
-        (!verdict.accepted()).then(|| Status::invalid(admission.kind.names().kind, &name, &verdict.faults));
+    let status = (!verdict.accepted())
+        .then(|| Status::invalid(GROUP, admission.kind.names().kind, &name, &verdict.faults));
     let report = Report {
         code: status.as_ref().and_then(|status| status.code).unwrap_or(200),
         faults: verdict.faults.iter().map(|fault| fault.path.to_string()).collect(),

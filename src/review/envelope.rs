@@ -254,9 +254,10 @@ impl Status {
     }
 
     /// All faults of an object, in the words of the API server's own `NewInvalid`.
-    pub(super) fn invalid(kind: &'static str, name: &str, faults: &[Fault]) -> Self {
+    pub(super) fn invalid(group: &'static str, kind: &'static str, name: &str, faults: &[Fault]) -> Self {
         let all = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let all = if faults.len() == 1 { all } else { format!("[{all}]") };
+        let whole = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
         let causes = faults.iter().map(|fault| Cause {
             reason: fault.reason.cause(),
             message: fault.message(),
@@ -264,14 +265,9 @@ impl Status {
         });
         Self {
             outcome: "Failure",
-            message: format!("{kind}.{} {name:?} is invalid: {all}", crate::api::GROUP),
+            message: format!("{whole} {name:?} is invalid: {all}"),
             reason: "Invalid",
-            details: Some(Details {
-                name: name.to_owned(),
-                group: crate::api::GROUP,
-                kind,
-                causes: causes.collect(),
-            }),
+            details: Some(Details { name: name.to_owned(), group, kind, causes: causes.collect() }),
             code: Some(422),
         }
     }

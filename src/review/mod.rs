@@ -8,6 +8,7 @@ mod audit;
 mod conversion;
 mod envelope;
 mod json;
+mod pods;
 #[cfg(test)]
 mod tests;
 mod uid;
@@ -17,7 +18,7 @@ use jiff::Timestamp;
 /// Which review is asked for: one HTTPS path each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endpoint {
-    /// `POST /mutate`: defaults, as a JSON patch.
+    /// `POST /mutate`: defaults, and what pods ask for, as a JSON patch.
     Mutate,
     /// `POST /validate`: allowed, or all that is wrong.
     Validate,
@@ -77,13 +78,15 @@ pub struct Surroundings<'a> {
     pub now: Timestamp,
     /// The namespace of gatehouse, where our kinds are refused: pods in it may use its ServiceAccount.
     pub own_namespace: Option<&'a str>,
+    /// The image with gatehouse, for what is added to pods.
+    pub image: &'a str,
 }
 
 impl Surroundings<'_> {
     /// Nothing but the time.
     #[must_use]
     pub const fn at(now: Timestamp) -> Self {
-        Self { now, own_namespace: None }
+        Self { now, own_namespace: None, image: "gatehouse" }
     }
 }
 
@@ -112,8 +115,8 @@ pub struct Answer {
 pub struct Report {
     /// The request's uid, empty where none was found.
     pub uid: String,
-    /// The kind under review; for a conversion the kind of its first object. Empty where unknown. One of the
-    /// known kinds or empty, so that it may label a metric.
+    /// The kind under review, `Pod` among them; for a conversion the kind of its first object. Empty where unknown. One
+    /// of the known kinds or empty, so that it may label a metric.
     pub kind: &'static str,
     /// `CREATE`, `UPDATE`, `DELETE`, `CONNECT`, or empty.
     pub operation: &'static str,

@@ -461,3 +461,29 @@ fn many_keys_and_many_items_take_no_more_than_linear_time() {
     let converted = conversion(Version::V1, &[wide, object])["convertedObjects"].take();
     assert_eq!(converted[1]["spec"]["windows"].as_array().unwrap().len(), 5_000);
 }
+
+/// A pod, as the API server asks about it.
+fn pod(labels: &Value, annotation: &str) -> Value {
+    json!({"kind": {"group": "", "version": "v1", "kind": "Pod"}, "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "operation": "CREATE", "namespace": "shop", "object": {"apiVersion": "v1", "kind": "Pod",
+            "metadata": {"generateName": "shop-", "labels": labels,
+                "annotations": {"gatehouse.dev/wait-for-migration": annotation}},
+            "spec": {"containers": [{"name": "app", "image": "app"}]}}})
+}
+
+#[test]
+fn a_pod_gets_what_it_asks_for_and_no_other_one_is_touched() {
+    let asks = json!({"gatehouse.dev/wait-for-migration": "true"});
+    let file = r#"{"database": {"engine": "SQLite", "file": {"claimName": "a", "path": "b"}}, "history": {"series": "shop"}, "script": "1"}"#;
+    let response = admission(Endpoint::Mutate, &pod(&asks, file));
+    assert_eq!((&response["allowed"], &response["patchType"]), (&json!(true), &json!("JSONPatch")));
+    let plain = admission(Endpoint::Mutate, &pod(&json!({}), "nonsense"));
+    assert_eq!(plain, json!({"uid": "u-1", "allowed": true}));
+    let refused = admission(Endpoint::Mutate, &pod(&asks, "nonsense"));
+    assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&json!(false), &json!(422)));
+    let message = refused["status"]["message"].as_str().unwrap();
+    let expected = "Pod \"shop-\" is invalid: metadata.annotations[gatehouse.dev/wait-for-migration]: Invalid value: must be JSON";
+    assert!(message.starts_with(expected), "{message}");
+    // What judges objects knows nothing of pods.
+    assert_eq!(admission(Endpoint::Validate, &pod(&asks, file))["status"]["code"], 400);
+}

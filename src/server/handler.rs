@@ -43,12 +43,14 @@ pub trait Reviewer: Send + Sync + 'static {
 pub struct Rules {
     /// The namespace of gatehouse, where our kinds are refused.
     pub own_namespace: Option<String>,
+    /// The image with gatehouse, for what is added to pods.
+    pub image: String,
 }
 
 impl Reviewer for Rules {
     fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer {
         let own_namespace = self.own_namespace.as_deref();
-        endpoint.answer(body, &Surroundings { now, own_namespace })
+        endpoint.answer(body, &Surroundings { now, own_namespace, image: &self.image })
     }
 
     fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer {

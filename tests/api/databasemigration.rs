@@ -7,6 +7,7 @@
 pub mod dying_operator;
 mod pod;
 mod series;
+pub mod waiting;
 
 use kit::bed::{Bed, Namespace};
 use kit::kstatus::kstatus;
@@ -32,6 +33,7 @@ pub const TESTS: &[Test] = &[
     ("who_may_not_read_a_secret_may_not_have_it_used", who_may_not_read_a_secret_may_not_have_it_used),
     ("the_old_version_is_carried_out_as_well", the_old_version_is_carried_out_as_well),
     ("of_two_with_one_series_the_older_goes_on", series::of_two_with_one_series_the_older_goes_on),
+    ("a_pod_waits_for_the_script_that_it_names", waiting::a_pod_waits_for_the_script_that_it_names),
 ];
 
 const KIND: &str = "databasemigrations.v1.gatehouse.dev";

@@ -18,6 +18,7 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::databasemigration::waiting;
 use crate::installed::{self, ETCDCLUSTERS, MUTATING, SECRET, TDSETS, VALIDATING, WRITTEN};
 
 /// What the guard of each replica looks at.
@@ -252,6 +253,11 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
     let (life, gate) = Life::with_gate(bed);
     let port = gate.address.port();
     life.use_both_versions("kept");
+    let [closed, open] = ["Fail", "Ignore"].map(|policy| {
+        let namespace = bed.namespace();
+        waiting::let_pods_ask(&namespace, policy);
+        namespace
+    });
     gate.into_program().kill();
     let refused = life.create(&cluster("v1", "lost")).expect_err("nobody judges it");
     assert!(refused.contains("failed calling webhook \"mutate.gatehouse.dev\""), "{refused}");
@@ -264,6 +270,17 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
     // Other kinds, and the namespace, do not care.
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
     life.create(&map).expect("not ours to judge");
+
+    // Pods that ask for something depend on the gate as their namespace says, and others never do.
+    let asking = waiting::pod("asking", "1");
+    let refused = waiting::create(&closed, &asking, "").expect_err("it would not wait");
+    let name = "failed calling webhook \"wait-for-migration-fail.gatehouse.dev\"";
+    assert!(refused.message.contains(name), "{}", refused.message);
+    let unasking = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "unasking"},
+        "spec": asking["spec"]});
+    waiting::create(&closed, &unasking, "").expect("it asks for nothing");
+    let made = waiting::create(&open, &asking, "").expect("it does not wait");
+    assert_eq!(waiting::init_containers(&made), ["prepare"]);
 
     // Deletions are not judged.
     life.ask(Ask::delete(&*path)).expect("nobody is asked");

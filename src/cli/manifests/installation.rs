@@ -23,8 +23,10 @@ const INJECT: (&str, &str) = ("cert-manager.io/inject-ca-from", "gatehouse-syste
 pub fn generated() -> Result<Vec<Generated>, Failure> {
     let plan = plan();
     let resources = webhooks::resources();
-    let (mutating, validating) =
-        (webhooks::mutating(&plan, &resources), webhooks::validating(&plan, &resources));
+    let (mutating, validating) = (
+        webhooks::mutating(&plan, &resources, &webhooks::pod_hooks()),
+        webhooks::validating(&plan, &resources),
+    );
     let mut files = vec![
         file("administrator/conversion.yaml", injected(conversion(&plan)?))?,
         file("administrator/mutating.yaml", injected(typed(&mutating)?))?,

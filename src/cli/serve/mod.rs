@@ -149,7 +149,10 @@ fn gate(
         limits: options.limits(raise_limit()),
         metrics: metrics.clone(),
         traces,
-        reviewer: Arc::new(Rules { own_namespace: options.own_namespace() }),
+        reviewer: Arc::new(Rules {
+            own_namespace: options.own_namespace(),
+            image: options.controllers.image.clone(),
+        }),
     })?)
 }
 

@@ -2,12 +2,14 @@
 
 pub mod convert;
 pub mod default;
+pub mod pod;
 pub mod rules;
 pub mod sql;
 pub mod status;
 pub mod v1;
 pub mod v1alpha1;
 pub mod validate;
+pub mod wait;
 
 use std::sync::LazyLock;
 
@@ -20,6 +22,7 @@ use crate::api::default::Field;
 use crate::api::definition;
 use crate::api::field::Verdict;
 use crate::api::lens::Lens;
+use crate::api::pod_hook::PodHook;
 use crate::api::policy::{AuthorRule, Workload};
 use crate::api::schema::Schemas;
 use crate::api::{Kind, Names};
@@ -61,6 +64,10 @@ impl Kind for DatabaseMigrationKind {
 
     fn author_rules(&self) -> &'static [AuthorRule] {
         &rules::AUTHOR_RULES
+    }
+
+    fn pod_hook(&self) -> Option<&'static PodHook> {
+        Some(&wait::HOOK)
     }
 
     /// There is no scale subresource.

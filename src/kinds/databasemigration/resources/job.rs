@@ -9,23 +9,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::batch::v1::{Job, JobSpec};
 use k8s_openapi::api::core::v1::{
-    Capabilities, ConfigMapVolumeSource, Container, KeyToPath, PersistentVolumeClaimVolumeSource,
-    PodSecurityContext, PodSpec, PodTemplateSpec, ProjectedVolumeSource, ResourceRequirements,
-    SeccompProfile, SecretProjection, SecurityContext, Volume, VolumeMount, VolumeProjection,
+    ConfigMapVolumeSource, Container, PersistentVolumeClaimVolumeSource, PodSecurityContext, PodSpec,
+    PodTemplateSpec, SeccompProfile, Volume, VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::assignment::{DATABASE, Texts, secret_files};
 use super::snapshot::ASSIGNMENT;
 use super::{Planned, annotations, labels, metadata};
 use crate::controllers::manifest::{Manifest, service_account};
+use crate::kinds::databasemigration::api::pod::{
+    Items, PROGRAM, USER, certificates, container_security, projected, resources,
+};
 use crate::kinds::databasemigration::names::CONTAINER;
 use crate::kinds::databasemigration::observation::Purpose;
 use crate::kinds::databasemigration::spec::Spec;
-
-/// The program in the image.
-const PROGRAM: &str = "/gatehouse";
 
 /// Where the ConfigMap of the run is mounted.
 const SCRIPTS: &str = "/etc/gatehouse/migration/scripts";
@@ -39,8 +37,8 @@ const CREDENTIALS: &str = "/etc/gatehouse/migration/credentials";
 /// Where certificates are mounted.
 const TLS: &str = "/etc/gatehouse/migration/tls";
 
-/// The user of the image.
-const USER: i64 = 65532;
+/// Who may read a mounted Secret: the group of the pod.
+const MODE: i32 = 0o440;
 
 /// Seconds from the signal to end until the pod is killed: a statement is cancelled, and what is open is rolled back.
 const GRACE: i64 = 60;
@@ -129,36 +127,18 @@ fn volumes(spec: &Spec, texts: &[Texts], planned: &Planned) -> Vec<(Volume, &'st
     let mut volumes = vec![(Volume { config_map: Some(snapshot), ..of("scripts") }, SCRIPTS)];
     let mut project = |name: &str, items: BTreeMap<String, BTreeSet<(String, String)>>, path| {
         if !items.is_empty() {
-            volumes.push((Volume { projected: Some(projected(items)), ..of(name) }, path));
+            volumes.push((Volume { projected: Some(projected(items, MODE)), ..of(name) }, path));
         }
     };
     project("secret-scripts", scripts(texts), SECRET_SCRIPTS);
     project("credentials", credentials(spec), CREDENTIALS);
-    project("tls", certificates(spec), TLS);
+    project("tls", certificates(&spec.database), TLS);
     if let Some(file) = &spec.database.file {
         let claim =
             PersistentVolumeClaimVolumeSource { claim_name: file.claim_name.clone(), read_only: None };
         volumes.push((Volume { persistent_volume_claim: Some(claim), ..of("database") }, DATABASE));
     }
     volumes
-}
-
-/// Keys of Secrets and the files that they become, by Secret.
-type Items = BTreeMap<String, BTreeSet<(String, String)>>;
-
-fn projected(items: Items) -> ProjectedVolumeSource {
-    let source = |(name, keys): (String, BTreeSet<(String, String)>)| VolumeProjection {
-        secret: Some(SecretProjection {
-            name,
-            items: Some(keys.into_iter().map(|(key, path)| KeyToPath { key, path, mode: None }).collect()),
-            optional: None,
-        }),
-        ..VolumeProjection::default()
-    };
-    ProjectedVolumeSource {
-        sources: Some(items.into_iter().map(source).collect()),
-        default_mode: Some(0o440),
-    }
 }
 
 fn scripts(texts: &[Texts]) -> Items {
@@ -177,20 +157,6 @@ fn credentials(spec: &Spec) -> Items {
     Items::from([(secret.name.clone(), BTreeSet::from([user, password]))])
 }
 
-fn certificates(spec: &Spec) -> Items {
-    let mut items = Items::new();
-    let Some(tls) = &spec.database.tls else { return items };
-    if let Some(authority) = &tls.ca_secret {
-        let key = authority.key.clone().unwrap_or_else(|| "ca.crt".to_owned());
-        items.entry(authority.name.clone()).or_default().insert((key, "ca.crt".to_owned()));
-    }
-    if let Some(client) = &tls.client_cert_secret {
-        let pair = ["tls.crt", "tls.key"].map(|key| (key.to_owned(), key.to_owned()));
-        items.entry(client.name.clone()).or_default().extend(pair);
-    }
-    items
-}
-
 fn mount(volume: &Volume, path: &str) -> VolumeMount {
     let is_database = path == DATABASE;
     VolumeMount {
@@ -198,19 +164,6 @@ fn mount(volume: &Volume, path: &str) -> VolumeMount {
         mount_path: path.to_owned(),
         read_only: (!is_database).then_some(true),
         ..VolumeMount::default()
-    }
-}
-
-/// What it takes to pass scripts on one by one. Given at all, for a quota admits no pod without.
-fn resources() -> ResourceRequirements {
-    let of = |cpu: &str, memory: &str| {
-        let amounts = [("cpu", cpu), ("memory", memory)];
-        amounts.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).into()
-    };
-    ResourceRequirements {
-        requests: Some(of("10m", "32Mi")),
-        limits: Some(of("1", "256Mi")),
-        ..ResourceRequirements::default()
     }
 }
 
@@ -222,15 +175,5 @@ fn pod_security() -> PodSecurityContext {
         fs_group: Some(USER),
         seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
         ..PodSecurityContext::default()
-    }
-}
-
-fn container_security() -> SecurityContext {
-    SecurityContext {
-        allow_privilege_escalation: Some(false),
-        privileged: Some(false),
-        read_only_root_filesystem: Some(true),
-        capabilities: Some(Capabilities { drop: Some(vec!["ALL".to_owned()]), add: None }),
-        ..SecurityContext::default()
     }
 }

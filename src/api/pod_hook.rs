@@ -1,0 +1,35 @@
+//! What a kind adds to pods that ask for it. Pure.
+//!
+//! Guarantees: a pod is looked at only where it and its namespace carry the label of the hook, so that all other pods
+//! cost nothing and depend on nothing of ours.
+
+use serde_json::Value;
+
+use super::field::Fault;
+
+/// The value of the label by which a pod asks.
+pub const ASKS: &str = "true";
+
+/// The values of the label by which a namespace lets its pods ask: what happens to those that do while the gate does not
+/// answer. `Fail`: none is made. `Ignore`: they are made without what they asked for.
+pub const POLICIES: [&str; 2] = ["Fail", "Ignore"];
+
+/// What a kind adds to pods when they are created.
+#[derive(Debug)]
+pub struct PodHook {
+    /// The first part of the names of its webhooks.
+    pub name: &'static str,
+    /// The label of pods and of namespaces.
+    pub label: &'static str,
+    /// What is added to `pod`, which asks for it, as the operations of a JSON patch (RFC 6902). The image is that of
+    /// gatehouse. Faults have paths of the pod.
+    pub add: fn(pod: &Value, image: &str) -> Result<Vec<Value>, Vec<Fault>>,
+}
+
+impl PodHook {
+    /// Whether a pod asks for what this adds.
+    #[must_use]
+    pub fn is_asked_for(&self, pod: &Value) -> bool {
+        pod["metadata"]["labels"][self.label] == ASKS
+    }
+}
