@@ -11,51 +11,23 @@
 
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use serde::Serialize;
 use serde_json::Value;
 
-use super::audit::{self, Audit};
+use super::audit;
 use super::envelope::{self, Request, Status, bad_request};
 use super::json;
+use super::response::{
+    API_VERSION, KIND, Response, describe_request, document, encoded, group_version_kind, refuse,
+};
 use super::{Answer, Endpoint, Failure, Report, Surroundings, pods};
 use crate::api::field::{Fault, Path, Reason, Verdict, Warning};
 use crate::api::judge::{self, Change, Written};
 use crate::api::{GROUP, Kind, Version, default};
 use crate::kinds;
 
-const API_VERSION: &str = "admission.k8s.io/v1";
-const KIND: &str = "AdmissionReview";
-
 /// More warnings than these help nobody; the API server cuts them all when they get too many.
 const MOST_WARNINGS: usize = 16;
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Review<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    response: Response<'a>,
-}
-
-#[derive(Default, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Response<'a> {
-    pub(super) uid: &'a str,
-    pub(super) allowed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) status: Option<Status>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) patch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) patch_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    pub(super) warnings: &'a [String],
-    #[serde(skip_serializing_if = "Audit::is_empty")]
-    pub(super) audit_annotations: Audit,
-}
 
 /// What is done to objects, as far as rules distinguish.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -129,27 +101,6 @@ pub(super) fn answer(endpoint: Endpoint, body: &[u8], surroundings: &Surrounding
     }
 }
 
-/// A request that was not worked on.
-pub(super) fn refuse(uid: &str, failure: &Failure) -> Answer {
-    let audit_annotations = audit::of_refusal();
-    let status = Some(Status::failure(failure));
-    let response = Response { uid, status, audit_annotations, ..Response::default() };
-    Answer {
-        body: document(response),
-        report: Report { uid: uid.to_owned(), code: failure.code, ..Report::default() },
-    }
-}
-
-pub(super) fn document(response: Response) -> Vec<u8> {
-    envelope::bytes(&Review { api_version: API_VERSION, kind: KIND, response })
-}
-
-/// The kind named in `field` of a request: group, version and kind.
-pub(super) fn group_version_kind(request: &Request, field: &str) -> Option<[String; 3]> {
-    let fields = json::fields(request.fields.get(field)?)?;
-    Some(["group", "version", "kind"].map(|key| fields.text(key).unwrap_or_default().into_owned()))
-}
-
 fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, Failure> {
     let operation = request.text("operation").unwrap_or_default();
     let operation = Operation::ALL.into_iter().find(|one| one.name() == operation).ok_or_else(|| {
@@ -202,17 +153,6 @@ fn describe(report: &mut Report, admission: &Admission) {
     describe_request(report, admission.request);
 }
 
-/// Which object it is about, and who asks.
-pub(super) fn describe_request(report: &mut Report, request: &Request) {
-    let user = request.fields.get("userInfo").and_then(json::fields);
-    report.object = format!(
-        "{}/{}",
-        request.text("namespace").unwrap_or_default(),
-        request.text("name").unwrap_or_default()
-    );
-    report.user = user.and_then(|user| user.text("username")).unwrap_or_default().into_owned();
-}
-
 impl Admission<'_> {
     /// The object under `name`, which has to be there.
     fn object(&self, name: &str) -> Result<Cow<'_, Value>, Failure> {
@@ -259,11 +199,6 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
         (*object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
     let patch = patch.map(|patch| encoded(&patch));
     Ok(Decision { verdict, patch, kept: additions.kept, defaulted: additions.defaulted })
-}
-
-/// A JSON patch, as an answer has it.
-pub(super) fn encoded(patch: &impl Serialize) -> String {
-    STANDARD.encode(envelope::bytes(patch))
 }
 
 fn validate(admission: &Admission) -> Result<Decision, Failure> {

@@ -9,6 +9,7 @@ mod conversion;
 mod envelope;
 mod json;
 mod pods;
+mod response;
 #[cfg(test)]
 mod tests;
 mod uid;
@@ -65,7 +66,7 @@ impl Endpoint {
     pub fn failure(self, body: &[u8], failure: &Failure) -> Answer {
         let uid = uid::find(body);
         match self {
-            Self::Mutate | Self::Validate => admission::refuse(&uid, failure),
+            Self::Mutate | Self::Validate => response::refuse(&uid, failure),
             Self::Convert => conversion::refuse(&uid, failure),
         }
     }

@@ -3,9 +3,9 @@
 //! Guarantees: a pod that asks for nothing is allowed as it is; one that asks for what cannot be read is refused with all
 //! that is wrong with it. A pod is looked at when it is created, and never again.
 
-use super::admission::{self, Response};
 use super::audit;
 use super::envelope::{Request, Status, bad_request};
+use super::response::{self, Response};
 use super::{Answer, Report};
 use crate::api::field::Fault;
 use crate::api::pod_hook::PodHook;
@@ -13,7 +13,7 @@ use crate::kinds::KINDS;
 
 /// Whether a request is about a pod itself.
 pub(super) fn is_one(request: &Request) -> bool {
-    let kind = admission::group_version_kind(request, "kind");
+    let kind = response::group_version_kind(request, "kind");
     kind.is_some_and(|[group, version, kind]| group.is_empty() && version == "v1" && kind == "Pod")
         && request.text("subResource").unwrap_or_default().is_empty()
 }
@@ -25,7 +25,7 @@ fn hooks() -> impl Iterator<Item = &'static PodHook> {
 
 pub(super) fn answer(request: &Request, mut report: Report, image: &str) -> Answer {
     report.kind = "Pod";
-    admission::describe_request(&mut report, request);
+    response::describe_request(&mut report, request);
     if request.text("operation").as_deref() != Some("CREATE") {
         return allowed(request, report, None);
     }
@@ -34,9 +34,9 @@ pub(super) fn answer(request: &Request, mut report: Report, image: &str) -> Answ
         Ok(Some(pod)) => pod,
         Ok(None) => {
             let failure = bad_request("the request has no object, which CREATE needs".to_owned());
-            return admission::refuse(&request.uid, &failure);
+            return response::refuse(&request.uid, &failure);
         }
-        Err(failure) => return admission::refuse(&request.uid, &failure),
+        Err(failure) => return response::refuse(&request.uid, &failure),
     };
     let mut operations = Vec::new();
     for hook in hooks().filter(|hook| hook.is_asked_for(&pod)) {
@@ -49,14 +49,14 @@ pub(super) fn answer(request: &Request, mut report: Report, image: &str) -> Answ
             }
         }
     }
-    let patch = (!operations.is_empty()).then(|| admission::encoded(&operations));
+    let patch = (!operations.is_empty()).then(|| response::encoded(&operations));
     allowed(request, report, patch)
 }
 
 fn allowed(request: &Request, report: Report, patch: Option<String>) -> Answer {
     let patch_type = patch.as_ref().map(|_| "JSONPatch");
     let response = Response { uid: &request.uid, allowed: true, patch, patch_type, ..Response::default() };
-    Answer { body: admission::document(response), report: Report { code: 200, ..report } }
+    Answer { body: response::document(response), report: Report { code: 200, ..report } }
 }
 
 fn refused(request: &Request, report: Report, name: &str, faults: &[Fault]) -> Answer {
@@ -66,5 +66,5 @@ fn refused(request: &Request, report: Report, name: &str, faults: &[Fault]) -> A
     let audit_annotations = audit::of_refusal();
     let response =
         Response { uid: &request.uid, status: Some(status), audit_annotations, ..Response::default() };
-    Answer { body: admission::document(response), report: Report { code, faults, ..report } }
+    Answer { body: response::document(response), report: Report { code, faults, ..report } }
 }

@@ -1,13 +1,21 @@
 //! DatabaseMigrations whose Jobs run, in gatehouse's own image.
 
 use kit::objects::condition;
+use kit::process;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
-use crate::cluster::{Bed, Namespace};
-use crate::release::Way;
+use crate::cluster::{BUSYBOX, Bed, Namespace};
+use crate::release::{NAMESPACE, Way};
 
-pub const TESTS: &[Test] = &[("scripts_are_applied_and_taken_back", scripts_are_applied_and_taken_back)];
+pub const TESTS: &[Test] = &[
+    ("scripts_are_applied_and_taken_back", scripts_are_applied_and_taken_back),
+    ("a_run_outlives_gatehouse_and_the_api_server", a_run_outlives_gatehouse_and_the_api_server),
+];
+
+/// The label and the annotation by which pods wait.
+const WAIT: &str = "gatehouse.dev/wait-for-migration";
 
 /// The claim that the database is in.
 const CLAIM: &str = "database";
@@ -37,12 +45,28 @@ fn until_applied(namespace: &Namespace<'_>, count: u32) {
     });
 }
 
-fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
-    bed.deployed(way);
-    let namespace = bed.namespace("migrations");
+/// A claim for the database.
+fn claim(namespace: &Namespace<'_>) {
     namespace
         .apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "64Mi"}}}}));
+}
+
+/// A pod of an application, which waits for the script of that id.
+fn application(script: &str) -> Value {
+    let wait = json!({"database": {"engine": "SQLite", "file": {"claimName": CLAIM, "path": "shop.db"}},
+        "history": {"series": "shop"}, "script": script});
+    json!({"apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "application", "labels": {WAIT: "true"}, "annotations": {WAIT: wait.to_string()}},
+        "spec": {"terminationGracePeriodSeconds": 0, "containers": [
+            {"name": "app", "image": BUSYBOX, "command": ["/bin/busybox", "sleep", "3600"]}]}})
+}
+
+fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("migrations");
+    bed.kubectl(&["label", "namespace", "migrations", &format!("{WAIT}=Fail")]).ok();
+    claim(&namespace);
     let tables =
         ["1", "2", "3"].map(|id| (format!("{id}.sql"), json!(format!("CREATE TABLE \"{id}\" (a INTEGER)"))));
     let data: Value = tables.into_iter().collect::<serde_json::Map<_, _>>().into();
@@ -50,6 +74,11 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
         .apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sql"}, "data": data}));
     namespace.apply(&migration(&["1", "2"]));
     until_applied(&namespace, 2);
+    namespace.apply(&application("3"));
+    namespace.until("pod/application", |pod| {
+        let waits = &pod["status"]["initContainerStatuses"][0];
+        if waits["state"]["running"].is_object() { Ok(()) } else { Err(waits.to_string()) }
+    });
 
     // A Job that is gone leaves nothing behind, and what it has applied is not run again.
     let jobs = namespace.list("jobs", "app.kubernetes.io/instance=shop");
@@ -57,12 +86,61 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
     let run = jobs[0]["metadata"]["name"].as_str().expect("a name").to_owned();
     namespace.kubectl(&["delete", "job", &run, "--timeout=60s"]).ok();
     namespace.until_gone(&format!("configmap/{run}"));
+    let waits = namespace.get("pod/application").expect("a pod");
+    assert_eq!(waits["status"]["phase"], "Pending", "{}", waits["status"]);
     namespace.apply(&migration(&["1", "2", "3"]));
     until_applied(&namespace, 3);
+    namespace.until("pod/application", |pod| {
+        if pod["status"]["phase"] == "Running" { Ok(()) } else { Err(pod["status"].to_string()) }
+    });
+    namespace.kubectl(&["delete", "pod", "application"]).ok();
 
     namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=120s"]).ok();
     // All tables are gone, so that they can be made again.
     namespace.apply(&migration(&["1", "2", "3"]));
     until_applied(&namespace, 3);
     namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=120s"]).ok();
+}
+
+/// Rows that a script counts one by one, so that it is still at it when everything else is killed: some seconds.
+const ROWS: u32 = 30_000_000;
+
+fn a_run_outlives_gatehouse_and_the_api_server(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    bed.until_whole();
+    let namespace = bed.namespace("outlived");
+    claim(&namespace);
+    let long = format!(
+        "CREATE TABLE counted (rows INTEGER); \
+         WITH RECURSIVE each (row) AS (SELECT 1 UNION ALL SELECT row + 1 FROM each WHERE row < {ROWS}) \
+         INSERT INTO counted SELECT count(*) FROM each"
+    );
+    let once = format!("SELECT * FROM counted WHERE rows <> {ROWS} OR (SELECT count(*) FROM counted) <> 1");
+    let script = |id: &str, kind: &str, up: &str| json!({"id": id, "kind": kind, "up": {"inline": up}});
+    namespace.apply(&json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
+        "metadata": {"name": "shop"}, "spec": {
+            "database": {"engine": "SQLite", "file": {"claimName": CLAIM, "path": "shop.db"}},
+            "scripts": [script("1", "Schema", &long), script("2", "Check", &once)]}}));
+    let run = eventually(|| {
+        let pods = namespace.list("pods", "app.kubernetes.io/instance=shop");
+        let uids = pods.iter().filter_map(|pod| pod["metadata"]["uid"].as_str());
+        let mut runs = uids.flat_map(|uid| process::of_pod(uid, &["gatehouse", "migrate", "run"]));
+        runs.next().ok_or_else(|| "no script is being run".to_owned())
+    });
+    // Until nobody is there any more who could see it end.
+    process::freeze(run);
+    let gates = bed.list("pods", NAMESPACE);
+    bed.cluster.kill_api_server().unwrap_or_else(|error| panic!("{error}"));
+    for gate in gates {
+        let uid = gate["metadata"]["uid"].as_str().expect("a uid");
+        process::of_pod(uid, &["gatehouse", "serve"]).into_iter().for_each(process::kill);
+    }
+    process::thaw(run);
+    process::until_ended(run);
+    bed.cluster.start_api_server().unwrap_or_else(|error| panic!("{error}"));
+    until_applied(&namespace, 2);
+    // The run that was under way did it, and no other one was started.
+    assert_eq!(namespace.list("jobs", "app.kubernetes.io/instance=shop").len(), 1);
+    bed.until_whole();
+    namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=60s"]).ok();
 }

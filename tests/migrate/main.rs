@@ -96,6 +96,7 @@ fn all() -> Vec<Named> {
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
+        what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];
     [&searched[..], &concurrent, &crashes, &postgres, &reverting, &redaction, &tls, &mariadb, &sqlite]

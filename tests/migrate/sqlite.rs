@@ -123,3 +123,21 @@ pub fn a_run_that_is_asked_to_end_ends_its_statement_first(_: &Servers) {
     let (code, result) = bed.run("r2");
     assert_eq!((code, &result["lastError"]["class"]), (Some(20), &json!("StatementTimeout")));
 }
+
+pub fn what_only_reads_makes_no_file(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.script("1", "CREATE TABLE a (b)");
+    bed.assignment["mode"] = json!("Plan");
+    let (code, result) = bed.run("plan");
+    assert_eq!((code, &result["plan"]["pending"]), (Some(0), &json!(["1"])), "{result}");
+    let file = bed.folder.path().join("base.db");
+    for words in [&["status"][..], &["wait", "--min-id=1", "--timeout=1ms"]] {
+        let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate"]);
+        command.args(words).args(["--engine=SQLite", "--series=shop", "--database"]).arg(&file);
+        let code = command.output().unwrap().status.code();
+        assert_eq!(code, Some(if words[0] == "status" { 0 } else { 1 }), "{words:?}");
+        assert!(!file.exists(), "{words:?}");
+    }
+    bed.assignment["mode"] = json!("Apply");
+    assert_eq!(bed.run("apply").1["appliedNow"], 1);
+}

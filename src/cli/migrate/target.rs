@@ -107,7 +107,14 @@ impl Reach {
         }
         let certificates = self.tls.as_deref().map(certificates).transpose()?.unwrap_or_default();
         let application = application.to_owned();
-        Ok(Access { database: database.clone(), user, password, certificates, application })
+        Ok(Access {
+            database: database.clone(),
+            user,
+            password,
+            certificates,
+            application,
+            only_reads: false,
+        })
     }
 }
 

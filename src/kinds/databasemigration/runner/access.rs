@@ -4,6 +4,7 @@
 //! printed for debugging has none of them. Statements are not logged.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
@@ -31,6 +32,8 @@ pub struct Access {
     pub certificates: Certificates,
     /// What the server shows of this client.
     pub application: String,
+    /// Nothing is written: a file of SQLite that is not there is read as an empty database, and is not made.
+    pub only_reads: bool,
 }
 
 /// Certificates, as PEM.
@@ -63,6 +66,12 @@ impl Access {
     #[must_use]
     pub fn secrets(&self) -> Secrets {
         Secrets::of(&self.user, &self.password)
+    }
+
+    /// The same for what writes nothing.
+    #[must_use]
+    pub fn reading(&self) -> Self {
+        Self { only_reads: true, ..self.clone() }
     }
 
     /// Connects.
@@ -170,11 +179,12 @@ impl Access {
 
     fn sqlite(&self) -> SqliteConnectOptions {
         // Foreign keys are as SQLite has them where nothing is said: not enforced, unless a script says so.
-        SqliteConnectOptions::new()
-            .filename(&self.database.name)
-            .create_if_missing(true)
-            .foreign_keys(false)
-            .statement_cache_capacity(0)
-            .disable_statement_logging()
+        let options = SqliteConnectOptions::new();
+        let options = if self.only_reads && !Path::new(&self.database.name).exists() {
+            options.in_memory(true)
+        } else {
+            options.filename(&self.database.name).create_if_missing(!self.only_reads)
+        };
+        options.foreign_keys(false).statement_cache_capacity(0).disable_statement_logging()
     }
 }

@@ -119,7 +119,9 @@ async fn carried_out(
         result.plan = Some(Plan { hash: hash.clone(), ..Plan::default() });
         approved(assignment, &hash)?;
     }
-    let mut connection = Connection::to(access).await?;
+    let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
+    let reading = only_reads.then(|| access.reading());
+    let mut connection = Connection::to(reading.as_ref().unwrap_or(access)).await?;
     result.server = Some(Server { version: connection.version.clone() });
     let object = assignment.object.as_ref().map(|object| object.uid.as_str());
     let log = Log::of(&mut connection, history, &assignment.run.uid, object).await?;

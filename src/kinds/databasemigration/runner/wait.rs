@@ -1,7 +1,7 @@
 //! Waiting until a script is applied, by the history table alone: what an application does before it starts.
 //!
-//! Guarantees: needs the right to read the history table, and none of Kubernetes. A database that cannot be reached and a
-//! history that is not there yet are waited for.
+//! Guarantees: needs the right to read the history table, and none of Kubernetes. A database that cannot be reached, a file
+//! and a history that are not there yet are waited for; nothing is written.
 
 use std::time::Duration;
 
@@ -35,9 +35,10 @@ pub struct Awaited {
 /// What stood against it at the last look.
 pub async fn wait(access: &Access, awaited: &Awaited, stop: &CancellationToken) -> Result<(), Failure> {
     let patience = Patience::of(awaited.timeout, stop);
+    let access = access.reading();
     let mut last = String::new();
     loop {
-        let failure = match look(access, awaited).await {
+        let failure = match look(&access, awaited).await {
             Ok(true) => return Ok(()),
             Ok(false) => {
                 let message =
