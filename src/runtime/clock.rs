@@ -2,6 +2,9 @@
 //!
 //! Everything that depends on time takes it as an argument; what hands it in takes it from here.
 //!
+//! The wall clock may jump: it is set, or the machine has slept. What waits for a time of it is rung for then, by
+//! [`Alarms`].
+//!
 //! # A clock for tests
 //!
 //! A build with debug assertions, or with the feature `fail-points`, adds an offset to the wall clock: the signed
@@ -18,17 +21,14 @@
 //!
 //! Never: anything of it in a release build without that feature.
 
+mod alarms;
 #[cfg(any(debug_assertions, feature = "fail-points"))]
 mod offset;
 
-use std::hash::Hash;
-#[cfg(any(debug_assertions, feature = "fail-points"))]
-use std::sync::Arc;
+pub use alarms::{Alarms, Shown};
+
 use std::time::Duration;
 
-#[cfg(not(any(debug_assertions, feature = "fail-points")))]
-use futures::stream;
-use futures::stream::{BoxStream, StreamExt as _};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -48,55 +48,9 @@ pub fn instant() -> Instant {
     Instant::now()
 }
 
-/// Who waits for a time of the wall clock by a timer, which counts another clock's time: a jump of the wall clock rings
-/// for who is due by it. Where the clock cannot jump nothing is kept and nobody is rung for.
-#[derive(Debug)]
-pub struct Alarms<Key> {
+/// Between two looks at the clocks, which are so far apart where no test has them jump.
+fn pause(usual: Duration) -> Duration {
     #[cfg(any(debug_assertions, feature = "fail-points"))]
-    set: Arc<offset::Alarms<Key>>,
-    #[cfg(not(any(debug_assertions, feature = "fail-points")))]
-    set: std::marker::PhantomData<Key>,
-}
-
-/// What the clock showed before a wait was reckoned.
-#[derive(Clone, Copy, Debug)]
-pub struct Shown(#[cfg(any(debug_assertions, feature = "fail-points"))] Option<offset::Shown>);
-
-impl<Key: Clone + Eq + Hash + Send + Sync + 'static> Alarms<Key> {
-    /// What the clock shows now.
-    #[must_use]
-    pub fn shown(&self) -> Shown {
-        Shown(
-            #[cfg(any(debug_assertions, feature = "fail-points"))]
-            self.set.shown(),
-        )
-    }
-
-    /// The next look at `key` is so long after what was `shown`, or there is none. This replaces what was set for it.
-    pub fn set(&self, key: &Key, shown: Shown, after: Option<Duration>) {
-        #[cfg(any(debug_assertions, feature = "fail-points"))]
-        self.set.set(key, shown.0, after);
-        #[cfg(not(any(debug_assertions, feature = "fail-points")))]
-        let _never = (key, shown, after, self.set);
-    }
-
-    /// Who is due by a jump, each once.
-    #[must_use]
-    pub fn rung(&self) -> BoxStream<'static, Key> {
-        #[cfg(any(debug_assertions, feature = "fail-points"))]
-        return offset::rung(Arc::clone(&self.set)).boxed();
-        #[cfg(not(any(debug_assertions, feature = "fail-points")))]
-        return stream::empty().boxed();
-    }
-}
-
-impl<Key> Default for Alarms<Key> {
-    fn default() -> Self {
-        Self {
-            #[cfg(any(debug_assertions, feature = "fail-points"))]
-            set: Arc::new(offset::Alarms::of(offset::file())),
-            #[cfg(not(any(debug_assertions, feature = "fail-points")))]
-            set: std::marker::PhantomData,
-        }
-    }
+    let usual = offset::pause(usual);
+    usual
 }

@@ -2,7 +2,9 @@
 //!
 //! Guarantees: whatever a plan may ask for has a name, and so has its points.
 
-use super::names::COUNT_MANAGER;
+use serde_json::Value;
+
+use super::names::{COUNT_MANAGER, FINALIZER};
 use crate::controllers::action;
 use crate::controllers::api_write::{ApiWrite, Apply};
 use crate::controllers::fail_points::{FailPoints, fail_points};
@@ -16,9 +18,10 @@ impl action::Action for Action {
         points(&self.0)
     }
 
-    /// A Service that is refused holds up no count.
+    /// A Service that is refused holds up no count. Without the finalizer nothing is written that a deletion would have
+    /// to undo.
     fn holds_up_others(&self) -> bool {
-        false
+        adds_finalizer(&self.0)
     }
 }
 
@@ -28,10 +31,23 @@ pub fn writes_count(action: &str) -> bool {
     ["tdset.write-count", "tdset.write-scale", "tdset.write-bounds"].contains(&action)
 }
 
+/// Whether the action of that name is, for a user, the write of the count: it is that, or what has to be there before.
+#[must_use]
+pub fn is_of_count(action: &str) -> bool {
+    writes_count(action) || action == "tdset.add-finalizer"
+}
+
 /// Whether the count cannot have come about where the action of that name was refused.
 #[must_use]
 pub fn brings_count(action: &str) -> bool {
-    writes_count(action) || action == "tdset.make-deployment"
+    is_of_count(action) || action == "tdset.make-deployment"
+}
+
+/// Whether the step puts the finalizer on the TDSet.
+fn adds_finalizer(step: &ApiWrite) -> bool {
+    let ApiWrite::Merge(merge) = step else { return false };
+    let finalizers = merge.manifest.object.pointer("/metadata/finalizers").and_then(Value::as_array);
+    finalizers.is_some_and(|all| all.iter().any(|one| one == FINALIZER))
 }
 
 /// Those around the write of a status.
@@ -47,7 +63,8 @@ pub fn points(step: &ApiWrite) -> FailPoints {
         ApiWrite::Apply(apply) => of_apply(apply),
         ApiWrite::Merge(merge) if merge.scale => fail_points!("tdset.write-scale"),
         ApiWrite::Merge(merge) if merge.manager == COUNT_MANAGER => fail_points!("tdset.write-bounds"),
-        ApiWrite::Merge(_) => fail_points!("tdset.write-finalizers"),
+        ApiWrite::Merge(_) if adds_finalizer(step) => fail_points!("tdset.add-finalizer"),
+        ApiWrite::Merge(_) => fail_points!("tdset.remove-finalizer"),
         ApiWrite::Create { .. } => fail_points!("tdset.create"),
         ApiWrite::Delete { .. } => fail_points!("tdset.delete-service"),
         ApiWrite::Status { .. } => STATUS_POINTS,

@@ -154,9 +154,13 @@ fn wake(view: &ScheduleState) -> Timestamp {
     times.into_iter().flatten().fold(latest, Timestamp::min)
 }
 
-/// The count comes first: it is what the timetable is about.
+/// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
+/// deleted at any moment has undone what it is to undo.
 fn work(view: &ScheduleState) -> Vec<Action> {
-    let mut steps: Vec<_> = view.counter().and_then(|counter| count(view, &counter)).into_iter().collect();
+    let (wanted, is_on) = (view.spec.leaves_something(), finalizer::is_on(&view.spec.metadata, FINALIZER));
+    let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
+    let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
+    steps.extend(view.counter().and_then(|counter| count(view, &counter)));
     steps.extend(beside_the_autoscaler(view));
     if let Some(create) = view.create() {
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
@@ -166,10 +170,7 @@ fn work(view: &ScheduleState) -> Vec<Action> {
         }
         steps.extend(in_front(view, create));
     }
-    let wanted = view.spec.leaves_something();
-    if wanted != finalizer::is_on(&view.spec.metadata, FINALIZER) {
-        steps.push(finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, wanted, MANAGER));
-    }
+    steps.extend((is_on && !wanted).then(|| finalizer(false)));
     steps.into_iter().map(Action).collect()
 }
 

@@ -7,6 +7,7 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::autoscalers::autoscaler;
+use super::targets::left_with;
 use super::watched::Counts;
 use super::{TDSETS, for_workload, foreign, label, notes, patch, tdset, until_condition};
 use crate::Test;
@@ -14,6 +15,7 @@ use crate::site::{Site, until_transitions};
 
 pub const TESTS: &[Test] = &[
     ("what_is_settled_is_left_alone_for_good", what_is_settled_is_left_alone_for_good),
+    ("no_count_is_written_before_the_finalizer", no_count_is_written_before_the_finalizer),
     ("after_a_death_over_two_boundaries_it_writes_once", after_a_death_over_two_boundaries_it_writes_once),
 ];
 
@@ -155,4 +157,24 @@ fn after_a_death_over_two_boundaries_it_writes_once(bed: &Bed) {
     let noted = notes(&namespace, "shop", "ReplicasScheduled");
     assert_eq!(noted, [format!("replicas 1 → 7: exception second, {lateness} ms late")]);
     until_transitions(&operator, 1);
+}
+
+/// Whoever deletes the TDSet at any moment finds it held until the count is given back.
+fn no_count_is_written_before_the_finalizer(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    foreign(&namespace, "web", 5);
+    namespace.create(&left_with("web", 6));
+    let _operator = site.start(Fate::Lives);
+    namespace.until("deployment/web", "{.spec.replicas}", "2");
+    let writes = eventually(|| {
+        let is_of_both =
+            |asked: &String| asked.contains("/tdsets/hours") || asked.contains("/deployments/web");
+        let asked: Vec<_> = site.asked().into_iter().filter(|asked| asked.starts_with("patch ")).collect();
+        let writes: Vec<_> = asked.into_iter().filter(is_of_both).take(2).collect();
+        if writes.len() == 2 { Ok(writes) } else { Err(format!("{writes:?}")) }
+    });
+    let [first, second] = writes.as_slice() else { unreachable!("there are two") };
+    assert!(first.contains("/tdsets/hours?"), "{writes:?}");
+    assert!(second.contains("/deployments/web/scale?"), "{writes:?}");
 }

@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// What the life below has it do.
-pub const STEPS: [&str; 11] = [
+pub const STEPS: [&str; 12] = [
     "make-deployment",
     "make-service",
     "write-count",
@@ -34,7 +34,8 @@ pub const STEPS: [&str; 11] = [
     "apply-service",
     "delete-service",
     "write-scale",
-    "write-finalizers",
+    "add-finalizer",
+    "remove-finalizer",
     "write-bounds",
     "write-status",
     "publish-event",

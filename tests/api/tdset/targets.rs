@@ -251,7 +251,7 @@ fn a_deleted_schedule_leaves_the_count(bed: &Bed) {
     counts.until(&[5, 2, 7, 3]);
 }
 
-fn left_with(name: &str, replicas: u32) -> Value {
+pub(super) fn left_with(name: &str, replicas: u32) -> Value {
     let reference =
         json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": name, "replicasOnDeletion": replicas});
     for_workload("hours", "apps/v1", "Deployment", name, &json!({"target": {"ref": reference}}))

@@ -170,6 +170,8 @@ impl World {
     /// Writes a count as its manager, which thereby has it alone.
     fn write_count(&mut self, at: usize, wanted: i32, pending: &Pending) {
         let is_eldest = self.eldest() == Some(at);
+        let is_unheld =
+            pending.planned.seen.schedule.spec.target.leaves_a_count() && !self.schedules[at].has_finalizer;
         let is_of_now = self.is_of_now(at, pending);
         let manual = self.manual;
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
@@ -188,6 +190,7 @@ impl World {
         let rules = [
             (Rule::RampOutpaced, is_past_the_line),
             (Rule::ControlledWritten, spec.target == Target::Controlled),
+            (Rule::CountedBeforeFinalizer, is_unheld),
             (Rule::ForeignWritten, is_foreign && !is_referred),
             (Rule::HeldCountWritten, !is_eldest),
             (Rule::ManualCountTakenBack, taken && !is_leaving),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::{Manifest, Place};
+use gatehouse::kinds::tdset::actions;
 use gatehouse::kinds::tdset::api::v1::TDSet;
 use gatehouse::kinds::tdset::names::{COUNT_MANAGER, MANAGER};
 use gatehouse::kinds::tdset::observation::{Observed, Scaled, Writer};
@@ -31,6 +32,8 @@ pub enum Fault {
     TakesCountsBack,
     /// It lets a workload go without the count that it is to be left with.
     LeavesNoCount,
+    /// It writes the finalizer last.
+    FinalizesLast,
     /// It writes the time of the look into the status.
     TellsTheTime,
     /// It makes Deployments without a count.
@@ -201,14 +204,14 @@ impl Hand {
                 plan.work.clone_from(&other.planned(Self::default()).plan.work);
             }
             Fault::LeavesBounds => plan.work.retain(|step| !writes_bounds(step)),
-            fault => fault.silence(seen, plan),
+            fault => fault.rearrange(seen, plan),
         }
     }
 }
 
 impl Fault {
-    /// Takes out of a plan the events that such a fault leaves out.
-    fn silence(self, seen: &Seen, plan: &mut Plan) {
+    /// Takes out of a plan the events that such a fault leaves out, or brings its steps into another order.
+    fn rearrange(self, seen: &Seen, plan: &mut Plan) {
         let status = seen.schedule.status;
         let is_held = ["Suspended", "Conflict"].iter().any(|about| status.says(about, "True"));
         let is_told = status.known().status.scheduled_replicas == Some(seen.asks);
@@ -216,6 +219,9 @@ impl Fault {
             Self::ResumesInSilence if is_held => "ReplicasScheduled",
             Self::GoesBackInSilence if is_told && !is_held => "ReplicasScheduled",
             Self::TakesBackInSilence => "ReplicasReverted",
+            Self::FinalizesLast => {
+                return plan.work.sort_by_key(|step| actions::points(step).name() == "tdset.add-finalizer");
+            }
             _ => return,
         };
         plan.report.retain(|step| !matches!(step, ApiWrite::Event(note) if note.reason == left_out));

@@ -45,6 +45,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::Oversleeps, slices::made, Rule::Oversleeps),
     (Fault::TakesCountsBack, slices::kept, Rule::ManualCountTakenBack),
     (Fault::LeavesNoCount, slices::left, Rule::LeftWithAnotherCount),
+    (Fault::FinalizesLast, slices::left, Rule::CountedBeforeFinalizer),
     (Fault::TellsTheTime, slices::made, Rule::WritesAtRest),
     (Fault::MakesWithoutCount, slices::made, Rule::MadeWithAnotherCount),
     (Fault::SaysWhatItPlanned, slices::made, Rule::StatusLies),

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use gatehouse::controllers::action::Action as _;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::kinds::tdset::actions;
 use jiff::Timestamp;
@@ -84,14 +85,16 @@ impl World {
         worker.pending.take().is_some()
     }
 
-    /// The step is refused for good: the others are tried all the same.
+    /// The step is refused for good: the others are tried all the same, unless it holds them up.
     pub fn refuse(&mut self, at: usize) -> bool {
         let Some(pending) = &mut self.workers[at].pending else { return false };
         if pending.reports {
             return self.give_up(at);
         }
         pending.refused.get_or_insert(pending.done);
-        pending.done += 1;
+        let holds_up =
+            pending.step().is_some_and(|(step, _)| actions::Action(step.clone()).holds_up_others());
+        pending.done = if holds_up { pending.planned.plan.work.len() } else { pending.done + 1 };
         self.go_on(at);
         true
     }

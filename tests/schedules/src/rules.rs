@@ -23,6 +23,8 @@ pub enum Rule {
     CountLost,
     /// A Deployment begins with another count than the timetable asks for.
     MadeWithAnotherCount,
+    /// A count is written that a deletion has to undo, and nothing would hold that deletion up.
+    CountedBeforeFinalizer,
     /// A workload is left with another count than is asked for.
     LeftWithAnotherCount,
     /// The status says what was not seen.

@@ -96,7 +96,11 @@ pub fn left() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
     start.edits = vec![Edit::Delete];
     start.faults = Faults { crashes: 1, conflicts: 1, refusals: 1, ..Faults::default() };
-    Slice::new(start, &[SETTLED_INSIDE, LEFT], &["tdset.write-scale", "tdset.write-finalizers"])
+    Slice::new(
+        start,
+        &[SETTLED_INSIDE, LEFT],
+        &["tdset.write-scale", "tdset.add-finalizer", "tdset.remove-finalizer"],
+    )
 }
 
 /// An autoscaler has the count.

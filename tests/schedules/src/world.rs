@@ -54,6 +54,10 @@ impl Target {
     pub const fn is_foreign(&self) -> bool {
         matches!(self, Self::Reference(_) | Self::Controlled)
     }
+
+    pub const fn leaves_a_count(&self) -> bool {
+        matches!(self, Self::Reference(Some(_)))
+    }
 }
 
 /// A schedule as it is stored.

@@ -45,7 +45,7 @@ impl Crew {
 fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
     if let Some(refused) = &view.observed.refused {
-        let is_count = actions::writes_count(&refused.action);
+        let is_count = actions::is_of_count(&refused.action);
         let reason = if is_count { Reason::CountRefused } else { Reason::WriteRefused };
         return about.is(false, reason, &*refused.why);
     }

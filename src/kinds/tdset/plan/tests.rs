@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::api::field::Fault;
-use crate::controllers::action::RefusedWrite;
+use crate::controllers::action::{Action as _, RefusedWrite};
 use crate::controllers::api_write::Merge;
 use crate::controllers::status::{Change, Precondition, write};
 use crate::kinds::tdset::actions;
@@ -156,8 +156,13 @@ impl Cluster {
     /// The same where the API server refuses the actions of that name; what the report says.
     fn refused_pass(&mut self, tdset: &TDSet, action: &str) -> Planned {
         let planned = plan(tdset, &self.0);
+        let is_held_up = |at: usize| {
+            let before = planned.work.iter().take(at).cloned().map(actions::Action);
+            before.filter(|one| actions::points(&one.0).name() == action).any(|one| one.holds_up_others())
+        };
+        let steps = planned.work.iter().enumerate().filter(|(at, _)| !is_held_up(*at)).map(|(_, step)| step);
         let (refused, done): (Vec<_>, Vec<_>) =
-            planned.work.iter().partition(|step| actions::points(step).name() == action);
+            steps.partition(|step| actions::points(step).name() == action);
         for step in done {
             match step {
                 ApiWrite::Apply(apply) => self.apply(apply),

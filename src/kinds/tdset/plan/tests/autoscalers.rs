@@ -210,6 +210,8 @@ fn stated_bounds_are_left_behind() {
     let mut tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": left}}));
     let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
     assert_eq!(verbs(&plan(&tdset, &cluster(EARLY, hpa(2, 9), 5).0).work), [finalizer]);
+    let first = verbs(&plan(&tdset, &cluster(EARLY, hpa(1, 9), 5).0).work);
+    assert_eq!((first[0].as_str(), first.len()), (finalizer, 2), "nothing is written before it: {first:?}");
     tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
     tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
     // It was asleep: no autoscaler would wake it.

@@ -355,6 +355,10 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
     cluster.scale(2, Writer::Ours);
     let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [finalizer]);
+    cluster.scale(5, Writer::Ours);
+    let count = "merge Deployment 2 as gatehouse-tdset-count";
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [finalizer, count], "nothing is written before it");
+    cluster.scale(2, Writer::Ours);
     tdset.metadata.finalizers =
         Some(vec!["other".to_owned(), "gatehouse.dev/replicas-on-deletion".to_owned()]);
     assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [""; 0]);
@@ -372,6 +376,24 @@ fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
     assert_eq!(leave(&cluster.0), free);
     cluster.0.target = Some(Err(Blocker::forbidden("get", "widgets/scale", "example.com")));
     assert_eq!(leave(&cluster.0), [""; 0], "it is tried again");
+}
+
+#[test]
+fn no_count_is_written_while_the_finalizer_is_refused() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
+    let mut tdset = web(&json!({"target": {"ref": reference}}));
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.scale(5, Writer::Ours);
+    let told = cluster.refused_pass(&tdset, "tdset.add-finalizer");
+    assert_eq!((has(&cluster), told.status.scheduled_replicas), (5, Some(2)));
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "CountRefused");
+    tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
+    cluster.pass(&tdset);
+    let told = cluster.pass(&tdset);
+    assert_eq!(has(&cluster), 2);
+    let note = "ReplicasScheduled: replicas 5 → 2: outside all windows, no longer refused";
+    assert!(verbs(&told.report).iter().any(|one| one.starts_with(note)), "{:?}", verbs(&told.report));
 }
 
 proptest! {
