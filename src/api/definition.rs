@@ -39,7 +39,9 @@ fn settle(version: &mut CustomResourceDefinitionVersion, kind: &str) {
     if !version.storage {
         let (old, hub) = (Version::V1Alpha1.api_version(), Version::V1.api_version());
         version.deprecated = Some(true);
-        version.deprecation_warning = Some(format!("{old} {kind} is deprecated; use {hub}"));
+        version.deprecation_warning = Some(format!(
+            "{old} {kind} is deprecated; use {hub}: gatehouse convert -f FILE rewrites a manifest"
+        ));
     }
     if let Some(schema) = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut()) {
         tidy(schema);
@@ -226,8 +228,11 @@ mod tests {
                 .collect();
             assert_eq!(found, [("v1", true, None), ("v1alpha1", false, Some(true))]);
             let warning = versions[1].deprecation_warning.clone().unwrap();
-            let expected =
-                format!("gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1", kind.names().kind);
+            let expected = format!(
+                "gatehouse.dev/v1alpha1 {} is deprecated; use gatehouse.dev/v1: gatehouse convert -f FILE rewrites \
+                     a manifest",
+                kind.names().kind
+            );
             assert_eq!(warning, expected);
         }
     }

@@ -5,6 +5,8 @@
 //! afterwards is a warning.
 //! All or nothing: where an object cannot be converted or a file not be read, nothing is written.
 
+mod cluster;
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -20,6 +22,7 @@ use crate::api::{Kind, Version, default};
 /// The options of `gatehouse convert`.
 #[derive(Args, Debug)]
 #[command(
+    mut_arg("filename", |files| files.required(false).required_unless_present("from_cluster")),
     after_help = "Besides our own versions it reads those of the ancestors: EtcdCluster of stable.example.com/v1alpha1 and \
                   mycompany.com/v1alpha1, TDSet of schedule.rs/v1. Scalars without quotes are read as kubectl reads them \
                   (YAML 1.1): yes, no, on and off are booleans, 010 is eight. Comments are not kept.\n\n\
@@ -29,6 +32,16 @@ use crate::api::{Kind, Version, default};
 pub struct Options {
     #[command(flatten)]
     files: Files,
+    /// Write the manifests of the objects that a cluster has, of all our kinds: without status, uid, managed fields,
+    /// finalizers and annotations of gatehouse.dev, and without objects that others make. Needs the right to list them.
+    #[arg(long, conflicts_with_all = ["filename", "explicit"])]
+    from_cluster: bool,
+    /// The namespace of the objects. [default: that of the kubeconfig's context]
+    #[arg(short, long, value_name = "NAME", requires = "from_cluster")]
+    namespace: Option<String>,
+    /// The objects of all namespaces.
+    #[arg(short = 'A', long, requires = "from_cluster", conflicts_with = "namespace")]
+    all_namespaces: bool,
     /// The version to convert to: v1 or v1alpha1.
     #[arg(long, value_name = "VERSION", default_value = "v1")]
     to: Version,
@@ -46,6 +59,11 @@ pub struct Options {
 /// # Errors
 /// Standard output does not take it.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    if options.from_cluster {
+        let manifests = cluster::manifests(options.namespace.as_deref(), options.all_namespaces, options.to)?;
+        output::print(&options.output.write(manifests)?)?;
+        return Ok(ExitCode::from(OK));
+    }
     let input = options.files.read();
     if !input.unreadable.is_empty() {
         input.unreadable.iter().for_each(output::error);

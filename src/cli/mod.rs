@@ -3,6 +3,7 @@
 //! Exit codes, the same for every command: 0 it worked, 1 it failed or found faults, 2 the command line is wrong or
 //! what it names could not be read. `migrate run` and `migrate status` say more by 10, 20 and 30 in place of 1.
 
+mod bar;
 mod connect;
 pub mod convert;
 pub mod crds;

@@ -50,6 +50,7 @@ use crate::storage;
 use crate::storage::requests::Requests;
 pub use address::Address;
 use apply::{Applied, Policy, apply};
+pub use definitions::Served;
 
 /// What both webhook configurations are called.
 pub const NAME: &str = "gatehouse";
@@ -66,6 +67,8 @@ pub struct Plan {
     pub address: Address,
     /// The namespaces whose objects it judges; none for all.
     pub namespaces: BTreeSet<String>,
+    /// The versions by which our kinds are served.
+    pub served: Served,
     /// The ClusterRole that owns the webhook configurations, so that they go with it; none for nobody.
     pub cluster_role: Option<String>,
     /// Whether what a newer release wrote is written over at the start.
@@ -78,9 +81,9 @@ pub struct Plan {
 impl Plan {
     /// A gate at that address for all namespaces, with a bundle and an owner that others see to.
     #[must_use]
-    pub const fn at(address: Address) -> Self {
-        let namespaces = BTreeSet::new();
-        Self { address, namespaces, cluster_role: None, replaces_newer: false, bundle: None }
+    pub fn at(address: Address) -> Self {
+        let (namespaces, served) = (BTreeSet::new(), Served::default());
+        Self { address, namespaces, served, cluster_role: None, replaces_newer: false, bundle: None }
     }
 }
 

@@ -25,10 +25,40 @@ pub struct Policy {
     pub binding: ValidatingAdmissionPolicyBinding,
 }
 
-/// All policies.
+/// All policies that are in force unless they are left out.
 #[must_use]
 pub fn all() -> Vec<Policy> {
     KINDS.iter().flat_map(|kind| [protection(*kind), authorship(*kind)]).flatten().collect()
+}
+
+/// What comes before an old version is no longer served: reads by it go on, and who writes by it is told what to do. An
+/// API server that does not serve a version says nothing but that it knows no such thing. Not among [`all`]: who deploys
+/// gatehouse decides when the time has come.
+///
+/// An object that is being deleted may be written by it, so that who has a finalizer there takes that away.
+#[must_use]
+pub fn only_hub() -> Policy {
+    let (old, hub) = (Version::V1Alpha1, Version::V1.api_version());
+    let validation = Validation {
+        expression: "has(object.metadata.deletionTimestamp)".to_owned(),
+        message: Some(format!(
+            "{} is no longer written: gatehouse convert -f FILE rewrites a manifest as {hub}",
+            old.api_version()
+        )),
+        reason: Some("Forbidden".to_owned()),
+        ..Validation::default()
+    };
+    let plurals: Vec<_> = KINDS.iter().map(|kind| kind.names().plural).collect();
+    let operations = ["CREATE", "UPDATE"];
+    let mut made = policy("only-v1".to_owned(), &plurals, &operations, Vec::new(), vec![validation]);
+    // By the version of the request itself, which Equivalent would hide.
+    if let Some(constraints) = made.policy.spec.as_mut().and_then(|spec| spec.match_constraints.as_mut()) {
+        constraints.match_policy = Some("Exact".to_owned());
+        for rule in constraints.resource_rules.iter_mut().flatten() {
+            rule.api_versions = Some(vec![old.to_string()]);
+        }
+    }
+    made
 }
 
 /// Refuses the deletion of a protected object.
@@ -41,7 +71,13 @@ fn protection(kind: &dyn Kind) -> Option<Policy> {
         reason: Some("Forbidden".to_owned()),
     };
     let plural = kind.names().plural;
-    Some(policy(format!("deletion-protection-{plural}"), plural, &["DELETE"], Vec::new(), vec![validation]))
+    Some(policy(
+        format!("deletion-protection-{plural}"),
+        &[plural],
+        &["DELETE"],
+        Vec::new(),
+        vec![validation],
+    ))
 }
 
 /// Refuses an object whose author may not create the workloads that are made for it.
@@ -58,7 +94,7 @@ fn authorship(kind: &dyn Kind) -> Option<Policy> {
     };
     let plural = kind.names().plural;
     let validations = workloads.iter().map(may_create).chain(kind.author_rules().iter().map(may)).collect();
-    Some(policy(format!("authorship-{plural}"), plural, &["CREATE", "UPDATE"], vec![same], validations))
+    Some(policy(format!("authorship-{plural}"), &[plural], &["CREATE", "UPDATE"], vec![same], validations))
 }
 
 fn may_create(workload: &Workload) -> Validation {
@@ -89,7 +125,7 @@ fn may(rule: &AuthorRule) -> Validation {
 
 fn policy(
     suffix: String,
-    plural: &str,
+    plurals: &[&str],
     operations: &[&str],
     variables: Vec<Variable>,
     validations: Vec<Validation>,
@@ -101,7 +137,7 @@ fn policy(
         api_groups: Some(vec![GROUP.to_owned()]),
         api_versions: Some(vec![Version::V1.to_string()]),
         operations: Some(operations.iter().map(ToString::to_string).collect()),
-        resources: Some(vec![plural.to_owned()]),
+        resources: Some(plurals.iter().map(ToString::to_string).collect()),
         scope: Some("Namespaced".to_owned()),
         ..NamedRuleWithOperations::default()
     };

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use kube::Client;
 
-use crate::api::{GROUP, Version};
+use super::Served;
+use crate::api::GROUP;
 use crate::kinds::KINDS;
 use crate::runtime::call::{self, call};
 
@@ -16,11 +17,11 @@ const FIRST: Duration = Duration::from_millis(100);
 /// The longest.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Waits until the API server serves every kind in every version. `missing` gets what it waits for.
-pub async fn until_served(client: &Client, missing: impl Fn(String)) {
+/// Waits until the API server serves every kind in each of these versions. `missing` gets what it waits for.
+pub async fn until_served(client: &Client, wanted: &Served, missing: impl Fn(String)) {
     let mut pause = FIRST;
     loop {
-        match first_missing(client).await {
+        match first_missing(client, wanted).await {
             Ok(None) => return,
             Ok(Some(resource)) => missing(format!("{resource} is not served yet")),
             Err(error) => missing(format!("the API server does not say what it serves: {error}")),
@@ -31,8 +32,8 @@ pub async fn until_served(client: &Client, missing: impl Fn(String)) {
 }
 
 /// The first kind that is not served, as `tdsets.v1.gatehouse.dev`.
-async fn first_missing(client: &Client) -> Result<Option<String>, call::Error> {
-    for version in Version::ALL {
+async fn first_missing(client: &Client, wanted: &Served) -> Result<Option<String>, call::Error> {
+    for version in wanted.versions() {
         let served = match call(client.list_api_group_resources(version.api_version())).await {
             Ok(list) => list.resources,
             // The reason is missing where a whole version is: that answer is plain text.

@@ -5,7 +5,7 @@
 //! FILE does not name. `panic:FILE` has it panic there. `lose:FILE` has it not hear, once, that what was done at a
 //! point is done. `answer:FILE` has each kind of request to the API server come to grief in every way that there is,
 //! once in each ([`answers`]), and `sample:FILE` in one of them. What has acted is added to FILE, a line each, so that
-//! the next one that comes there passes.
+//! the next one that comes there passes. `kill:FILE:storage` is about points alone whose names begin with `storage`.
 //!
 //! Never: anything of it in a release build, unless that is built with the feature `fail-points`.
 
@@ -74,8 +74,12 @@ mod armed {
     pub fn acts(what: &str, point: &str) -> bool {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let Some((asked, file)) = asked().filter(|(asked, _)| asked == what) else { return false };
-        let is_known = || fs::read_to_string(&file).unwrap_or_default().lines().any(|line| line == point);
-        let acts = !is_known() && add(&file, point).is_ok();
+        let (file, about) = file.split_once(':').unwrap_or((&file, ""));
+        if !point.starts_with(about) {
+            return false;
+        }
+        let is_known = || fs::read_to_string(file).unwrap_or_default().lines().any(|line| line == point);
+        let acts = !is_known() && add(file, point).is_ok();
         if acts {
             tracing::info!(point, fate = asked, "acts");
         }

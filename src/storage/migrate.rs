@@ -17,7 +17,7 @@ use super::plan::tally::Tally;
 use super::plan::usage::Usage;
 use super::plan::{self, Begin, End, Goal, Held, Kept};
 use super::requests::Requests;
-use crate::runtime::clock;
+use crate::runtime::{clock, fail_point};
 
 /// How often a request is made that the API server fails at, and the first pause between two.
 const TRIES: u32 = 7;
@@ -189,6 +189,7 @@ impl Migration<'_> {
                 return Ok(Outcome::Interrupted(place.tally));
             }
             self.watch.see(Event::Ends { pass: place.pass, tally: &place.tally });
+            fail_point::reached("storage: a pass has ended");
             if self.options.is_dry || !rewrites || !plan::has_next(place.pass, &place.tally) {
                 break;
             }
@@ -249,6 +250,7 @@ impl Migration<'_> {
                 Err(error) => return Err(error),
             };
             let end = plan::end(before, now.as_ref(), &last);
+            fail_point::reached("storage: storedVersions is to be written");
             let Some(now) = now.filter(|now| now.uid == before.uid) else {
                 return Ok(Outcome::Kept { why: Kept::Deleted, last });
             };

@@ -1,5 +1,7 @@
 //! Conversion under the API server's own reading and writing: lists, watches, patches, and what it costs nobody.
 
+use std::process::Command;
+
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, http_get, of};
 use kit::program::Gate;
@@ -20,6 +22,7 @@ pub const TESTS: &[Test] = &[
     ("managed_fields_read_the_same_in_both_versions", managed_fields_read_the_same_in_both_versions),
     ("sixty_windows_go_through_the_old_version", sixty_windows_go_through_the_old_version),
     ("a_write_of_what_was_read_writes_nothing", a_write_of_what_was_read_writes_nothing),
+    ("a_namespace_is_written_down_as_manifests", a_namespace_is_written_down_as_manifests),
 ];
 
 /// How many objects make a long list.
@@ -207,5 +210,50 @@ fn a_write_of_what_was_read_writes_nothing(bed: &Bed) {
             );
             assert_eq!(written["metadata"]["generation"], 1, "{name} {version}");
         }
+    }
+}
+
+/// The manifests of a namespace as another user would keep them, who takes them to another namespace.
+fn a_namespace_is_written_down_as_manifests(bed: &Bed) {
+    let namespace = bed.namespace();
+    for object in [old("old"), new("new")] {
+        namespace.create(&object);
+    }
+    let mut made = new("made");
+    let owner = namespace.get("tdsets.v1.gatehouse.dev", "new");
+    made["metadata"]["ownerReferences"] = json!([{"apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+        "name": "new", "uid": owner["metadata"]["uid"], "controller": true}]);
+    namespace.create(&made);
+    let written = |words: &[&str]| {
+        let words = [&["convert", "--from-cluster"], words].concat();
+        let mut command = Command::new(kit::gatehouse!());
+        let ran = command.args(words).env("KUBECONFIG", bed.cluster.kubeconfig()).output().expect("it runs");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("it writes UTF-8");
+        assert!(ran.status.success(), "{}", text(ran.stderr));
+        (text(ran.stdout), text(ran.stderr))
+    };
+    let (manifests, said) = written(&["-n", &namespace.name]);
+    assert!(said.contains("/made: left out: TDSet new makes it"), "{said}");
+    for live in ["status:", "uid:", "managedFields:", "resourceVersion:", "finalizers:", "v1alpha1"] {
+        assert!(!manifests.contains(live), "{live} in {manifests}");
+    }
+    let elsewhere = bed.namespace();
+    let moved = manifests
+        .replace(&format!("namespace: {}", namespace.name), &format!("namespace: {}", elsewhere.name));
+    elsewhere.kubectl(&["apply"]).input(moved).ok();
+    for name in ["old", "new"] {
+        let (one, other) = (namespace.get("tdsets", name), elsewhere.get("tdsets", name));
+        assert_eq!(one["spec"], other["spec"], "{name}");
+    }
+    // Applied where they came from, they change nothing.
+    let generation = |name: &str| namespace.get("tdsets", name)["metadata"]["generation"].clone();
+    let before = ["old", "new"].map(generation);
+    namespace.kubectl(&["apply", "--server-side"]).input(manifests).ok();
+    assert_eq!(["old", "new"].map(generation), before);
+    let (old_ones, _) = written(&["-n", &namespace.name, "--to", "v1alpha1"]);
+    assert!(old_ones.contains("gatehouse.dev/v1alpha1"), "{old_ones}");
+    let (everywhere, _) = written(&["-A"]);
+    for name in [&namespace.name, &elsewhere.name] {
+        assert!(everywhere.contains(&format!("namespace: {name}")), "{everywhere}");
     }
 }

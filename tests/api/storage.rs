@@ -3,6 +3,7 @@
 mod moving;
 mod ours;
 mod rate;
+mod service;
 mod widgets;
 
 use kit::bed::{Bed, NAMESPACE};
@@ -34,6 +35,8 @@ pub const ONCE: &[Test] = &[
 pub const IN_TURNS: &[Test] = &[
     ("our_objects_move_to_v1", ours::our_objects_move_to_v1),
     ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
+    ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
+    ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
 ];
 
 fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gatehouse::install::{Address, Plan, definitions, webhooks};
+use gatehouse::install::{Address, Plan, Served, definitions, webhooks};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kit::deploy::{NAMESPACE, helm, kind, of_kind, rendered, table};
 use serde_json::{Value, json};
@@ -90,7 +90,13 @@ fn what_the_administrator_applies_is_what_the_chart_adds_when_it_installs() {
 
 #[test]
 fn what_the_chart_installs_is_what_the_binary_would() {
+    installs_the_same(Served::default(), "{v1,v1alpha1}");
+    installs_the_same(Served::hub(), "{v1}");
+}
+
+fn installs_the_same(served: Served, named: &str) {
     let plan = Plan {
+        served,
         namespaces: ["team-a", "team-b"].map(str::to_owned).into(),
         ..Plan::at(Address::Service { name: "gatehouse".into(), namespace: NAMESPACE.into(), port: 8443 })
     };
@@ -101,6 +107,7 @@ fn what_the_chart_installs_is_what_the_binary_would() {
         "certificates.caBundle=-----BEGIN CERTIFICATE-----",
         "service.port=8443",
         "watchNamespaces={team-b,team-a}",
+        &format!("servedVersions={named}"),
     ]);
     let wanted = [
         ("MutatingWebhookConfiguration", json!(webhooks::mutating(&plan, &resources).webhooks)),

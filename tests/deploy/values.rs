@@ -71,6 +71,7 @@ fn wrong_values_are_refused_by_name() {
     refused(&["watchNamespaces={a,a}"], &["at '/watchNamespaces'"]);
     refused(&["tls.minVersion=1.1"], &["at '/tls/minVersion'"]);
     refused(&["tracing.otlpEndpoint=collector:4318"], &["at '/tracing/otlpEndpoint'"]);
+    refused(&["servedVersions={v1,v2}"], &["at '/servedVersions/1'", "'v1alpha1'"]);
     refused(&["image.digest=latest"], &["at '/image/digest'"]);
 }
 
@@ -84,5 +85,6 @@ fn values_that_do_not_go_together_are_refused_with_what_would() {
         &["installedBy=chart", "certificates.source=secret"],
         &["certificates.caBundle", "now: source secret without caBundle"],
     );
+    refused(&["servedVersions={v1alpha1}"], &["servedVersions lacks v1", "now: v1alpha1", "set it to {v1}"]);
     refused(&["installedBy=administrator"], &["certificates.source: gatehouse needs installedBy: gatehouse"]);
 }

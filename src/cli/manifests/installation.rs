@@ -38,17 +38,17 @@ pub fn generated() -> Result<Vec<Generated>, Failure> {
         let path = format!("chart/gatehouse/files/{}.yaml", definition.spec.names.plural);
         files.push(file(&path, typed(&definition)?)?);
     }
-    let mut documents = Vec::new();
-    for policy in policies::all() {
-        let (of_chart, binding) = (typed(&policy.policy)?, typed(&policy.binding)?);
-        files
-            .push(file(&format!("chart/gatehouse/files/policies/{}.yaml", policy.suffix), of_chart.clone())?);
-        documents.extend([of_chart, binding]);
+    for (folder, policies) in [("policies", policies::all()), ("only-v1", vec![policies::only_hub()])] {
+        let mut documents = Vec::new();
+        for policy in policies {
+            let (of_chart, binding) = (typed(&policy.policy)?, typed(&policy.binding)?);
+            let path = format!("chart/gatehouse/files/policies/{}.yaml", policy.suffix);
+            files.push(file(&path, of_chart.clone())?);
+            documents.extend([of_chart, binding]);
+        }
+        let content = HEADER.to_owned() + &output::yaml(&documents)?;
+        files.push(Generated { path: format!("{folder}/policies.yaml"), content });
     }
-    files.push(Generated {
-        path: "policies/policies.yaml".to_owned(),
-        content: HEADER.to_owned() + &output::yaml(&documents)?,
-    });
     Ok(files)
 }
 

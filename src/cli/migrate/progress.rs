@@ -1,11 +1,7 @@
 //! What a run tells while it is at work: lines in a log, and a bar on a terminal.
 
-use std::io::{IsTerminal as _, Write as _, stderr};
-
+use super::super::bar::{self, percent, redraw};
 use crate::kinds::databasemigration::runner::{Phase, Progress, Step};
-
-/// Columns of the bar.
-const WIDTH: u64 = 24;
 
 /// Who tells.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +12,7 @@ pub struct Teller {
 impl Teller {
     /// A bar where standard error is a terminal, lines elsewhere.
     pub fn new() -> Self {
-        Self { is_terminal: stderr().is_terminal() }
+        Self { is_terminal: bar::is_there() }
     }
 
     /// Takes the bar away.
@@ -37,11 +33,6 @@ impl Progress for Teller {
     }
 }
 
-/// Replaces the last line. Standard error is closed: there is nowhere to report that.
-fn redraw(text: &str) {
-    let _closed = write!(stderr(), "\r\u{1b}[2K{text}");
-}
-
 fn log(step: Step<'_>) {
     match step {
         Step::Waiting { patience } => {
@@ -49,7 +40,8 @@ fn log(step: Step<'_>) {
         }
         Step::Begun { id, number, of } => tracing::info!(script = id, number, of, "script begun"),
         Step::Running { id, elapsed, phase } => {
-            let (phase, percent) = phase.map_or((None, None), |phase| (Some(&*phase.name), percent(phase)));
+            let (phase, percent) =
+                phase.map_or((None, None), |phase| (Some(&*phase.name), percent(phase.done, phase.total)));
             tracing::info!(script = id, elapsed_s = elapsed.as_secs(), phase, percent, "script at work");
         }
         Step::Again { id, message } => tracing::warn!(script = id, reason = message, "script is tried again"),
@@ -60,25 +52,19 @@ fn log(step: Step<'_>) {
     }
 }
 
-fn percent(phase: &Phase) -> Option<u64> {
-    phase.done.saturating_mul(100).checked_div(phase.total).map(|percent| percent.min(100))
-}
-
 fn shown(step: Step<'_>) -> String {
     match step {
         Step::Waiting { patience } => {
             format!("another run is at work: waiting for at most {} s", patience.as_secs())
         }
         Step::Begun { id, number, of } => {
-            let done =
-                (number.saturating_sub(1) * 100).checked_div(of).and_then(|done| u64::try_from(done).ok());
-            format!("{} {number}/{of} {id}", bar(done.unwrap_or_default()))
+            format!("{} {number}/{of} {id}", bar::of(number.saturating_sub(1) as u64, of as u64))
         }
         Step::Running { id, elapsed, phase } => {
             let elapsed = elapsed.as_secs();
-            match phase.and_then(|phase| Some((phase, percent(phase)?))) {
-                Some((phase, percent)) => {
-                    format!("{} {id}: {}, {percent} % ({elapsed} s)", bar(percent), phase.name)
+            match phase.filter(|phase| phase.total > 0) {
+                Some(Phase { name, done, total }) => {
+                    format!("{} {id}: {name} ({elapsed} s)", bar::of(*done, *total))
                 }
                 None => format!("{id}: at work for {elapsed} s"),
             }
@@ -86,12 +72,6 @@ fn shown(step: Step<'_>) -> String {
         Step::Again { id, message } => format!("{id}: tried again: {message}"),
         Step::Done { id, took } => format!("{id}: done in {} ms", took.as_millis()),
     }
-}
-
-fn bar(percent: u64) -> String {
-    let full = percent.min(100) * WIDTH / 100;
-    let cells = (0..WIDTH).map(|cell| if cell < full { '█' } else { '░' });
-    cells.collect()
 }
 
 #[cfg(test)]
@@ -105,7 +85,7 @@ mod tests {
         let phase = Phase { name: "building index".to_owned(), done: 1, total: 2 };
         let step = Step::Running { id: "003", elapsed: Duration::from_secs(65), phase: Some(&phase) };
         let text = shown(step);
-        assert_eq!(text, format!("{}{} 003: building index, 50 % (65 s)", "█".repeat(12), "░".repeat(12)));
+        assert_eq!(text, format!("{}{}  50 % 003: building index (65 s)", "█".repeat(12), "░".repeat(12)));
         let empty = Phase { total: 0, ..phase };
         let step = Step::Running { id: "003", elapsed: Duration::from_secs(5), phase: Some(&empty) };
         assert_eq!(shown(step), "003: at work for 5 s");

@@ -17,7 +17,7 @@ use crate::certs::{Handle, Source};
 use crate::cli::connect::connect;
 use crate::install::guard::run_drift_guard;
 use crate::install::served::until_served;
-use crate::install::{self, Plan};
+use crate::install::{self, Plan, Served};
 use crate::runtime::supervisor::chain;
 use crate::runtime::{Supervisor, leader};
 
@@ -108,9 +108,11 @@ impl Cluster {
     /// who takes them away does not take the gate away.
     pub(super) fn await_definitions(&self, supervisor: &Supervisor) {
         let client = self.client.clone();
+        // Which others there are those decide who install.
+        let wanted = self.installation.as_ref().map_or_else(Served::hub, |ours| ours.plan.served.clone());
         supervisor.critical("definitions", |life| async move {
             tokio::select! {
-                () = until_served(&client, |missing| life.ready().unset(missing)) => life.ready().set(),
+                () = until_served(&client, &wanted, |missing| life.ready().unset(missing)) => life.ready().set(),
                 () = life.stopping() => {}
             }
             life.stopping().await;

@@ -13,7 +13,7 @@ use crate::certs::Source;
 use crate::certs::authority::SharedAuthority;
 use crate::certs::files::MountedFiles;
 use crate::install::address::InvalidUrl;
-use crate::install::{Address, Plan};
+use crate::install::{Address, Plan, Served};
 use crate::runtime::clock;
 use crate::runtime::otlp;
 use crate::runtime::supervisor::Patience;
@@ -79,6 +79,15 @@ pub struct Options {
     /// and nothing is read or written outside of namespaces.
     #[arg(long, value_name = "BOOL", action = ArgAction::Set, default_value_t = true, env = "GATEHOUSE_INSTALL")]
     pub install: bool,
+    /// The versions by which API servers serve our kinds, comma-separated: v1, or v1,v1alpha1. No object is lost by it:
+    /// what is stored in another version is read as v1.
+    #[arg(
+        long,
+        value_name = "VERSIONS",
+        default_value_t = Served::default(),
+        env = "GATEHOUSE_SERVED_VERSIONS"
+    )]
+    pub served_versions: Served,
     /// The ClusterRole that owns the webhook configurations which are written: deleting it, as an uninstall does,
     /// removes them. [default: none]
     #[arg(long, value_name = "NAME", env = "GATEHOUSE_CLUSTER_ROLE")]
@@ -174,6 +183,7 @@ impl Options {
     pub(super) fn plan(&self, listener: SocketAddr) -> Result<Plan, InvalidUrl> {
         Ok(Plan {
             namespaces: self.controllers.watch_namespaces.namespaces().clone(),
+            served: self.served_versions.clone(),
             cluster_role: self.cluster_role.clone().filter(|name| !name.is_empty()),
             replaces_newer: self.replace_newer,
             ..Plan::at(self.address(listener)?)

@@ -1,13 +1,12 @@
 //! What a migration shows on the way: a bar on a terminal, lines elsewhere; on standard error.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::output;
+use super::super::{bar, output};
 use crate::runtime::clock;
 use crate::storage::plan::tally::Tally;
 use crate::storage::{Event, Watch};
@@ -15,12 +14,6 @@ use crate::storage::{Event, Watch};
 /// Between two pictures of a bar, and between two lines.
 const REDRAWN: Duration = Duration::from_millis(100);
 const LINE: Duration = Duration::from_secs(10);
-
-/// How wide a bar is.
-const WIDTH: u64 = 24;
-
-/// Goes to the beginning of the line and clears it.
-const CLEAR: &str = "\r\u{1b}[K";
 
 /// Shows the way of one migration.
 pub(super) struct Progress {
@@ -43,12 +36,12 @@ impl Progress {
     pub(super) fn of(name: &str) -> Self {
         let now = clock::instant();
         let state = State { pass: 1, begun: (now, 0), shown: now, has_bar: false, is_forgetful: false };
-        Self { name: name.to_owned(), is_terminal: io::stderr().is_terminal(), state: Mutex::new(state) }
+        Self { name: name.to_owned(), is_terminal: bar::is_there(), state: Mutex::new(state) }
     }
 
     fn line(&self, state: &mut State, text: &str) {
         if std::mem::take(&mut state.has_bar) {
-            let _closed = write!(io::stderr().lock(), "{CLEAR}");
+            bar::redraw("");
         }
         output::note(&output::one_line(&format!("{}: {text}", self.name)));
     }
@@ -69,10 +62,7 @@ impl Progress {
         }
         if self.is_terminal {
             state.has_bar = true;
-            let bar = bar(done, all);
-            let line = output::one_line(&format!("{} {bar} {text}", self.name));
-            let mut out = io::stderr().lock();
-            let _closed = write!(out, "{CLEAR}{line}").and_then(|()| out.flush());
+            bar::redraw(&output::one_line(&format!("{} {} {text}", self.name, bar::of(done, all))));
         } else {
             self.line(state, &text);
         }
@@ -89,13 +79,6 @@ impl Progress {
 fn rate(tally: &Tally, (begun, before): (Instant, u64), now: Instant) -> u64 {
     let seconds = now.duration_since(begun).as_secs_f64().max(0.001);
     (tally.objects().saturating_sub(before) as f64 / seconds).round() as u64
-}
-
-fn bar(done: u64, all: u64) -> String {
-    let full = usize::try_from((done * WIDTH).checked_div(all).unwrap_or(WIDTH)).unwrap_or_default();
-    let width = usize::try_from(WIDTH).unwrap_or_default();
-    let percent = (done * 100).checked_div(all).unwrap_or(100);
-    format!("[{:<width$}] {percent:>3} %", "#".repeat(full))
 }
 
 impl Watch for Progress {
@@ -140,19 +123,7 @@ impl Drop for Progress {
     fn drop(&mut self) {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         if state.has_bar {
-            let _closed = writeln!(io::stderr().lock());
+            output::note("");
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bar_is_as_long_as_what_is_done() {
-        assert_eq!(bar(0, 10), format!("[{}]   0 %", " ".repeat(24)));
-        assert_eq!(bar(5, 10), format!("[{}{}]  50 %", "#".repeat(12), " ".repeat(12)));
-        assert_eq!(bar(0, 0), format!("[{}] 100 %", "#".repeat(24)));
     }
 }

@@ -56,3 +56,22 @@ fn a_service_is_called_by_the_name_that_its_certificate_carries() {
     assert!(address.names().contains(&address.server_name()));
     assert_eq!(address.to_string(), "service system/gatehouse:443");
 }
+
+#[test]
+fn a_version_that_is_not_served_stays_in_the_definition() {
+    let served: Served = "v1".parse().unwrap();
+    let plan = Plan { served, ..Plan::at(Address::from_url("https://[::1]:9443").unwrap()) };
+    for definition in all(&plan) {
+        let versions: Vec<_> =
+            definition.spec.versions.iter().map(|one| (one.name.as_str(), one.served, one.storage)).collect();
+        assert_eq!(versions, [("v1", true, true), ("v1alpha1", false, false)]);
+    }
+    assert_eq!("v1, v1alpha1".parse::<Served>().unwrap(), Served::default());
+    assert_eq!(Served::default().to_string().parse::<Served>().unwrap(), Served::default());
+    for (wrong, says) in
+        [("v1alpha1", "lacks v1"), ("", "unknown version"), ("v1,v2", "unknown version \"v2\"")]
+    {
+        let error = wrong.parse::<Served>().unwrap_err().to_string();
+        assert!(error.contains(says), "{wrong}: {error}");
+    }
+}

@@ -19,15 +19,12 @@ fn bundle() -> Bundle {
 
 fn in_cluster() -> Plan {
     Plan {
-        address: Address::Service {
+        bundle: Some(bundle()),
+        ..Plan::at(Address::Service {
             name: "gatehouse".to_owned(),
             namespace: "gatehouse-system".to_owned(),
             port: 443,
-        },
-        namespaces: std::collections::BTreeSet::new(),
-        cluster_role: None,
-        replaces_newer: false,
-        bundle: Some(bundle()),
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
 use super::super::requests::Page;
 use super::{Error, Event, Migration, refused};
-use crate::runtime::clock;
+use crate::runtime::{clock, fail_point};
 
 /// The smallest page that is asked for where larger ones take too long.
 const SMALLEST: u32 = 25;
@@ -83,6 +83,7 @@ impl Migration<'_> {
                 Judgement::Is(fate) => {
                     pace.answered(took);
                     tally.add(&attempt.object, fate, attempt.patch.cleans);
+                    fail_point::reached("storage: an object is written");
                     let remaining = remaining + (queue.len() + under_way.len()) as u64;
                     self.watch.see(Event::Moves { tally, remaining, pace: pace.limit() });
                 }

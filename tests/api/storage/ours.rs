@@ -1,6 +1,7 @@
 //! Our own definitions, which a webhook converts. The test takes turns on its control plane.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, condition, http_get};
@@ -15,7 +16,7 @@ use crate::installed;
 const KINDS: [&str; 3] = ["tdsets", "etcdclusters", "databasemigrations"];
 
 /// The names of our objects that etcd holds in a version.
-fn in_etcd(bed: &Bed, version: &str) -> Vec<String> {
+pub fn in_etcd(bed: &Bed, version: &str) -> Vec<String> {
     let all = KINDS.iter().flat_map(|plural| stored_in(bed, &format!("gatehouse.dev/{plural}")));
     all.filter(|(_, stored)| stored == version).map(|(name, _)| name).collect()
 }
@@ -23,7 +24,7 @@ fn in_etcd(bed: &Bed, version: &str) -> Vec<String> {
 /// So many objects of each kind.
 const COUNT: usize = 20;
 
-fn tdset() -> Value {
+pub fn tdset() -> Value {
     json!({"container": {"image": "shop", "port": 80}, "defaultReplica": 0,
         "schedulingConfig": [{"startTime": 8, "endTime": 18, "replica": 0}]})
 }
@@ -33,7 +34,7 @@ fn cluster() -> Value {
 }
 
 /// Objects that etcd holds as v1alpha1, of definitions that store v1; nothing of gatehouse is there.
-fn made_as_v1alpha1(bed: &Bed) -> Namespace<'_> {
+pub fn made_as_v1alpha1(bed: &Bed) -> Namespace<'_> {
     installed::clear(bed);
     let namespace = bed.namespace();
     installed::apply_definitions(bed, &namespace.name, "v1alpha1");
@@ -68,7 +69,7 @@ fn are_all_v1(namespace: &Namespace) {
 }
 
 /// Waits until the API server asks the gate to convert.
-fn until_converted(namespace: &Namespace) {
+pub fn until_converted(namespace: &Namespace) {
     for (plural, name, field) in [("tdsets", "shop-0", "windows"), ("etcdclusters", "main-0", "replicas")] {
         eventually(|| {
             let read = namespace.get(&format!("{plural}.v1.gatehouse.dev"), name);
@@ -95,15 +96,60 @@ pub fn our_objects_move_to_v1(bed: &Bed) {
     assert!(again.output.contains("no definition has objects"), "{again:?}");
 }
 
-/// By a clock that says that the definitions are old enough.
-pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
-    let _turn = bed.turn();
-    let namespace = made_as_v1alpha1(bed);
+/// A gate that works all namespaces, by a clock that says that the definitions are old enough.
+fn leading(bed: &Bed) -> Command {
     let clock = bed.cluster.folder().join("clock-of-the-migration");
     std::fs::write(&clock, "PT10M").expect("a file");
     let words = ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];
-    let mut command = bed.serve("gatehouse", &words);
+    let mut command = bed.serve("gatehouse", &[&words[..], &["--lease-duration", "3s"]].concat());
     command.env("GATEHOUSE_CLOCK", &clock);
+    command
+}
+
+/// Whether a definition says that its objects are migrated.
+fn is_migrated(bed: &Bed, plural: &str) -> bool {
+    condition(&bed.objects.at(&installed::definition(plural)), "StorageMigrated")["status"] == "True"
+}
+
+/// One dies when it has written an object, one when it has been through all objects, one when all is written and nobody
+/// has heard of it.
+pub fn leaders_that_die_are_followed_by_one_that_ends(bed: &Bed) {
+    let _turn = bed.turn();
+    let namespace = made_as_v1alpha1(bed);
+    let points = bed.cluster.folder().join("deaths-of-leaders");
+    let deaths = || std::fs::read_to_string(&points).unwrap_or_default().lines().count();
+    let mut command = leading(bed);
+    command.env("GATEHOUSE_FAIL_POINTS", format!("kill:{}:storage", points.display()));
+    let mut left = Vec::new();
+    let last = loop {
+        let before = deaths();
+        let gate = bed.start_gate(&command);
+        let has_ended = eventually(|| {
+            if deaths() > before {
+                Ok(false)
+            } else if KINDS.iter().all(|plural| is_migrated(bed, plural)) {
+                Ok(true)
+            } else {
+                Err(format!("{before} have died, and this one has not ended: {:?}", gate.as_ref().err()))
+            }
+        });
+        left.push(in_etcd(bed, "v1alpha1").len());
+        if has_ended {
+            break gate;
+        }
+    };
+    println!("objects of v1alpha1 after each leader: {left:?}");
+    assert_eq!(deaths(), 3, "{left:?}");
+    let is_on_its_way = |left: &usize| (1..2 * COUNT).contains(left);
+    assert!(left.iter().any(is_on_its_way), "one has died between two objects: {left:?}");
+    are_all_v1(&namespace);
+    drop(last);
+}
+
+pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
+    let _turn = bed.turn();
+    let namespace = made_as_v1alpha1(bed);
+    let command = leading(bed);
     let gate = bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"));
     gate.logs("installed");
     for plural in KINDS {

@@ -95,6 +95,8 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "clients.caSecretName=api-servers",
             "clients.names={kube-apiserver,front-proxy}",
             "tls.minVersion=1.3",
+            "servedVersions={v1}",
+            "policies.onlyV1=true",
             "extraArgs={--worker-threads=2}",
             "extraEnv[0].name=HTTPS_PROXY",
             "extraEnv[0].value=http://proxy:3128",
@@ -117,7 +119,10 @@ pub const VARIANTS: &[(&str, &[&str])] = &[
             "alerts.enabled=true",
         ],
     ),
-    ("split-by-chart", &["split=true", "installedBy=chart", "certificates.source=certManager"]),
+    (
+        "split-by-chart",
+        &["split=true", "installedBy=chart", "certificates.source=certManager", "servedVersions={v1}"],
+    ),
     (
         "bare",
         &[
@@ -137,7 +142,7 @@ pub fn kustomizations() -> Vec<String> {
     let mut all: Vec<_> = overlays
         .map(|entry| entry.expect("an overlay").file_name().to_string_lossy().into_owned())
         .map(|name| format!("overlays/{name}"))
-        .chain(["base", "administrator", "crds", "policies", "watched"].map(str::to_owned))
+        .chain(["base", "administrator", "crds", "only-v1", "policies", "watched"].map(str::to_owned))
         .collect();
     all.sort();
     all

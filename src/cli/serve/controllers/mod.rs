@@ -30,6 +30,7 @@ use tracing::warn;
 use super::cluster::Installed;
 use crate::cli::connect::connect;
 use crate::controllers::Settings;
+use crate::install::Served;
 use crate::install::served::until_served;
 use crate::runtime::leader::{self, Stop};
 use crate::runtime::readiness::{Ready, Weight};
@@ -114,8 +115,9 @@ impl Controllers {
     /// What runs on their runtime.
     async fn stand(self, life: Life, installed: Installed) -> Ending {
         let (config, client) = connect().await?;
+        let hub = Served::hub();
         tokio::select! {
-            () = until_served(&client, |missing| self.leader.unset(missing)) => {}
+            () = until_served(&client, &hub, |missing| self.leader.unset(missing)) => {}
             () = life.draining() => return Ok(()),
         }
         let requests = Requests::new(config.clone())?;
