@@ -255,6 +255,9 @@ fn while_the_gate_is_down_writes_are_refused(bed: &Bed) {
     life.use_both_versions("kept");
     let [closed, open] = ["Fail", "Ignore"].map(|policy| {
         let namespace = bed.namespace();
+        // Nothing makes it here, and no pod is let in without.
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}});
+        namespace.create(&account);
         waiting::let_pods_ask(&namespace, policy);
         namespace
     });

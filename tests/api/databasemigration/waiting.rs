@@ -24,7 +24,6 @@ pub fn pod(name: &str, script: &str) -> Value {
 
 /// Has the pods of a namespace ask, by that policy, and waits until they do.
 pub fn let_pods_ask(namespace: &Namespace, policy: &str) {
-    namespace.until_created("serviceaccount/default");
     let path = format!("/api/v1/namespaces/{}", namespace.name);
     namespace.bed.objects.must(Ask::patch(path, json!({"metadata": {"labels": {LABEL: policy}}})));
     let mut asked = pod("asked", "1");
