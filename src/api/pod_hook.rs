@@ -14,6 +14,9 @@ pub const ASKS: &str = "true";
 /// answer. `Fail`: none is made. `Ignore`: they are made without what they asked for.
 pub const POLICIES: [&str; 2] = ["Fail", "Ignore"];
 
+/// The operations of a JSON patch (RFC 6902) of a pod; or all that is wrong with it, with paths of the pod.
+pub type Added = Result<Vec<Value>, Vec<Fault>>;
+
 /// What a kind adds to pods when they are created.
 #[derive(Debug)]
 pub struct PodHook {
@@ -21,9 +24,8 @@ pub struct PodHook {
     pub name: &'static str,
     /// The label of pods and of namespaces.
     pub label: &'static str,
-    /// What is added to `pod`, which asks for it, as the operations of a JSON patch (RFC 6902). The image is that of
-    /// gatehouse. Faults have paths of the pod.
-    pub add: fn(pod: &Value, image: &str) -> Result<Vec<Value>, Vec<Fault>>,
+    /// What is added to `pod`, which asks for it. The image is that of gatehouse.
+    pub add: fn(pod: &Value, image: &str) -> Added,
 }
 
 impl PodHook {

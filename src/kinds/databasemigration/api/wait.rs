@@ -17,7 +17,7 @@ use crate::api::default;
 use crate::api::duration::Duration;
 use crate::api::field::{Fault, Path, Reason, Segment};
 use crate::api::judge::{self, Change, Written};
-use crate::api::pod_hook::PodHook;
+use crate::api::pod_hook::{Added, PodHook};
 use crate::api::{Kind as _, Version};
 
 /// The label by which a pod asks, and the annotation that says what it waits for.
@@ -38,7 +38,7 @@ struct Awaited {
     timeout: Option<Duration>,
 }
 
-fn add(pod: &Value, image: &str) -> Result<Vec<Value>, Vec<Fault>> {
+fn add(pod: &Value, image: &str) -> Added {
     let path = Path::metadata().at("annotations").key(WAIT_FOR_MIGRATION);
     let Some(text) = pod["metadata"]["annotations"][WAIT_FOR_MIGRATION].as_str() else {
         let detail = format!(
