@@ -99,7 +99,7 @@ fn request(body: &[u8], api_version: &str, kind: &str) -> Option<Fields> {
 /// Asks twice, holds the answers against each other and against what holds of all of them; the review in it.
 fn answer(endpoint: Endpoint, body: &[u8]) -> Value {
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().expect("this is a time");
-    let surroundings = Surroundings { now, own_namespace: Some(OWN) };
+    let surroundings = Surroundings { now, own_namespace: Some(OWN), image: "gatehouse" };
     let (one, two) = (endpoint.answer(body, &surroundings), endpoint.answer(body, &surroundings));
     assert!(
         one.body == two.body && one.report == two.report,
