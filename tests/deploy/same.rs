@@ -110,7 +110,10 @@ fn installs_the_same(served: Served, named: &str) {
         &format!("servedVersions={named}"),
     ]);
     let wanted = [
-        ("MutatingWebhookConfiguration", json!(webhooks::mutating(&plan, &resources).webhooks)),
+        (
+            "MutatingWebhookConfiguration",
+            json!(webhooks::mutating(&plan, &resources, &webhooks::pod_hooks()).webhooks),
+        ),
         ("ValidatingWebhookConfiguration", json!(webhooks::validating(&plan, &resources).webhooks)),
     ];
     for (kind, wanted) in wanted {
