@@ -214,7 +214,7 @@ impl Migration<'_> {
         let mut chunk = self.options.chunk;
         let mut saved = clock::instant();
         loop {
-            let page = match self.page(definition, place, &mut chunk).await {
+            let page = match self.convertible(definition, place, &mut chunk).await {
                 Ok(page) => page,
                 Err(error) => {
                     self.save(definition, place).await;

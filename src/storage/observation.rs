@@ -134,6 +134,15 @@ impl Definition {
         served().find(|version| version.is_stored).or_else(|| served().next())
     }
 
+    /// Versions of which a read of an object has it converted by one of them at least, whichever it is stored in; none
+    /// where no webhook converts. Where one version alone is served, what is stored in it is not converted.
+    pub fn converted_versions(&self) -> impl Iterator<Item = &str> {
+        let asked = self.asked_version();
+        let others = self.versions.iter().filter(move |one| Some(*one) != asked);
+        let all = asked.into_iter().chain(others).filter(|one| one.is_served && !self.is_alike);
+        all.take(2).map(|one| one.name.as_str())
+    }
+
     /// Whether it serves a version.
     #[must_use]
     pub fn serves(&self, version: &str) -> bool {

@@ -111,6 +111,17 @@ impl Requests {
         self.ask(Method::GET, &path, METADATA_LIST, None, PAGE_LIMIT).await
     }
 
+    /// An object in that version, as etcd has it: the API server has it converted, unless it is stored in that version.
+    pub async fn converted(
+        &self,
+        definition: &Definition,
+        object: &ObjectMeta,
+        version: &str,
+    ) -> Answer<Item> {
+        let place = collection_of(definition, version, object.namespace.as_deref());
+        self.ask(Method::GET, &format!("{place}/{}", object.name), METADATA, None, LIMIT).await
+    }
+
     /// Patches an object: by its status where it has one, which rules and webhooks for the object itself do not judge.
     /// What takes managed fields away goes to the object itself: of a patch of a status the API server ignores them.
     pub async fn patch(
@@ -218,7 +229,10 @@ fn and_then<T, U>(answer: Answer<T>, read: impl FnOnce(T) -> Result<U, String>) 
 
 /// Where the objects of a definition are; without a namespace, those of all namespaces.
 fn collection(definition: &Definition, namespace: Option<&str>) -> String {
-    let version = definition.asked_version().map_or("", |version| &version.name);
+    collection_of(definition, definition.asked_version().map_or("", |version| &version.name), namespace)
+}
+
+fn collection_of(definition: &Definition, version: &str, namespace: Option<&str>) -> String {
     let place = namespace.map(|namespace| format!("namespaces/{namespace}/")).unwrap_or_default();
     format!("/apis/{}/{version}/{place}{}", definition.group, definition.plural)
 }

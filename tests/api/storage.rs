@@ -4,6 +4,7 @@ mod moving;
 mod ours;
 mod rate;
 mod service;
+mod webhook;
 mod widgets;
 
 use kit::bed::{Bed, NAMESPACE};
@@ -26,6 +27,7 @@ pub const EVERYWHERE: &[Test] = &[
 
 pub const ONCE: &[Test] = &[
     ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
+    ("what_a_webhook_of_others_converts_is_moved", webhook::what_a_webhook_of_others_converts_is_moved),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
     ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),

@@ -30,7 +30,7 @@ use crate::storage::{Error, Migration, Options as Way, Outcome};
                   another version; then all of them again, until none is written. After that status.storedVersions of the \
                   definition is the storage version alone, unless an object could not be written or the definition has \
                   changed. Objects that others write or delete meanwhile are left to them.\n\n\
-                  Rights: list of the objects; patch of their status where they have one, and else of the objects, where \
+                  Rights: list of the objects, and get where a webhook converts them; patch of their status where they have one, and else of the objects, where \
                   managed fields are taken away as well; get of \
                   customresourcedefinitions and patch of customresourcedefinitions/status; for --all also list of \
                   customresourcedefinitions. With patch of customresourcedefinitions, a run that ends early is taken up by \

@@ -29,6 +29,9 @@ pub(super) async fn missing(
         Right { verb: "get", group: GROUP, resource: DEFINITIONS, name },
         Right { verb: "patch", group: GROUP, resource: STATUS, name },
     ];
+    if definition.converted_versions().next().is_some() {
+        rights.push(Right { verb: "get", group, resource: plural, name: "" });
+    }
     if has_status && plan::may_clean(definition, policy) {
         rights.push(Right { verb: "patch", group, resource: plural, name: "" });
     }

@@ -11,7 +11,7 @@ use super::super::plan::object::{Answer, Judgement, Patch, judge};
 use super::super::plan::pace::Pace;
 use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
-use super::super::requests::Page;
+use super::super::requests::{Item, Page};
 use super::{Error, Event, Migration, refused};
 use crate::runtime::{clock, fail_point};
 
@@ -54,6 +54,30 @@ impl Migration<'_> {
                 other => return Err(refused("list", definition.name.clone(), other)),
             }
         }
+    }
+
+    /// The page at a place, whose objects what converts them answers for. Without it, an API server writes what its cache
+    /// has converted before, and forgets the managed fields of the version that it cannot convert.
+    pub(super) async fn convertible(
+        &self,
+        definition: &Definition,
+        place: &mut Checkpoint,
+        chunk: &mut u32,
+    ) -> Result<Page, Error> {
+        let page = self.page(definition, place, chunk).await?;
+        let Some(Item { metadata: first }) = page.items.first() else { return Ok(page) };
+        for version in definition.converted_versions() {
+            match self.insist(|| self.requests.converted(definition, first, version)).await {
+                Answer::Done(_) => {}
+                // It is gone: the next page has another one.
+                Answer::Refused(status, _) if status.code == 404 => {}
+                other => {
+                    let what = format!("{} of {} to {version}", first.name, definition.name);
+                    return Err(refused("convert", what, other));
+                }
+            }
+        }
+        Ok(page)
     }
 
     /// Deals with the objects of a page, after which about so many follow; whether with all of them.

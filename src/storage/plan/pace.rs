@@ -1,6 +1,6 @@
 //! How many requests are under way at a time.
 //!
-//! Guarantees: between one and a limit. More are added one by one while answers come as fast as they do when few are
+//! Guarantees: between one and a limit. More are added while answers come as fast as they do when few are
 //! under way; where they come slower, requests wait for each other and none is gained by more of them, so fewer are
 //! made; where the API server says that it has too many (429), half of them.
 //! Assumes: the same kind of request throughout.
@@ -9,6 +9,16 @@ use std::time::Duration;
 
 /// With how many it begins.
 const FIRST: f64 = 4.0;
+
+/// How many are added at a time.
+const MORE: f64 = 2.0;
+
+/// Fewer answers than that say too little of how fast they come: one of them may have waited for a disk.
+const LEAST_ANSWERS: f64 = 16.0;
+
+/// How much of the way from the fastest answers to those of now the former go each time: what was once fast, as long as
+/// nothing else was to be done, says less and less.
+const FORGOTTEN: f64 = 0.002;
 
 /// Answers that take so many times as long as the fastest have waited for others.
 const SLOW: f64 = 2.0;
@@ -55,11 +65,12 @@ impl Pace {
         self.old = self.old.saturating_sub(1);
         self.answers += 1;
         self.took += after.as_secs_f64();
-        if f64::from(self.answers) < self.limit.floor() * 2.0 {
+        if f64::from(self.answers) < (self.limit.floor() * 2.0).max(LEAST_ANSWERS) {
             return;
         }
         let mean = self.took / f64::from(self.answers);
-        let fastest = self.fastest.map_or(mean, |fastest| mean.min(fastest));
+        let fastest =
+            self.fastest.map_or(mean, |fastest| mean.min((mean - fastest).mul_add(FORGOTTEN, fastest)));
         self.fastest = Some(fastest);
         if mean > fastest * SLOW && self.limit < FEW {
             self.fastest = Some(mean);
@@ -67,7 +78,7 @@ impl Pace {
         } else if mean > fastest * SLOW {
             self.set(self.limit * LESS);
         } else if mean < fastest * FAST {
-            self.set(self.limit + 1.0);
+            self.set(self.limit + MORE);
         } else {
             self.set(self.limit);
         }
@@ -109,7 +120,7 @@ mod tests {
         let few = settled(&mut Pace::new(64), 6.0);
         assert!((6..=14).contains(&few), "{few}");
         let one = settled(&mut Pace::new(16), 1.0);
-        assert!((1..=8).contains(&one), "{one}");
+        assert!((1..=10).contains(&one), "{one}");
     }
 
     #[test]
