@@ -31,8 +31,8 @@ pub fn all() -> Vec<Policy> {
     KINDS.iter().flat_map(|kind| [protection(*kind), authorship(*kind)]).flatten().collect()
 }
 
-/// What comes before an old version is no longer served: reads by it go on, and who writes by it is told what to do. An
-/// API server that does not serve a version says nothing but that it knows no such thing. Not among [`all`]: who deploys
+/// What comes before an old version is no longer served: reads by it go on, and a write by it is refused with what to do.
+/// An API server that does not serve a version says nothing but that it knows no such thing. Not among [`all`]: who deploys
 /// gatehouse decides when the time has come.
 ///
 /// An object that is being deleted may be written by it, so that who has a finalizer there takes that away.

@@ -108,7 +108,7 @@ async fn listed(
     }
 }
 
-/// What a person would have written for that object; none where nobody has.
+/// The manifest of that object; none where it is left out.
 fn manifest(object: Value, to: Version) -> Option<Value> {
     let title = title(&object);
     if let Some(why) = left_out(&object) {
