@@ -120,6 +120,14 @@ pub struct Names {
     pub plural: &'static str,
 }
 
+impl Names {
+    /// `etcdclusters.gatehouse.dev`: the name of the CustomResourceDefinition.
+    #[must_use]
+    pub fn definition(&self) -> String {
+        format!("{}.{GROUP}", self.plural)
+    }
+}
+
 /// One column of the grid: all that the gate has to know of a kind. Every method is pure.
 pub trait Kind: Send + Sync {
     /// What it is called.

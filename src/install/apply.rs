@@ -170,19 +170,14 @@ fn is_newer(theirs: &str, ours: &str) -> bool {
 ///
 /// # Errors
 /// When it takes longer than `limit`; the conditions of the definition say why.
-pub async fn established(
-    client: &Client,
-    definition: &CustomResourceDefinition,
-    limit: Duration,
-) -> Result<(), Error> {
+pub async fn established(client: &Client, name: &str, limit: Duration) -> Result<(), Error> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
-    let name = definition.name_any();
-    let condition = await_condition(api.clone(), &name, conditions::is_crd_established());
+    let condition = await_condition(api.clone(), name, conditions::is_crd_established());
     if matches!(tokio::time::timeout(limit, condition).await, Ok(Ok(_))) {
         return Ok(());
     }
-    let object = describe::<CustomResourceDefinition>(&name);
-    let live = call(api.get(&name)).await.map_err(|source| Error::Call {
+    let object = describe::<CustomResourceDefinition>(name);
+    let live = call(api.get(name)).await.map_err(|source| Error::Call {
         verb: "read",
         object: object.clone(),
         source,

@@ -80,6 +80,11 @@ pub fn all(plan: &Plan) -> Vec<CustomResourceDefinition> {
     KINDS.iter().map(|kind| with_conversion(kind.definition(), plan)).collect()
 }
 
+/// The names of the definitions of all kinds.
+pub fn names() -> impl Iterator<Item = String> {
+    KINDS.iter().map(|kind| kind.names().definition())
+}
+
 /// `definition`, converted by this gate, and served in the versions of the plan.
 #[must_use]
 pub fn with_conversion(mut definition: CustomResourceDefinition, plan: &Plan) -> CustomResourceDefinition {

@@ -21,7 +21,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
-use kube::{Api, Client, Resource, ResourceExt as _};
+use kube::{Api, Client, Resource};
 use tokio::time::Instant;
 
 use super::{Error, NAME, Plan, definitions, in_force, restore};
@@ -60,7 +60,7 @@ impl Pace {
 /// Watches and corrects without end; dropping the future ends it. `plan.bundle` is kept up with what `certificates`
 /// says.
 pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: Handle) -> Infallible {
-    let mut changes = pin!(changes(&client, &plan));
+    let mut changes = pin!(changes(&client));
     let mut pace = Pace::default();
     let mut corrected = Instant::now();
     let mut is_due = false;
@@ -103,7 +103,7 @@ async fn restore_and_look(
         return outcome;
     }
     // Another replica may have written what this one could not.
-    match in_force(client, plan).await {
+    match in_force(client).await {
         Ok(trusted) => {
             if Bundle::of(trusted.iter().cloned()) == plan.bundle {
                 seen.clone_from(&plan.bundle);
@@ -116,13 +116,12 @@ async fn restore_and_look(
 }
 
 /// One item for each change of one of our objects, by any client.
-fn changes(client: &Client, plan: &Plan) -> BoxStream<'static, ()> {
-    let definitions = definitions::all(plan);
-    let names = definitions.iter().map(CustomResourceDefinition::name_any);
-    let streams = names.map(|name| changes_of::<CustomResourceDefinition>(client, &name)).chain([
-        changes_of::<MutatingWebhookConfiguration>(client, NAME),
-        changes_of::<ValidatingWebhookConfiguration>(client, NAME),
-    ]);
+fn changes(client: &Client) -> BoxStream<'static, ()> {
+    let streams =
+        definitions::names().map(|name| changes_of::<CustomResourceDefinition>(client, &name)).chain([
+            changes_of::<MutatingWebhookConfiguration>(client, NAME),
+            changes_of::<ValidatingWebhookConfiguration>(client, NAME),
+        ]);
     select_all(streams).boxed()
 }
 

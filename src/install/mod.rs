@@ -43,7 +43,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client, ResourceExt as _};
+use kube::{Api, Client};
 
 use crate::certs::certificate::{Bundle, Certificate};
 use crate::storage;
@@ -112,12 +112,12 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
     probe::probe(listener, plan).await?;
     let policy = if plan.replaces_newer { Policy::Always } else { Policy::UnlessNewerRelease };
     write_definitions(client, plan, policy).await?;
-    for definition in definitions::all(plan) {
-        apply::established(client, &definition, ESTABLISHED).await?;
+    for name in definitions::names() {
+        apply::established(client, &name, ESTABLISHED).await?;
     }
     write_configurations(client, plan, policy).await?;
-    for definition in definitions::all(plan) {
-        storage::say_settled(&Requests::through(client.clone()), &definition.name_any()).await?;
+    for name in definitions::names() {
+        storage::say_settled(&Requests::through(client.clone()), &name).await?;
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
 
 /// The CA bundles by which API servers verify the gate: certificates that all of our objects carry, as they
 /// are now.
-async fn in_force(client: &Client, plan: &Plan) -> Result<Vec<Certificate>, Error> {
+async fn in_force(client: &Client) -> Result<Vec<Certificate>, Error> {
     let mutating = Api::<MutatingWebhookConfiguration>::all(client.clone());
     let validating = Api::<ValidatingWebhookConfiguration>::all(client.clone());
     let definitions = Api::<CustomResourceDefinition>::all(client.clone());
@@ -141,8 +141,8 @@ async fn in_force(client: &Client, plan: &Plan) -> Result<Vec<Certificate>, Erro
     bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
     let hooks = apply::read(&validating, NAME).await?.webhooks.unwrap_or_default();
     bundles.extend(hooks.into_iter().map(|hook| hook.client_config.ca_bundle));
-    for definition in definitions::all(plan) {
-        let live = apply::read(&definitions, &definition.name_any()).await?;
+    for name in definitions::names() {
+        let live = apply::read(&definitions, &name).await?;
         let webhook = live.spec.conversion.and_then(|conversion| conversion.webhook);
         bundles.push(webhook.and_then(|webhook| webhook.client_config).and_then(|config| config.ca_bundle));
     }

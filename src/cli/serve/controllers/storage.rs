@@ -6,8 +6,7 @@ use futures::future::{Either, select};
 use kube::Client;
 use tokio_util::sync::CancellationToken;
 
-use crate::api::GROUP;
-use crate::kinds::KINDS;
+use crate::install::definitions;
 use crate::runtime::leader::Stop;
 use crate::storage::keep::Keeper;
 use crate::storage::numbers::Numbers;
@@ -15,7 +14,7 @@ use crate::storage::requests::Requests;
 
 /// Migrates what is stored in older versions, until it is stopped; then what is under way is answered first.
 pub(super) async fn keep(client: Client, requests: Requests, numbers: Numbers, stop: &Stop) {
-    let definitions = KINDS.iter().map(|kind| format!("{}.{GROUP}", kind.names().plural)).collect();
+    let definitions = definitions::names().collect();
     let keeper = Keeper { requests, client, definitions, numbers };
     let ends = CancellationToken::new();
     let work = pin!(keeper.run(&ends));
