@@ -54,6 +54,10 @@ pub fn a_lost_authority_is_replaced_without_a_failed_call(bed: &Bed) {
         bundle.as_str().is_some_and(|bundle| certificates(bundle) >= 1)
     });
     assert_eq!(secret().expect("there")["data"]["ca.key"], key, "the authority is the same");
+    until("everybody has the whole bundle", || {
+        let bundle = secret().expect("there")["data"]["ca-bundle.crt"].clone();
+        life.bundles().iter().all(|one| bundle == **one)
+    });
 
     let settled = life.versions(&WRITTEN);
     gate.into_program().kill();

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use base64::Engine as _;
@@ -27,6 +27,8 @@ struct Converter {
     address: String,
     bundle: String,
     is_down: Arc<AtomicBool>,
+    /// How many reviews it has answered.
+    reviews: Arc<AtomicUsize>,
 }
 
 impl Converter {
@@ -39,19 +41,25 @@ impl Converter {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let is_down = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&is_down);
+        let reviews = Arc::new(AtomicUsize::new(0));
+        let shared = (Arc::clone(&is_down), Arc::clone(&reviews));
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (config, told) = (Arc::clone(&config), Arc::clone(&told));
-                thread::spawn(move || serve(stream, config, &told));
+                let (config, (is_down, reviews)) = (Arc::clone(&config), shared.clone());
+                thread::spawn(move || serve(stream, config, &is_down, &reviews));
             }
         });
-        Self { address, bundle: STANDARD.encode(made.cert.pem()), is_down }
+        Self { address, bundle: STANDARD.encode(made.cert.pem()), is_down, reviews }
     }
 }
 
 /// Answers the requests of one connection until the client closes it.
-fn serve(stream: TcpStream, config: Arc<ServerConfig>, is_down: &AtomicBool) -> Option<()> {
+fn serve(
+    stream: TcpStream,
+    config: Arc<ServerConfig>,
+    is_down: &AtomicBool,
+    reviews: &AtomicUsize,
+) -> Option<()> {
     let connection = ServerConnection::new(config).ok()?;
     let mut stream = BufReader::new(StreamOwned::new(connection, stream));
     loop {
@@ -73,6 +81,7 @@ fn serve(stream: TcpStream, config: Arc<ServerConfig>, is_down: &AtomicBool) -> 
         let (status, answer) = if is_down.load(Ordering::Relaxed) {
             ("503 Service Unavailable", "at lunch".to_owned())
         } else {
+            reviews.fetch_add(1, Ordering::Relaxed);
             ("200 OK", review(&body)?.to_string())
         };
         let head = format!(
@@ -151,6 +160,19 @@ fn until_stored_as(namespace: &Namespace, version: &str) {
     });
 }
 
+/// Waits until the API server lists objects as `v1` from its cache, which is when it has nothing converted for that.
+fn until_cached(namespace: &Namespace, converter: &Converter) {
+    let path = format!("/apis/{GROUP}/v1/namespaces/{}/boats", namespace.name);
+    eventually(|| {
+        let before = converter.reviews.load(Ordering::Relaxed);
+        namespace.bed.objects.one(Ask::get(&path)).map_err(|refusal| refusal.message)?;
+        match converter.reviews.load(Ordering::Relaxed) - before {
+            0 => Ok(()),
+            more => Err(format!("{more} reviews for a list")),
+        }
+    });
+}
+
 pub fn what_a_webhook_of_others_converts_is_moved(bed: &Bed) {
     let converter = Converter::start();
     let namespace = bed.namespace();
@@ -164,6 +186,8 @@ pub fn what_a_webhook_of_others_converts_is_moved(bed: &Bed) {
     define(bed, &converter, "v1");
     until_stored_as(&namespace, "v1");
     assert_eq!(in_etcd(bed, "v1alpha1"), COUNT);
+
+    until_cached(&namespace, &converter);
 
     // Without what converts, the API server would write what its cache has, and forget who manages what.
     converter.is_down.store(true, Ordering::Relaxed);
