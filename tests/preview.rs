@@ -198,13 +198,14 @@ fn several_documents_are_shown_in_order_and_other_kinds_are_skipped() {
             "examples/tdset/classic.yaml",
             "examples/tdset/keda.yaml",
             "examples/tdset/night.yaml",
-            "examples/tdset/office-hours.yaml"
+            "examples/tdset/office-hours.yaml",
+            "examples/tdset/sleeping.yaml"
         ]
     );
     let text = shown(&run(&["-f", "examples/tdset", "--from", "2026-06-01", "--days", "2"]));
-    assert_eq!(text.lines().filter(|line| line.starts_with("TDSet ")).count(), 5, "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("TDSet ")).count(), 6, "{text}");
     let picture = shown(&run(&["-f", "examples/tdset", "--from", "2026-06-01", "-o", "svg"]));
-    assert_eq!((picture.matches("<svg ").count(), picture.matches("class=\"title\"").count()), (1, 5));
+    assert_eq!((picture.matches("<svg ").count(), picture.matches("class=\"title\"").count()), (1, 6));
     let nothing = refused(&run(&["-f", "examples/etcdcluster"]), 2);
     assert!(nothing.contains("no TDSet in what -f names"), "{nothing}");
 }

@@ -187,7 +187,7 @@ fn hold_between(schedule: &Schedule, now: Timestamp, changes: &[Transition], tol
     }
 }
 
-fn shown(what: &Effective) -> (String, i32) {
+fn shown(what: &Effective) -> (String, Option<i32>) {
     (what.source.to_string(), what.replicas)
 }
 
@@ -220,7 +220,7 @@ struct Told<'a> {
 
 impl Told<'_> {
     /// The name and the count at an instant at which the clock has shown `reached`.
-    fn at(&self, now: Timestamp, reached: DateTime) -> (String, i32) {
+    fn at(&self, now: Timestamp, reached: DateTime) -> (String, Option<i32>) {
         let exceptions = self.spec.exceptions();
         let spanned = exceptions.iter().find(|one| is_between(one, now));
         let dated =
@@ -228,7 +228,7 @@ impl Told<'_> {
         if let Some(exception) = spanned.or_else(dated) {
             return (
                 format!("exception/{}", exception.name),
-                exception.replicas.unwrap_or(self.spec.default_replicas),
+                exception.replicas.or(self.spec.default_replicas),
             );
         }
         let mut holding = self.spec.windows().iter().filter(|window| self.holds(window, reached));
@@ -238,7 +238,7 @@ impl Told<'_> {
             Overlap::Min => holding.reduce(|best, one| if one.replicas < best.replicas { one } else { best }),
         };
         decides.map_or((String::new(), self.spec.default_replicas), |window| {
-            (window.name.clone(), window.replicas)
+            (window.name.clone(), Some(window.replicas))
         })
     }
 

@@ -44,7 +44,9 @@ struct At {
     time: Timestamp,
     local: String,
     window: String,
-    replicas: i32,
+    /// Absent where the workload is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Next>,
 }
@@ -54,7 +56,9 @@ struct Next {
     time: Timestamp,
     local: String,
     window: String,
-    replicas: i32,
+    /// Absent where the workload is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
 }
 
 #[derive(Serialize)]
@@ -64,7 +68,9 @@ struct SpanOf {
     local: String,
     /// As status has it: empty, a window's name, or `exception/<name>`.
     window: String,
-    replicas: i32,
+    /// Absent where the workload is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replicas: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ramp: Option<RampOf>,
 }

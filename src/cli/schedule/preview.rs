@@ -92,7 +92,7 @@ impl Preview {
     /// The greatest count, at least 1.
     #[must_use]
     pub fn most(&self) -> i32 {
-        self.timeline.spans.iter().map(|span| span.what.replicas).max().unwrap_or_default().max(1)
+        self.timeline.spans.iter().filter_map(|span| span.what.replicas).max().unwrap_or_default().max(1)
     }
 
     /// The zone of the timetable, and the one that it is shown in.
@@ -159,9 +159,14 @@ pub fn name_of(source: &Source) -> String {
     }
 }
 
+/// A count, or that the workload is left alone.
+pub fn count_of(what: &Effective) -> String {
+    what.replicas.map_or_else(|| "as is".to_owned(), |replicas| replicas.to_string())
+}
+
 /// A count and what decides, as a person says it: `12 sale`.
 pub fn said(what: &Effective) -> String {
-    format!("{} {}", what.replicas, name_of(&what.source))
+    format!("{} {}", count_of(what), name_of(&what.source))
 }
 
 /// Hours and minutes, such as `25 h` or `23 h 30 min`.
@@ -251,10 +256,13 @@ fn preview(input: &Input, origin: Origin, hub: &Value, asked: &Asked) -> Result<
 fn legend(spec: &TDSetSpec) -> Vec<Effective> {
     let windows = spec.windows().iter().map(|one| Effective {
         source: Source::Window(Arc::from(one.name.as_str())),
-        replicas: one.replicas,
+        replicas: Some(one.replicas),
     });
     let exceptions = spec.exceptions().iter().filter_map(|one| {
-        Some(Effective { source: Source::Exception(Arc::from(one.name.as_str())), replicas: one.replicas? })
+        Some(Effective {
+            source: Source::Exception(Arc::from(one.name.as_str())),
+            replicas: Some(one.replicas?),
+        })
     });
     let default = Effective { source: Source::Default, replicas: spec.default_replicas };
     std::iter::once(default).chain(windows).chain(exceptions).collect()
@@ -334,7 +342,7 @@ fn glides(spec: &TDSetSpec, timeline: &Timeline) -> Vec<String> {
         Some((glide.arrives?.duration_since(span.start), glide, span))
     });
     if let Some((time, glide, span)) = slowest.max_by_key(|(time, ..)| *time) {
-        let to = span.what.replicas;
+        let to = count_of(&span.what);
         notes.push(format!("ramp: the longest way here, {} to {to}, takes {time:#}", glide.from));
     }
     let late = |span: &&Span| span.glide.is_some_and(|glide| glide.arrives.is_none());
@@ -344,7 +352,7 @@ fn glides(spec: &TDSetSpec, timeline: &Timeline) -> Vec<String> {
         notes.push(format!(
             "ramp: {} of the spans shown end before their count is reached, the first one at {reached} of {}",
             late.len(),
-            first.what.replicas
+            count_of(&first.what)
         ));
     }
     notes

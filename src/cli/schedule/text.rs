@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use jiff::civil::Date;
 
-use super::preview::{Preview, length, name_of, said};
+use super::preview::{Preview, count_of, length, name_of, said};
 use crate::kinds::tdset::api::schedule::Source;
 use crate::kinds::tdset::api::schedule::timeline::{DAY_SECONDS, Day, Piece};
 
@@ -45,7 +45,7 @@ struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     fn new(preview: &'a Preview, colours: bool) -> Self {
-        let counts = preview.timeline.spans.iter().map(|span| span.what.replicas);
+        let counts = preview.timeline.spans.iter().filter_map(|span| span.what.replicas);
         Self { preview, blocks: blocks(counts.collect()), colours }
     }
 
@@ -123,8 +123,8 @@ impl<'a> Picture<'a> {
         text
     }
 
-    fn block(&self, replicas: i32) -> char {
-        self.blocks.get(&replicas).copied().unwrap_or(NONE)
+    fn block(&self, replicas: Option<i32>) -> char {
+        replicas.and_then(|replicas| self.blocks.get(&replicas).copied()).unwrap_or(NONE)
     }
 
     fn colour(&self, source: &Source) -> Option<&'static str> {
@@ -156,7 +156,7 @@ impl<'a> Picture<'a> {
             let (block, name) = (self.block(entry.replicas), name_of(&entry.source));
             let colour = self.colour(&entry.source);
             let (on, off) = (colour.unwrap_or_default(), colour.map_or("", |_| PLAIN));
-            line(text, &format!("  {on}{block}{off} {:>5}  {name}", entry.replicas));
+            line(text, &format!("  {on}{block}{off} {:>5}  {name}", count_of(entry)));
         }
         if skipped {
             line(text, &format!("  {SKIPPED}        skipped by the clocks"));

@@ -10,9 +10,10 @@ use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
-use super::observation::{Blocker, Bounds, Controller, Observed, controls};
+use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
+use crate::api::GROUP;
 use crate::api::condition::State;
 use crate::controllers::outcome::{Class, Error};
 use crate::kinds::tdset::api::schedule::HolidayDates;
@@ -51,14 +52,19 @@ pub async fn parts(
         Some(reference) => {
             // The writer of a count matters where the count may stand, and where the status has another count.
             let keeps = spec.keeps_manual_counts();
-            let asks = |count| keeps || spec.autoscaler.is_none() && status.scheduled_replicas != Some(count);
+            let is_other = |count| {
+                status
+                    .scheduled_replicas
+                    .map_or_else(|| status.active_window.is_none(), |asked| asked != count)
+            };
+            let asks = |count| keeps || spec.autoscaler.is_none() && is_other(count);
             let found = operator.targets.scaled(spec.uid(), namespace, reference, asks).await;
             Some(found.or_else(|error| unreadable(error, is_lasting).map(Err))?)
         }
         None => None,
     };
     let (dates, unread) = dates(operator, spec).await?;
-    let holder = holder(operator, spec, deployment.as_deref());
+    let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
     Ok(Observed {
         now,
         status,
@@ -131,11 +137,19 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
 
 /// Another TDSet that holds the workload or the autoscaler. A Deployment that this one made is its own: any other TDSet
 /// leaves it alone, also an older one.
-fn holder(operator: &Operator, spec: &Spec, deployment: Option<&Deployment>) -> Option<(String, String)> {
+fn holder(
+    operator: &Operator,
+    spec: &Spec,
+    deployment: Option<&Deployment>,
+    target: Option<&Result<Scaled, Blocker>>,
+) -> Option<(String, String)> {
+    let controller = target.and_then(|target| target.as_ref().ok()?.controller.as_ref());
+    let maker = controller.filter(|owner| (owner.group.as_str(), owner.kind.as_str()) == (GROUP, "TDSet"));
+    let maker = maker.map(|owner| owner.name.as_str());
     let is_own = deployment.is_some_and(|found| controls(&spec.metadata, &found.metadata));
     let workload = Some(spec.workload()).filter(|_| !is_own);
     workload.into_iter().chain(spec.autoscaler_key()).find_map(|subject| {
-        let holder = operator.claims.holder(&subject, spec.uid())?;
+        let holder = operator.claims.holder(&subject, spec.uid(), maker)?;
         Some((subject.to_string(), holder))
     })
 }

@@ -80,6 +80,9 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     };
     let mut view = ScheduleState::new(spec, timetable, schedule, observed);
     view.replica_target = replica_target::compute(&view);
+    if let Some(before) = view.to_note() {
+        return note(observed, before);
+    }
     let transition = view.transition();
     let status = status::of(&view, transition.clone());
     let mut plan = told(observed, status);
@@ -95,6 +98,13 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
         conflict: conflicts(&plan.status) && !conflicts(&observed.status),
         ..plan
     }
+}
+
+/// Writes down the count that the workload is to get back, before another one is written: a count that is nowhere else
+/// could not be given back after a crash.
+fn note(observed: &Observed, before: i32) -> Plan {
+    let status = TDSetStatus { replicas_before: Some(before), ..observed.status.clone() };
+    Plan { status, due: Some(observed.now), wake: Some(observed.now), ..Plan::default() }
 }
 
 /// What to do for an object that is being deleted and waits for us: give the workload the count, or the autoscaler the
@@ -199,7 +209,7 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
         OwnedObject::Absent => {
             // It has to begin with some count: also while none is written, with the one that is asked for.
             let is_scaled = view.spec.autoscaler.is_some();
-            let count = if is_scaled { view.sleeps().then_some(0) } else { Some(begins_with(view)) };
+            let count = if is_scaled { view.sleeps().then_some(0) } else { begins_with(view) };
             let manifest = match count {
                 Some(replicas) => deployment::with_count(wanted, replicas),
                 None => wanted,
@@ -211,8 +221,8 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
 }
 
 /// The count that a Deployment is made with: while no count is written, the scheduled one.
-fn begins_with(view: &ScheduleState) -> i32 {
-    view.wanted().unwrap_or_else(|| view.scheduled())
+fn begins_with(view: &ScheduleState) -> Option<i32> {
+    view.wanted().or_else(|| view.scheduled())
 }
 
 /// Writes the count of a workload that an autoscaler has, where it is to begin to sleep or to wake.

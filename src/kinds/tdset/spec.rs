@@ -220,6 +220,12 @@ pub fn subjects(tdset: &TDSet) -> BTreeSet<ObjectKey> {
     [workload].into_iter().chain(autoscaler).chain(dates).collect()
 }
 
+/// Whether a TDSet makes its workload.
+#[must_use]
+pub const fn makes(tdset: &TDSet) -> bool {
+    tdset.spec.target.create.is_some()
+}
+
 fn workload(reference: Option<&Reference>, namespace: &str, name: &str) -> ObjectKey {
     match reference {
         Some(Reference { api_version, kind, name, .. }) => {

@@ -3,6 +3,7 @@
 //! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
 //! old ones that with the least uid. So all replicas and all restarts agree. When that changes, the one that held it and
 //! the one that does are told, and nobody else: where n TDSets claim one object, n newcomers are n words and not n².
+//! One that is to make a Deployment, where another owner has one of that name, does not hold that.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -14,6 +15,7 @@ use kube::Resource as _;
 use kube::runtime::reflector::ObjectRef;
 
 use super::observation::ObjectKey;
+use super::spec;
 use crate::controllers::Watched;
 use crate::kinds::tdset::api::v1::TDSet;
 
@@ -24,6 +26,8 @@ struct Claimant {
     uid: String,
     namespace: String,
     name: String,
+    /// Whether it makes the workload.
+    makes: bool,
 }
 
 impl Claimant {
@@ -105,6 +109,7 @@ impl TargetOwnership {
                 uid: uid.clone(),
                 namespace: meta.namespace.clone().unwrap_or_default(),
                 name: name.clone(),
+                makes: object.0.as_ref().is_ok_and(spec::makes),
             };
             (claimant, subjects)
         });
@@ -133,11 +138,12 @@ impl TargetOwnership {
         entries.on.get(subject).into_iter().flatten().map(Claimant::reference).collect()
     }
 
-    /// The name of the TDSet that holds the object, if that is not the one of `uid`.
+    /// The name of the TDSet that holds the object, if that is not the one of `uid`. `maker` is the TDSet that made it.
     #[must_use]
-    pub fn holder(&self, subject: &ObjectKey, uid: &str) -> Option<String> {
+    pub fn holder(&self, subject: &ObjectKey, uid: &str, maker: Option<&str>) -> Option<String> {
         let entries = self.lock();
-        let first = entries.on.get(subject)?.first()?;
+        let holds = |one: &&Claimant| one.uid == uid || !one.makes || maker == Some(one.name.as_str());
+        let first = entries.on.get(subject)?.iter().find(holds)?;
         (first.uid != uid).then(|| first.name.clone())
     }
 
@@ -184,15 +190,15 @@ mod tests {
         let claims = TargetOwnership::new(told);
         let subject = ObjectKey::referred("apps/v1beta1", "Deployment", "a", "web");
         see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "web"]);
-        assert_eq!(claims.holder(&subject, "1"), None);
+        assert_eq!(claims.holder(&subject, "1", None), None);
         see(&claims, ["old", "2", "2026-01-01T00:00:00Z", "web"]);
-        assert_eq!(claims.holder(&subject, "1"), Some("old".to_owned()));
-        assert_eq!(claims.holder(&subject, "2"), None);
+        assert_eq!(claims.holder(&subject, "1", None), Some("old".to_owned()));
+        assert_eq!(claims.holder(&subject, "2", None), None);
         let mut next = || heard.next().now_or_never().unwrap().unwrap().name;
         assert_eq!(next(), "young");
         claims.forget("2");
         assert_eq!(next(), "young");
-        assert_eq!(claims.holder(&subject, "1"), None);
+        assert_eq!(claims.holder(&subject, "1", None), None);
         see(&claims, ["young", "1", "2026-01-02T00:00:00Z", "other"]);
         assert!(claims.concerned(&subject).is_empty());
     }
@@ -235,6 +241,24 @@ mod tests {
         let subject = ObjectKey::new("apps", "Deployment", "a", "web");
         see(&claims, ["b", "2", "2026-01-01T00:00:00Z", "web"]);
         see(&claims, ["c", "1", "2026-01-01T00:00:00Z", "web"]);
-        assert_eq!(claims.holder(&subject, "2"), Some("c".to_owned()));
+        assert_eq!(claims.holder(&subject, "2", None), Some("c".to_owned()));
+    }
+
+    #[test]
+    fn one_that_cannot_make_its_deployment_does_not_hold_that_of_another_owner() {
+        let claims = TargetOwnership::new(mpsc::unbounded().0);
+        let subject = ObjectKey::new("apps", "Deployment", "a", "shop");
+        let maker = json!({
+            "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+            "metadata": {"name": "shop", "namespace": "a", "uid": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+            "spec": {"defaultReplicas": 1, "target": {"create": {"image": "shop", "port": 80}}},
+        });
+        let maker = DeserializeGuard(Ok(serde_json::from_value(maker).unwrap()));
+        claims.seen(&maker, Some(BTreeSet::from([subject.clone()])));
+        see(&claims, ["hours", "2", "2026-01-02T00:00:00Z", "shop"]);
+        assert_eq!(claims.holder(&subject, "2", None), None);
+        assert_eq!(claims.holder(&subject, "2", Some("other")), None);
+        assert_eq!(claims.holder(&subject, "2", Some("shop")), Some("shop".to_owned()));
+        assert_eq!(claims.holder(&subject, "1", None), None, "its own conflict is another one");
     }
 }

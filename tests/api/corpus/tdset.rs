@@ -34,12 +34,12 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {timeZone: 1}", "spec.timeZone", Definition),
     ("spec: {suspend: 'yes'}", "spec.suspend", Definition),
     ("spec: {suspend: true}", "", Nobody),
-    ("spec: {defaultReplicas: null}", "spec.defaultReplicas", Definition),
+    ("spec: {defaultReplicas: null}", "spec.defaultReplicas", Gate),
     ("spec: {defaultReplicas: -1}", "spec.defaultReplicas", Definition),
     ("spec: {defaultReplicas: 10001}", "spec.defaultReplicas", Definition),
     ("spec: {defaultReplicas: 10000}", "", Nobody),
     ("spec: {defaultReplicas: many}", "spec.defaultReplicas", Definition),
-    ("spec: {defaultReplicas: null, replicas: 1}", "spec.defaultReplicas", Definition),
+    ("spec: {defaultReplicas: null, replicas: 1}", "spec.defaultReplicas", Gate),
     // Kubernetes 1.34 does not judge the format of an integer; 1.36 does.
     (
         "spec: {target: {create: {pod: {affinity: {podAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 3000000000, podAffinityTerm: {topologyKey: a}}]}}}}}}",

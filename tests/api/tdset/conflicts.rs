@@ -15,6 +15,10 @@ pub const TESTS: &[Test] = &[
     ("a_foreign_service_is_never_adopted", a_foreign_service_is_never_adopted),
     ("of_two_schedules_the_older_has_the_workload", of_two_schedules_the_older_has_the_workload),
     ("a_made_deployment_is_nobody_elses_workload", a_made_deployment_is_nobody_elses_workload),
+    (
+        "a_schedule_that_cannot_make_its_deployment_holds_no_other_up",
+        a_schedule_that_cannot_make_its_deployment_holds_no_other_up,
+    ),
 ];
 
 /// Waits until a TDSet has been looked at, from beginning to end, since this was asked. Of two looks that end, one
@@ -119,4 +123,20 @@ fn a_made_deployment_is_nobody_elses_workload(bed: &Bed) {
     namespace.create(&other);
     until_condition(&namespace, "other", "Conflict", "True", "OtherSchedule");
     assert_eq!(namespace.get("deployment", "maker")["spec"]["replicas"], 4);
+}
+
+fn a_schedule_that_cannot_make_its_deployment_holds_no_other_up(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "shop", 5);
+    namespace.create(&tdset("shop", &json!({"defaultReplicas": 3})));
+    until_condition(&namespace, "shop", "Conflict", "True", "NameTaken");
+    until_younger(&namespace, "shop");
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "shop", &json!({})));
+    namespace.until("deployment/shop", "{.spec.replicas}", "2");
+    until_condition(&namespace, "hours", "Conflict", "False", "NoConflict");
+    // Once it has made one, the younger one leaves that alone.
+    namespace.delete("deployment/shop");
+    namespace.until("deployment/shop", "{.spec.replicas}", "3");
+    until_condition(&namespace, "hours", "Conflict", "True", "OtherSchedule");
+    assert_eq!(namespace.get("deployment", "shop")["spec"]["replicas"], 3);
 }

@@ -26,6 +26,7 @@ pub const ON_CLOCKS: &[Test] = &[
         a_kept_count_of_somebody_elses_workload_stands_as_well,
     ),
     ("a_ramp_is_climbed_step_by_step", a_ramp_is_climbed_step_by_step),
+    ("a_count_of_its_own_is_given_back_after_a_death", a_count_of_its_own_is_given_back_after_a_death),
 ];
 
 fn a_count_by_kubectl_scale_is_undone(bed: &Bed) {
@@ -175,4 +176,34 @@ fn a_ramp_is_climbed_step_by_step(bed: &Bed) {
     site.jump(16);
     counts.until(&[1, 3, 5, 6, 3, 1]);
     status(&is_over(1));
+}
+
+/// Without a count for other times the workload is left alone outside of a span, and gets its own count back after it,
+/// from an operator that did not see it begin.
+fn a_count_of_its_own_is_given_back_after_a_death(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let operator = site.start(Fate::Lives);
+    let counts = Counts::of(&namespace, "deployments", "web");
+    foreign(&namespace, "web", 5);
+    let fields = json!({"defaultReplicas": null, "exceptions": [site.span("rush", 60, 120, 8)]});
+    namespace.create(&for_workload("lent", "apps/v1", "Deployment", "web", &fields));
+    namespace.until("tdset/lent", "{.status.nextTransition.replicas}", "8");
+    scale(&namespace, "deployment/web", 4);
+    namespace.until("tdset/lent", "{.status.replicas}", "4");
+    site.jump(60);
+    namespace.until("tdset/lent", "{.status.scheduledReplicas}", "8");
+    let status = namespace.get(TDSETS, "lent")["status"].clone();
+    assert_eq!(status["replicasBefore"], 4, "{status}");
+    counts.until(&[5, 4, 8]);
+    drop(operator);
+    site.jump(120);
+    let _operator = site.start(Fate::Lives);
+    counts.until(&[5, 4, 8, 4]);
+    let status = until_status(&namespace, "lent", |status| status["replicasBefore"].is_null());
+    assert!(status["scheduledReplicas"].is_null(), "{status}");
+    assert_eq!(notes(&namespace, "lent", "ReplicasReverted"), [""; 0]);
+    scale(&namespace, "deployment/web", 7);
+    namespace.until("tdset/lent", "{.status.replicas}", "7");
+    counts.until(&[5, 4, 8, 4, 7]);
 }

@@ -173,11 +173,13 @@ impl World {
         let is_unheld =
             pending.planned.seen.schedule.spec.target.leaves_a_count() && !self.schedules[at].has_finalizer;
         let is_of_now = self.is_of_now(at, pending);
+        let is_forgotten = pending.planned.seen.schedule.spec.target == Target::Lent
+            && self.schedules[at].status.known().status.replicas_before.is_none();
         let manual = self.manual;
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
         let taken = manual == Manual::Stands(found.count);
         // It begins at the first contact, of which nothing tells; and of a ramp its beginning alone is told of.
-        let is_first = pending.planned.seen.schedule.status == Text::NONE;
+        let is_first = pending.planned.seen.schedule.status.known().status.active_window.is_none();
         let is_step = pending.planned.seen.schedule.spec.is_ramped && !found.owners.contains(&Owner::Scale);
         let is_foreign = found.applied == Text::NONE;
         found.count = wanted;
@@ -191,6 +193,7 @@ impl World {
             (Rule::RampOutpaced, is_past_the_line),
             (Rule::ControlledWritten, spec.target == Target::Controlled),
             (Rule::CountedBeforeFinalizer, is_unheld),
+            (Rule::OwnCountForgotten, is_forgotten),
             (Rule::ForeignWritten, is_foreign && !is_referred),
             (Rule::HeldCountWritten, !is_eldest),
             (Rule::ManualCountTakenBack, taken && !is_leaving),
@@ -275,8 +278,10 @@ impl Pending {
     /// back until then.
     fn is_news(&self) -> bool {
         let seen = &self.planned.seen;
-        let told = seen.schedule.status.known().status.scheduled_replicas;
-        seen.schedule.status.says("Suspended", "True") || told.is_some_and(|told| told != seen.asks)
+        let told = &seen.schedule.status.known().status;
+        let is_told = told.active_window.is_some();
+        seen.schedule.status.says("Suspended", "True")
+            || is_told && told.scheduled_replicas != seen.schedule.spec.said(seen.asks)
     }
 }
 

@@ -15,7 +15,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::observations::{Plan, Seen};
-use crate::world::Target;
+use crate::world::{CLOCK, Target};
 
 /// What is wrong with the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +32,8 @@ pub enum Fault {
     TakesCountsBack,
     /// It lets a workload go without the count that it is to be left with.
     LeavesNoCount,
+    /// It writes another count without having written down the one that it is to give back.
+    NotesNothing,
     /// It writes the finalizer last.
     FinalizesLast,
     /// It writes the time of the look into the status.
@@ -99,6 +101,13 @@ impl Hand {
                 fields_v1: Some(count),
                 ..ManagedFieldsEntry::default()
             });
+        }
+        let [_, morning, evening] = CLOCK.map(|time| time.parse().expect("a time"));
+        if self.has(Fault::NotesNothing)
+            && (morning..evening).contains(&observed.now)
+            && let Some(Ok(found)) = &observed.target
+        {
+            observed.status.replicas_before.get_or_insert_with(|| found.count());
         }
         if self.has(Fault::IgnoresTheElder) {
             observed.holder = None;

@@ -163,6 +163,9 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
         let pace = json!({"step": 1, "every": "1h"});
         object["spec"]["ramp"] = json!({"up": pace, "down": pace});
     }
+    if spec.target == Target::Lent {
+        object["spec"]["defaultReplicas"] = json!(null);
+    }
     if spec.target == Target::Autoscaler {
         object["spec"]["autoscaler"] = json!({"name": "shop", "maxReplicas": 12});
     }
@@ -359,6 +362,6 @@ impl World {
             }
         }
         let subject = Spec::resolve(&objects().nth(at)?, Vec::new()).workload();
-        claims.holder(&subject, &format!("t{at}"))
+        claims.holder(&subject, &format!("t{at}"), None)
     }
 }

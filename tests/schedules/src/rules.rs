@@ -25,6 +25,8 @@ pub enum Rule {
     MadeWithAnotherCount,
     /// A count is written that a deletion has to undo, and nothing would hold that deletion up.
     CountedBeforeFinalizer,
+    /// A count is written in place of one that is to be given back, and nothing has that.
+    OwnCountForgotten,
     /// A workload is left with another count than is asked for.
     LeftWithAnotherCount,
     /// The status says what was not seen.
@@ -65,16 +67,21 @@ impl World {
         let is_bounded =
             !is_autoscaled || seen.autoscaler.as_ref().is_some_and(|found| found.least == seen.asks);
         let before = seen.schedule.status.known();
+        let spec = &seen.schedule.spec;
+        if status.status.replicas_before.is_some() && before.status.replicas_before.is_none() {
+            // It is written down what the workload gets back, and nothing else is told.
+            return;
+        }
         let is_carried_out = match last_transition.as_ref().filter(|_| is_scheduled) {
             Some(last) if before.status.last_transition.as_ref() != Some(last) => {
-                last.to.replicas == seen.asks
+                last.to.replicas == spec.said(seen.asks)
             }
             _ => true,
         };
         if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
             self.breaks(Rule::StatusLies);
         }
-        if !seen.schedule.is_deleting && status.status.scheduled_replicas != Some(seen.asks) {
+        if !seen.schedule.is_deleting && status.status.scheduled_replicas != spec.said(seen.asks) {
             self.breaks(Rule::TellsOfAnotherTime);
         }
     }
@@ -111,7 +118,7 @@ impl World {
         let told = status.known();
         let told = &told.status;
         let is_of_now = told.observed_generation == Some(i64::from(schedule.generation))
-            && told.scheduled_replicas == Some(self.asks(spec));
+            && told.scheduled_replicas == spec.said(self.asks(spec));
         if schedule.is_deleting || !is_of_now {
             return false;
         }

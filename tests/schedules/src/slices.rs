@@ -121,6 +121,20 @@ pub fn handed_over() -> Slice {
     Slice::new(start, &[BOUND], &["tdset.write-count", "tdset.write-bounds"])
 }
 
+const GIVEN_BACK: Reach = ("its own count is given back", |_, world| {
+    let told = world.schedules[0].status.known();
+    world.clock == 2 && told.status.replicas_before.is_none() && count(world) == Some(5)
+});
+
+/// A foreign workload whose count is its own outside of the window.
+pub fn lent() -> Slice {
+    let spec = Spec { target: Target::Lent, outside: 5, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.evening = 2;
+    start.faults = Faults { crashes: 1, lost_answers: 1, refusals: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, GIVEN_BACK], &["tdset.write-scale", "tdset.write-status"])
+}
+
 /// Two schedules for one workload, of which the older one goes.
 pub fn two_schedules() -> Slice {
     let elder = Spec { target: Target::Reference(None), ..SHOP };

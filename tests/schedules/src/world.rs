@@ -38,6 +38,13 @@ pub struct Spec {
     pub target: Target,
 }
 
+impl Spec {
+    /// What a status tells of that count as the scheduled one.
+    pub fn said(&self, asks: i32) -> Option<i32> {
+        Some(asks).filter(|asks| self.target != Target::Lent || *asks == self.inside)
+    }
+}
+
 /// Whose count it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
@@ -48,11 +55,13 @@ pub enum Target {
     Autoscaler,
     /// A foreign one that another controller owns.
     Controlled,
+    /// A foreign one whose count is its own outside of the window, and is given back after it.
+    Lent,
 }
 
 impl Target {
     pub const fn is_foreign(&self) -> bool {
-        matches!(self, Self::Reference(_) | Self::Controlled)
+        matches!(self, Self::Reference(_) | Self::Controlled | Self::Lent)
     }
 
     pub const fn leaves_a_count(&self) -> bool {

@@ -9,7 +9,7 @@ use super::style::{
 };
 use super::words::{escaped, is_seen_moving};
 use crate::api::time_zone::Shift;
-use crate::cli::schedule::preview::{length, said};
+use crate::cli::schedule::preview::{count_of, length, said};
 use crate::cli::schedule::text::clock;
 use crate::kinds::tdset::api::schedule::Source;
 use crate::kinds::tdset::api::schedule::timeline::{DAY_SECONDS, Day, Piece, Timeline};
@@ -136,7 +136,7 @@ impl Panel<'_> {
     fn label(&mut self, piece: &Piece, (base, most): (i32, i32), line: Option<i32>, change: bool) {
         let what = &self.preview.timeline.spans[piece.span].what;
         let (start, end) = (tenths_at(piece.from), tenths_at(piece.to));
-        let count = what.replicas.to_string();
+        let count = count_of(what);
         let whole = said(what);
         let texts = if what.source == Source::Default { vec![count] } else { vec![whole, count] };
         let height = self.bar_height(piece, most);
@@ -153,7 +153,7 @@ impl Panel<'_> {
 
     /// The height of a bar in tenths of a pixel; what is there is seen.
     fn bar_height(&self, piece: &Piece, most: i32) -> i32 {
-        let replicas = self.preview.timeline.spans[piece.span].what.replicas;
+        let replicas = self.preview.timeline.spans[piece.span].what.replicas.unwrap_or_default();
         self.tall(replicas, most).max(if replicas > 0 { 20 } else { 0 })
     }
 

@@ -46,6 +46,7 @@ const V1ALPHA1: &[Row] = &[
     same("/status/readyReplicas"),
     same("/status/nextTransition"),
     same("/status/conditions"),
+    hub_only("/status/replicasBefore"),
     hub_only("/status/selector"),
     hub_only("/status/lastTransition"),
     hub_only("/status/ramp"),

@@ -33,7 +33,8 @@ const DAY: u16 = 24 * 60;
 #[derive(Clone, Debug)]
 pub struct Schedule {
     zone: TimeZone,
-    replicas: i32,
+    /// The count outside of all windows and exceptions; none: the workload is left alone there.
+    replicas: Option<i32>,
     overlap: Overlap,
     windows: Vec<Window>,
     exceptions: Vec<Exception>,
@@ -103,8 +104,8 @@ impl fmt::Display for Source {
 pub struct Effective {
     /// What decides.
     pub source: Source,
-    /// The replica count.
-    pub replicas: i32,
+    /// The replica count; none: the workload is left alone, and gets back what it had before.
+    pub replicas: Option<i32>,
 }
 
 impl Effective {
@@ -139,6 +140,12 @@ impl Schedule {
     #[must_use]
     pub const fn zone(&self) -> &TimeZone {
         &self.zone
+    }
+
+    /// Whether there is a count for the time outside of all windows and exceptions.
+    #[must_use]
+    pub const fn has_default(&self) -> bool {
+        self.replicas.is_some()
     }
 
     /// What the timetable asks for at `now`.
@@ -193,11 +200,11 @@ impl Schedule {
             Slot::Default => (Source::Default, self.replicas),
             Slot::Window(at) => {
                 let window = &self.windows[at];
-                (Source::Window(Arc::clone(&window.name)), window.replicas)
+                (Source::Window(Arc::clone(&window.name)), Some(window.replicas))
             }
             Slot::Exception(at) => {
                 let exception = &self.exceptions[at];
-                let replicas = exception.replicas.unwrap_or(self.replicas);
+                let replicas = exception.replicas.or(self.replicas);
                 (Source::Exception(Arc::clone(&exception.name)), replicas)
             }
         };

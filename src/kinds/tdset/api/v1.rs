@@ -112,9 +112,12 @@ pub struct TDSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// Replicas outside every window and exception, 0 to 10000.
+    /// Replicas outside every window and exception, 0 to 10000. May be absent with target.ref and without autoscaler:
+    /// outside of windows and exceptions the workload is left alone then, and after them it gets back the count that it
+    /// had before.
     #[schemars(range(min = 0, max = 10000))]
-    pub default_replicas: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_replicas: Option<i32>,
 
     /// Which window decides where several hold: FirstMatch (the first in list order), Max or Min (the most or the
     /// fewest replicas). Absent means FirstMatch.

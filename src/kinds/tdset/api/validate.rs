@@ -72,7 +72,16 @@ fn counts(spec: &TDSetSpec, verdict: &mut Verdict) {
     let exceptions = spec.exceptions().iter().enumerate();
     let exceptions =
         exceptions.filter_map(|(at, one)| Some((path.at("exceptions").index(at), one.replicas?)));
-    range(&path.at("defaultReplicas"), spec.default_replicas, 0..=MOST_REPLICAS, verdict);
+    match spec.default_replicas {
+        Some(replicas) => range(&path.at("defaultReplicas"), replicas, 0..=MOST_REPLICAS, verdict),
+        None if spec.target.reference.is_none() || spec.autoscaler.is_some() => {
+            // No rule of the definition says this: a stored spec with a field of a wrong type would make it fail, and
+            // refuse even a new status.
+            let why = "may be absent only with target.ref and without autoscaler";
+            verdict.deny(Fault::required(path.at("defaultReplicas"), why));
+        }
+        None => {}
+    }
     for (path, replicas) in windows.chain(exceptions) {
         range(&path.at("replicas"), replicas, 0..=MOST_REPLICAS, verdict);
     }

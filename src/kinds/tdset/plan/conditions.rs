@@ -78,6 +78,9 @@ fn ready(view: &ScheduleState) -> Statement {
     if let Some(Ok(bounds)) = &view.observed.autoscaler {
         return bounded(view, bounds, &message);
     }
+    if view.is_left_alone() {
+        return about.is(true, Reason::AsScheduled, format!("{message}; the count is left alone"));
+    }
     let wanted = view.wanted().unwrap_or(count);
     if wanted == count {
         return about.is(true, Reason::AsScheduled, message);
@@ -88,14 +91,16 @@ fn ready(view: &ScheduleState) -> Statement {
 /// The same where an autoscaler has the count.
 fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     let about = ConditionType::Ready;
-    let (asked, shown, field) = (view.effective.replicas, bounds.shown(), bounds.fields().0);
+    let (shown, field) = (bounds.shown(), bounds.fields().0);
     if view.sleeps() {
         let is_asleep = view.workload().is_some_and(|workload| workload.count() == 0);
         let reason = if is_asleep { Reason::AsScheduled } else { Reason::PodsNotReady };
         return about.is(is_asleep, reason, format!("{message}; {shown} rests meanwhile"));
     }
-    if view.scheduled() != asked {
-        let text = format!("{asked} are scheduled, {field} of {shown} can be {}", view.scheduled());
+    if let (Some(asked), Some(can)) = (view.effective.replicas, view.scheduled())
+        && asked != can
+    {
+        let text = format!("{asked} are scheduled, {field} of {shown} can be {can}");
         return about.is(false, Reason::OutOfBounds, text);
     }
     let wanted = view.wanted().unwrap_or_else(|| bounds.min());
@@ -185,11 +190,13 @@ fn overridden(view: &ScheduleState) -> Statement {
             Some(next) => format!("until {}", view.schedule.local(next.time)),
             None => "for good: no transition is ahead".to_owned(),
         };
-        let message =
-            format!("{who} wrote {}, {} are scheduled: it stands {until}", manual.count, view.scheduled());
+        let scheduled = view.scheduled().unwrap_or(manual.count);
+        let message = format!("{who} wrote {}, {scheduled} are scheduled: it stands {until}", manual.count);
         return about.is(true, Reason::ManuallyScaled, message);
     }
-    let message = if view.spec.keeps_manual_counts() {
+    let message = if view.is_left_alone() {
+        "the count is left alone until a window or an exception begins"
+    } else if view.spec.keeps_manual_counts() {
         "a count that another client writes stands until the next transition"
     } else {
         "a count that another client writes is taken back"

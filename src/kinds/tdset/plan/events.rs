@@ -9,7 +9,7 @@ use super::schedule_state::{Counter, ScheduleState};
 use crate::api::condition;
 use crate::controllers::api_write::Note;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
-use crate::kinds::tdset::api::v1::PastTransition;
+use crate::kinds::tdset::api::v1::{PastTransition, Phase};
 use crate::kinds::tdset::observation::Reverted;
 
 /// Conditions that need a user's attention.
@@ -85,7 +85,10 @@ fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
         None if view.edited() => "after a change of the object".to_owned(),
         None => format!("{lateness_ms} ms late"),
     };
-    let text = format!("replicas {} → {}: {rule}, {when}", from.replicas, to.replicas);
+    // What is left alone had the count that it gets back.
+    let before = view.observed.status.replicas_before;
+    let count = |phase: &Phase| phase.replicas.or(before).map_or_else(String::new, |count| count.to_string());
+    let text = format!("replicas {} → {}: {rule}, {when}", count(from), count(to));
     Note { warning: false, reason: "ReplicasScheduled", action: "Scale", text }
 }
 

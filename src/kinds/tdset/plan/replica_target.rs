@@ -52,7 +52,7 @@ fn asleep(view: &ScheduleState) -> ReplicaTarget {
 
 /// The same at all other times.
 fn awake(view: &ScheduleState) -> ReplicaTarget {
-    let scheduled = view.scheduled();
+    let Some(scheduled) = view.scheduled() else { return ReplicaTarget::default() };
     let Some(counter) = view.counter() else {
         return ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() };
     };
@@ -172,7 +172,8 @@ fn ramp(view: &ScheduleState, has: i32, scheduled: i32) -> Option<RampStatus> {
     let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
     let ramp = |from: i32| RampStatus { since: since.into(), from, to: scheduled };
     // Steps may have been taken and not told of, for the answer was lost or the operator died: they are not taken twice.
-    let told = view.told().filter(|_| view.is_changed() && status.ramp.is_none()).map(|told| told.replicas);
+    let told =
+        view.told().filter(|_| view.is_changed() && status.ramp.is_none()).and_then(|told| told.replicas);
     let begun = told.map(ramp).filter(|begun| {
         let by_now = ramping(view, begun.clone()).wanted.unwrap_or(begun.from);
         (begun.from.min(by_now)..=begun.from.max(by_now)).contains(&has)

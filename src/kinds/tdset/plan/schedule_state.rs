@@ -240,18 +240,50 @@ impl<'a> ScheduleState<'a> {
         }
     }
 
-    /// The count that the timetable asks for, as far as an autoscaler takes it and its ceiling goes.
-    pub fn scheduled(&self) -> i32 {
-        let replicas = self.effective.replicas;
-        let Some(Ok(bounds)) = &self.observed.autoscaler else { return replicas };
+    /// The count that the timetable asks for, as far as an autoscaler takes it and its ceiling goes; where it leaves the
+    /// workload alone, the count that is still to be given back.
+    pub fn scheduled(&self) -> Option<i32> {
+        let replicas = self.effective.replicas.or(self.observed.status.replicas_before)?;
+        let Some(Ok(bounds)) = &self.observed.autoscaler else { return Some(replicas) };
         let most = self.most().unwrap_or_else(|| bounds.max());
-        replicas.max(bounds.least_min()).min(most)
+        Some(replicas.max(bounds.least_min()).min(most))
+    }
+
+    /// The count that the workload has now and is to get back, where that is still to be written down: before the first
+    /// count of the timetable is written.
+    pub fn to_note(&self) -> Option<i32> {
+        let is_lent = self.effective.replicas.is_some() && !self.schedule.has_default();
+        if !is_lent || !self.counts() || self.observed.status.replicas_before.is_some() {
+            return None;
+        }
+        let found = self.workload()?;
+        let has = found.count();
+        // The count of this very window was written while there was a count for all other times.
+        let last = self.observed.status.last_transition.as_ref();
+        let last = last.filter(|last| last.to == self.effective.phase() && Some(has) == last.to.replicas);
+        Some(last.and_then(|last| last.from.replicas).unwrap_or(has))
+    }
+
+    /// The count that is to be given back after the window or the exception that holds, or after those that have just
+    /// ended; none as soon as it was given back, or another client wrote another one since.
+    pub fn before(&self) -> Option<i32> {
+        let before = self.observed.status.replicas_before.filter(|_| !self.schedule.has_default())?;
+        let is_owed = self.effective.replicas.is_some()
+            || !self.counts()
+            || self.replica_target.manual.is_none()
+                && self.workload().is_none_or(|workload| workload.differs(before));
+        is_owed.then_some(before)
+    }
+
+    /// Whether the workload's count is its own, and nothing is to be given back.
+    pub fn is_left_alone(&self) -> bool {
+        self.effective.replicas.is_none() && self.before().is_none()
     }
 
     /// Whether the workload itself is to have no replicas, beside an autoscaler that cannot have 0 as its lower bound.
     pub fn sleeps(&self) -> bool {
         let Some(Ok(bounds)) = &self.observed.autoscaler else { return false };
-        self.effective.replicas == 0 && bounds.least_min() > 0
+        self.effective.replicas == Some(0) && bounds.least_min() > 0
     }
 
     /// Whether the autoscaler is KEDA's, whose kind may not be there.
@@ -293,9 +325,9 @@ impl<'a> ScheduleState<'a> {
     /// What was told last that the timetable asks for. While that is not known the last transition tells.
     pub fn told(&self) -> Option<Phase> {
         let status = &self.observed.status;
-        match (&status.active_window, status.scheduled_replicas) {
-            (Some(window), Some(replicas)) => Some(Phase { window: window.clone(), replicas }),
-            _ => status.last_transition.as_ref().map(|last| last.to.clone()),
+        match &status.active_window {
+            Some(window) => Some(Phase { window: window.clone(), replicas: status.scheduled_replicas }),
+            None => status.last_transition.as_ref().map(|last| last.to.clone()),
         }
     }
 
@@ -315,11 +347,10 @@ fn steady(spec: &Spec, schedule: &Schedule, observed: &Observed) -> Timestamp {
     if status.observed_generation != spec.metadata.generation {
         return now;
     }
-    let told = status.active_window.as_deref().zip(status.scheduled_replicas);
+    let told = status.active_window.as_deref();
     let is_told = |effective: &Effective| {
-        told.is_some_and(|(window, count)| {
-            (window, count) == (&*effective.source.to_string(), effective.replicas)
-        })
+        let count = status.scheduled_replicas;
+        told.is_some_and(|window| (window, count) == (&*effective.source.to_string(), effective.replicas))
     };
     if told.is_none() || is_told(&schedule.effective(now)) {
         return now;

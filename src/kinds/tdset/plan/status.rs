@@ -32,7 +32,8 @@ pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStat
     TDSetStatus {
         observed_generation: generation,
         active_window: reckoned.then(|| view.effective.source.to_string()),
-        scheduled_replicas: reckoned.then_some(view.effective.replicas),
+        scheduled_replicas: view.effective.replicas.filter(|_| reckoned),
+        replicas_before: view.before(),
         replicas: workload.replicas,
         ready_replicas: workload.ready,
         selector: workload.selector,
@@ -81,6 +82,7 @@ pub fn invalid(metadata: &ObjectMeta, faults: &[Fault], observed: &Observed) -> 
     let conditions = conditions(&observed.status, invalid_statements(faults), generation, observed.now);
     TDSetStatus {
         observed_generation: generation,
+        replicas_before: observed.status.replicas_before,
         last_transition: observed.status.last_transition.clone(),
         conditions: Some(conditions),
         ..TDSetStatus::default()

@@ -22,6 +22,8 @@ impl ScheduleState<'_> {
         if !self.counts() || self.is_count_refused() {
             return None;
         }
+        // Where the workload is left alone no count is carried out.
+        self.scheduled()?;
         let (to, held) = (self.effective.phase(), self.held());
         let told = match held {
             Some(_) => self.told().unwrap_or_default(),
@@ -54,9 +56,10 @@ impl ScheduleState<'_> {
         if let Some(carried) = self.carried(to) {
             return Some(carried.from.clone());
         }
-        let found = self.counter().filter(|counter| counter.differs(self.scheduled()));
+        let scheduled = self.scheduled()?;
+        let found = self.counter().filter(|counter| counter.differs(scheduled));
         if let Some(found) = found {
-            return Some(Phase { replicas: found.count(), ..told }).filter(|from| from != to);
+            return Some(Phase { replicas: Some(found.count()), ..told }).filter(|from| from != to);
         }
         let last = self.observed.status.last_transition.as_ref().map(|last| last.to.clone());
         last.filter(|last| last.replicas != to.replicas)
@@ -81,11 +84,11 @@ impl ScheduleState<'_> {
         let passed =
             self.boundary().filter(|_| self.has_missed()).and_then(|time| time.checked_sub(INSTANT).ok());
         let window = match (&self.observed.carried.transition, passed) {
-            (Some(carried), _) if carried.to.replicas == found.count() => carried.to.window.clone(),
+            (Some(carried), _) if carried.to.replicas == Some(found.count()) => carried.to.window.clone(),
             (_, Some(passed)) => self.schedule.effective(passed).phase().window,
             (_, None) => return None,
         };
-        Some(Phase { window, replicas: found.count() })
+        Some(Phase { window, replicas: Some(found.count()) })
     }
 
     /// The transition to that, where it was carried out and not told of.

@@ -41,4 +41,14 @@ pub const OF_AUTOSCALERS: &[Row] = &[
     ("spec: {controllerPolicy: Ignore}", "spec.controllerPolicy", Definition),
     ("spec: {onUnreadableDates: Hold}", "", Nobody),
     ("spec: {onUnreadableDates: Wait}", "spec.onUnreadableDates", Definition),
+    (
+        "spec: {defaultReplicas: null, target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: web}}}",
+        "",
+        Nobody,
+    ),
+    (
+        "spec: {defaultReplicas: null, autoscaler: {name: web}, target: {create: null, ref: {apiVersion: apps/v1, kind: Deployment, name: web}}}",
+        "spec.defaultReplicas",
+        Gate,
+    ),
 ];

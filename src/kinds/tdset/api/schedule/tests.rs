@@ -33,7 +33,7 @@ fn window(name: &str, from: &str, to: &str, replicas: i32) -> WindowSpec {
 fn spec(zone: &str, windows: Vec<WindowSpec>) -> TDSetSpec {
     TDSetSpec {
         time_zone: Some(zone.to_owned()),
-        default_replicas: 1,
+        default_replicas: Some(1),
         windows: Some(windows),
         ..TDSetSpec::default()
     }
@@ -50,7 +50,7 @@ fn length(zone: &str, from: &str, to: &str, day: Date) -> i64 {
     let start = time_zone::resolve(schedule.zone(), day.to_datetime(Time::midnight()));
     let end = time_zone::resolve(schedule.zone(), day.tomorrow().unwrap().to_datetime(Time::midnight()));
     let mut changes = schedule.changes(start - 1.minute());
-    let starts = changes.find(|change| change.to.replicas == 9 && change.time >= start).unwrap();
+    let starts = changes.find(|change| change.to.replicas == Some(9) && change.time >= start).unwrap();
     if starts.time >= end {
         return 0;
     }
@@ -84,7 +84,7 @@ fn a_window_on_a_date_that_a_country_skipped_does_not_happen() {
     let schedule = parse(&spec("Pacific/Apia", vec![window("w", "08:00", "18:00", 9)]));
     let starts: Vec<String> = schedule
         .changes(at("2011-12-29T00:00:00Z"))
-        .filter(|change| change.to.replicas == 9)
+        .filter(|change| change.to.replicas == Some(9))
         .take(3)
         .map(|change| schedule.local(change.time))
         .collect();
@@ -173,8 +173,14 @@ fn spans_beat_dates_and_dates_beat_windows() {
     let schedule = parse(&spec);
     let mut story = String::new();
     for change in schedule.upcoming(at("2026-12-24T20:00:00Z"), 7) {
-        writeln!(story, "{} {} {}", schedule.local(change.time), change.to.replicas, change.to.source)
-            .unwrap();
+        writeln!(
+            story,
+            "{} {} {}",
+            schedule.local(change.time),
+            change.to.replicas.unwrap(),
+            change.to.source
+        )
+        .unwrap();
     }
     let expected = "\
         2026-12-24T22:00+01:00[Europe/Berlin] 9 night\n\
@@ -208,7 +214,7 @@ fn a_disabled_or_empty_window_never_holds() {
     let mut off = window("off", "08:00", "18:00", 7);
     off.enabled = Some(false);
     let schedule = parse(&spec("Etc/UTC", vec![off, window("empty", "08:00", "08:00", 7)]));
-    assert_eq!(schedule.effective(at("2026-06-01T12:00:00Z")).replicas, 1);
+    assert_eq!(schedule.effective(at("2026-06-01T12:00:00Z")).replicas, Some(1));
     assert_eq!(schedule.next_change(at("2026-06-01T12:00:00Z")), None);
 }
 
@@ -310,7 +316,7 @@ impl<'a> Told<'a> {
     }
 
     /// The name and the count once `highest` has been shown by the clock.
-    fn at(&self, now: Timestamp, highest: DateTime) -> (String, i32) {
+    fn at(&self, now: Timestamp, highest: DateTime) -> (String, Option<i32>) {
         let exceptions = || self.spec.exceptions().iter().enumerate();
         let spanned = |at: usize| self.spans[at].is_some_and(|(start, end)| start <= now && now < end);
         let dated = |at: usize| self.dates[at].contains(&highest.date());
@@ -318,7 +324,7 @@ impl<'a> Told<'a> {
             .find(|(at, _)| spanned(*at))
             .or_else(|| exceptions().find(|(at, exception)| dated(*at) && exception.replicas.is_some()));
         if let Some((_, exception)) = decides {
-            return (format!("exception/{}", exception.name), exception.replicas.unwrap());
+            return (format!("exception/{}", exception.name), exception.replicas);
         }
         let windows = self.spec.windows().iter();
         let holding: Vec<_> = windows.filter(|window| self.holds(window, highest)).collect();
@@ -328,7 +334,7 @@ impl<'a> Told<'a> {
             Overlap::Min => holding.iter().min_by_key(|window| window.replicas),
         };
         decides.map_or((String::new(), self.spec.default_replicas), |window| {
-            (window.name.clone(), window.replicas)
+            (window.name.clone(), Some(window.replicas))
         })
     }
 
@@ -424,8 +430,13 @@ fn arbitrary_spec(zone: &str, middle: Date, step: u16) -> impl Strategy<Value = 
     });
     let overlap = prop::sample::select(vec![Overlap::FirstMatch, Overlap::Max, Overlap::Min]);
     let zone = zone.to_owned();
-    (windows, arbitrary_exceptions(middle), overlap).prop_map(move |(windows, exceptions, overlap)| {
-        TDSetSpec { exceptions: Some(exceptions), overlap: Some(overlap), ..spec(&zone, windows) }
+    let default = prop::option::of(Just(1));
+    let parts = (windows, arbitrary_exceptions(middle), overlap, default);
+    parts.prop_map(move |(windows, exceptions, overlap, default_replicas)| TDSetSpec {
+        exceptions: Some(exceptions),
+        overlap: Some(overlap),
+        default_replicas,
+        ..spec(&zone, windows)
     })
 }
 

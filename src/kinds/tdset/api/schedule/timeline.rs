@@ -111,7 +111,7 @@ impl Timeline {
         let (goal, end) = (span.what.replicas, span.end);
         let (start, mut next) = (span.start, Some(Duration::ZERO));
         std::iter::from_fn(move || {
-            let elapsed = next.take()?;
+            let (goal, elapsed) = (goal?, next.take()?);
             let time = start.checked_add(SignedDuration::try_from(elapsed).ok()?).ok()?;
             if time >= end {
                 return None;
@@ -160,17 +160,20 @@ impl Schedule {
         spans.push(current);
         let mut count = spans[0].what.replicas;
         for span in &mut spans {
-            let from = std::mem::replace(&mut count, span.what.replicas);
+            // Where the workload is left alone nothing is known of its count.
+            let (Some(from), Some(goal)) = (std::mem::replace(&mut count, span.what.replicas), count) else {
+                continue;
+            };
             let mut steps = 0;
             let mut last = (span.start, from);
             for step in Timeline::counts(span, ramp, from) {
                 steps += 1;
                 last = step;
             }
-            if steps > 1 || last.1 != span.what.replicas {
-                let arrives = (last.1 == span.what.replicas).then_some(last.0);
+            if steps > 1 || last.1 != goal {
+                let arrives = (last.1 == goal).then_some(last.0);
                 span.glide = Some(Glide { from, steps, arrives, reached: last.1 });
-                count = last.1;
+                count = Some(last.1);
             }
         }
         spans

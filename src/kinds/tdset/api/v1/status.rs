@@ -16,13 +16,18 @@ pub struct TDSetStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub active_window: Option<String>,
 
-    /// Replicas that the timetable asks for now.
+    /// Replicas that the timetable asks for now. Absent where it leaves the workload alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scheduled_replicas: Option<i32>,
 
     /// Replicas that the workload has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
+
+    /// Replicas that the workload had before a window or an exception, and gets back after it. Only of an object without
+    /// defaultReplicas, and only until then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas_before: Option<i32>,
 
     /// Replicas that are ready. Absent for a workload of target.ref: its scale subresource does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,8 +77,9 @@ pub struct Transition {
     /// What decides from then on: the name of a window, exception/<name>, or empty.
     pub window: String,
 
-    /// Replicas from then on.
-    pub replicas: i32,
+    /// Replicas from then on. Absent where the workload is left alone from then on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
 }
 
 /// A change that was carried out.
@@ -114,6 +120,7 @@ pub struct Phase {
     /// What decides: the name of a window, exception/<name>, or empty.
     pub window: String,
 
-    /// Replicas.
-    pub replicas: i32,
+    /// Replicas. Absent where the workload is left alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
 }

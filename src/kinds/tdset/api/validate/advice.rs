@@ -75,7 +75,7 @@ fn at_once(spec: &TDSetSpec, schedule: &Schedule, old: Option<&TDSetSpec>, now: 
         return None;
     }
     let after = schedule.effective(now);
-    let to = after.replicas;
+    let to = after.replicas?;
     // Beside a HorizontalPodAutoscaler none are a count of the workload itself.
     let is_bound =
         spec.autoscaler.as_ref().is_some_and(|one| to > 0 || one.kind == Some(AutoscalerKind::ScaledObject));
@@ -96,7 +96,8 @@ fn at_once(spec: &TDSetSpec, schedule: &Schedule, old: Option<&TDSetSpec>, now: 
         return Some(format!("spec.suspend: {what}-> {to} now, {place}{ramp}"));
     }
     let before = Schedule::parse(old).ok()?.effective(now).replicas;
-    (before != to).then(|| format!("{path}: {what}{before} -> {to} now, {place}{ramp}"))
+    let from = before.map_or_else(String::new, |before| format!("{before} "));
+    (before != Some(to)).then(|| format!("{path}: {what}{from}-> {to} now, {place}{ramp}"))
 }
 
 /// The field that holds the count of a source.
@@ -250,7 +251,7 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
 /// A Service that will have nobody behind it.
 fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
     service_port(spec)?;
-    let place = if spec.default_replicas == 0 {
+    let place = if spec.default_replicas == Some(0) {
         "spec.defaultReplicas".to_owned()
     } else {
         let empty = used.iter().find(|one| one.window.replicas == 0 && !one.covered)?;

@@ -17,7 +17,7 @@ fn maxima(spec: &TDSetSpec, verdict: &mut Verdict) {
     let path = Path::spec();
     let own = spec.autoscaler.as_ref().and_then(|autoscaler| autoscaler.max_replicas);
     let own = own.map(|most| {
-        (path.at("autoscaler").at("maxReplicas"), most, Some(spec.default_replicas), "spec.defaultReplicas")
+        (path.at("autoscaler").at("maxReplicas"), most, spec.default_replicas, "spec.defaultReplicas")
     });
     let windows = spec.windows().iter().enumerate().filter_map(|(at, window)| {
         let path = path.at("windows").index(at).at("maxReplicas");

@@ -122,7 +122,7 @@ fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
     assert_eq!(work, expected);
     let told = rest(&mut cluster, &nights);
     assert_eq!((has(&cluster), bounds(&cluster)), (6, (6, 10)));
-    assert_eq!(told.status.last_transition.unwrap().to.replicas, 6);
+    assert_eq!(told.status.last_transition.unwrap().to.replicas, Some(6));
     // From then on the count is the autoscaler's.
     cluster.scale(9, by_kubectl(OPENING));
     assert_eq!(verbs(&cluster.pass(&nights).work), [""; 0]);
@@ -131,7 +131,7 @@ fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
 #[test]
 fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none() {
     let mut tdset = changed("/spec/autoscaler", json!({"name": "web"}));
-    tdset.spec.default_replicas = 0;
+    tdset.spec.default_replicas = Some(0);
     let mut observed = Cluster::empty(EARLY).0;
     observed.autoscaler = Some(Ok(Arc::new(hpa(3, 10))));
     assert_eq!(verbs(&plan(&tdset, &observed).work)[0], "apply Deployment 0 as gatehouse-tdset");

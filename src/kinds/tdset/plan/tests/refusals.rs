@@ -53,7 +53,7 @@ fn a_status_tells_of_the_day_while_a_service_is_refused() {
     let status = &told.status;
     assert_eq!((status.active_window.as_deref(), status.scheduled_replicas), (Some("office"), Some(6)));
     assert_eq!(status.next_transition.as_ref().unwrap().time, Time(at(CLOSING)));
-    assert_eq!(status.last_transition.as_ref().unwrap().to.replicas, 6);
+    assert_eq!(status.last_transition.as_ref().unwrap().to.replicas, Some(6));
     assert_eq!(condition(status, ConditionType::Ready).1, "WriteRefused");
     let again = cluster.refused_pass(&tdset, SERVICE);
     assert_eq!(verbs(&again.report), ["status"], "nothing twice; the count is there now");

@@ -23,7 +23,7 @@ fn stored(manifest: &str) -> Schedule {
 /// The counts of the 24 hours of a day: at the first and the last nanosecond of each, and in the middle.
 fn hours(schedule: &Schedule) -> Vec<i32> {
     let midnight = at("2026-06-01T00:00:00Z");
-    let count = |offset: SignedDuration| schedule.effective(midnight + offset).replicas;
+    let count = |offset: SignedDuration| schedule.effective(midnight + offset).replicas.unwrap();
     let hours = (0..24).map(|hour| {
         let start = SignedDuration::from_hours(hour);
         let first = count(start);
@@ -49,7 +49,7 @@ fn five_windows_follow_the_clock_from_midnight_to_midnight() {
     let changes: Vec<_> = schedule
         .changes(at("2026-05-31T23:59:59Z"))
         .take_while(|change| change.time <= at("2026-06-02T00:00:00Z"))
-        .map(|change| (change.time.strftime("%H:%M").to_string(), change.to.replicas))
+        .map(|change| (change.time.strftime("%H:%M").to_string(), change.to.replicas.unwrap()))
         .collect();
     let expected =
         [("00:00", 1), ("06:00", 3), ("09:00", 8), ("18:00", 5), ("22:00", 2), ("23:00", 3), ("00:00", 1)];

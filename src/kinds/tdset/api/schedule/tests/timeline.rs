@@ -20,7 +20,7 @@ fn days(zone: &str, windows: Vec<WindowSpec>, first: Date, days: u16) -> Timelin
 fn told(timeline: &Timeline, day: &Day) -> String {
     let pieces = day.pieces.iter().map(|piece| {
         let again = if piece.again { " again" } else { "" };
-        let count = timeline.spans[piece.span].what.replicas;
+        let count = timeline.spans[piece.span].what.replicas.unwrap();
         format!("{:02}:{:02}{again} {count}", piece.from / 3600, piece.from / 60 % 60)
     });
     pieces.collect::<Vec<_>>().join(", ")

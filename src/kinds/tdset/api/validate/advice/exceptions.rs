@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use jiff::civil::Date;
 
 use super::{season, starts_on};
-use crate::kinds::tdset::api::v1::{Exception, TDSetSpec};
+use crate::kinds::tdset::api::v1::{Exception, TDSetSpec, Window};
 
 /// A warning for each exception that is over, that others leave nothing to, or that skips what does not happen.
 pub(super) fn advise(spec: &TDSetSpec, today: Date, now: Timestamp) -> Vec<String> {
@@ -53,18 +53,21 @@ fn dated(
         return Some(".replicas: exceptions above it have all of its dates".to_owned());
     }
     let skips = exception.skip_windows.as_ref()?;
-    let idle = !dates.iter().any(|date| skips_something(spec, skips, date));
+    // By name once, and not for each date.
+    let names: HashSet<&str> = skips.iter().map(String::as_str).collect();
+    let is_named = |window: &&Window| names.contains("*") || names.contains(window.name.as_str());
+    let windows: Vec<_> = spec.windows().iter().filter(is_named).collect();
+    let idle = !dates.iter().any(|date| skips_something(&windows, date));
     (exception.replicas.is_none() && idle)
         .then(|| ".skipWindows: none of them starts on one of the dates".to_owned())
 }
 
-/// Whether one of the windows of these names starts on that date.
-fn skips_something(spec: &TDSetSpec, names: &[String], date: &str) -> bool {
+/// Whether one of these windows starts on that date.
+fn skips_something(windows: &[&Window], date: &str) -> bool {
     let Ok(weekday) = date.parse::<Date>().map(Date::weekday) else { return false };
-    spec.windows().iter().any(|window| {
+    windows.iter().any(|window| {
         let (first, last) = season(window);
-        names.iter().any(|name| *name == "*" || *name == window.name)
-            && window.enabled != Some(false)
+        window.enabled != Some(false)
             && first.is_none_or(|first| first <= date)
             && last.is_none_or(|last| date <= last)
             && starts_on(window, weekday)
