@@ -59,7 +59,7 @@ stage_pure() {
 # What mostly waits for servers: two programs side by side.
 stage_servers() {
     local api
-    run_tests api &
+    WITH_SLICE=$(slice) run_tests api &
     api=$!
     for name in migrate etcd guard certificates control_plane; do
         run_tests "$name" || { kill "$api" 2>/dev/null; wait "$api" || true; return 1; }
@@ -68,12 +68,13 @@ stage_servers() {
 }
 
 stage_cluster() {
-    local slice
-    slice=${SLICE:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}
-    say "with the slice of what takes long: SLICE=$slice"
-    SLICE='' WITH_SLICE=$slice run_tests e2e
+    say "with the slice of what takes long: SLICE=$(slice)"
+    SLICE='' WITH_SLICE=$(slice) run_tests e2e
     if node_is_due; then run_tests node; fi
 }
+
+# Which slice of what takes long this run takes beside the rest.
+slice() { echo "${SLICE:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}"; }
 
 # The local cluster's own tests run where what they are about has changed since the ledger had them green.
 node_is_due() {

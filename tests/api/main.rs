@@ -5,7 +5,8 @@
 //! at the end, whatever the end is. Tests that change what all of a control plane share take turns there.
 //!
 //! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`. When a test
-//! fails, the logs of the control planes that it used are left in `target/api/`.
+//! fails, the logs of the control planes that it used are left in `target/api/`. `WITH_SLICE=n` leaves out two of three
+//! [`slices`].
 //! A missing part is an error that says what to run; nothing is skipped in silence.
 
 #![expect(
@@ -30,6 +31,7 @@ mod leader;
 mod lifecycle;
 mod policies;
 mod site;
+mod slices;
 mod storage;
 mod tdset;
 mod verbs;
@@ -43,6 +45,7 @@ use kit::bed::Bed;
 use kit::harness::{self, Harness};
 
 use beds::{Ground, Shared};
+use slices::Slices;
 
 /// A test and its name.
 type Test = (&'static str, fn(&Bed));
@@ -125,7 +128,14 @@ const LONGEST: &[&str] =
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args().keep_logs(kit::bed::keep_logs);
-    let tests = wanted(&harness);
+    let slices = match Slices::asked() {
+        Ok(slices) => slices,
+        Err(why) => {
+            eprintln!("error: {why}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let tests = wanted(&harness, slices);
     harness.run(tests, THREADS);
     let ended = harness.end();
     println!("{} control planes, kubectl run {} times", kit::bed::started(), kit::call::kubectl_runs());
@@ -133,14 +143,21 @@ fn main() -> ExitCode {
 }
 
 /// The tests that this run asks for, in the order in which they begin.
-fn wanted(harness: &Harness) -> Vec<harness::Test> {
+fn wanted(harness: &Harness, slices: Slices) -> Vec<harness::Test> {
     let mut order = Order::default();
     for ground in Ground::ALL {
         let modules = MODULES.iter().filter(|module| module.grounds.contains(&ground));
         let named = modules.flat_map(|module| {
             let title = move |name| format!("{}::{}::{name}", ground.name(), module.name);
-            module.tests.iter().map(move |(name, run)| (title(name), module.in_turns, *run))
+            let tests = module.tests.iter();
+            tests.map(move |(name, run)| {
+                (title(name), slices::is_sliced(ground, module), module.in_turns, *run)
+            })
         });
+        let mut place = 0..;
+        let named = named
+            .filter(|(_, is_sliced, ..)| !is_sliced || place.next().is_some_and(|place| slices.take(place)));
+        let named = named.map(|(name, _, in_turns, run)| (name, in_turns, run));
         let named: Vec<_> = named.filter(|(name, ..)| harness.wants(name, false)).collect();
         let shared = Arc::new(Shared::new(ground));
         if !named.is_empty() && ground.is_for_most() && !harness.lists() {
