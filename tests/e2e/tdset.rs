@@ -13,6 +13,7 @@ use crate::release::Way;
 
 pub const TESTS: &[Test] = &[
     ("pods_come_and_go_with_the_window", pods_come_and_go_with_the_window),
+    ("a_workload_sleeps_beside_its_autoscaler", a_workload_sleeps_beside_its_autoscaler),
     ("a_changed_image_rolls_out", a_changed_image_rolls_out),
     ("workloads_of_others_follow", workloads_of_others_follow),
 ];
@@ -47,14 +48,39 @@ fn pods_come_and_go_with_the_window(bed: &Bed, way: Way) {
     );
 }
 
-/// From one Pod to three, and then to none: each boundary is set when what was before it is there. False where one had
-/// passed before the operator knew of it: then it was no boundary.
+/// From one Pod to three, and then to none. False where a boundary had passed before the operator knew of it.
 fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
     let namespace = bed.namespace(&format!("hours-{seconds}"));
-    let (mut object, mut exceptions) = (shop("shop"), Vec::<Value>::new());
+    let object = shop("shop");
     namespace.apply(&object);
     until_scheduled(&namespace, 1);
-    for (name, replicas) in [("rush", 3), ("night", 0)] {
+    let is_in_time = crosses(&namespace, object, seconds, &[("rush", 3), ("night", 0)], |count| {
+        until_scheduled(&namespace, count);
+    });
+    if is_in_time {
+        eventually(|| {
+            let events = namespace.list("events", "");
+            match events.iter().filter(|event| event["reason"] == "ReplicasScheduled").count() {
+                2 => Ok(()),
+                count => Err(format!("{count} events for two transitions")),
+            }
+        });
+    }
+    is_in_time
+}
+
+/// Crosses boundaries of the TDSet `object`, one after the other: each is set when what was before it is there, and
+/// `until` waits for what it asks for. False where one had passed before the operator knew of it: then it was none.
+fn crosses(
+    namespace: &Namespace<'_>,
+    mut object: Value,
+    seconds: i64,
+    boundaries: &[(&str, usize)],
+    until: impl Fn(usize),
+) -> bool {
+    let mut exceptions = Vec::<Value>::new();
+    let tdset = format!("tdset/{}", object["metadata"]["name"].as_str().expect("a name"));
+    for (name, replicas) in boundaries {
         let begin = clock::now() + SignedDuration::from_secs(seconds);
         let hour = [begin, begin + SignedDuration::from_hours(1)]
             .map(|time| Timestamp::from_second(time.as_second()).expect("a time").to_string());
@@ -65,9 +91,9 @@ fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
         exceptions.push(json!({"name": name, "between": between, "replicas": replicas}));
         object["spec"]["exceptions"] = json!(exceptions);
         namespace.apply(&object);
-        let generation = namespace.get("tdset/shop").expect("it is there")["metadata"]["generation"].clone();
-        namespace.until("tdset/shop", |shop| {
-            let seen = &shop["status"]["observedGeneration"];
+        let generation = namespace.get(&tdset).expect("it is there")["metadata"]["generation"].clone();
+        namespace.until(&tdset, |found| {
+            let seen = &found["status"]["observedGeneration"];
             if *seen == generation {
                 Ok(())
             } else {
@@ -77,16 +103,51 @@ fn crosses_two_boundaries(bed: &Bed, seconds: i64) -> bool {
         if clock::now() >= begin {
             return false;
         }
-        until_scheduled(&namespace, replicas);
+        until(*replicas);
+        println!("{name}: {replicas} Pods {:#} after it began", clock::now().duration_since(begin));
     }
-    eventually(|| {
-        let events = namespace.list("events", "");
-        match events.iter().filter(|event| event["reason"] == "ReplicasScheduled").count() {
-            2 => Ok(()),
-            count => Err(format!("{count} events for two transitions")),
-        }
-    });
     true
+}
+
+/// A workload with an autoscaler has no Pods at night, and has them again when the day begins.
+fn a_workload_sleeps_beside_its_autoscaler(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let is_in_time = |seconds: &i64| sleeps_and_wakes(bed, *seconds);
+    assert!(
+        SOON.iter().any(is_in_time),
+        "each time a boundary had passed before the schedule with it was seen"
+    );
+}
+
+fn sleeps_and_wakes(bed: &Bed, seconds: i64) -> bool {
+    let namespace = bed.namespace(&format!("sleeps-{seconds}"));
+    let labels = json!({"app.kubernetes.io/instance": "web"});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    namespace.apply(&json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "main", "image": PAUSE}]}}}}));
+    namespace.apply(&json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 4}}));
+    let object = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "web"},
+        "spec": {"timeZone": "Etc/UTC", "defaultReplicas": 2, "target": {"ref": target},
+            "autoscaler": {"kind": "HorizontalPodAutoscaler", "name": "web"}}});
+    namespace.apply(&object);
+    until_ready(&namespace, "web", 2);
+    let until = |count: usize| {
+        until_ready(&namespace, "web", count);
+        namespace.until("tdset/web", |web| {
+            let ready = condition(web, "Ready");
+            let is_so = ready["reason"] == "AsScheduled" && web["status"]["scheduledReplicas"] == count;
+            if is_so { Ok(()) } else { Err(web["status"].to_string()) }
+        });
+    };
+    let is_in_time = crosses(&namespace, object, seconds, &[("night", 0), ("day", 2)], until);
+    if is_in_time {
+        let bounds = namespace.get("hpa/web").expect("it is there")["spec"].clone();
+        assert_eq!((&bounds["minReplicas"], &bounds["maxReplicas"]), (&json!(2), &json!(4)));
+    }
+    is_in_time
 }
 
 /// So many Pods are ready, and the status has that count.
