@@ -8,11 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use kit::databases::Server;
 use kit::program::Program;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-use super::server::Server;
 
 /// A password that breaks URLs, shells and SQL.
 pub const PASSWORD: &str = r#"p@:/%'"\ß x"#;
@@ -40,17 +39,7 @@ impl<'a> Bed<'a> {
     pub fn new(server: &'a Server) -> Self {
         let number = BEDS.fetch_add(1, Ordering::Relaxed);
         let (name, user) = (format!("base{number}"), format!("user_of_{number}"));
-        if server.engine == "PostgreSQL" {
-            let quoted = PASSWORD.replace('\'', "''");
-            server.sql("", &format!("CREATE ROLE {user} LOGIN PASSWORD '{quoted}'"));
-            server.sql("", &format!("CREATE DATABASE {name} OWNER {user}"));
-            server.sql(&name, &format!("GRANT ALL ON SCHEMA public TO {user}"));
-        } else {
-            let quoted = PASSWORD.replace('\\', r"\\").replace('\'', "''");
-            server.sql("", &format!("CREATE DATABASE {name}"));
-            server.sql("", &format!("CREATE USER {user}@'%' IDENTIFIED BY '{quoted}'"));
-            server.sql("", &format!("GRANT ALL ON {name}.* TO {user}@'%'"));
-        }
+        server.make(&name, &user, PASSWORD);
         let folder = tempfile::tempdir().unwrap();
         for name in ["scripts", "secrets", "credentials"] {
             fs::create_dir(folder.path().join(name)).unwrap();

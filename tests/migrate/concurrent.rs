@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use kit::databases::Servers;
 use kit::wait::eventually;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, ConnectOptions as _};
 
 use super::bed::{Bed, report as report_in};
-use super::server::Servers;
 
 /// How often two runs are let loose on one database.
 const ROUNDS: usize = 20;

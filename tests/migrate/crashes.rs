@@ -1,11 +1,11 @@
 //! Runs that die, and runs that are asked to end, at work on PostgreSQL.
 
+use kit::databases::Servers;
 use kit::wait::eventually;
 use serde_json::json;
 use sqlx::ConnectOptions as _;
 
 use super::bed::{Bed, report as report_in};
-use super::server::Servers;
 
 /// Waits until a session of the database is at a statement that begins so; its process.
 fn at_work(bed: &Bed<'_>, statement: &str) -> String {

@@ -21,7 +21,6 @@ mod postgres;
 mod redaction;
 mod reverting;
 mod searched;
-mod server;
 mod sqlite;
 mod tls;
 
@@ -29,9 +28,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kit::databases::{Server, Servers};
 use kit::harness::{Harness, Test};
-
-use server::{Server, Servers};
 
 /// Side by side, however few cores there are: runs mostly wait for locks.
 const THREADS: usize = 6;
@@ -112,7 +110,7 @@ fn main() -> ExitCode {
         harness.run(tests, THREADS);
         return harness.end();
     }
-    let servers = match Server::start_all() {
+    let servers = match Server::start_all(None) {
         Ok(servers) => Arc::new(servers),
         Err(why) => {
             eprintln!("{why}");

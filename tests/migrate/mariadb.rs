@@ -1,10 +1,10 @@
 //! MariaDB, which commits before and after each change of the schema.
 
+use kit::databases::Servers;
 use kit::wait::eventually;
 use serde_json::json;
 
 use super::bed::{Bed, report as report_in};
-use super::server::Servers;
 
 pub fn a_script_goes_on_behind_what_has_run_of_it(servers: &Servers) {
     let mut bed = Bed::new(&servers.mariadb);

@@ -1,9 +1,9 @@
 //! What a run on PostgreSQL does, and what it refuses.
 
+use kit::databases::Servers;
 use serde_json::json;
 
 use super::bed::Bed;
-use super::server::Servers;
 
 fn three(bed: &mut Bed<'_>) {
     bed.script("001", "CREATE TABLE ledger (id text); INSERT INTO ledger VALUES ('001');");

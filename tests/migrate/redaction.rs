@@ -1,7 +1,7 @@
 //! What must not be shown. That the password and the user are not, every run of every test checks (`bed.rs`).
 
 use super::bed::{Bed, PASSWORD};
-use super::server::Servers;
+use kit::databases::Servers;
 
 /// What rows and scripts contain.
 const VALUE: &str = "a.person@example.org";

@@ -1,9 +1,9 @@
 //! What was applied, taken back.
 
+use kit::databases::Servers;
 use serde_json::json;
 
 use super::bed::Bed;
-use super::server::Servers;
 
 fn with_downs(bed: &mut Bed<'_>) {
     bed.script("001", "CREATE TABLE a (b int)");

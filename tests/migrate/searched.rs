@@ -4,6 +4,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kit::bed::{Bed as ControlPlane, Namespace};
+use kit::databases::{Server, Servers};
 use kit::objects::{condition, http_get};
 use kit::program::Log;
 use kit::wait::eventually;
@@ -12,7 +13,6 @@ use testbed::Options;
 
 use super::bed::{Bed, PASSWORD};
 use super::pod::Node;
-use super::server::{Server, Servers};
 
 const KIND: &str = "databasemigrations.v1.gatehouse.dev";
 

@@ -2,11 +2,10 @@
 
 use std::process::Command;
 
+use kit::databases::Servers;
 use kit::program::Program;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-use super::server::Servers;
 
 struct Bed {
     folder: TempDir,

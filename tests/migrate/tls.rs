@@ -1,11 +1,11 @@
 //! Encrypted connections.
 
+use kit::databases::{Server, Servers};
 use std::fs;
 
 use serde_json::json;
 
 use super::bed::{Bed, Ended};
-use super::server::{Server, Servers};
 
 fn run(bed: &Bed<'_>, name: &str) -> Ended {
     let (mut command, report) = bed.command(name);

@@ -8,6 +8,7 @@
 //! | [`bed`] | a control plane with the shipped rights in it, and gatehouse at its gate |
 //! | [`deploy`] | renders what lies below `deploy/` |
 //! | [`program`] | runs gatehouse beside a test, and follows its log |
+//! | [`databases`] | starts PostgreSQL and MariaDB |
 //! | [`operator`] | keeps an operator running that dies or is answered otherwise at its points |
 //! | [`objects`] | reads and writes objects of an API server with one client |
 //! | [`audit`] | reads the audit log of an API server |
@@ -35,6 +36,7 @@ pub mod audit;
 pub mod bed;
 pub mod call;
 pub mod chains;
+pub mod databases;
 pub mod deploy;
 pub mod explore;
 pub mod harness;

@@ -1,4 +1,4 @@
-//! Servers for one run of the tests.
+//! Database servers for one run of the tests.
 //!
 //! Guarantees: each has its data in a folder that goes with it, and ends with the process of the tests, however that ends.
 //! Its superuser is `root`, without a password on the loopback interface; users of tests need theirs.
@@ -9,13 +9,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use kit::program::Program;
-use kit::wait::eventually;
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
 use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 use tempfile::TempDir;
+
+use crate::program::Program;
+use crate::wait::eventually;
 
 /// Where Debian has the programs of PostgreSQL.
 const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
@@ -25,31 +26,42 @@ const USER: &str = "nobody";
 const HINT: &str = "run tools/database-packages.sh";
 
 /// All servers, side by side.
+#[derive(Debug)]
 pub struct Servers {
+    /// PostgreSQL.
     pub postgres: Server,
+    /// MariaDB.
     pub mariadb: Server,
 }
 
 /// A server.
+#[derive(Debug)]
 pub struct Server {
+    /// As `spec.database.engine` has it.
     pub engine: &'static str,
+    /// The port, on each address.
     pub port: u16,
+    /// Where its certificates and its log are.
     pub folder: TempDir,
     _program: Program,
 }
 
 impl Server {
-    /// Starts them.
-    pub fn start_all() -> Result<Servers, String> {
+    /// Starts them on the loopback interface, and on another address of this machine.
+    ///
+    /// # Errors
+    /// A program is missing, or does not start.
+    pub fn start_all(address: Option<&str>) -> Result<Servers, String> {
+        let addresses = ["127.0.0.1"].into_iter().chain(address).collect::<Vec<_>>().join(",");
         std::thread::scope(|scope| {
-            let mariadb = scope.spawn(Self::mariadb);
-            let postgres = Self::postgres()?;
+            let mariadb = scope.spawn(|| Self::mariadb(&addresses));
+            let postgres = Self::postgres(&addresses)?;
             let mariadb = mariadb.join().map_err(|_| "mariadb panicked".to_owned())??;
             Ok(Servers { postgres, mariadb })
         })
     }
 
-    fn postgres() -> Result<Self, String> {
+    fn postgres(addresses: &str) -> Result<Self, String> {
         let (folder, data) = room()?;
         let initdb = format!("{POSTGRES}/initdb");
         let words =
@@ -57,13 +69,13 @@ impl Server {
         ran(as_nobody(&initdb, folder.path()).args(words).arg(&data))?;
         certificates(folder.path())?;
         let hba = "local all root trust\nhost all root 127.0.0.1/32 trust\n\
-                   hostssl all by_certificate 127.0.0.1/32 cert\nhost all all 127.0.0.1/32 scram-sha-256\n";
+                   hostssl all by_certificate 127.0.0.1/32 cert\nhost all all all scram-sha-256\n";
         fs::write(data.join("pg_hba.conf"), hba).map_err(|error| error.to_string())?;
         let port = free_port()?;
         let mut command = as_nobody(&format!("{POSTGRES}/postgres"), folder.path());
         let settings = [
             format!("port={port}"),
-            "listen_addresses=127.0.0.1".to_owned(),
+            format!("listen_addresses={addresses}"),
             format!("unix_socket_directories={}", folder.path().display()),
             "fsync=off".to_owned(),
             "max_connections=200".to_owned(),
@@ -79,14 +91,14 @@ impl Server {
         Self::started("PostgreSQL", folder, port, &command)
     }
 
-    fn mariadb() -> Result<Self, String> {
+    fn mariadb(addresses: &str) -> Result<Self, String> {
         let (folder, data) = room()?;
         let mut install = as_nobody("mariadb-install-db", folder.path());
         install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
         ran(install.arg(format!("--datadir={}", data.display())))?;
         let port = free_port()?;
         let mut command = as_nobody("mariadbd", folder.path());
-        command.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-log-bin"]);
+        command.args(["--no-defaults", "--skip-log-bin"]).arg(format!("--bind-address={addresses}"));
         command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]);
         command.arg(format!("--datadir={}", data.display())).arg(format!("--port={port}"));
         command.arg(format!("--socket={}", folder.path().join("socket").display()));
@@ -102,18 +114,31 @@ impl Server {
     }
 
     /// What a statement returns, in a database, or in that of the superuser.
+    ///
+    /// # Errors
+    /// The server does not answer, or refuses it.
     pub fn try_sql(&self, database: &str, text: &str) -> Result<Vec<Vec<String>>, sqlx::Error> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
             if self.engine == "PostgreSQL" {
                 let database = if database.is_empty() { "postgres" } else { database };
                 let mut connection = self.postgres_options().database(database).connect().await?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).fetch_all(&mut connection).await?;
-                Ok(rows.iter().map(|row| texts(row.len(), |at| row.try_get_unchecked(at).unwrap())).collect())
+                Ok(rows
+                    .iter()
+                    .map(|row| {
+                        texts(row.len(), |at| row.try_get_unchecked(at).expect("what the driver promises"))
+                    })
+                    .collect())
             } else {
                 let mut connection = self.mysql_options(database).connect().await?;
                 let rows = sqlx::raw_sql(AssertSqlSafe(text.to_owned())).fetch_all(&mut connection).await?;
-                Ok(rows.iter().map(|row| texts(row.len(), |at| row.try_get_unchecked(at).unwrap())).collect())
+                Ok(rows
+                    .iter()
+                    .map(|row| {
+                        texts(row.len(), |at| row.try_get_unchecked(at).expect("what the driver promises"))
+                    })
+                    .collect())
             }
         })
     }
@@ -122,6 +147,21 @@ impl Server {
     #[track_caller]
     pub fn sql(&self, database: &str, text: &str) -> Vec<Vec<String>> {
         self.try_sql(database, text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    /// Makes a database, and a user of its own who has this password and may do anything in it.
+    pub fn make(&self, database: &str, user: &str, password: &str) {
+        let quoted = password.replace('\'', "''");
+        if self.engine == "PostgreSQL" {
+            self.sql("", &format!("CREATE ROLE {user} LOGIN PASSWORD '{quoted}'"));
+            self.sql("", &format!("CREATE DATABASE {database} OWNER {user}"));
+            self.sql(database, &format!("GRANT ALL ON SCHEMA public TO {user}"));
+        } else {
+            let quoted = quoted.replace('\\', r"\\");
+            self.sql("", &format!("CREATE DATABASE {database}"));
+            self.sql("", &format!("CREATE USER {user}@'%' IDENTIFIED BY '{quoted}'"));
+            self.sql("", &format!("GRANT ALL ON {database}.* TO {user}@'%'"));
+        }
     }
 
     /// How the superuser comes to PostgreSQL.
