@@ -11,6 +11,7 @@
     reason = "a test says what it expects by unwrapping"
 )]
 
+mod ancestors;
 mod bed;
 mod concurrent;
 mod crashes;
@@ -97,8 +98,20 @@ fn all() -> Vec<Named> {
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];
-    [&searched[..], &concurrent, &crashes, &postgres, &reverting, &redaction, &tls, &mariadb, &sqlite]
-        .concat()
+    let ancestors = tests![ancestors: their_samples_run];
+    [
+        &searched[..],
+        &ancestors,
+        &concurrent,
+        &crashes,
+        &postgres,
+        &reverting,
+        &redaction,
+        &tls,
+        &mariadb,
+        &sqlite,
+    ]
+    .concat()
 }
 
 fn main() -> ExitCode {
