@@ -118,9 +118,9 @@ const ALONE: &[(&str, &[Alone])] = &[("tdset", tdset::crowd::TESTS)];
 /// So many side by side: most of the time they wait for a control plane.
 const THREADS: usize = 6;
 
-/// How long a test may take, and one that may have to wait for its turn.
-const LIMIT: Duration = Duration::from_mins(4);
-const LIMIT_IN_TURNS: Duration = Duration::from_mins(8);
+/// How long a test may take: four times what the longest takes beside the others on two cores, for machines that have
+/// much else to do.
+const LIMIT: Duration = Duration::from_mins(12);
 
 /// Parts of the names of tests that take longest: they begin first.
 const LONGEST: &[&str] =
@@ -170,7 +170,7 @@ fn wanted(harness: &Harness, slices: Slices) -> Vec<harness::Test> {
             let run = move || run(shared.bed());
             if in_turns {
                 let turns = order.in_turns.entry(ground).or_default();
-                turns.push(harness::Test::new(name, LIMIT_IN_TURNS, run));
+                turns.push(harness::Test::new(name, LIMIT, run));
             } else {
                 order.add(name, run);
             }

@@ -83,6 +83,23 @@ fn all() -> Vec<Named> {
     ];
     let searched = tests![searched: nothing_in_a_cluster_shows_credentials_scripts_or_values];
     let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
+    let ancestors = tests![ancestors: their_samples_run];
+    [
+        &searched[..],
+        &ancestors,
+        &concurrent,
+        &crashes,
+        &postgres,
+        &reverting,
+        &redaction,
+        &tls,
+        &other_engines(),
+    ]
+    .concat()
+}
+
+/// On MariaDB and SQLite alone.
+fn other_engines() -> Vec<Named> {
     let mariadb = tests![mariadb:
         a_script_goes_on_behind_what_has_run_of_it,
         changes_of_rows_are_taken_back,
@@ -98,20 +115,7 @@ fn all() -> Vec<Named> {
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];
-    let ancestors = tests![ancestors: their_samples_run];
-    [
-        &searched[..],
-        &ancestors,
-        &concurrent,
-        &crashes,
-        &postgres,
-        &reverting,
-        &redaction,
-        &tls,
-        &mariadb,
-        &sqlite,
-    ]
-    .concat()
+    [&mariadb[..], &sqlite].concat()
 }
 
 fn main() -> ExitCode {

@@ -20,7 +20,7 @@ pub const TESTS: &[Alone] = &[("hundreds_share_a_boundary", hundreds_share_a_bou
 
 /// This is about all of them being written once; how fast a release does that, a benchmark tells.
 fn hundreds_share_a_boundary() {
-    let count = if is_night() { 1_000 } else { 300 };
+    let count = if is_night() { 1_000 } else { 150 };
     let options = Options::from_env().unwrap_or_else(|error| panic!("{error}"));
     let bed = Bed::with_gate(&ours(options, false), kit::gatehouse!(), &WORKS_NONE);
     let bed = bed.unwrap_or_else(|error| panic!("{error}"));
