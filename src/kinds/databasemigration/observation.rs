@@ -42,11 +42,13 @@ pub enum Purpose {
     Apply,
     /// It takes back what the object applied.
     Revert,
+    /// It reads the history again, to see that what was applied still is.
+    Verify,
 }
 
 impl Purpose {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Plan, Self::Rehearse, Self::Apply, Self::Revert];
+    pub const ALL: [Self; 5] = [Self::Plan, Self::Rehearse, Self::Apply, Self::Revert, Self::Verify];
 
     /// As annotations and the status have it.
     #[must_use]
@@ -56,7 +58,14 @@ impl Purpose {
             Self::Rehearse => "Rehearse",
             Self::Apply => "Apply",
             Self::Revert => "Revert",
+            Self::Verify => "Verify",
         }
+    }
+
+    /// Whether its runs change nothing, so that a deletion need not wait for them.
+    #[must_use]
+    pub const fn only_reads(self) -> bool {
+        matches!(self, Self::Plan | Self::Verify)
     }
 
     /// The one of that name.

@@ -4,7 +4,8 @@
 //! is in the status before the next one is created; a run follows another one for the same purpose only where that one
 //! failed for a passing reason, or where a person asks for it; nothing is run that has not been approved where approval
 //! is required; of several objects with one series only the oldest starts runs that apply scripts; an object that is being
-//! deleted waits for its run.
+//! deleted waits for its run, unless that only reads. What was applied is looked for again each day, by a run that only
+//! reads; what is not there any more is applied again only when a person asks for it.
 //! Never: ends a run.
 
 mod absorb;
@@ -75,8 +76,17 @@ enum Situation {
     Stalled(Verdict),
     /// All that is asked for is done.
     Done(Verdict),
+    /// It is, as far as is known, and a run looks whether it still is.
+    Verifies(Verdict, Verification),
     /// The object may go.
     Leaves,
+}
+
+/// A run that looks whether what was applied still is.
+#[derive(Clone, Debug, PartialEq)]
+enum Verification {
+    Starts(Box<Start>),
+    Runs(Box<Run>),
 }
 
 /// A run that is to be started.
@@ -125,23 +135,28 @@ const fn phase(situation: &Situation) -> Phase {
         Situation::Invalid => Phase::Pending,
         Situation::Running(run) => running(run.purpose),
         Situation::Start(start) => running(start.planned.purpose),
-        Situation::Waits(verdict, _) | Situation::Stalled(verdict) | Situation::Done(verdict) => {
-            verdict.phase
-        }
+        Situation::Waits(verdict, _)
+        | Situation::Stalled(verdict)
+        | Situation::Done(verdict)
+        | Situation::Verifies(verdict, _) => verdict.phase,
         Situation::Leaves => Phase::Reverted,
     }
 }
 
 const fn running(purpose: Purpose) -> Phase {
     match purpose {
-        Purpose::Plan => Phase::Planning,
+        Purpose::Plan | Purpose::Verify => Phase::Planning,
         Purpose::Rehearse | Purpose::Apply => Phase::Running,
         Purpose::Revert => Phase::Reverting,
     }
 }
 
 fn current(situation: &Situation) -> Option<CurrentRun> {
-    let Situation::Running(run) = situation else { return None };
+    let run = match situation {
+        Situation::Running(run) => run,
+        Situation::Verifies(_, Verification::Runs(run)) => run,
+        _ => return None,
+    };
     Some(CurrentRun {
         job: run.job.clone(),
         key: run.key.clone(),
@@ -156,8 +171,10 @@ fn wake(situation: &Situation, now: Timestamp) -> Option<Timestamp> {
     let after = |length: Duration| now.checked_add(SignedDuration::try_from(length).ok()?).ok();
     match situation {
         Situation::Invalid => None,
-        Situation::Running(_) => after(WHILE_RUNNING),
-        Situation::Start(_) | Situation::Leaves => after(Duration::from_secs(1)),
+        Situation::Running(_) | Situation::Verifies(_, Verification::Runs(_)) => after(WHILE_RUNNING),
+        Situation::Start(_) | Situation::Verifies(_, Verification::Starts(_)) | Situation::Leaves => {
+            after(Duration::from_secs(1))
+        }
         Situation::Waits(_, Some(at)) => Some((*at).min(after(LATER).unwrap_or(*at))),
         Situation::Waits(_, None) => after(WHILE_WAITING),
         Situation::Stalled(_) | Situation::Done(_) => after(LATER),
@@ -173,10 +190,10 @@ fn actions(
     let held = finalizer::is_on(&spec.metadata, FINALIZER);
     let mut actions = Vec::new();
     match situation {
-        Situation::Running(_) => {}
-        Situation::Start(start) => {
+        Situation::Running(_) | Situation::Verifies(_, Verification::Runs(_)) => {}
+        Situation::Start(start) | Situation::Verifies(_, Verification::Starts(start)) => {
             let Start { planned, texts } = &**start;
-            if !held {
+            if !held && planned.purpose != Purpose::Verify {
                 actions.push(Action::Hold);
             }
             let name = planned.name(spec);

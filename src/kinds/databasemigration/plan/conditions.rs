@@ -90,7 +90,8 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
             Reconciling.is(false, Reason::Settled, nothing),
             Stalled.is(true, *reason, &**message),
         ],
-        Situation::Done(Verdict { reason, message, .. }) => vec![
+        Situation::Done(Verdict { reason, message, .. })
+        | Situation::Verifies(Verdict { reason, message, .. }, _) => vec![
             Ready.is(true, *reason, &**message),
             Reconciling.is(false, Reason::Settled, nothing),
             Stalled.is(false, Reason::Settled, free),
@@ -101,7 +102,7 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
 
 const fn doing(purpose: Purpose) -> (Reason, &'static str) {
     match purpose {
-        Purpose::Plan => (Reason::Planning, "reads the history"),
+        Purpose::Plan | Purpose::Verify => (Reason::Planning, "reads the history"),
         Purpose::Rehearse => (Reason::Running, "rehearses what is pending"),
         Purpose::Apply => (Reason::Running, "applies what is pending"),
         Purpose::Revert => (Reason::Reverting, "takes scripts back"),
@@ -118,7 +119,7 @@ fn approved(spec: &Spec, status: &DatabaseMigrationStatus, situation: &Situation
     let runs = match situation {
         Situation::Start(start) => start.planned.purpose != Purpose::Plan,
         Situation::Running(run) => run.purpose != Purpose::Plan,
-        Situation::Done(verdict) => verdict.reason != Reason::Planned,
+        Situation::Done(verdict) | Situation::Verifies(verdict, _) => verdict.reason != Reason::Planned,
         Situation::Waits(verdict, _) | Situation::Stalled(verdict) => {
             has_run && verdict.reason != Reason::AwaitingApproval
         }

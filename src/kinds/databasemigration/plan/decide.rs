@@ -5,12 +5,12 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::absorb::newest;
-use super::{Situation, Start, Verdict, may_have_applied};
+use super::{Situation, Start, Verdict, Verification, may_have_applied};
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationStatus, DeletionPolicy, FinishedRun, Mode, Outcome, Phase,
 };
-use crate::kinds::databasemigration::observation::{Observed, Peer, Purpose, RunState};
+use crate::kinds::databasemigration::observation::{Observed, Peer, Purpose, Run, RunState};
 use crate::kinds::databasemigration::resources::assignment::{
     self, Texts, hash_of_plan, key, pin_that_differs, resolution,
 };
@@ -20,6 +20,12 @@ use crate::kinds::databasemigration::spec::Spec;
 /// The longest time between two attempts.
 const LONGEST_BACKOFF: Duration = Duration::from_mins(30);
 
+/// How long after a run what was applied is looked for again.
+const VERIFIED_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// The same where the last look failed.
+const UNVERIFIED_FOR: SignedDuration = SignedDuration::from_hours(1);
+
 /// How things are; `status` has taken in what the newest run has ended with.
 pub fn situation(spec: &Spec, observed: &Observed, status: &DatabaseMigrationStatus) -> Situation {
     let view = View { spec, observed, status };
@@ -27,8 +33,10 @@ pub fn situation(spec: &Spec, observed: &Observed, status: &DatabaseMigrationSta
         && let RunState::Active(_) = run.state
     {
         // A run that only reads may go with the object.
-        let is_let_go = spec.is_deleting() && run.purpose == Purpose::Plan && !view.reverts();
-        return if is_let_go { Situation::Leaves } else { Situation::Running(run.clone()) };
+        if spec.is_deleting() && run.purpose.only_reads() && !view.reverts() {
+            return Situation::Leaves;
+        }
+        return view.verifying(run).unwrap_or_else(|| Situation::Running(run.clone()));
     }
     if spec.is_deleting() {
         return view.leaving();
@@ -104,12 +112,58 @@ impl View<'_> {
             Ok(wanted) => wanted,
             Err(situation) => return *situation,
         };
-        let last = self.last(&wanted);
-        match last {
-            Some(last) if last.outcome == Outcome::Done => self.done(&wanted),
+        match self.last(&wanted) {
+            Some(last) if is_verification(last) => self.verified(last, wanted, texts),
+            Some(last) if last.outcome == Outcome::Done => self.until_verified(last, wanted, texts),
             Some(last) => self.after(last, wanted, texts),
             None => self.begin(wanted, texts, 1, None),
         }
+    }
+
+    /// What is said while this run looks whether what is wanted now is still applied; none where it does not.
+    fn verifying(&self, run: &Run) -> Option<Situation> {
+        if run.purpose != Purpose::Verify || self.spec.is_deleting() || !self.spec.faults.is_empty() {
+            return None;
+        }
+        let wanted = self.wanted(&self.texts(Phase::Pending).ok()?).ok()?;
+        let verification = || Verification::Runs(Box::new(run.clone()));
+        (wanted.key == run.key).then(|| Situation::Verifies(self.done(&wanted), verification()))
+    }
+
+    /// What follows a run that looked whether what was applied still is.
+    fn verified(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
+        match last.outcome {
+            Outcome::Done => match self.status.pending_count.unwrap_or_default() {
+                0 => self.until_verified(last, wanted, texts),
+                count => {
+                    let message = format!(
+                        "{count} scripts that were applied are not in the history any more, as where an older database \
+                         was restored: set the annotation gatehouse.dev/retry to another value to apply them"
+                    );
+                    Situation::Stalled(Verdict::new(Phase::Blocked, Reason::HistoryDiverged, message))
+                }
+            },
+            // What was applied is not undone by a server that does not answer now.
+            Outcome::Retryable | Outcome::Lost | Outcome::Failed => self.until_verified(last, wanted, texts),
+            Outcome::Blocked | Outcome::InDoubt => self.after(last, wanted, texts),
+        }
+    }
+
+    /// All is done; when it was last seen to be is some time ago, it is looked for again.
+    fn until_verified(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
+        let mut verdict = self.done(&wanted);
+        let is_known = last.outcome == Outcome::Done;
+        if !is_known {
+            let why = last.message.as_deref().unwrap_or_default();
+            verdict.message = format!("{}; the last look at the history failed: {why}", verdict.message);
+        }
+        let length = if is_known { VERIFIED_FOR } else { UNVERIFIED_FOR };
+        let is_due = self.observed.now.duration_since(last.finished_at.0) >= length;
+        if !is_due || wanted.purpose != Purpose::Apply || self.spec.is_suspended {
+            return Situation::Done(verdict);
+        }
+        let wanted = Wanted { purpose: Purpose::Verify, approved: None, ..wanted };
+        Situation::Verifies(verdict, Verification::Starts(Box::new(self.run(wanted, texts, 1, None))))
     }
 
     /// The oldest of the migrations that apply scripts to the same series, if it is not this one.
@@ -170,10 +224,10 @@ impl View<'_> {
         self.status.last_run.as_ref().filter(|last| last.key == wanted.key)
     }
 
-    fn done(&self, wanted: &Wanted) -> Situation {
+    fn done(&self, wanted: &Wanted) -> Verdict {
         let applied = self.status.applied_count.unwrap_or_default();
         let pending = self.status.pending_count.unwrap_or_default();
-        let verdict = match wanted.purpose {
+        match wanted.purpose {
             Purpose::Plan => {
                 Verdict::new(Phase::Succeeded, Reason::Planned, format!("{pending} scripts are pending"))
             }
@@ -181,12 +235,11 @@ impl View<'_> {
                 let message = format!("{pending} scripts ran and were rolled back");
                 Verdict::new(Phase::Succeeded, Reason::Rehearsed, message)
             }
-            Purpose::Apply => {
+            Purpose::Apply | Purpose::Verify => {
                 Verdict::new(Phase::Succeeded, Reason::Applied, format!("{applied} scripts are applied"))
             }
             Purpose::Revert => Verdict::new(Phase::Reverted, Reason::Reverted, "all scripts were taken back"),
-        };
-        Situation::Done(verdict)
+        }
     }
 
     /// What follows a run that was to do the same and did not.
@@ -288,10 +341,14 @@ impl View<'_> {
     }
 
     fn start(&self, wanted: Wanted, texts: Vec<Texts>, attempt: i32, resolve: Option<String>) -> Situation {
+        Situation::Start(Box::new(self.run(wanted, texts, attempt, resolve)))
+    }
+
+    fn run(&self, wanted: Wanted, texts: Vec<Texts>, attempt: i32, resolve: Option<String>) -> Start {
         let mut planned = self.planned(wanted.key, wanted.purpose, attempt);
         planned.resolve = resolve;
         planned.approved = wanted.approved;
-        Situation::Start(Box::new(Start { planned, texts }))
+        Start { planned, texts }
     }
 
     /// The run with the next number.
@@ -301,6 +358,11 @@ impl View<'_> {
         let number = known.chain(told).max().unwrap_or_default().saturating_add(1);
         Planned { key, number, attempt, purpose, resolve: None, approved: None }
     }
+}
+
+/// Whether a run looked whether what was applied still is.
+fn is_verification(run: &FinishedRun) -> bool {
+    run.purpose == Purpose::Verify.as_str()
 }
 
 /// Another attempt comes later.

@@ -13,6 +13,7 @@ use crate::kinds::databasemigration::result::{self, Class, RunResult};
 mod approval;
 mod series;
 mod situations;
+mod verification;
 mod walks;
 
 /// An object, and the cluster around it: Jobs are created, end as a test says, and are seen by the next plan.
@@ -77,8 +78,11 @@ impl Cluster {
                 self.observed.snapshots.insert(name.clone(), format!("uid-{name}"));
             }
             Action::CreateJob(manifest) => {
+                let told =
+                    |name: &str| manifest.object["metadata"]["annotations"][name].as_str().map(str::to_owned);
+                let purpose = Purpose::named(&told(PURPOSE).unwrap()).unwrap();
                 assert!(
-                    finalizer::is_on(&self.object.metadata, FINALIZER),
+                    finalizer::is_on(&self.object.metadata, FINALIZER) || purpose == Purpose::Verify,
                     "a run that a deletion does not wait for"
                 );
                 let name = manifest.place.name.clone();
@@ -87,14 +91,12 @@ impl Cluster {
                     !self.observed.runs.iter().any(|run| run.state == RunState::Active(None)),
                     "two runs at once"
                 );
-                let told =
-                    |name: &str| manifest.object["metadata"]["annotations"][name].as_str().map(str::to_owned);
                 self.observed.runs.push(Run {
                     job: name.clone(),
                     key: told(KEY).unwrap(),
                     number: told(NUMBER).unwrap().parse().unwrap(),
                     attempt: told(ATTEMPT).unwrap().parse().unwrap(),
-                    purpose: Purpose::named(&told(PURPOSE).unwrap()).unwrap(),
+                    purpose,
                     resolved: told(RESOLVED),
                     created: Some(self.observed.now),
                     state: RunState::Active(None),

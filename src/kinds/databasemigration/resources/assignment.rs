@@ -191,7 +191,7 @@ pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
             attempt: u32::try_from(planned.attempt).unwrap_or(1),
         },
         mode: match planned.purpose {
-            Purpose::Plan => Mode::Plan,
+            Purpose::Plan | Purpose::Verify => Mode::Plan,
             Purpose::Rehearse => Mode::Rehearse,
             Purpose::Apply => Mode::Apply,
             Purpose::Revert => Mode::Revert,

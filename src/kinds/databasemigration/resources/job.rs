@@ -22,7 +22,6 @@ use crate::kinds::databasemigration::api::pod::{
     Items, PROGRAM, USER, certificates, container_security, projected, resources,
 };
 use crate::kinds::databasemigration::names::CONTAINER;
-use crate::kinds::databasemigration::observation::Purpose;
 use crate::kinds::databasemigration::spec::Spec;
 
 /// Where the ConfigMap of the run is mounted.
@@ -50,7 +49,7 @@ const READING: i64 = 600;
 #[must_use]
 pub fn manifest(spec: &Spec, texts: &[Texts], planned: &Planned, image: &str) -> Manifest {
     let seconds = i64::try_from(spec.deadline.as_secs()).unwrap_or(i64::MAX);
-    let deadline = if planned.purpose == Purpose::Plan { READING.min(seconds) } else { seconds };
+    let deadline = if planned.purpose.only_reads() { READING.min(seconds) } else { seconds };
     let job = Job {
         metadata: metadata(spec, planned),
         spec: Some(JobSpec {

@@ -167,7 +167,7 @@ pub struct CurrentRun {
     /// Which attempt it is, from 1.
     pub attempt: i32,
 
-    /// What it is for: Plan, Rehearse, Apply or Revert.
+    /// What it is for: Plan, Rehearse, Apply, Revert or Verify.
     pub purpose: String,
 
     /// When its Job was created.
@@ -191,7 +191,7 @@ pub struct FinishedRun {
     /// Which attempt it was, from 1.
     pub attempt: i32,
 
-    /// What it was for: Plan, Rehearse, Apply or Revert.
+    /// What it was for: Plan, Rehearse, Apply, Revert or Verify.
     pub purpose: String,
 
     /// The value of the annotation gatehouse.dev/resolve that it went by.

@@ -1,0 +1,113 @@
+//! What was applied, looked for again.
+
+use super::*;
+
+fn applied() -> Cluster {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    cluster
+}
+
+/// The run that looks, a day later.
+fn looking() -> Cluster {
+    let mut cluster = applied();
+    cluster.later(25.hours());
+    let plan = cluster.settle();
+    is(&plan, Phase::Succeeded, "True", "Applied");
+    assert_eq!((cluster.created.len(), cluster.last_purpose()), (2, Purpose::Verify));
+    assert_eq!(plan.status.current_run.unwrap().purpose, "Verify");
+    assert_eq!(cluster.object.metadata.finalizers, None, "no deletion waits for it");
+    cluster
+}
+
+fn read(applied: u32, pending: &'static [&str]) -> Ending {
+    Ending::Said(Box::new(said(result::Outcome::Planned, applied, pending)))
+}
+
+#[test]
+fn a_success_is_looked_at_each_day_and_stays_one_meanwhile() {
+    let mut cluster = looking();
+    is(&cluster.end(read(2, &[])), Phase::Succeeded, "True", "Applied");
+    cluster.later(23.hours());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 2);
+    cluster.later(2.hours());
+    cluster.settle();
+    assert_eq!((cluster.created.len(), cluster.last_purpose()), (3, Purpose::Verify));
+    let only_reads = Cluster::new(&json!({"spec": {"mode": "Plan"}}));
+    for mut cluster in [only_reads, applied()] {
+        cluster.edit(&json!({"spec": {"suspend": null}}));
+        cluster.settle();
+        if cluster.observed.runs.iter().any(|run| run.state == RunState::Active(None)) {
+            cluster.end(read(0, &["001", "002"]));
+        }
+        let runs = cluster.created.len();
+        cluster.edit(&json!({"spec": {"suspend": true}}));
+        cluster.later(25.hours());
+        cluster.settle();
+        assert_eq!(cluster.created.len(), runs, "it asks for nothing, or is suspended");
+    }
+}
+
+#[test]
+fn what_is_missing_in_the_history_is_told_and_applied_only_when_a_person_asks() {
+    let mut cluster = looking();
+    let plan = cluster.end(read(1, &["002"]));
+    is(&plan, Phase::Blocked, "False", "HistoryDiverged");
+    assert!(
+        ready(&plan).2.starts_with("1 scripts that were applied are not in the history"),
+        "{:?}",
+        ready(&plan)
+    );
+    cluster.later(25.hours());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 2);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "restored"}}}));
+    cluster.settle();
+    assert_eq!((cluster.created.len(), cluster.last_purpose()), (3, Purpose::Apply));
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+}
+
+#[test]
+fn a_script_that_was_edited_behind_our_back_is_told() {
+    let mut cluster = looking();
+    let plan = cluster.end_as(|result| {
+        result.outcome = result::Outcome::Blocked;
+        result.blocked = Some(result::Blocked {
+            reason: result::BlockedReason::ChecksumMismatch,
+            id: Some("001".to_owned()),
+            expected: None,
+            found: None,
+            message: "edited".to_owned(),
+        });
+    });
+    is(&plan, Phase::Blocked, "False", "ChecksumMismatch");
+}
+
+#[test]
+fn a_server_that_does_not_answer_undoes_no_success() {
+    let mut cluster = looking();
+    let plan = cluster.end_as(failure(Class::Connection));
+    is(&plan, Phase::Succeeded, "True", "Applied");
+    assert!(ready(&plan).2.contains("the last look at the history failed"), "{:?}", ready(&plan));
+    cluster.later(50.minutes());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 2);
+    cluster.later(11.minutes());
+    cluster.settle();
+    assert_eq!((cluster.created.len(), cluster.last_purpose()), (3, Purpose::Verify));
+    // It is deleted in the middle of that, or its Job is.
+    cluster.observed.runs.clear();
+    is(&cluster.settle(), Phase::Succeeded, "True", "Applied");
+}
+
+#[test]
+fn an_edit_is_not_called_applied_while_an_older_look_is_under_way() {
+    let mut cluster = looking();
+    let scripts = json!([{"id": "001", "kind": "Schema", "up": {"inline": "CREATE TABLE a (b int)"}}]);
+    cluster.edit(&json!({"spec": {"scripts": scripts}}));
+    is(&cluster.settle(), Phase::Planning, "False", "Planning");
+    cluster.end(read(2, &[]));
+    assert_eq!(cluster.last_purpose(), Purpose::Apply);
+}
