@@ -69,7 +69,7 @@ impl World {
         let before = seen.schedule.status.known();
         let spec = &seen.schedule.spec;
         if status.status.replicas_before.is_some() && before.status.replicas_before.is_none() {
-            // It is written down what the workload gets back, and nothing else is told.
+            // This write notes the count that the workload gets back, and tells nothing else.
             return;
         }
         let is_carried_out = match last_transition.as_ref().filter(|_| is_scheduled) {

@@ -19,7 +19,7 @@ fn cluster() -> Cluster {
     cluster
 }
 
-/// The same once the office has opened and all of it was told.
+/// The same after the window `office` has begun and the status has all of it.
 fn inside() -> Cluster {
     let mut cluster = cluster().at(OPENING);
     for _ in 0..3 {
