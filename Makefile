@@ -5,8 +5,8 @@ SHELL := /bin/bash
 
 # Where things that outlive `cargo clean` and a fresh clone are kept.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/gatehouse
-# The Kubernetes that tests and `make up` run on: 1.36 or 1.34.
-KUBERNETES ?= 1.36
+# The Kubernetes that tests and `make up` run on: 1.37 or 1.34.
+KUBERNETES ?= 1.37
 # The name of the local control plane of `make up` or the cluster of `make cluster`; several can be up side by side.
 NAME ?= gatehouse
 

@@ -12,7 +12,7 @@ cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 # shellcheck source=lib/common.sh
 source tools/lib/common.sh
 
-readonly NAME=${1:-gatehouse-cluster} KUBERNETES=${2:-1.36}
+readonly NAME=${1:-gatehouse-cluster} KUBERNETES=${2:-1.37}
 readonly TESTBED=${CARGO_TARGET_DIR:-target}/debug/testbed GATEHOUSE=target/image/gatehouse.tar
 
 if [[ -n ${KUBECONFIG:-} ]]; then

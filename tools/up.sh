@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname -- "${BASH_SOURCE[0]}")/.."
 
-readonly NAME=${1:-gatehouse} KUBERNETES=${2:-1.36}
+readonly NAME=${1:-gatehouse} KUBERNETES=${2:-1.37}
 target=$(realpath -m -- "${CARGO_TARGET_DIR:-target}")
 readonly TESTBED=$target/debug/testbed GATEHOUSE=$target/debug/gatehouse
 

@@ -32,7 +32,7 @@ impl Ground {
     /// What the names of its tests begin with.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Newest => "v1.36",
+            Self::Newest => "v1.37",
             Self::Oldest => "v1.34",
             Self::Elections | Self::Installations | Self::Removals | Self::Clocks => "alone",
         }

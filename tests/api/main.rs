@@ -4,7 +4,7 @@
 //! All tests run side by side in namespaces of their own, on few control planes ([`beds::Ground`]), which are torn down
 //! at the end, whatever the end is. Tests that change what all of a control plane share take turns there.
 //!
-//! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.36::verbs::…`. When a test
+//! `cargo test --test api -- FILTER` runs what matches; names begin with the version: `v1.37::verbs::…`. When a test
 //! fails, the logs of the control planes that it used are left in `target/api/`. `WITH_SLICE=n` leaves out two of three
 //! [`slices`].
 //! A missing part is an error that says what to run; nothing is skipped in silence.

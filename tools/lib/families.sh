@@ -3,7 +3,7 @@
 # in REPLY: a process for each would take longer than all the rest.
 # shellcheck shell=bash
 
-readonly DEFAULT_KUBERNETES=1.36
+readonly DEFAULT_KUBERNETES=1.37
 # The etcd of each minor version, on which the client of etcd is tested.
 readonly ETCD_MINORS=(etcd etcd-3.5.33 etcd-3.7)
 
@@ -58,7 +58,7 @@ version_of() {
     REPLY=${versions[$1]}
 }
 
-# etcd-3.7 pins a release of etcd as etcd does, and kubernetes-1.36 one of Kubernetes.
+# etcd-3.7 pins a release of etcd as etcd does, and kubernetes-1.37 one of Kubernetes.
 bin_of() {
     version_of "$1"
     REPLY=$cache/${1%%-*}-$REPLY/bin

@@ -57,7 +57,7 @@ impl Migration<'_> {
     }
 
     /// The page at a place, whose objects what converts them answers for. Without it, an API server writes what its cache
-    /// has converted before, and forgets the managed fields of the version that it cannot convert.
+    /// has converted before, and up to Kubernetes 1.36 forgets the managed fields of the version that it cannot convert.
     pub(super) async fn convertible(
         &self,
         definition: &Definition,

@@ -39,7 +39,7 @@ pub fn beside(bed: &Bed) -> &'static Bare {
     });
     let bare = match version {
         KubernetesVersion::V1_34 => &OLDER,
-        KubernetesVersion::V1_36 => &NEWEST,
+        KubernetesVersion::V1_37 => &NEWEST,
     };
     let bare = bare.get_or_init(|| Bare::start(version));
     bare.bed.is_used();

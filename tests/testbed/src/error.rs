@@ -49,7 +49,7 @@ pub enum Error {
     #[error("`{command}` failed: {stderr}")]
     Command { command: String, stderr: String },
 
-    #[error("kubernetes {0} is not known to the testbed, which has 1.36 and 1.34")]
+    #[error("kubernetes {0} is not known to the testbed, which has 1.37 and 1.34")]
     UnknownVersion(String),
 
     #[error("KUBECONFIG names several files ({0}); the testbed takes one")]

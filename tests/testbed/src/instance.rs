@@ -39,7 +39,7 @@ pub struct Instances {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Record {
     boot: String,
-    /// The release, such as `1.36.3`; with assets, the one that they stand for.
+    /// The release, such as `1.37.2`; with assets, the one that they stand for.
     pub kubernetes: String,
     /// The URL of the API server.
     pub server: String,

@@ -27,7 +27,7 @@ enum Action {
     Up {
         #[command(flatten)]
         name: Name,
-        /// The minor version of Kubernetes: 1.36 or 1.34
+        /// The minor version of Kubernetes: 1.37 or 1.34
         #[arg(long, value_name = "VERSION", env = "TESTBED_KUBERNETES")]
         kubernetes: Option<KubernetesVersion>,
         /// Where data and logs go instead of the state folder; new or empty

@@ -9,7 +9,7 @@ const ETCD_3_5: &str = include_str!("../../../tools/etcd-3.5.33/go.mod");
 const ETCD_3_7: &str = include_str!("../../../tools/etcd-3.7/go.mod");
 const CONTAINERD: &str = include_str!("../../../tools/containerd/go.mod");
 const COREDNS: &str = include_str!("../../../tools/coredns/go.mod");
-const KUBERNETES_1_36: &str = include_str!("../../../tools/kubernetes-1.36/go.mod");
+const KUBERNETES_1_37: &str = include_str!("../../../tools/kubernetes-1.37/go.mod");
 const KUBERNETES_1_34: &str = include_str!("../../../tools/kubernetes-1.34/go.mod");
 
 /// A Kubernetes minor version that the testbed can run.
@@ -19,28 +19,28 @@ pub enum KubernetesVersion {
     V1_34,
     /// The one that is worked with.
     #[default]
-    V1_36,
+    V1_37,
 }
 
 impl KubernetesVersion {
     /// Every version that the testbed can run, oldest first.
-    pub const ALL: [Self; 2] = [Self::V1_34, Self::V1_36];
+    pub const ALL: [Self; 2] = [Self::V1_34, Self::V1_37];
 
-    /// `1.36`
+    /// `1.37`
     #[must_use]
     pub fn minor(self) -> &'static str {
         match self {
             Self::V1_34 => "1.34",
-            Self::V1_36 => "1.36",
+            Self::V1_37 => "1.37",
         }
     }
 
-    /// The pinned release, such as `1.36.3`.
+    /// The pinned release, such as `1.37.3`.
     #[must_use]
     pub fn release(self) -> &'static str {
         let file = match self {
             Self::V1_34 => KUBERNETES_1_34,
-            Self::V1_36 => KUBERNETES_1_36,
+            Self::V1_37 => KUBERNETES_1_37,
         };
         required(file, "k8s.io/kubernetes").unwrap_or_else(|| self.minor())
     }
