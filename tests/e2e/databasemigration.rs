@@ -1,5 +1,6 @@
 //! DatabaseMigrations whose Jobs run, in gatehouse's own image.
 
+use kit::databases::Server;
 use kit::objects::condition;
 use kit::process;
 use kit::wait::eventually;
@@ -11,6 +12,7 @@ use crate::release::{NAMESPACE, Way};
 
 pub const TESTS: &[Test] = &[
     ("scripts_are_applied_and_taken_back", scripts_are_applied_and_taken_back),
+    ("scripts_are_applied_to_servers", scripts_are_applied_to_servers),
     ("a_run_outlives_gatehouse_and_the_api_server", a_run_outlives_gatehouse_and_the_api_server),
 ];
 
@@ -100,6 +102,65 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
     namespace.apply(&migration(&["1", "2", "3"]));
     until_applied(&namespace, 3);
     namespace.kubectl(&["delete", "databasemigration", "shop", "--timeout=120s"]).ok();
+}
+
+/// A password that breaks URLs, shells and SQL.
+const PASSWORD: &str = r#"p@:/%'"\ x"#;
+
+/// The address at which pods reach this machine: that of the API server.
+fn this_machine(bed: &Bed) -> String {
+    let slices = bed.list("endpointslices", "default");
+    let slice = slices.iter().find(|slice| slice["metadata"]["name"] == "kubernetes").expect("an API server");
+    slice["endpoints"][0]["addresses"][0].as_str().expect("an address").to_owned()
+}
+
+fn scripts_are_applied_to_servers(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let machine = this_machine(bed);
+    let servers = Server::start_all(Some(&machine)).unwrap_or_else(|why| panic!("{why}"));
+    for (server, namespace) in [(&servers.postgres, "on-postgresql"), (&servers.mariadb, "on-mariadb")] {
+        let namespace = bed.namespace(namespace);
+        is_applied_to(server, &machine, &namespace);
+    }
+}
+
+fn is_applied_to(server: &Server, machine: &str, namespace: &Namespace<'_>) {
+    server.make("shop", "clerk", PASSWORD);
+    namespace.apply(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"},
+        "stringData": {"username": "clerk", "password": PASSWORD}}));
+    let index = if server.engine == "PostgreSQL" { "INDEX CONCURRENTLY" } else { "INDEX" };
+    let script = |id: &str, up: &str| json!({"id": id, "kind": "Schema", "up": {"inline": up}});
+    let mut outside = script("3", &format!("CREATE {index} by_name ON orders (name)"));
+    outside["transaction"] = json!("None");
+    let mut migration = json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
+        "metadata": {"name": "shop"}, "spec": {
+            "database": {"engine": server.engine, "host": machine, "port": server.port, "name": "shop",
+                "credentialsSecret": {"name": "shop"}, "tls": {"mode": "Disable"}},
+            "scripts": [script("1", "CREATE TABLE orders (name varchar(9))"),
+                script("2", "INSERT INTO orders VALUES ('first')"), outside]}});
+    namespace.apply(&migration);
+    until_applied(namespace, 3);
+    assert_eq!(server.sql("shop", "SELECT name FROM orders"), [["first"]]);
+    let history = server.sql("shop", "SELECT id, state FROM gatehouse_migrations ORDER BY position");
+    assert_eq!(history, [["1", "applied"], ["2", "applied"], ["3", "applied"]]);
+
+    // A script that has run is not what it was: nothing else runs.
+    migration["spec"]["scripts"][1]["up"]["inline"] = json!("INSERT INTO orders VALUES ('edited')");
+    let refusal = namespace.try_apply(&migration).expect_err("it is refused");
+    assert!(refusal.contains("append a new script"), "{refusal}");
+
+    // A script that fails is named, and the user is not.
+    migration["spec"]["scripts"][1]["up"]["inline"] = json!("INSERT INTO orders VALUES ('first')");
+    let added = script("4", "INSERT INTO absent VALUES ('x')");
+    migration["spec"]["scripts"].as_array_mut().expect("scripts").push(added);
+    namespace.apply(&migration);
+    let failed = namespace.until("databasemigration/shop", |found| match &found["status"]["lastError"] {
+        Value::Null => Err(found["status"].to_string()),
+        _ => Ok(found["status"].clone()),
+    });
+    assert_eq!((&failed["lastError"]["id"], &failed["appliedCount"]), (&json!("4"), &json!(3)), "{failed}");
+    assert!(!failed.to_string().contains("clerk"), "{failed}");
+    assert_eq!(server.sql("shop", "SELECT name FROM orders"), [["first"]]);
 }
 
 /// Rows that a script counts one by one, so that it is still at it when everything else is killed: some seconds.
