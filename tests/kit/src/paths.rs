@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 /// Where the API server has what lies in namespaces.
-const NAMESPACED: [(&str, &[&str]); 8] = [
+const NAMESPACED: [(&str, &[&str]); 9] = [
     (
         "api/v1",
         &[
@@ -23,6 +23,7 @@ const NAMESPACED: [(&str, &[&str]); 8] = [
     ("apis/autoscaling/v2", &["horizontalpodautoscaler"]),
     ("apis/batch/v1", &["cronjob", "job"]),
     ("apis/coordination.k8s.io/v1", &["lease"]),
+    ("apis/discovery.k8s.io/v1", &["endpointslice"]),
     ("apis/gatehouse.dev/v1", &["databasemigration", "etcdcluster", "tdset"]),
     ("apis/policy/v1", &["poddisruptionbudget"]),
     ("apis/rbac.authorization.k8s.io/v1", &["role", "rolebinding"]),
