@@ -1,5 +1,7 @@
 //! An EtcdCluster of a test's own, and clients that write to it all the while.
 
+mod data;
+
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
@@ -7,8 +9,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use futures::future::join_all;
-use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Password, Refusal, Tls};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Members, Tls};
 use kit::history::writer::{Report, Writer};
 use kit::kstatus::kstatus;
 pub use kit::objects::condition;
@@ -42,6 +43,8 @@ pub struct Etcd<'a> {
     /// Clients by address, each as the version of the Secret with its certificate allows: one connection each.
     clients: RefCell<HashMap<(String, String), Client>>,
     writer: RefCell<Option<Writer>>,
+    /// A client of the Service, where a writer knows nothing else.
+    service: RefCell<Option<Client>>,
     /// Writers so far. Each has keys of its own: its history begins with it.
     writers: Cell<u32>,
     cluster_id: Cell<Option<u64>>,
@@ -82,6 +85,7 @@ impl<'a> Etcd<'a> {
             has_tls: tls == "Automatic",
             clients: RefCell::default(),
             writer: RefCell::default(),
+            service: RefCell::default(),
             writers: Cell::default(),
             cluster_id: Cell::default(),
             most: Cell::new(replicas),
@@ -172,7 +176,7 @@ impl<'a> Etcd<'a> {
     /// The members as etcd lists them, where a majority answers. Each time the list is checked.
     pub fn members(&self) -> Option<Members> {
         let voters = self.voters();
-        if let Some(writer) = &*self.writer.borrow() {
+        if let (Some(writer), None) = (&*self.writer.borrow(), &*self.service.borrow()) {
             writer.speak_with(voters.clone());
         }
         let members = voters.iter().find_map(|voter| self.runtime.block_on(voter.members()).ok())?;
@@ -278,9 +282,28 @@ impl<'a> Etcd<'a> {
 
     /// Begins to write.
     pub fn write(&self) {
+        *self.service.borrow_mut() = None;
+        self.write_with(self.voters());
+    }
+
+    /// The same by a client that knows the Service of the cluster alone, in plain HTTP.
+    pub fn write_by_the_service(&self) {
+        let service = self.namespace.get(&format!("service/{NAME}-client")).expect("it is there");
+        let address = service["spec"]["clusterIP"].as_str().unwrap_or_default().parse().expect("an address");
+        let url = format!("http://{NAME}-client.{}.svc:2379", self.namespace.name);
+        let limits = Limits { read: CALL, change: CALL, ..Limits::default() };
+        let client = {
+            let _inside = self.runtime.enter();
+            Client::at(address, &url, None, limits).expect("a URL")
+        };
+        *self.service.borrow_mut() = Some(client.clone());
+        self.write_with(vec![client]);
+    }
+
+    fn write_with(&self, clients: Vec<Client>) {
         self.writers.set(self.writers.get() + 1);
         let prefix = format!("history-{}", self.writers.get());
-        let writer = self.runtime.block_on(Writer::start_with_pause(&prefix, self.voters(), WRITE_PAUSE));
+        let writer = self.runtime.block_on(Writer::start_with_pause(&prefix, clients, WRITE_PAUSE));
         *self.writer.borrow_mut() = Some(writer);
     }
 
@@ -305,78 +328,6 @@ impl<'a> Etcd<'a> {
         eprintln!("{}", report.figure(&test));
         report.expect_kept(at_least);
         report
-    }
-
-    /// Writes a key and reads keys, without a writer at work.
-    pub fn put(&self, key: &str, value: &str) {
-        let voters = self.voters();
-        self.runtime.block_on(voters[0].put(key.as_bytes(), value.as_bytes())).expect("it is written");
-    }
-
-    /// The same, where it is taken.
-    pub fn try_put(&self, key: &str, value: &str) -> Result<(), String> {
-        let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
-        let put = self.runtime.block_on(voter.put(key.as_bytes(), value.as_bytes()));
-        put.map(|_| ()).map_err(|error| error.to_string())
-    }
-
-    /// Writes one key until there is no room for more, a page of the database each time.
-    pub fn fill(&self) {
-        let voter = &self.voters()[0];
-        let value = vec![b'x'; 3 << 10];
-        for _ in 0..1000 {
-            let puts = (0..32).map(|_| voter.put(b"fill", &value));
-            let refused = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
-            match refused {
-                Some(error) if error.refusal() == Some(Refusal::NoSpace) => return,
-                Some(error) => panic!("it is not written: {error}"),
-                None => {}
-            }
-        }
-        panic!("there is room for ever");
-    }
-
-    /// What all voters have up to a revision: one hash, for all have the same.
-    #[track_caller]
-    pub fn hash(&self, revision: i64) -> u32 {
-        let voters = self.voters();
-        let hash = |voter: &Client| self.runtime.block_on(voter.hash_keys(revision)).expect("a hash").hash;
-        let hashes: Vec<_> = voters.iter().map(hash).collect();
-        assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "at {revision}: {hashes:x?}");
-        hashes[0]
-    }
-
-    /// How many members there are, as one of them remembers it.
-    pub fn remembered(&self) -> usize {
-        let voters = self.voters();
-        let ask = |voter: &Client| self.runtime.block_on(voter.remembered_members()).ok();
-        voters.iter().find_map(ask).expect("a member answers").members.len()
-    }
-
-    /// Whether that is the password of root, and if not, what etcd answers.
-    pub fn takes(&self, password: &str) -> Result<(), String> {
-        let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
-        let password = Password::new(password.to_owned());
-        let asked = self.runtime.block_on(voter.authenticate("root", &password));
-        asked.map_err(|error| error.to_string())
-    }
-
-    /// That is not the password of root: etcd refuses it, at the first answer that there is.
-    #[track_caller]
-    pub fn refuses(&self, password: &str) {
-        self.until(|_| match self.takes(password) {
-            Ok(()) => panic!("it is the password"),
-            Err(why) if why.contains("authentication failed") => Ok(()),
-            Err(why) => Err(why),
-        });
-    }
-
-    /// What a key holds.
-    pub fn read(&self, key: &str) -> Option<String> {
-        let range =
-            gatehouse::kinds::etcdcluster::etcd::Range { key: key.as_bytes().to_vec(), ..Default::default() };
-        let found = self.runtime.block_on(self.voters()[0].range(range)).expect("it is read");
-        found.key_values.first().map(|found| String::from_utf8_lossy(&found.value).into_owned())
     }
 }
 

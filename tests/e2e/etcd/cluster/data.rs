@@ -1,0 +1,79 @@
+//! What a test puts into an EtcdCluster by itself, and reads from it.
+
+use futures::future::join_all;
+use gatehouse::kinds::etcdcluster::etcd::{Client, Password, Range, Refusal};
+
+use super::Etcd;
+
+impl Etcd<'_> {
+    /// Writes a key and reads keys, without a writer at work.
+    pub fn put(&self, key: &str, value: &str) {
+        let voters = self.voters();
+        self.runtime.block_on(voters[0].put(key.as_bytes(), value.as_bytes())).expect("it is written");
+    }
+
+    /// The same, where it is taken.
+    pub fn try_put(&self, key: &str, value: &str) -> Result<(), String> {
+        let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
+        let put = self.runtime.block_on(voter.put(key.as_bytes(), value.as_bytes()));
+        put.map(|_| ()).map_err(|error| error.to_string())
+    }
+
+    /// Writes one key until there is no room for more, a page of the database each time.
+    pub fn fill(&self) {
+        let voter = &self.voters()[0];
+        let value = vec![b'x'; 3 << 10];
+        for _ in 0..1000 {
+            let puts = (0..32).map(|_| voter.put(b"fill", &value));
+            let refused = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
+            match refused {
+                Some(error) if error.refusal() == Some(Refusal::NoSpace) => return,
+                Some(error) => panic!("it is not written: {error}"),
+                None => {}
+            }
+        }
+        panic!("there is room for ever");
+    }
+
+    /// What all voters have up to a revision: one hash, for all have the same.
+    #[track_caller]
+    pub fn hash(&self, revision: i64) -> u32 {
+        let voters = self.voters();
+        let hash = |voter: &Client| self.runtime.block_on(voter.hash_keys(revision)).expect("a hash").hash;
+        let hashes: Vec<_> = voters.iter().map(hash).collect();
+        assert!(hashes.windows(2).all(|pair| pair[0] == pair[1]), "at {revision}: {hashes:x?}");
+        hashes[0]
+    }
+
+    /// How many members there are, as one of them remembers it.
+    pub fn remembered(&self) -> usize {
+        let voters = self.voters();
+        let ask = |voter: &Client| self.runtime.block_on(voter.remembered_members()).ok();
+        voters.iter().find_map(ask).expect("a member answers").members.len()
+    }
+
+    /// Whether that is the password of root, and if not, what etcd answers.
+    pub fn takes(&self, password: &str) -> Result<(), String> {
+        let voter = self.voters().into_iter().next().ok_or("no voter is ready")?;
+        let password = Password::new(password.to_owned());
+        let asked = self.runtime.block_on(voter.authenticate("root", &password));
+        asked.map_err(|error| error.to_string())
+    }
+
+    /// That is not the password of root: etcd refuses it, at the first answer that there is.
+    #[track_caller]
+    pub fn refuses(&self, password: &str) {
+        self.until(|_| match self.takes(password) {
+            Ok(()) => panic!("it is the password"),
+            Err(why) if why.contains("authentication failed") => Ok(()),
+            Err(why) => Err(why),
+        });
+    }
+
+    /// What a key holds.
+    pub fn read(&self, key: &str) -> Option<String> {
+        let range = Range { key: key.as_bytes().to_vec(), ..Default::default() };
+        let found = self.runtime.block_on(self.voters()[0].range(range)).expect("it is read");
+        found.key_values.first().map(|found| String::from_utf8_lossy(&found.value).into_owned())
+    }
+}

@@ -1,0 +1,52 @@
+//! An EtcdCluster that nothing works: its clients do not need the operator.
+
+use serde_json::{Value, json};
+
+use super::cluster::{Etcd, condition};
+use super::{NEWEST, gone_with_its_object, is_ready};
+use crate::cluster::{Bed, Namespace};
+use crate::release::Way;
+
+/// Every pod is deleted, one after the other, while a client that knows the Service alone writes.
+pub fn etcd_that_is_paused_is_reached_by_its_service(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-paused");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    etcd.change(&json!({"paused": true}));
+    etcd.until(|_| {
+        let paused = condition(&etcd.object()?, "Paused");
+        if paused["status"] == "True" { Ok(()) } else { Err(paused.to_string()) }
+    });
+    etcd.write_by_the_service();
+    etcd.goes_on(100);
+    for ordinal in 0..3 {
+        is_replaced(&etcd, &namespace, &format!("main-{ordinal}"));
+        etcd.goes_on(100);
+    }
+    let report = etcd.expect_kept(400);
+    report.expect_no_outage();
+    crate::figure(format!("{}: etcd: paused, by its Service: {report}", way.name()));
+    etcd.change(&json!({"paused": false}));
+    etcd.until_settled(3);
+    gone_with_its_object(bed, &namespace);
+}
+
+/// Deletes a pod, and waits until another one serves in its place, for clients of the Service as well.
+fn is_replaced(etcd: &Etcd<'_>, namespace: &Namespace<'_>, name: &str) {
+    let pod = || namespace.get(&format!("pod/{name}"));
+    let uid = |pod: &Value| pod["metadata"]["uid"].clone();
+    let before = uid(&pod().expect("it is there"));
+    namespace.kubectl(&["delete", "pod", name, "--wait=false"]).ok();
+    etcd.until(|_| match pod()? {
+        now if uid(&now) != before && is_ready(&now) => Ok(()),
+        now => Err(format!("{name}: {}", now["status"])),
+    });
+    etcd.until(|_| {
+        let slices = namespace.list("endpointslices", "kubernetes.io/service-name=main-client");
+        let endpoints = slices.iter().flat_map(|slice| slice["endpoints"].as_array().into_iter().flatten());
+        let now = uid(&pod()?);
+        let is_served = |one: &Value| one["targetRef"]["uid"] == now && one["conditions"]["ready"] == true;
+        if endpoints.clone().any(is_served) { Ok(()) } else { Err(format!("{name} is not in {slices:?}")) }
+    });
+}
