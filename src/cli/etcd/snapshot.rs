@@ -13,10 +13,11 @@ use super::super::duration;
 use super::super::ending::{FAILED, Failure, OK, USAGE};
 use super::super::output;
 use super::pod::leave_message;
-use crate::kinds::etcdcluster::backup::decision::Retention;
+use crate::kinds::etcdcluster::backup::decision::{Retention, is_of_schedule};
 use crate::kinds::etcdcluster::backup::manifest::{Owner, Report};
 use crate::kinds::etcdcluster::backup::{self, Request, take};
 use crate::kinds::etcdcluster::etcd::Tls;
+use crate::kinds::etcdcluster::names;
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::chain;
 
@@ -47,7 +48,11 @@ pub struct Options {
     /// Identity of the etcd cluster, in hexadecimal. No backup is taken of another one.
     #[arg(long, value_name = "ID", value_parser = identity)]
     cluster_id: u64,
-    /// How many verified backups are kept, at least. Without this and --max-age: all.
+    /// Name of the Job that this runs in, which tells whether the schedule asked for it. Absent: it did.
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
+    /// How many verified backups of the schedule are kept, at least, and as many of the others. Without this and
+    /// --max-age: all.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     keep_last: Option<u32>,
     /// Up to which age backups are kept, at least, such as 720h.
@@ -94,6 +99,10 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
             keep_last: options.keep_last.and_then(|count| usize::try_from(count).ok()),
             max_age: options.max_age,
         },
+        on_demand: options
+            .job
+            .as_ref()
+            .is_some_and(|job| !is_of_schedule(job, &names::backup(&options.name))),
     };
     tokio::select! {
         taken = take(&request) => Ok(match taken {

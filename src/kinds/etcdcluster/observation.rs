@@ -91,7 +91,7 @@ pub struct Observation {
     /// a quorum.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub remembered: BTreeMap<Ordinal, MemberId>,
-    /// Whether the phase of the recorded operation has taken longer than it should.
+    /// Whether the phase of the recorded operation has taken longer than it should, or was tried as often as it should be.
     pub operation_age: Age,
     /// Whether every member has been as it is now for the health interval, 5 s.
     pub health_age: Age,
@@ -215,6 +215,33 @@ impl Observation {
     #[must_use]
     pub fn status(&self, ordinal: Ordinal) -> Fact<&MemberStatus> {
         self.statuses.get(&ordinal).map_or(Fact::Absent, Fact::as_ref)
+    }
+
+    /// What the member at an ordinal answered, where that is who answers: the address of a pod that is gone may be another
+    /// member's by now, and the certificate of any fits the names of all.
+    #[must_use]
+    pub fn answer_of(&self, ordinal: Ordinal, member: Option<MemberId>) -> Option<&MemberStatus> {
+        let told = self.status(ordinal).found();
+        told.filter(|told| member.is_none_or(|member| told.member_id == member))
+    }
+
+    /// Whether fewer voters than a majority answer and follow a leader: of those that a member remembers, or else of those
+    /// that were told to run. Members that answer and elect none serve nobody. Not where nobody knows of any voter.
+    #[must_use]
+    pub fn lacks_majority(&self) -> bool {
+        let voters: Vec<(Ordinal, Option<MemberId>)> = match &self.last_membership {
+            Fact::Known(list) => {
+                list.voters().filter_map(|voter| Some((voter.ordinal?, Some(voter.id)))).collect()
+            }
+            Fact::Absent | Fact::Unknown => {
+                let told = self.entries().filter(|(_, entry)| !entry.purpose.is_stopped());
+                told.map(|(ordinal, entry)| (ordinal, entry.member)).collect()
+            }
+        };
+        let follows = |(ordinal, member): &&(Ordinal, Option<MemberId>)| {
+            self.answer_of(*ordinal, *member).is_some_and(|told| told.leader.is_some())
+        };
+        !voters.is_empty() && voters.iter().filter(follows).count() <= voters.len() / 2
     }
 
     /// Whether an alarm of that kind is known to be armed.

@@ -4,7 +4,7 @@
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
 //! again, which makes it wait; what was replaced and defragmented before it is not counted again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -25,6 +25,9 @@ const HEALTH: Duration = Duration::from_secs(5);
 
 /// How long the phase of an operation should take at most.
 const OPERATION: Duration = Duration::from_mins(10);
+
+/// How often leadership is handed over for one end before that is given up: etcd hands over by itself when it stops.
+const HAND_OVERS: u32 = 2;
 
 /// How long fewer voters than a majority may answer before the quorum counts as lost.
 const QUORUM_LOSS: Duration = Duration::from_mins(1);
@@ -51,6 +54,8 @@ pub struct ReconcileState {
     looked: Option<Instant>,
     /// The operation, and since when it is in its phase.
     operation: Option<(Operation, Instant)>,
+    /// How often leadership has been handed over in that phase, or tried to be.
+    hand_overs: u32,
     /// How its members are, and since when.
     health: Option<(Health, Instant)>,
     /// Since when fewer voters than a majority have answered.
@@ -130,6 +135,7 @@ impl ReconcileState {
 
         let operation = seen.record.operation;
         let kept = self.operation.filter(|(known, _)| Some(*known) == operation);
+        self.hand_overs = kept.map_or(0, |_| self.hand_overs);
         self.operation = operation.map(|operation| kept.unwrap_or((operation, now)));
         let health = Health::of(seen);
         let kept = self.health.take().filter(|(known, _)| *known == health);
@@ -141,7 +147,10 @@ impl ReconcileState {
 
         let past =
             |since: Option<Instant>, limit| age(since.is_some_and(|at| now.duration_since(at) >= limit));
-        seen.operation_age = past(self.operation.map(|(_, since)| since), OPERATION);
+        seen.operation_age = match self.operation {
+            Some(_) if self.hand_overs >= HAND_OVERS => Age::PastDeadline,
+            operation => past(operation.map(|(_, since)| since), OPERATION),
+        };
         seen.health_age = past(self.health.as_ref().map(|(_, since)| *since), HEALTH);
         seen.quorum_loss_age = past(self.quorum_lost, QUORUM_LOSS);
         seen.replacement_age = age(self.replaced.len() < most);
@@ -207,6 +216,7 @@ impl ReconcileState {
         let shrinks = operation.is_some_and(|operation| operation.kind == OperationKind::ScaleIn);
         match action {
             Action::MemberRemove { .. } if is_done && !shrinks => self.replaced.push(now),
+            Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
             Action::Defragment { member, .. } => {
                 // Also one that was not heard to end.
@@ -222,15 +232,7 @@ fn lacks_quorum(seen: &Observation) -> bool {
     if seen.record.cluster_id.is_none() || seen.pods.is_unknown() || seen.membership.known().is_some() {
         return false;
     }
-    let voters: BTreeSet<Ordinal> = match &seen.last_membership {
-        Fact::Known(list) => list.voters().filter_map(|member| member.ordinal).collect(),
-        Fact::Absent | Fact::Unknown => {
-            seen.entries().filter(|(_, entry)| !entry.purpose.is_stopped()).map(|(at, _)| at).collect()
-        }
-    };
-    let follows = |at: &&Ordinal| seen.status(**at).is_known_and(|status| status.leader.is_some());
-    let answers = voters.iter().filter(follows).count();
-    !voters.is_empty() && answers <= voters.len() / 2
+    seen.lacks_majority()
 }
 
 #[cfg(test)]
@@ -318,5 +320,53 @@ mod tests {
         assert_eq!(saved([new; 3], [1, 10, 1]), [true; 3]);
         assert_eq!(saved([new, new, old], [2, 11, 2]), [false; 3]);
         assert_eq!(saved([new; 3], [2, 11, 2]), [false; 3]);
+    }
+
+    /// Three voters, of which one answers as itself, and another address leads to that very one.
+    #[test]
+    fn an_answer_of_another_member_is_none_of_the_voter_that_was_asked() {
+        let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
+        let ages: Vec<_> = [0, 30, 60]
+            .into_iter()
+            .map(|second| {
+                let mut seen = three(&cluster);
+                seen.last_membership = std::mem::replace(&mut seen.membership, Fact::Unknown);
+                seen.statuses.insert(Ordinal(1), seen.statuses[&Ordinal(0)].clone());
+                seen.statuses.insert(Ordinal(2), Fact::Unknown);
+                recall.look(&mut seen, begun + Duration::from_secs(second));
+                seen.quorum_loss_age.is_past()
+            })
+            .collect();
+        assert_eq!(ages, [false, false, true]);
+    }
+
+    #[test]
+    fn a_hand_over_that_failed_twice_is_given_up() {
+        let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
+        let hands_over = |target| {
+            let target = super::super::observation::Target::Member(Ordinal(target));
+            let phase = super::super::observation::Phase::MovingLeader;
+            Operation { kind: OperationKind::ScaleIn, target, phase }
+        };
+        let mut seconds = 0;
+        let mut age = |operation, tries| {
+            let mut seen = three(&cluster);
+            seen.record.operation = Some(operation);
+            let from = MemberId(1);
+            let membership = crate::kinds::etcdcluster::actions::MembershipGuard {
+                cluster_id: crate::kinds::etcdcluster::observation::ClusterId(1),
+                fingerprint: 1,
+            };
+            seconds += 2;
+            let now = begun + Duration::from_secs(seconds);
+            recall.look(&mut seen, now);
+            for _ in 0..tries {
+                let action = Action::MoveLeader { membership, from, to: MemberId(2) };
+                recall.carried_out(&action, Some(operation), false, now);
+            }
+            seen.operation_age.is_past()
+        };
+        assert_eq!([age(hands_over(2), 1), age(hands_over(2), 1), age(hands_over(2), 0)], [false, false, true]);
+        assert_eq!([age(hands_over(1), 1), age(hands_over(1), 0)], [false, false], "another one is tried again");
     }
 }

@@ -10,6 +10,7 @@ mod names;
 mod options;
 mod recovery;
 mod replicas;
+mod resources;
 mod storage;
 mod tls;
 mod update;
@@ -81,8 +82,9 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
     storage::judge(&new.spec, &mut verdict);
     tls::judge(&new.spec, &mut verdict);
     options::judge(&new.spec, &mut verdict);
-    backup::judge(&new.spec, &mut verdict);
+    backup::judge(&new, &mut verdict);
     let old = old.and_then(|old| Cluster::read(old).ok());
+    resources::judge(&new.spec, old.as_ref().map(|old| &old.spec), &mut verdict);
     recovery::judge(&new, old.as_ref(), &mut verdict);
     if let Some(old) = old {
         update::judge(&new, &old, &mut verdict);

@@ -16,7 +16,7 @@ const LAG: u64 = 100;
 /// Which backups are kept: those that one of the two asks for, and all where neither is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// So many of the newest.
+    /// So many of the newest that the schedule asked for, and as many of the others.
     pub keep_last: Option<usize>,
     /// All that are no older.
     pub max_age: Option<Duration>,
@@ -36,6 +36,17 @@ pub fn order(answers: &[Status]) -> Vec<usize> {
     let mut able: Vec<_> = answers.iter().enumerate().filter(|(_, status)| able(status)).collect();
     able.sort_by_key(|(_, status)| rank(status));
     able.into_iter().map(|(place, _)| place).collect()
+}
+
+/// The lowest number that the CronJob controller appends to the name of a Job: minutes since 1970
+/// (kubernetes, `pkg/controller/cronjob`, `getJobName`). What a person appends is shorter.
+const SCHEDULED: u64 = 10_000_000;
+
+/// Whether a Job of that name was made by the CronJob of that name for its schedule.
+#[must_use]
+pub fn is_of_schedule(job: &str, cron_job: &str) -> bool {
+    let number = job.strip_prefix(cron_job).and_then(|rest| rest.strip_prefix('-'));
+    number.is_some_and(|text| text.parse::<u64>().is_ok_and(|minutes| minutes >= SCHEDULED))
 }
 
 /// Whether the data of a member may be wrong, by the alarms that are armed: one that names nobody is about anybody.
@@ -62,8 +73,12 @@ pub fn superseded<'a>(
     if keep_last.is_none() && max_age.is_none() {
         return Vec::new();
     }
-    let counted: BTreeSet<_> =
-        others.iter().take(keep_last.unwrap_or(0).saturating_sub(1)).map(|one| &one.name).collect();
+    let counted = |on_demand: bool| {
+        let with_newest = usize::from(newest.on_demand == on_demand);
+        let of_kind = others.iter().filter(move |one| one.on_demand == on_demand);
+        of_kind.take(keep_last.unwrap_or(0).saturating_sub(with_newest)).map(|one| &one.name)
+    };
+    let counted: BTreeSet<_> = counted(true).chain(counted(false)).collect();
     let is_young = |one: &Manifest| {
         let age = Duration::try_from(now.duration_since(one.time)).unwrap_or_default();
         max_age.is_some_and(|longest| age <= longest)
@@ -115,6 +130,7 @@ mod tests {
             revision,
             sha256: String::new(),
             size: 0,
+            on_demand: false,
         }
     }
 
@@ -144,6 +160,29 @@ mod tests {
         let retention = Retention { keep_last: None, max_age: Some(Duration::from_secs(1)) };
         let late = Timestamp::from_second(1_000_000).unwrap();
         assert_eq!(superseded(&backups, &hour(1, 1), retention, late), [] as [&Manifest; 0]);
+    }
+
+    #[test]
+    fn backups_on_demand_push_none_of_the_schedule_out() {
+        let asked = |at| Manifest { on_demand: true, ..hour(at, at) };
+        let mut backups: Vec<_> = (1..=3).map(|at| hour(at, at)).collect();
+        backups.extend((4..=9).map(asked));
+        let now = Timestamp::from_second(10 * 3600).unwrap();
+        let gone = |newest: &Manifest| -> Vec<i64> {
+            let retention = Retention { keep_last: Some(3), max_age: None };
+            superseded(&backups, newest, retention, now).into_iter().map(|one| one.revision).collect()
+        };
+        assert_eq!(gone(&asked(9)), [4, 5, 6]);
+        assert_eq!(gone(&asked(10)), [4, 5, 6, 7], "it is one of three itself");
+        assert_eq!(gone(&hour(10, 10)), [1, 4, 5, 6]);
+    }
+
+    #[test]
+    fn a_job_of_the_schedule_is_known_by_the_minutes_in_its_name() {
+        assert!(is_of_schedule("shop-backup-29742120", "shop-backup"));
+        for other in ["shop-backup-3-7-3", "shop-backup-1", "shop-backup-now", "now", "", "shop-backup"] {
+            assert!(!is_of_schedule(other, "shop-backup"), "{other}");
+        }
     }
 
     #[test]

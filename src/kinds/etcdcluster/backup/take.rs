@@ -27,6 +27,8 @@ pub struct Request {
     pub cluster_id: u64,
     /// Which older ones stay.
     pub retention: Retention,
+    /// Whether something else than the schedule asks for it.
+    pub on_demand: bool,
 }
 
 /// A member that answered.
@@ -117,6 +119,7 @@ async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifes
         revision,
         sha256: hexadecimal(&written),
         size: written.size,
+        on_demand: request.on_demand,
     };
     folder.finish(&written, &stem, &manifest)?;
     Ok(manifest)

@@ -242,4 +242,12 @@ pub struct Budget {
     pub owner: Owner,
     /// Voters that evictions leave.
     pub min_available: u32,
+    /// Whether the rest of it is as it should be.
+    #[serde(default = "yes")]
+    pub is_current: bool,
+}
+
+/// Where nothing is said of it.
+const fn yes() -> bool {
+    true
 }

@@ -20,7 +20,8 @@ use crate::kinds::etcdcluster::observation::{
     Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, Role, StatefulSet,
     Template, Uid, Version, Volume,
 };
-use crate::kinds::etcdcluster::resources::config as entries;
+use crate::kinds::etcdcluster::resources::{budget as budgets, config as entries};
+use crate::kinds::etcdcluster::spec::Spec;
 
 /// The label of a PersistentVolume that is kept for the claim that it had.
 pub const RETAINED: &str = "gatehouse.dev/retained";
@@ -185,15 +186,20 @@ pub fn config(config: &ConfigMap, name: &str, cluster: &str) -> Config {
     }
 }
 
-/// The PodDisruptionBudget of the cluster of that uid.
-pub fn budget(budget: &PodDisruptionBudget, cluster: &str) -> Budget {
+/// The PodDisruptionBudget, as against how that of the cluster should be.
+pub fn budget(budget: &PodDisruptionBudget, of: &Spec) -> Budget {
     let least = budget.spec.as_ref().and_then(|spec| spec.min_available.as_ref());
     let least = match least {
         Some(IntOrString::Int(least)) => u32::try_from(*least).unwrap_or(0),
         // A share belongs to another owner doing.
         Some(IntOrString::String(_)) | None => 0,
     };
-    Budget { handle: handle(&budget.metadata), owner: owner(&budget.metadata, cluster), min_available: least }
+    Budget {
+        handle: handle(&budget.metadata),
+        owner: owner(&budget.metadata, of.uid()),
+        min_available: least,
+        is_current: !budgets::manifest(of, least).missing_from(budget),
+    }
 }
 
 /// How the Services were found, as against how they should be.

@@ -112,7 +112,7 @@ pub async fn look(
         certificate_secrets: certificates.secrets.clone(),
         stateful_set: set,
         config,
-        budget: budget.map(|budget| kubernetes::budget(&budget, &reader.uid)),
+        budget: budget.map(|budget| kubernetes::budget(&budget, spec)),
         pods: told.map(|pods| apply_probe_results(pods, &said)),
         volumes,
         statuses: said.statuses,

@@ -143,7 +143,7 @@ pub fn was_refused(cluster: &ClusterState, action: &str) -> bool {
 fn budget(cluster: &ClusterState) -> Option<Action> {
     let wanted = min_available(cluster.voter_count());
     let found = match &cluster.seen.budget {
-        Fact::Known(budget) if budget.min_available == wanted => return None,
+        Fact::Known(budget) if budget.min_available == wanted && budget.is_current => return None,
         Fact::Known(budget) => Some(budget.handle.clone()),
         Fact::Absent => None,
         Fact::Unknown => return None,

@@ -8,35 +8,20 @@
 
 use std::collections::BTreeMap;
 
-use super::cluster_state::{ClusterState, quorum};
+use super::cluster_state::ClusterState;
 use super::decision::Decision;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
-    Cause, ConfigEntry, Fact, Membership, Observation, Ordinal, Owner, Pod, PodPhase, Purpose, Recovery,
-    RecoveryPhase, RecoveryRequest, StatefulSet, Template, Uid,
+    Cause, ConfigEntry, Fact, Observation, Ordinal, Owner, Pod, PodPhase, Purpose, Recovery, RecoveryPhase,
+    RecoveryRequest, StatefulSet, Template, Uid,
 };
 
-/// Whether fewer voters than a majority have answered and followed a leader for longer than the grace period. Members that
-/// answer and elect none serve nobody.
+/// Whether fewer voters than a majority have answered and followed a leader for longer than the grace period.
 pub fn is_quorum_lost(cluster: &ClusterState) -> bool {
-    let is_counted = |purpose: Purpose| !purpose.is_stopped();
-    let voters: Vec<Ordinal> = match &cluster.seen.last_membership {
-        Fact::Known(Membership { members, .. }) => {
-            members.iter().filter(|member| !member.is_learner).filter_map(|member| member.ordinal).collect()
-        }
-        Fact::Absent | Fact::Unknown => {
-            let told = cluster.seen.entries().filter(|(_, entry)| is_counted(entry.purpose));
-            told.map(|(ordinal, _)| ordinal).collect()
-        }
-    };
-    let follows =
-        |ordinal: &&Ordinal| cluster.status(**ordinal).is_some_and(|status| status.leader.is_some());
-    let answers = voters.iter().filter(follows).count();
     cluster.cluster_id().is_some()
         && cluster.membership().is_none()
         && cluster.seen.quorum_loss_age.is_past()
-        && !voters.is_empty()
-        && answers < quorum(voters.len())
+        && cluster.seen.lacks_majority()
 }
 
 /// Carries a requested recovery on, or consumes a request that came to nothing.
@@ -88,7 +73,10 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
         let is_named = request.survivor.is_none_or(|named| named == *ordinal);
         is_named
             && !status.is_learner
-            && cluster.seen.entry(*ordinal).is_known_and(|entry| entry.purpose == Purpose::Run)
+            && cluster.seen.entry(*ordinal).is_known_and(|entry| {
+                let is_itself = cluster.seen.answer_of(*ordinal, entry.member).is_some();
+                entry.purpose == Purpose::Run && is_itself
+            })
     });
     let furthest =
         candidates.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)));
@@ -111,7 +99,8 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
 /// it, and one that is pending as long as its volume takes to be attached.
 fn may_come(cluster: &ClusterState) -> bool {
     let entries = cluster.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
-    let mut silent = entries.filter(|(ordinal, _)| cluster.status(*ordinal).is_none());
+    let mut silent =
+        entries.filter(|(ordinal, entry)| cluster.seen.answer_of(*ordinal, entry.member).is_none());
     silent.any(|(ordinal, _)| cluster.pod(ordinal).is_some_and(is_on_its_way))
 }
 

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::batch::v1::{CronJob, CronJobSpec, Job, JobSpec, JobTemplateSpec};
 use k8s_openapi::api::core::v1::{
-    Container, PersistentVolumeClaimVolumeSource, PodSpec, PodTemplateSpec, ResourceRequirements,
-    SecretVolumeSource, Volume,
+    Container, EnvVar, EnvVarSource, ObjectFieldSelector, PersistentVolumeClaimVolumeSource, PodSpec,
+    PodTemplateSpec, ResourceRequirements, SecretVolumeSource, Volume,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -32,6 +32,9 @@ const CLIENT_TLS: &str = "client-tls";
 
 /// Where that is mounted.
 const CLIENT_TLS_PATH: &str = "/etc/gatehouse/tls/client";
+
+/// The variable with the name of the Job.
+const JOB: &str = "JOB";
 
 /// The schedule of a CronJob that has none: it rests.
 const NEVER: &str = "@yearly";
@@ -166,6 +169,7 @@ fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, imag
         image_pull_policy: Some(PullPolicy::IfNotPresent.as_str().to_owned()),
         command: Some(vec![pod::PROGRAM.to_owned(), "etcd".to_owned(), "snapshot".to_owned()]),
         args: Some(arguments),
+        env: Some(vec![job_name()]),
         resources: Some(resources()),
         security_context: Some(pod::container_security(&given)),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
@@ -189,6 +193,16 @@ fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, imag
     }
 }
 
+/// The name of the Job, which only its pods are told.
+fn job_name() -> EnvVar {
+    let field = ObjectFieldSelector {
+        field_path: "metadata.labels['batch.kubernetes.io/job-name']".to_owned(),
+        ..ObjectFieldSelector::default()
+    };
+    let from = EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() };
+    EnvVar { name: JOB.to_owned(), value_from: Some(from), ..EnvVar::default() }
+}
+
 /// The options of `gatehouse etcd snapshot`; none while the cluster is not recorded, or its members are not known.
 fn arguments(
     spec: &Spec,
@@ -204,6 +218,7 @@ fn arguments(
         format!("--cluster={}", spec.uid()),
         format!("--cluster-id={}", status.cluster_id.as_ref()?),
         format!("--destination={DESTINATION}/{path}"),
+        format!("--job=$({JOB})"),
     ];
     arguments.extend(endpoints.iter().map(|endpoint| format!("--endpoint={endpoint}")));
     if spec.tls.is_some() {
@@ -264,6 +279,7 @@ mod tests {
                 "--cluster=u-1",
                 "--cluster-id=c1",
                 "--destination=/backup/shop/c",
+                "--job=$(JOB)",
                 "--endpoint=https://c-0.c.shop.svc:2379",
                 "--tls=/etc/gatehouse/tls/client",
                 "--keep-last=5",

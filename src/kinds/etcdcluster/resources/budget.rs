@@ -17,6 +17,8 @@ pub fn manifest(spec: &Spec, min_available: u32) -> Manifest {
         metadata: metadata(spec, spec.name().to_owned()),
         spec: Some(PodDisruptionBudgetSpec {
             min_available: Some(IntOrString::Int(least)),
+            // One that is not ready would hold up a drain for as long as it is not. Data in memory would end with it.
+            unhealthy_pod_eviction_policy: (!spec.storage.is_in_memory).then(|| "AlwaysAllow".to_owned()),
             selector: Some(LabelSelector {
                 match_labels: Some(names::voters(spec.name())),
                 match_expressions: None,

@@ -113,7 +113,12 @@ fn members_are_found_before_they_are_ready_and_clients_find_voters_alone() {
     );
     assert_eq!(client, json!({"selector": voters, "ports": [port("client", 2379)]}));
     let budget = &budget::manifest(&plain(), 2).object["spec"];
-    assert_eq!(*budget, json!({"minAvailable": 2, "selector": {"matchLabels": voters}}));
+    let selector = json!({"matchLabels": voters});
+    let policy = "AlwaysAllow";
+    assert_eq!(
+        *budget,
+        json!({"minAvailable": 2, "selector": selector, "unhealthyPodEvictionPolicy": policy})
+    );
 }
 
 #[test]
@@ -144,4 +149,13 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
         built += 1;
     }
     assert!(built > 100, "{built}");
+}
+
+/// One that is not ready serves nobody, and would hold up a drain for as long as it is not. Data in memory end with it.
+#[test]
+fn a_member_that_is_not_ready_can_be_evicted_where_its_data_stay() {
+    let policy =
+        |spec: &Spec| budget::manifest(spec, 2).object["spec"].get("unhealthyPodEvictionPolicy").cloned();
+    assert_eq!(policy(&plain()), Some(json!("AlwaysAllow")));
+    assert_eq!(policy(&cluster(&json!({"storage": {"medium": "Memory"}}))), None);
 }

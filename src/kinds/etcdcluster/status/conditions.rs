@@ -303,7 +303,8 @@ impl Facts<'_> {
     /// The members that do not answer and may yet, by themselves.
     fn on_their_way(&self) -> Vec<String> {
         let told = self.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
-        let silent = told.map(|(ordinal, _)| ordinal).filter(|one| self.seen.status(*one).found().is_none());
+        let silent = told.filter(|(one, entry)| self.seen.answer_of(*one, entry.member).is_none());
+        let silent = silent.map(|(ordinal, _)| ordinal);
         let coming = silent.filter(|one| self.seen.pod(*one).found().is_some_and(is_on_its_way));
         coming.map(|ordinal| self.with_hindrance(ordinal)).collect()
     }

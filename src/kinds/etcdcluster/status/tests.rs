@@ -122,7 +122,12 @@ pub fn seen(of: &Spec) -> Observation {
         certificate_secrets: None,
         stateful_set: Fact::Known(set),
         config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
-        budget: Fact::Known(Budget { handle: handle("budget", 0), owner: Owner::Ours, min_available: 2 }),
+        budget: Fact::Known(Budget {
+            handle: handle("budget", 0),
+            owner: Owner::Ours,
+            min_available: 2,
+            is_current: true,
+        }),
         pods: Fact::Known(pods.collect()),
         volumes: Fact::Known(all().map(|ordinal| (ordinal, volume(ordinal))).collect()),
         statuses: all().map(|ordinal| (ordinal, Fact::Known(answer(ordinal.0)))).collect(),

@@ -52,7 +52,7 @@ impl World {
             },
             budget: self.objects.budget.map_or(Fact::Absent, |min_available| {
                 let handle = seen(&identity("budget"), &min_available);
-                Fact::Known(Budget { handle, owner: Owner::Ours, min_available })
+                Fact::Known(Budget { handle, owner: Owner::Ours, min_available, is_current: true })
             }),
             pods: if unread == Some(Unread::Pods) { Fact::Unknown } else { Fact::Known(self.pods()) },
             volumes: if unread == Some(Unread::Volumes) {

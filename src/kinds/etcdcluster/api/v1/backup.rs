@@ -121,7 +121,8 @@ pub struct PersistentVolumeClaimDestination {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {
-    /// How many verified backups are kept, 1 to 10000. Absent at creation with a schedule: 7.
+    /// How many verified backups of the schedule are kept, and as many of the others, 1 to 10000. Absent at creation with
+    /// a schedule: 7.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub keep_last: Option<i32>,

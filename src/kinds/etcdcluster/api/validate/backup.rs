@@ -1,7 +1,8 @@
 //! Backups, where they go, and what is not supported of them.
 
 use super::super::rules;
-use super::super::v1::{Backup, Destination, EtcdClusterSpec};
+use super::super::v1::{Backup, Destination};
+use super::Cluster;
 use crate::api::cron::Schedule;
 use crate::api::field::{Fault, Path, Verdict};
 use crate::api::{name, time_zone};
@@ -11,16 +12,16 @@ const USUAL_MINUTES: u32 = 5;
 /// Fewer backups than this leave little choice when one turns out to hold the mistake.
 const USUAL_KEEP_LAST: i32 = 3;
 
-pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
-    if let Some(backup) = &spec.backup {
-        judge_backup(backup, &Path::spec().at("backup"), verdict);
+pub fn judge(cluster: &Cluster<'_>, verdict: &mut Verdict) {
+    if let Some(backup) = &cluster.spec.backup {
+        judge_backup(backup, cluster.name, &Path::spec().at("backup"), verdict);
     }
-    if spec.restore.is_some() {
+    if cluster.spec.restore.is_some() {
         unsupported(Path::spec().at("restore"), verdict);
     }
 }
 
-fn judge_backup(backup: &Backup, path: &Path, verdict: &mut Verdict) {
+fn judge_backup(backup: &Backup, cluster: &str, path: &Path, verdict: &mut Verdict) {
     if let Some(text) = &backup.schedule {
         match Schedule::parse(text) {
             Ok(schedule) if schedule.shortest_interval() < USUAL_MINUTES => {
@@ -38,7 +39,7 @@ fn judge_backup(backup: &Backup, path: &Path, verdict: &mut Verdict) {
         }
     }
     match &backup.destination {
-        Some(destination) => judge_destination(destination, &path.at("destination"), verdict),
+        Some(destination) => judge_destination(destination, cluster, &path.at("destination"), verdict),
         None if backup.schedule.is_some() => {
             verdict
                 .deny(Fault::required(path.at("destination"), "a schedule needs a place that backups go to"));
@@ -75,7 +76,7 @@ fn judge_retention(backup: &Backup, path: &Path, verdict: &mut Verdict) {
     }
 }
 
-fn judge_destination(destination: &Destination, path: &Path, verdict: &mut Verdict) {
+fn judge_destination(destination: &Destination, cluster: &str, path: &Path, verdict: &mut Verdict) {
     let stores = [("s3", &destination.s3), ("gcs", &destination.gcs), ("azure", &destination.azure)];
     for (field, _) in stores.iter().filter(|(_, store)| store.is_some()) {
         unsupported(path.at(*field), verdict);
@@ -89,10 +90,20 @@ fn judge_destination(destination: &Destination, path: &Path, verdict: &mut Verdi
     };
     if let Err(detail) = name::dns_1123_subdomain(&claim.claim_name) {
         verdict.deny(Fault::invalid(path.at("claimName"), &claim.claim_name, detail));
+    } else if is_members(&claim.claim_name, cluster) {
+        let detail = "must not be the claim of a member: backups would fill its volume, and go with it";
+        verdict.deny(Fault::invalid(path.at("claimName"), &claim.claim_name, detail));
     }
     if let Some(given) = &claim.path {
         judge_path(given, path.at("path"), verdict);
     }
+}
+
+/// Whether a claim is one that the StatefulSet of the cluster makes: `data-<name>-<ordinal>`.
+fn is_members(claim: &str, cluster: &str) -> bool {
+    let member = claim.strip_prefix("data-");
+    let number = member.and_then(|member| member.strip_prefix(cluster)?.strip_prefix('-'));
+    number.is_some_and(|text| text.parse::<u32>().is_ok_and(|number| number.to_string() == text))
 }
 
 /// What this release cannot do is refused, so that nobody waits for it.

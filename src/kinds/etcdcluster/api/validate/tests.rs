@@ -8,7 +8,8 @@ fn cluster(patch: &Value) -> Value {
         "apiVersion": "gatehouse.dev/v1",
         "kind": "EtcdCluster",
         "metadata": { "name": "my-cluster" },
-        "spec": { "replicas": 3, "version": "3.6.16", "storage": { "size": "10Gi" }, "tls": { "mode": "Automatic" } }
+        "spec": { "replicas": 3, "version": "3.6.16", "storage": { "size": "10Gi" }, "tls": { "mode": "Automatic" },
+            "pod": { "resources": { "requests": { "cpu": "1", "memory": "4Gi" } } } }
     });
     merge(&mut object["spec"], patch);
     object
@@ -208,6 +209,7 @@ fn backups_go_to_a_volume_and_below_their_folder() {
     let with = |destination: Value| json!({ "backup": { "schedule": "@daily", "destination": destination } });
     let at = |path: &str| format!("spec.backup.destination{path}");
     let claim = |path: &str| with(json!({ "persistentVolumeClaim": { "claimName": "b", "path": path } }));
+    let claim_of = |name: &str| with(json!({ "persistentVolumeClaim": { "claimName": name } }));
     for (patch, paths) in [
         (claim("etcd/mine"), vec![]),
         (claim("a..b/c"), vec![]),
@@ -217,6 +219,12 @@ fn backups_go_to_a_volume_and_below_their_folder() {
             with(json!({ "persistentVolumeClaim": { "claimName": "B!" } })),
             vec![at(".persistentVolumeClaim.claimName")],
         ),
+        // The claims of its own members, and names that merely look alike.
+        (claim_of("data-my-cluster-0"), vec![at(".persistentVolumeClaim.claimName")]),
+        (claim_of("data-my-cluster-12"), vec![at(".persistentVolumeClaim.claimName")]),
+        (claim_of("data-my-cluster-a"), vec![]),
+        (claim_of("data-my-cluster-01"), vec![]),
+        (claim_of("data-other-0"), vec![]),
         (with(json!({})), vec![at(".persistentVolumeClaim")]),
         (json!({ "backup": { "schedule": "@daily" } }), vec![at("")]),
         (json!({ "backup": { "beforeUpgrade": true } }), vec![at("")]),
@@ -567,6 +575,27 @@ fn scaling_has_the_same_bounds() {
     assert_eq!(refused(&validate_scale(-1, 3)), ["spec.replicas"]);
     assert!(warned(&validate_scale(4, 3)));
     assert!(warned(&validate_scale(1, 5)));
+}
+
+#[test]
+fn members_without_a_request_for_memory_get_a_word_once() {
+    let with = |resources: Value| cluster(&json!({ "pod": { "resources": resources } }));
+    let bare = with(Value::Null);
+    let verdict = validate(&bare, None);
+    assert!(verdict.accepted(), "{verdict:?}");
+    assert!(
+        verdict.warnings.iter().any(|one| one.as_str().starts_with("spec.pod.resources:")),
+        "{verdict:?}"
+    );
+    for (new, old, warns) in [
+        (with(json!({ "requests": { "memory": null } })), None, true),
+        (with(json!({ "requests": null, "limits": { "memory": "4Gi" } })), None, false),
+        (with(json!({})), None, false),
+        (bare.clone(), Some(&bare), false),
+        (bare.clone(), Some(&with(json!({}))), true),
+    ] {
+        assert_eq!(warned(&validate(&new, old)), warns, "{new}");
+    }
 }
 
 #[test]

@@ -110,6 +110,22 @@ fn a_lost_quorum_is_reported_and_nothing_is_wiped_by_itself() {
     assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
 }
 
+/// The address of a pod that is gone may be another member's by now, whose certificate fits every name of the cluster.
+#[test]
+fn an_answer_of_another_member_neither_makes_a_quorum_nor_a_survivor() {
+    let mut world = with_two_down();
+    for survivor in [None, Some(1)] {
+        world.desired.recovery = Some(request("now", survivor));
+        let mut seen = world.observe();
+        seen.statuses.insert(Ordinal(1), seen.statuses[&Ordinal(0)].clone());
+        let plan = planned(&world.desired, &seen);
+        assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST), "{survivor:?}");
+        let chosen = plan.record.recovery.and_then(|recovery| recovery.survivor);
+        let expected = if survivor.is_none() { Some(Ordinal(0)) } else { None };
+        assert_eq!(chosen, expected, "{survivor:?}");
+    }
+}
+
 #[test]
 fn a_request_brings_a_lost_quorum_back_from_the_survivor_once() {
     let mut world = World::settled(3, V3_6);

@@ -49,7 +49,8 @@ impl World {
             Action::ApplyBudget { found, min_available } => {
                 assert_eq!(found.as_ref(), self.budget.as_ref().map(|budget| &budget.handle));
                 let handle = self.handle();
-                self.budget = Some(Budget { handle, owner: Owner::Ours, min_available: *min_available });
+                let (owner, min_available) = (Owner::Ours, *min_available);
+                self.budget = Some(Budget { handle, owner, min_available, is_current: true });
             }
             Action::SetAsideVolume { volume, ordinal, is_set_aside } => {
                 self.volume(volume, *ordinal).is_set_aside = *is_set_aside;
