@@ -74,7 +74,6 @@ use crate::controllers::status::{Change, Precondition};
 use crate::controllers::{Settings, Triggers, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
-use crate::runtime::clock;
 use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -262,7 +261,7 @@ impl Reconciler for Operator {
     ) -> Option<Note> {
         let result = result(done);
         state.tally.count(action.name(), result);
-        state.carried_out(action, execution.plan.record.operation, done.is_ok(), clock::instant());
+        state.carried_out(action);
         if let Some(line) = state.line {
             execution.kind.trace.action(line, action.name(), result);
         }

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts
-//! again, which makes it wait; what was replaced and defragmented before it is not counted again.
+//! again, which makes it wait. What was replaced and defragmented is in the status.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,8 +13,8 @@ use super::actions::Action;
 use super::consistency::decision::ConsistencyCheckState;
 use super::metrics::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, OperationKind, Ordinal,
-    PodPhase, Uid, Version,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, PodPhase, Uid,
+    Version,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
@@ -31,12 +31,6 @@ const HAND_OVERS: u32 = 2;
 
 /// How long fewer voters than a majority may answer before the quorum counts as lost.
 const QUORUM_LOSS: Duration = Duration::from_mins(1);
-
-/// In which time how many members are replaced at most.
-const REPLACEMENTS: (usize, Duration) = (2, Duration::from_hours(1));
-
-/// How long after a member was defragmented it is not again.
-const DEFRAGMENTED: Duration = Duration::from_mins(10);
 
 /// How long a pod may take to start before it counts as one that does not.
 const STARTUP: Duration = Duration::from_mins(2);
@@ -64,10 +58,6 @@ pub struct ReconcileState {
     unready: BTreeMap<Uid, Instant>,
     /// Snapshots that each member had saved when the last one before 3.6 was gone.
     snapshots: BTreeMap<MemberId, u64>,
-    /// When members were replaced.
-    replaced: Vec<Instant>,
-    /// When members were defragmented.
-    defragmented: BTreeMap<MemberId, Instant>,
     /// Revisions of its key space, while that is full, and when they were asked for.
     pub keyspace: Option<(Instant, Keyspace)>,
     /// What was said last of its certificates.
@@ -141,9 +131,6 @@ impl ReconcileState {
         let kept = self.health.take().filter(|(known, _)| *known == health);
         self.health = Some(kept.unwrap_or((health, now)));
         self.quorum_lost = lacks_quorum(seen).then(|| self.quorum_lost.unwrap_or(now));
-        let (most, within) = REPLACEMENTS;
-        self.replaced.retain(|at| now.duration_since(*at) < within);
-        self.defragmented.retain(|_, at| now.duration_since(*at) < DEFRAGMENTED);
 
         let past =
             |since: Option<Instant>, limit| age(since.is_some_and(|at| now.duration_since(at) >= limit));
@@ -153,15 +140,7 @@ impl ReconcileState {
         };
         seen.health_age = past(self.health.as_ref().map(|(_, since)| *since), HEALTH);
         seen.quorum_loss_age = past(self.quorum_lost, QUORUM_LOSS);
-        seen.replacement_age = age(self.replaced.len() < most);
         seen.audit = self.audit.recall(seen.membership.known().map(Membership::fingerprint));
-        for status in seen.statuses.values_mut() {
-            if let Fact::Known(status) = status
-                && self.defragmented.contains_key(&status.member_id)
-            {
-                status.defragmented = Age::Fresh;
-            }
-        }
     }
 
     /// Writes into pods that are not ready whether they have been so for longer than a start takes.
@@ -205,23 +184,11 @@ impl ReconcileState {
         }
     }
 
-    /// An action was carried out at `now` in the course of an operation, or at least tried.
-    pub fn carried_out(
-        &mut self,
-        action: &Action,
-        operation: Option<Operation>,
-        is_done: bool,
-        now: Instant,
-    ) {
-        let shrinks = operation.is_some_and(|operation| operation.kind == OperationKind::ScaleIn);
+    /// An action was carried out, or at least tried.
+    pub fn carried_out(&mut self, action: &Action) {
         match action {
-            Action::MemberRemove { .. } if is_done && !shrinks => self.replaced.push(now),
             Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
-            Action::Defragment { member, .. } => {
-                // Also one that was not heard to end.
-                self.defragmented.insert(*member, now);
-            }
             _ => {}
         }
     }
@@ -237,7 +204,8 @@ fn lacks_quorum(seen: &Observation) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observation::Cause;
+    use super::super::actions::MembershipGuard;
+    use super::super::observation::{Cause, ClusterId, OperationKind, Phase, Target};
     use super::super::resources::tests::plain;
     use super::super::status::tests::seen as three;
     use super::*;
@@ -344,25 +312,19 @@ mod tests {
     fn a_hand_over_that_failed_twice_is_given_up() {
         let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
         let hands_over = |target| {
-            let target = super::super::observation::Target::Member(Ordinal(target));
-            let phase = super::super::observation::Phase::MovingLeader;
-            Operation { kind: OperationKind::ScaleIn, target, phase }
+            let target = Target::Member(Ordinal(target));
+            Operation { kind: OperationKind::ScaleIn, target, phase: Phase::MovingLeader }
         };
         let mut seconds = 0;
         let mut age = |operation, tries| {
             let mut seen = three(&cluster);
             seen.record.operation = Some(operation);
-            let from = MemberId(1);
-            let membership = crate::kinds::etcdcluster::actions::MembershipGuard {
-                cluster_id: crate::kinds::etcdcluster::observation::ClusterId(1),
-                fingerprint: 1,
-            };
+            let membership = MembershipGuard { cluster_id: ClusterId(1), fingerprint: 1 };
             seconds += 2;
-            let now = begun + Duration::from_secs(seconds);
-            recall.look(&mut seen, now);
+            recall.look(&mut seen, begun + Duration::from_secs(seconds));
             for _ in 0..tries {
-                let action = Action::MoveLeader { membership, from, to: MemberId(2) };
-                recall.carried_out(&action, Some(operation), false, now);
+                let action = Action::MoveLeader { membership, from: MemberId(1), to: MemberId(2) };
+                recall.carried_out(&action);
             }
             seen.operation_age.is_past()
         };

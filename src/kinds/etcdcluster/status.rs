@@ -13,7 +13,9 @@ pub use conditions::{in_own_namespace, undecodable};
 pub use events::{alarms, of as news};
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::actions::Action;
 use super::names;
 use super::observation::{Backups, Observation, Record};
 use super::plan::{MemberSummary, Plan};
@@ -62,7 +64,7 @@ pub fn of(spec: &Spec, said: StatusInputs<'_>, seen: &Observation, plan: &Plan) 
         replicas: summary.replicas.map_or(previous.replicas, count),
         ready_replicas: count(summary.ready_replicas),
         selector: Some(names::selector_text(spec.name())),
-        members: Some(members(name, previous, seen, plan)),
+        members: Some(members(name, previous, seen, plan, now)),
         backup,
         endpoints: endpoints(spec, plan).or_else(|| previous.endpoints.clone()),
         ..remembered
@@ -84,6 +86,7 @@ pub fn remember(
     }
     EtcdClusterStatus {
         cluster_id: record.cluster_id.map(names::cluster_id_text),
+        replacements: record::replacements(previous, record.operation, now),
         operation: record::operation(cluster, previous.operation.as_ref(), record.operation, now),
         recovery: record::recovery(cluster, previous.recovery.as_ref(), record.recovery.as_ref(), now),
         ..previous.clone()
@@ -97,7 +100,13 @@ fn endpoints(spec: &Spec, plan: &Plan) -> Option<Vec<String>> {
     Some(voters.map(|member| spec.client_url(member.ordinal)).collect())
 }
 
-fn members(name: &str, previous: &EtcdClusterStatus, seen: &Observation, plan: &Plan) -> Vec<MemberStatus> {
+fn members(
+    name: &str,
+    previous: &EtcdClusterStatus,
+    seen: &Observation,
+    plan: &Plan,
+    now: Timestamp,
+) -> Vec<MemberStatus> {
     let summary = |member: &MemberSummary| {
         let before = previous.members.iter().flatten().find(|before| {
             before.name == names::member(name, member.ordinal)
@@ -105,7 +114,13 @@ fn members(name: &str, previous: &EtcdClusterStatus, seen: &Observation, plan: &
                     || member.id.is_none()
                     || before.id == member.id.map(names::member_id_text))
         });
-        self::member(name, member, before.cloned().unwrap_or_default(), seen, plan)
+        let begins = |action: &Action| matches!(action, Action::Defragment { member: of, .. } if Some(*of) == member.id);
+        let is_defragmented = plan.actions.iter().any(begins);
+        let told = self::member(name, member, before.cloned().unwrap_or_default(), seen, plan);
+        MemberStatus {
+            defragmented_at: is_defragmented.then_some(Time(now)).or(told.defragmented_at),
+            ..told
+        }
     };
     plan.summary.members.iter().map(summary).collect()
 }
@@ -140,6 +155,7 @@ fn member(
         db_size: number(|told| told.db_size).or(before.db_size),
         db_size_in_use: number(|told| told.db_size_in_use).or(before.db_size_in_use),
         raft_index: number(|told| told.raft_index).or(before.raft_index),
+        defragmented_at: before.defragmented_at,
     }
 }
 

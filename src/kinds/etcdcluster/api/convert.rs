@@ -35,6 +35,7 @@ const V1ALPHA1: &[Row] = &[
     hub_only("/status/clusterVersion"),
     hub_only("/status/leader"),
     hub_only("/status/operation"),
+    hub_only("/status/replacements"),
     hub_only("/status/backup"),
     hub_only("/status/recovery"),
     hub_only("/status/endpoints"),
@@ -51,4 +52,5 @@ const MEMBER: &[Row] = &[
     hub_only("/dbSize"),
     hub_only("/dbSizeInUse"),
     hub_only("/raftIndex"),
+    hub_only("/defragmentedAt"),
 ];

@@ -27,6 +27,15 @@ pub struct Operation {
     pub phase: Phase,
 }
 
+impl Operation {
+    /// Whether a member is removed in the course of it that another one is to take the place of.
+    #[must_use]
+    pub const fn is_replacement(&self) -> bool {
+        !matches!(self.kind, OperationKind::ScaleIn)
+            && matches!(self.phase, Phase::Removing | Phase::RemovingLeader)
+    }
+}
+
 /// What an operation leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Target {

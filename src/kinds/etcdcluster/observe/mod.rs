@@ -45,7 +45,7 @@ use super::{Operator, root_password};
 use crate::controllers::finalizer;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::reconciler::State;
-use crate::kinds::etcdcluster::api::v1::EtcdCluster;
+use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
 use crate::runtime::call::call;
 use crate::runtime::clock;
 
@@ -129,8 +129,8 @@ pub async fn look(
         refused,
         record,
     };
-    let says_different = cluster.status.as_ref().is_some_and(record::says_corrupt);
-    recall(state, &mut observation, &said.snapshots, (says_different, &reader.uid), now);
+    let status = cluster.status.clone().unwrap_or_default();
+    recall(state, &mut observation, &said.snapshots, (&status, &reader.uid), now);
     Snapshot { desired, observation, certificates, backups: backups.told, reach }
 }
 
@@ -139,10 +139,11 @@ fn recall(
     state: &mut ReconcileState,
     observation: &mut Observation,
     snapshots: &BTreeMap<MemberId, u64>,
-    (says_different, uid): (bool, &str),
+    (status, uid): (&EtcdClusterStatus, &str),
     now: Timestamp,
 ) {
-    state.audit.begin(says_different && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
+    record::limit_rates(status, observation, now);
+    state.audit.begin(record::says_corrupt(status) && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
     if let Fact::Known(alarms) = &observation.alarms {
         let corrupt = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::Corrupt);
         state.audit.suspect(corrupt.map(|alarm| alarm.member).collect());

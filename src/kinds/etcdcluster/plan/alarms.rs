@@ -50,7 +50,7 @@ pub fn corrupt(cluster: &ClusterState) -> Option<Decision> {
         learners.chain(wrong).filter_map(|member| Some((member.ordinal?, member))).collect();
     let leader = cluster.leader();
     wrong.sort_by_key(|(ordinal, _)| Some(*ordinal) == leader);
-    let (ordinal, member) = *wrong.first().filter(|_| cluster.seen.replacement_age.is_past())?;
+    let (ordinal, member) = *wrong.first().filter(|(ordinal, _)| cluster.may_replace(*ordinal))?;
     cluster
         .can_spare(member)
         .then(|| replace::remove(cluster, OperationKind::Replace, ordinal, member))

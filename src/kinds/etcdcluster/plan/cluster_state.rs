@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kinds::etcdcluster::actions::{Action, MembershipGuard, Precondition};
 use crate::kinds::etcdcluster::observation::{
     AlarmKind, Audit, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
-    Observation, Ordinal, Owner, Pod, PodPhase, Purpose, StatefulSet, Template,
+    Observation, Operation, Ordinal, Owner, Phase, Pod, PodPhase, Purpose, StatefulSet, Target, Template,
 };
 
 /// How many of `voters` make a majority.
@@ -263,6 +263,16 @@ impl<'a> ClusterState<'a> {
     /// Whether the data of the member at an ordinal are beyond use.
     pub fn has_lost_data(&self, ordinal: Ordinal) -> bool {
         has_lost_data(self.seen, ordinal)
+    }
+
+    /// Whether one more member may be replaced, and it is the one at an ordinal: too many in a row are not. One whose
+    /// removal was announced is counted already.
+    pub fn may_replace(&self, ordinal: Ordinal) -> bool {
+        let is_announced = |operation: Operation| {
+            operation.target == Target::Member(ordinal)
+                && (operation.is_replacement() || operation.phase == Phase::MovingLeader)
+        };
+        self.seen.replacement_age.is_past() || self.seen.record.operation.is_some_and(is_announced)
     }
 
     /// The ordinal that the next member gets: the lowest without one, while the cluster is too small.

@@ -17,11 +17,7 @@ pub fn settle(cluster: &ClusterState) -> Option<Decision> {
     }
     if cluster.has_lost_data(ordinal) || cluster.holds_claim(ordinal) {
         let kind = scale::growth_kind(cluster, ordinal);
-        return if cluster.seen.replacement_age.is_past() {
-            remove(cluster, kind, ordinal, member)
-        } else {
-            None
-        };
+        return cluster.may_replace(ordinal).then(|| remove(cluster, kind, ordinal, member)).flatten();
     }
     if is_in_sync(cluster, ordinal, member) { promote(cluster, ordinal, member) } else { None }
 }

@@ -13,11 +13,9 @@ use crate::kinds::etcdcluster::observation::{Member, OperationKind, Ordinal, Pha
 
 /// Removes a voter whose data are beyond use.
 pub fn failed_voter(cluster: &ClusterState) -> Option<Decision> {
-    if !cluster.seen.replacement_age.is_past() {
-        return None;
-    }
-    let voters = cluster.voters();
+    let mut voters = cluster.voters();
     let can_be_moved = voters.len() > 2 && preconditions::hold(cluster);
+    voters.retain(|(ordinal, _)| cluster.may_replace(*ordinal));
     let failed = voters.iter().rfind(|(ordinal, _)| cluster.has_lost_data(*ordinal));
     let held = || voters.iter().rfind(|(ordinal, _)| can_be_moved && cluster.holds_claim(*ordinal));
     let (ordinal, member) = *failed.or_else(held)?;

@@ -5,16 +5,22 @@
 
 use std::collections::BTreeMap;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, MemberStatus, OperationStatus, RecoveryStatus};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    ClusterId, MemberId, Operation, OperationKind, Ordinal, Phase, Record, Recovery, RecoveryPhase, Target,
-    Uid,
+    Age, ClusterId, Fact, MemberId, Observation, Operation, OperationKind, Ordinal, Phase, Record, Recovery,
+    RecoveryPhase, Target, Uid,
 };
+
+/// How many members are replaced at most, and in which time.
+const REPLACEMENTS: (usize, SignedDuration) = (2, SignedDuration::from_hours(1));
+
+/// How long after a member was defragmented it is not again.
+const DEFRAGMENTED: SignedDuration = SignedDuration::from_mins(10);
 
 /// The target of an operation that leads to a template of the version that runs.
 const TEMPLATE: &str = "template";
@@ -43,6 +49,49 @@ pub fn members(status: &EtcdClusterStatus) -> BTreeMap<Ordinal, MemberId> {
         Some((ordinal_of(&member.name)?, id))
     };
     listed.filter_map(read).collect()
+}
+
+/// Whether that was within so long. A clock that was put back leaves times in the future, which count as long.
+fn is_within(time: &Time, limit: SignedDuration, now: Timestamp) -> bool {
+    now.duration_since(time.0).abs() < limit
+}
+
+/// Writes into what was seen whether members were replaced or defragmented too recently for once more, as the status
+/// has it. It is written before either is done, so that a process that ends at once, and the next one, keep to it too.
+pub fn limit_rates(status: &EtcdClusterStatus, seen: &mut Observation, now: Timestamp) {
+    let (most, within) = REPLACEMENTS;
+    let replaced = status.replacements.iter().flatten().filter(|time| is_within(time, within, now));
+    seen.replacement_age = if replaced.count() < most { Age::PastDeadline } else { Age::Fresh };
+    let recent = status.members.iter().flatten().filter(|member| {
+        member.defragmented_at.as_ref().is_some_and(|time| is_within(time, DEFRAGMENTED, now))
+    });
+    let recent: Vec<_> = recent.filter_map(|member| names::hexadecimal(member.id.as_deref()?)).collect();
+    for told in seen.statuses.values_mut() {
+        if let Fact::Known(told) = told
+            && recent.contains(&told.member_id.0)
+        {
+            told.defragmented = Age::Fresh;
+        }
+    }
+}
+
+/// The times of replacements as the status has them: of those within their limit, and of one that begins with the removal
+/// that is announced.
+#[must_use]
+pub fn replacements(
+    previous: &EtcdClusterStatus,
+    operation: Option<Operation>,
+    now: Timestamp,
+) -> Option<Vec<Time>> {
+    let before = previous.operation.as_ref().and_then(read_operation);
+    let removal = operation.filter(Operation::is_replacement);
+    let is_new = removal.is_some_and(|removal| {
+        !before.is_some_and(|before| before.is_replacement() && before.target == removal.target)
+    });
+    let known = previous.replacements.iter().flatten();
+    let recent = known.filter(|time| is_within(time, REPLACEMENTS.1, now)).cloned();
+    let all: Vec<_> = recent.chain(is_new.then_some(Time(now))).collect();
+    (!all.is_empty()).then_some(all)
 }
 
 /// Whether a status says that the data of members differ.

@@ -55,6 +55,11 @@ pub struct EtcdClusterStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationStatus>,
 
+    /// When members were replaced within the last hour, which two are at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub replacements: Option<Vec<Time>>,
+
     /// The last backups.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<BackupStatus>,
@@ -107,6 +112,10 @@ pub struct MemberStatus {
     /// Last entry of the log that it knows to be committed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raft_index: Option<i64>,
+
+    /// When it last began to be defragmented.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub defragmented_at: Option<Time>,
 }
 
 /// The change that is under way.

@@ -233,6 +233,9 @@ fn only_a_fault_of_the_data_justifies_a_replacement() {
         assert!(removes || plan.actions.is_empty());
         seen.replacement_age = Age::Fresh;
         assert_eq!(planned(&desired, &seen).actions, [], "too many in a row");
+        // Its removal was announced, and counts.
+        seen.record = plan.record.clone();
+        assert_eq!(planned(&desired, &seen).actions, plan.actions, "{cause:?}");
     }
 }
 

@@ -96,3 +96,48 @@ fn a_cluster_stays_recorded_and_a_request_consumed_whatever_a_newer_release_wrot
     assert_eq!((recovery.token.as_str(), recovery.phase.is_active()), ("auto", true));
     assert_eq!(remember("c", &newer, &read, second(1)), newer);
 }
+
+/// What is announced for a member, at that minute.
+fn announced(
+    before: &EtcdClusterStatus,
+    kind: OperationKind,
+    member: u32,
+    phase: Phase,
+    minute: i64,
+) -> EtcdClusterStatus {
+    let operation = Operation { kind, target: Target::Member(Ordinal(member)), phase };
+    let record = Record { operation: Some(operation), ..record(before) };
+    remember("c", before, &record, second(minute * 60))
+}
+
+/// Whether one more member may be replaced, by what a status says at that minute.
+fn may_replace(status: &EtcdClusterStatus, minute: i64) -> bool {
+    let cluster = crate::kinds::etcdcluster::resources::tests::plain();
+    let mut seen = crate::kinds::etcdcluster::status::tests::seen(&cluster);
+    limit_rates(status, &mut seen, second(minute * 60));
+    seen.replacement_age.is_past()
+}
+
+#[test]
+fn two_replacements_an_hour_are_counted_before_they_are_made_whoever_works() {
+    let empty = EtcdClusterStatus::default();
+    let first = announced(&empty, OperationKind::Replace, 1, Phase::Removing, 0);
+    assert!(may_replace(&first, 1));
+    let grown = announced(&first, OperationKind::Replace, 1, Phase::Adding, 2);
+    let second = announced(&grown, OperationKind::ScaleOut, 1, Phase::Removing, 3);
+    assert!(!may_replace(&second, 4) && !may_replace(&second, 59));
+    assert!(may_replace(&second, 60), "the first is an hour ago");
+    let leads = announced(&second, OperationKind::ScaleOut, 1, Phase::RemovingLeader, 5);
+    assert_eq!(leads.replacements, second.replacements, "the same removal");
+    let third = announced(&second, OperationKind::Replace, 2, Phase::Removing, 62);
+    assert_eq!(third.replacements.map(|all| all.len()), Some(2), "what is long ago is forgotten");
+}
+
+#[test]
+fn members_that_are_no_longer_wanted_are_not_counted() {
+    let empty = EtcdClusterStatus::default();
+    let shrunk = announced(&empty, OperationKind::ScaleIn, 2, Phase::Removing, 0);
+    let shrunk = announced(&shrunk, OperationKind::ScaleIn, 1, Phase::RemovingLeader, 1);
+    let prepared = announced(&shrunk, OperationKind::Replace, 0, Phase::MovingLeader, 2);
+    assert_eq!(prepared.replacements, None);
+}
