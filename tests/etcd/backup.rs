@@ -1,11 +1,13 @@
 //! `gatehouse etcd snapshot`, by the built binary: what it leaves in a folder, and what it does not touch there.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use gatehouse::kinds::etcdcluster::backup::database;
 use gatehouse::kinds::etcdcluster::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
-use gatehouse::kinds::etcdcluster::etcd::{Client, Header};
+use gatehouse::kinds::etcdcluster::etcd::{Client, DeleteRange, Header};
 use kit::wait::eventually;
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
@@ -98,6 +100,28 @@ fn restored(version: EtcdVersion, snapshot: &Path, data: &Path) {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
 }
 
+/// What etcd makes is a sound database, up to its revision, and not without the page that all others hang on.
+fn is_sound_until_a_page_is_lost(backup: &Path, manifest: &Manifest) {
+    let file = File::options().read(true).write(true).open(backup).unwrap();
+    let (size, revision) = (manifest.size - 32, u64::try_from(manifest.revision).unwrap());
+    database::check(&file, size, revision).unwrap();
+    assert!(database::check(&file, size, revision + 1).is_err(), "it has no later revision");
+    let number_at = |at| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at).unwrap();
+        u64::from_le_bytes(bytes)
+    };
+    let page = u64::from(u32::try_from(number_at(24) & 0xffff_ffff).unwrap());
+    let root = number_at(32);
+    let mut kept = [0; 512];
+    file.read_exact_at(&mut kept, root * page).unwrap();
+    file.write_all_at(&[0; 512], root * page).unwrap();
+    let lost = database::check(&file, size, revision).unwrap_err().to_string();
+    assert_eq!(lost, format!("page {root} is another one"));
+    file.write_all_at(&kept, root * page).unwrap();
+    database::check(&file, size, revision).unwrap();
+}
+
 fn urls(bed: &EtcdBed, members: impl IntoIterator<Item = usize>) -> Vec<String> {
     members.into_iter().map(|member| bed.client_url(member)).collect()
 }
@@ -128,6 +152,7 @@ pub async fn a_backup_is_taken_of_a_follower_and_can_be_restored(version: EtcdVe
     assert!(String::from_utf8(summed.stdout).unwrap().starts_with(&manifest.sha256));
     assert_eq!(fs::metadata(&file).unwrap().len(), manifest.size);
     restored(version, &file, &place.folder.path().join("data"));
+    is_sound_until_a_page_is_lost(&file, manifest);
 
     // Without a quorum no member follows a leader.
     cluster.bed.kill(leader);
@@ -180,6 +205,11 @@ pub async fn backups_that_nothing_asks_to_keep_go_and_those_of_others_stay(versi
     let last = place.succeeds(&members, id, &["--max-age=1ns"]);
     assert_eq!(last.removed, 3);
     assert_eq!(place.files().len(), 2 + 2 + foreign.len());
+    // What is compacted leaves no key behind, and reaches its revision all the same.
+    let all = DeleteRange { key: vec![0], range_end: vec![0] };
+    let deleted = cluster.client(0).delete(all).await.unwrap().header.revision;
+    cluster.client(0).compact(deleted, true).await.unwrap();
+    assert_eq!(place.succeeds(&members, id, &[]).manifest.revision, deleted);
 }
 
 pub async fn what_an_attempt_has_left_is_no_backup_and_goes(version: EtcdVersion) {

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{Context, Digest, SHA256};
 
-use super::Error;
 use super::manifest::{MANIFEST, Manifest, SNAPSHOT};
+use super::{Error, database};
 
 /// How the name of an unfinished file ends.
 const PART: &str = ".part";
@@ -24,6 +24,8 @@ const POLL: Duration = Duration::from_millis(500);
 const FILE: u32 = 0o640;
 /// The same of the folder.
 const FOLDER: u32 = 0o750;
+/// Bytes of the hash that a snapshot ends with.
+const HASH: u64 = 32;
 /// Bytes that are read back at a time.
 const STEP: usize = 1 << 20;
 
@@ -210,13 +212,11 @@ impl Writer {
 
     /// Gives up what was written.
     pub fn discard(self) {
-        if let Err(error) = fs::remove_file(&self.path) {
-            tracing::warn!(file = %self.path.display(), %error, "left to the next attempt");
-        }
+        give_up(&self.path);
     }
 
-    /// Has it on the disk, and reads it back.
-    pub fn verified(self) -> Result<Written, Error> {
+    /// Has it on the disk, reads it back, and looks whether it is a database that reaches `revision`.
+    pub fn verified(self, revision: u64) -> Result<Written, Error> {
         let Self { file, path, hash, size } = self;
         file.sync_all().map_err(Error::file("sync", &path))?;
         drop(file);
@@ -228,7 +228,19 @@ impl Writer {
         if found.as_ref() != sha256.as_ref() {
             return Err(Error::Altered { path, why: "its sha256 differs" });
         }
+        let read = File::open(&path).map_err(Error::file("read", &path))?;
+        if let Err(fault) = database::check(&read, size.saturating_sub(HASH), revision) {
+            give_up(&path);
+            return Err(Error::Unsound(fault));
+        }
         Ok(Written { path, sha256, size })
+    }
+}
+
+/// Deletes what came to nothing.
+fn give_up(path: &Path) {
+    if let Err(error) = fs::remove_file(path) {
+        tracing::warn!(file = %path.display(), %error, "left to the next attempt");
     }
 }
 

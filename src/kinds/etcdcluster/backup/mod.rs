@@ -7,13 +7,14 @@
 //!   gatehouse.lock             held while a backup is taken
 //! ```
 //!
-//! Guarantees: a backup that has a manifest is whole, was read back from the folder and is on the disk; of what is
-//! there nothing is written over, and nothing is deleted but backups and leftovers of the same EtcdCluster. The last
+//! Guarantees: a backup that has a manifest is whole, was read back from the folder, is a database of sound structure up to
+//! its revision, and is on the disk; of what is there nothing is written over, and nothing is deleted but backups and leftovers of the same EtcdCluster. The last
 //! backup is never deleted, and none before another one has been verified.
 //! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without.
 //! Never: takes a backup of another etcd cluster than the one that is meant, or of a member whose data differ from the
 //! others'; asks Kubernetes for anything.
 
+pub mod database;
 pub mod decision;
 mod folder;
 pub mod manifest;
@@ -78,6 +79,9 @@ pub enum Error {
         /// How it differs.
         why: &'static str,
     },
+    /// What a member sent came whole, and is no sound database.
+    #[error("the database that came is not sound")]
+    Unsound(#[source] database::Fault),
     /// There is a backup of that name.
     #[error("{} is there already", .0.display())]
     Exists(PathBuf),

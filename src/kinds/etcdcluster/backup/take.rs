@@ -50,7 +50,7 @@ pub async fn take(request: &Request) -> Result<Success, Error> {
         match of(member, request, &folder).await {
             Ok(manifest) => return Ok(retained(&folder, manifest, request.retention)),
             // The next one may do better. What is wrong with the folder is so for all of them.
-            Err(error @ (Error::Snapshot(_) | Error::Alarms(_) | Error::Corrupt)) => {
+            Err(error @ (Error::Snapshot(_) | Error::Alarms(_) | Error::Corrupt | Error::Unsound(_))) => {
                 tracing::warn!(error = chain(&error), "no backup of this member");
                 last = error;
             }
@@ -103,7 +103,7 @@ async fn of(member: Asked, request: &Request, folder: &Folder) -> Result<Manifes
     let (stem, revision) = (stem(time, status.header.revision), status.header.revision);
     let mut writer = folder.begin(&stem)?;
     let written = match fetched(&client, &mut writer).await {
-        Ok(()) => writer.verified()?,
+        Ok(()) => writer.verified(u64::try_from(revision).unwrap_or(0))?,
         Err(error) => {
             writer.discard();
             return Err(error);

@@ -112,7 +112,7 @@ impl Snapshot {
         }
         let size = self.check.size;
         let endpoint = || self.endpoint.clone();
-        if self.remaining > 0 || size % SECTOR != TRAILER as u64 {
+        if self.remaining > 0 || !is_sealed(size) {
             return Err(SnapshotError::Incomplete { endpoint: endpoint(), size, remaining: self.remaining });
         }
         let Some(sha256) = self.check.clone().finish() else {
@@ -127,6 +127,11 @@ impl Snapshot {
     pub const fn seal(&self) -> Option<&Seal> {
         self.seal.as_ref()
     }
+}
+
+/// Whether a stream of so many bytes may be a database and the hash of it. One of nothing but a hash is none.
+const fn is_sealed(size: u64) -> bool {
+    size > SECTOR && size % SECTOR == TRAILER as u64
 }
 
 /// Hashes all but the last bytes, which are what the hash has to be.
@@ -184,6 +189,14 @@ mod tests {
         for pieces in [1, 31, 32, 33, 512, 4096] {
             assert_eq!(check(&file, pieces).as_ref().map(|hash| &hash[..]), Some(&file[1024..]), "{pieces}");
         }
+    }
+
+    #[test]
+    fn a_hash_of_nothing_is_no_snapshot() {
+        let nothing = sealed(&[]);
+        assert!(check(&nothing, 7).is_some() && !is_sealed(nothing.len() as u64));
+        assert!(is_sealed(sealed(&[0; 1024]).len() as u64));
+        assert!(!is_sealed(1024) && !is_sealed(1057) && !is_sealed(0));
     }
 
     #[test]

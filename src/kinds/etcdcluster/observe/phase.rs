@@ -52,6 +52,10 @@ const OF_DATA: [&str; 10] = [
 /// What etcd says where its data differ from another member's, of which either may be wrong.
 const OF_PEERS: [&str; 1] = ["found data inconsistency with peers"];
 
+/// What etcd says once another member has told it that its own is no more. It ends by itself then, often without an
+/// error: then the kubelet keeps no words of it.
+const OF_REMOVAL: &str = "server error: the member has been permanently removed from the cluster";
+
 /// What etcd says when it gives up over its flags.
 const OF_FLAGS: [&str; 4] =
     ["error verifying flags", "unknown flag", "flag provided but not defined", "failed to verify flags"];
@@ -161,7 +165,9 @@ fn cause(ended: &ContainerStateTerminated) -> Cause {
     }
     let last_words: Vec<_> = message.lines().filter_map(last_words).collect();
     let says = |words: &[&str]| last_words.iter().any(|line| words.iter().any(|word| line.contains(word)));
-    if says(&OF_DATA) {
+    if says(&[OF_REMOVAL]) {
+        Cause::Removed
+    } else if says(&OF_DATA) {
         Cause::DataCorrupt
     } else if says(&OF_PEERS) {
         Cause::Inconsistent
@@ -177,10 +183,22 @@ fn last_words(line: &str) -> Option<String> {
     if line.starts_with("panic: ") {
         return Some(line.to_owned());
     }
-    let entry: Value = serde_json::from_str(line).ok()?;
-    let text = |key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let gives_up = matches!(text("level").as_str(), "fatal" | "panic");
-    gives_up.then(|| format!("{}: {}", text("msg"), text("error")))
+    let (level, said) = entry(line)?;
+    (matches!(level.as_str(), "fatal" | "panic") || said == OF_REMOVAL).then_some(said)
+}
+
+/// The level of a line of etcd's log, and its message and error: as JSON, or in the parts between tabs that
+/// `log-format: console` makes of it, of which the last is JSON. Neither leaves a tab or the end of a line as it came.
+fn entry(line: &str) -> Option<(String, String)> {
+    let text =
+        |entry: &Value, key: &str| entry.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Ok(entry) = serde_json::from_str::<Value>(line) {
+        return Some((text(&entry, "level"), format!("{}: {}", text(&entry, "msg"), text(&entry, "error"))));
+    }
+    let mut parts = line.split('\t').skip(1);
+    let (level, _caller, message) = (parts.next()?, parts.next()?, parts.next()?);
+    let fields = parts.next().and_then(|fields| serde_json::from_str(fields).ok()).unwrap_or(Value::Null);
+    Some((level.to_owned(), format!("{message}: {}", text(&fields, "error"))))
 }
 
 #[cfg(test)]
@@ -271,6 +289,18 @@ mod tests {
                 Cause::Inconsistent,
             ),
             (r#"{"level":"fatal","msg":"error verifying flags"}"#, 1, Cause::Flags),
+            (
+                r#"{"level":"warn","msg":"server error","error":"the member has been permanently removed from the cluster"}"#,
+                1,
+                Cause::Removed,
+            ),
+            // By `log-format: console`.
+            (
+                "2026-11-25T15:49:31.120Z\tfatal\tetcdserver/storage.go:95\tfailed to read WAL\t{\"error\": \"walpb: crc mismatch\"}",
+                1,
+                Cause::DataCorrupt,
+            ),
+            ("2026-11-25T15:49:31.120Z\tfatal\tetcdmain/etcd.go:53\terror verifying flags", 1, Cause::Flags),
             ("", 137, Cause::Killed),
             ("", 1, Cause::Other),
         ] {
@@ -280,9 +310,13 @@ mod tests {
 
     #[test]
     fn what_a_client_sends_is_never_taken_for_a_loss_of_data() {
-        let line = r#"{"level":"warn","msg":"apply request took too long","request":"key:\"crc mismatch\""}"#;
-        let last = json!({"terminated": {"exitCode": 1, "message": line}});
-        let failed = container("etcd", &json!({"waiting": {"reason": "CrashLoopBackOff"}}));
-        assert_eq!(served(failed, &last), PodPhase::Failing(Cause::Other));
+        for line in [
+            r#"{"level":"warn","msg":"apply request took too long","request":"key:\"crc mismatch\""}"#,
+            "2026-11-25T15:49:31.120Z\twarn\ttxn/util.go:93\tapply request took too long\t{\"request\": \"\\tfatal\\tcrc mismatch\"}",
+        ] {
+            let last = json!({"terminated": {"exitCode": 1, "message": line}});
+            let failed = container("etcd", &json!({"waiting": {"reason": "CrashLoopBackOff"}}));
+            assert_eq!(served(failed, &last), PodPhase::Failing(Cause::Other), "{line}");
+        }
     }
 }
