@@ -46,6 +46,15 @@ pub struct RefusedWrite {
     pub why: String,
 }
 
+impl RefusedWrite {
+    /// Whether a right is missing, as against a quota or a policy that is in the way: the words of the API server's
+    /// authorizer (kubernetes, `staging/src/k8s.io/apiserver/pkg/endpoints/handlers/responsewriters`, `forbiddenMessage`).
+    #[must_use]
+    pub fn lacks_right(&self) -> bool {
+        self.why.contains(" is forbidden: User ") && self.why.contains("\" cannot ")
+    }
+}
+
 /// Why an action was not carried out, or not surely.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {

@@ -35,6 +35,9 @@ const QUORUM_LOSS: Duration = Duration::from_mins(1);
 /// How long a pod may take to start before it counts as one that does not.
 const STARTUP: Duration = Duration::from_mins(2);
 
+/// Entries of the log that a learner may lack whether or not it catches up: members are asked at different moments.
+const NEAR: u64 = 1_000;
+
 /// The first minor that logs nothing which 3.7 cannot read.
 const FIRST_WITHOUT_V2: Minor = 6;
 
@@ -56,6 +59,8 @@ pub struct ReconcileState {
     quorum_lost: Option<Instant>,
     /// Since when pods have been seen that are not ready. The clock of the kubelet may be another one.
     unready: BTreeMap<Uid, Instant>,
+    /// How many entries of the log each learner lacked.
+    distances: BTreeMap<MemberId, u64>,
     /// Snapshots that each member had saved when the last one before 3.6 was gone.
     snapshots: BTreeMap<MemberId, u64>,
     /// Revisions of its key space, while that is full, and when they were asked for.
@@ -119,9 +124,11 @@ impl ReconcileState {
         if self.looked.is_none_or(|looked| now.duration_since(looked) > GAP) {
             (self.health, self.quorum_lost) = (None, None);
             self.unready.clear();
+            self.distances.clear();
         }
         self.looked = Some(now);
         self.time_starts(seen, now);
+        self.measure_learners(seen);
 
         let operation = seen.record.operation;
         let kept = self.operation.filter(|(known, _)| Some(*known) == operation);
@@ -141,6 +148,23 @@ impl ReconcileState {
         seen.health_age = past(self.health.as_ref().map(|(_, since)| *since), HEALTH);
         seen.quorum_loss_age = past(self.quorum_lost, QUORUM_LOSS);
         seen.audit = self.audit.recall(seen.membership.known().map(Membership::fingerprint));
+    }
+
+    /// Writes into the statuses of learners whether they fall behind.
+    fn measure_learners(&mut self, seen: &mut Observation) {
+        let furthest = seen.answers().map(|(_, status)| status.raft_index).max().unwrap_or(0);
+        let mut distances = BTreeMap::new();
+        for status in seen.statuses.values_mut() {
+            if let Fact::Known(status) = status
+                && status.is_learner
+            {
+                let distance = furthest.saturating_sub(status.raft_applied_index);
+                let before = self.distances.get(&status.member_id);
+                status.falls_behind = distance > NEAR && before.is_none_or(|before| distance >= *before);
+                distances.insert(status.member_id, distance);
+            }
+        }
+        self.distances = distances;
     }
 
     /// Writes into pods that are not ready whether they have been so for longer than a start takes.
@@ -309,6 +333,29 @@ mod tests {
     }
 
     #[test]
+    fn a_learner_falls_behind_while_what_it_lacks_does_not_get_less() {
+        let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
+        let mut falls = |second, leader, learner| {
+            let mut seen = three(&cluster);
+            for (ordinal, index) in [(1, leader), (2, learner)] {
+                if let Some(Fact::Known(status)) = seen.statuses.get_mut(&Ordinal(ordinal)) {
+                    (status.raft_index, status.raft_applied_index) = (index, index);
+                    status.is_learner = ordinal == 2;
+                }
+            }
+            recall.look(&mut seen, begun + Duration::from_secs(second));
+            seen.status(Ordinal(2)).found().map(|status| status.falls_behind)
+        };
+        assert_eq!(falls(0, 10_000, 6_000), Some(true), "nobody looked before");
+        assert_eq!(falls(2, 20_000, 16_000), Some(true), "as many");
+        assert_eq!(falls(4, 30_000, 26_500), Some(false));
+        assert_eq!(falls(6, 40_000, 36_000), Some(true));
+        assert_eq!(falls(8, 50_000, 49_500), Some(false));
+        assert_eq!(falls(10, 60_000, 59_200), Some(false), "near enough, whatever it was");
+        assert_eq!(falls(300, 90_000, 88_000), Some(true), "too long ago");
+    }
+
+    #[test]
     fn a_hand_over_that_failed_twice_is_given_up() {
         let (cluster, begun, mut recall) = (plain(), Instant::now(), ReconcileState::default());
         let hands_over = |target| {
@@ -328,7 +375,14 @@ mod tests {
             }
             seen.operation_age.is_past()
         };
-        assert_eq!([age(hands_over(2), 1), age(hands_over(2), 1), age(hands_over(2), 0)], [false, false, true]);
-        assert_eq!([age(hands_over(1), 1), age(hands_over(1), 0)], [false, false], "another one is tried again");
+        assert_eq!(
+            [age(hands_over(2), 1), age(hands_over(2), 1), age(hands_over(2), 0)],
+            [false, false, true]
+        );
+        assert_eq!(
+            [age(hands_over(1), 1), age(hands_over(1), 0)],
+            [false, false],
+            "another one is tried again"
+        );
     }
 }

@@ -108,6 +108,10 @@ pub struct MemberStatus {
     pub has_saved_snapshot: Fact<bool>,
     /// Whether it was defragmented too recently for once more.
     pub defragmented: Age,
+    /// Whether it lacks much of the log, as a learner, and no less than when it was looked at before, or nobody looked
+    /// before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub falls_behind: bool,
 }
 
 /// An alarm that is armed.

@@ -169,6 +169,9 @@ pub struct Volume {
     pub owner: Owner,
     /// Bytes asked for.
     pub size: u64,
+    /// Bytes that it has; none: nobody has said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
     /// Whether its class lets it grow.
     pub is_expandable: Fact<bool>,
     /// Whether it is being deleted.

@@ -139,6 +139,7 @@ fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
         // Since when it counts is for what is remembered of the cluster to say.
         has_saved_snapshot: metrics.snapshots.map(|count| count > 0),
         defragmented: Age::PastDeadline,
+        falls_behind: false,
     })
 }
 

@@ -9,6 +9,7 @@ use k8s_openapi::api::apps::v1;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolume, PersistentVolumeClaim, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as Amount;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -132,6 +133,7 @@ pub fn volume(
         handle: handle(&claim.metadata),
         owner: if is_ours { Owner::Ours } else { Owner::Foreign },
         size: size(claim),
+        capacity: claim.status.as_ref().and_then(|status| bytes(status.capacity.as_ref())),
         is_expandable: expandable,
         is_deleting: claim.metadata.deletion_timestamp.is_some(),
         is_retained: backing.map(|backing| is_retained(backing, claim)),
@@ -147,8 +149,12 @@ pub fn is_set_aside(claim: &PersistentVolumeClaim) -> bool {
 /// Bytes that a claim asks for.
 pub fn size(claim: &PersistentVolumeClaim) -> u64 {
     let resources = claim.spec.as_ref().and_then(|spec| spec.resources.as_ref());
-    let storage = resources.and_then(|resources| resources.requests.as_ref()?.get("storage"));
-    storage.and_then(|storage| Quantity::from(storage.0.as_str()).bytes().ok()).unwrap_or(0)
+    resources.and_then(|resources| bytes(resources.requests.as_ref())).unwrap_or(0)
+}
+
+/// Bytes of storage among amounts of resources.
+fn bytes(amounts: Option<&BTreeMap<String, Amount>>) -> Option<u64> {
+    Quantity::from(amounts?.get("storage")?.0.as_str()).bytes().ok()
 }
 
 /// Whether what is on the PersistentVolume of a claim outlives the claim.
@@ -170,6 +176,7 @@ pub fn volume_in_memory(pod: &Pod) -> Volume {
         handle: pod.handle.clone(),
         owner: pod.owner,
         size: 0,
+        capacity: None,
         is_expandable: Fact::Absent,
         is_deleting: pod.is_deleting,
         is_retained: Fact::Absent,
@@ -227,6 +234,18 @@ mod tests {
         for owners in [json!([]), json!([reference("b", true)]), json!([reference("a", false)])] {
             assert_eq!(owner(&metadata(owners), "a"), Owner::Foreign);
         }
+    }
+
+    #[test]
+    fn what_a_volume_has_is_told_beside_what_it_is_to_have() {
+        let claim: PersistentVolumeClaim = serde_json::from_value(json!({
+            "spec": {"resources": {"requests": {"storage": "2Gi"}}}, "status": {"capacity": {"storage": "1Gi"}}
+        }))
+        .unwrap();
+        let told = volume(&claim, "now", Fact::Unknown, Fact::Unknown);
+        assert_eq!((told.size, told.capacity), (2 << 30, Some(1 << 30)));
+        let told = volume(&PersistentVolumeClaim::default(), "now", Fact::Unknown, Fact::Unknown);
+        assert_eq!((told.size, told.capacity), (0, None));
     }
 
     #[test]

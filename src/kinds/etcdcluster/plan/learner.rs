@@ -39,7 +39,8 @@ fn remove(
     Some(Decision::operate(cluster, (kind, Target::Member(ordinal), Phase::Removing), [remove]))
 }
 
-/// Whether it has all but the last of the leader's log. Etcd asks for nine tenths of it, which of a long log leaves more
+/// Whether it has all but the last of the leader's log, and what it lacks of that gets less: one that is slower than the
+/// writers would slow them down once its vote counts. Etcd asks for nine tenths of the log, which of a long one leaves more
 /// than a follower catches up with at once.
 fn is_in_sync(cluster: &ClusterState, ordinal: Ordinal, member: &Member) -> bool {
     let leader = cluster.leader().and_then(|leader| cluster.status(leader));
@@ -50,7 +51,7 @@ fn is_in_sync(cluster: &ClusterState, ordinal: Ordinal, member: &Member) -> bool
         .is_known_and(|entry| entry.purpose == Purpose::Run && entry.member == Some(member.id));
     let has_log = u128::from(status.raft_applied_index) * 10 >= u128::from(leader.raft_applied_index) * 9
         && !cluster.lags(ordinal);
-    is_told && has_log && status.is_learner && cluster.is_healthy(ordinal)
+    is_told && has_log && !status.falls_behind && status.is_learner && cluster.is_healthy(ordinal)
 }
 
 fn promote(cluster: &ClusterState, ordinal: Ordinal, member: &Member) -> Option<Decision> {

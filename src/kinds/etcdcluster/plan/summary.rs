@@ -16,8 +16,8 @@ use super::{certificates, hold, housekeeping, preconditions, recovery, upgrade};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, PodPhase, Role,
-    RootPassword, Target, Version,
+    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, PodPhase, RefusedWrite,
+    Role, RootPassword, Target, Version,
 };
 
 /// One condition, without its words for people.
@@ -240,7 +240,10 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     let is_stalled = upgrade::is_stalled(cluster);
     let is_down = !down.is_empty() && !is_stopped && !is_quorum_lost && !is_stalled;
     let first = down.first().copied();
+    // Nothing else can be put right without it.
+    let lacks_right = cluster.seen.refused.as_ref().is_some_and(RefusedWrite::lacks_right);
     let severe = [
+        (lacks_right, reason::WRITE_REFUSED, None),
         (hold::is_name_taken(cluster.seen), reason::NAME_TAKEN, None),
         (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
         (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),
@@ -250,7 +253,7 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     let held = cluster.held_claims().map(|ordinal| (true, reason::CLAIM_TERMINATING, Some(ordinal)));
     let others = [
         (cluster.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
-        (cluster.seen.refused.is_some(), reason::WRITE_REFUSED, None),
+        (cluster.seen.refused.is_some() && !lacks_right, reason::WRITE_REFUSED, None),
         (is_stalled, reason::UPGRADE_STALLED, first),
         (learner.is_some() && cluster.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
         (is_down, reason::MEMBER_DOWN, first),

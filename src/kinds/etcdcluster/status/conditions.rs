@@ -4,6 +4,7 @@
 
 mod objects;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::{StatusInputs, backups, messages};
@@ -29,7 +30,8 @@ pub fn of(
 ) -> Vec<Condition> {
     let generation = spec.metadata.generation;
     let mut conditions = said.previous.conditions.clone().unwrap_or_default();
-    let facts = Facts { spec, name: spec.name(), seen, plan, certificates: said.certificates };
+    let lost_since = lost_since(&conditions).unwrap_or(said.now);
+    let facts = Facts { spec, name: spec.name(), seen, plan, certificates: said.certificates, lost_since };
     let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
     let backups = backups::statement(spec, seen, backup, said.backups.since, said.now);
     for statement in found.chain([backups]) {
@@ -65,6 +67,14 @@ struct Facts<'a> {
     seen: &'a Observation,
     plan: &'a Plan,
     certificates: Option<&'a str>,
+    /// Since when the quorum is called lost; now, where it is not yet.
+    lost_since: Timestamp,
+}
+
+/// Since when the quorum is called lost.
+fn lost_since(conditions: &[Condition]) -> Option<Timestamp> {
+    let lost = conditions.iter().find(|one| one.type_ == about::QUORUM_LOST && one.status == "True")?;
+    Some(lost.last_transition_time.0)
 }
 
 impl Facts<'_> {
@@ -209,8 +219,10 @@ impl Facts<'_> {
     /// Nothing is under way; where something is asked for all the same, what it waits for.
     fn at_rest(&self) -> String {
         let summary = &self.plan.summary;
-        match summary.blocked.filter(|_| !summary.is_reached) {
-            Some(blocked) => format!("no change is under way: {}", messages::blocked(self.name, blocked)),
+        let blocked = summary.blocked.filter(|_| !summary.is_reached);
+        let blocked = blocked.map(|blocked| messages::blocked(self.name, blocked));
+        match blocked.or_else(|| self.growing_volumes()) {
+            Some(why) => format!("no change is under way: {why}"),
             None => "no change is under way".to_owned(),
         }
     }
@@ -274,8 +286,11 @@ impl Facts<'_> {
         match request {
             _ if recorded.is_some_and(|recovery| recovery.phase.is_active()) => self.recovering(),
             _ if are_lost && !members.is_empty() => {
-                "the data of all members are lost, and nothing is left to go on from: restore a backup into a new cluster"
-                    .to_owned()
+                format!(
+                    "the data of all members are lost, and nothing is left to go on from since {}: restore a backup into \
+                     a new cluster",
+                    self.lost_since
+                )
             }
             Some((text, _)) if recorded.is_some_and(|recovery| recovery.token == *text) => {
                 format!("the request in annotation {about} was acted on: another text is another request")

@@ -52,6 +52,7 @@ pub fn answer(ordinal: u32) -> Answer {
         downgrade_target: Fact::Absent,
         has_saved_snapshot: Fact::Known(true),
         defragmented: Age::Fresh,
+        falls_behind: false,
     }
 }
 
@@ -67,11 +68,16 @@ fn pod(ordinal: u32, template: Template, phase: PodPhase) -> Pod {
     }
 }
 
+fn budget() -> Budget {
+    Budget { handle: handle("budget", 0), owner: Owner::Ours, min_available: 2, is_current: true }
+}
+
 fn volume(ordinal: u32) -> Volume {
     Volume {
         handle: handle("volume", ordinal),
         owner: Owner::Ours,
         size: 10 << 30,
+        capacity: None,
         is_expandable: Fact::Known(true),
         is_deleting: false,
         is_retained: Fact::Unknown,
@@ -122,12 +128,7 @@ pub fn seen(of: &Spec) -> Observation {
         certificate_secrets: None,
         stateful_set: Fact::Known(set),
         config: Fact::Known(Config { handle: handle("config", 0), owner: Owner::Ours, entries }),
-        budget: Fact::Known(Budget {
-            handle: handle("budget", 0),
-            owner: Owner::Ours,
-            min_available: 2,
-            is_current: true,
-        }),
+        budget: Fact::Known(budget()),
         pods: Fact::Known(pods.collect()),
         volumes: Fact::Known(all().map(|ordinal| (ordinal, volume(ordinal))).collect()),
         statuses: all().map(|ordinal| (ordinal, Fact::Known(answer(ordinal.0)))).collect(),
@@ -486,6 +487,64 @@ fn volumes_that_cannot_grow_are_named() {
     );
     assert_eq!(with(Fact::Known(true)), "True Valid: the rules of the gate hold");
     assert_eq!(with(Fact::Unknown), "True Valid: the rules of the gate hold");
+}
+
+#[test]
+fn volumes_that_have_not_grown_yet_are_named() {
+    let cluster = plain();
+    let mut seen = seen(&cluster);
+    let mut with = |capacity| {
+        let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
+        volumes.values_mut().take(2).for_each(|volume| volume.capacity = capacity);
+        said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Progressing"].clone()
+    };
+    assert_eq!(with(Some(10 << 30)), "False Settled: no change is under way");
+    assert_eq!(
+        with(Some(5 << 30)),
+        "False Settled: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet"
+    );
+}
+
+#[test]
+fn when_a_member_is_defragmented_is_written_before_and_kept() {
+    let cluster = cluster(&json!({
+        "replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}, "storage": {"size": "10Gi"},
+        "maintenance": {"defragment": {}},
+    }));
+    let mut seen = seen(&cluster);
+    let Some(Fact::Known(told)) = seen.statuses.get_mut(&Ordinal(2)) else { panic!("a member") };
+    (told.db_size, told.db_size_in_use, told.defragmented) = (1 << 30, 1 << 20, Age::PastDeadline);
+    let times = |status: &EtcdClusterStatus| {
+        let members = status.members.clone().unwrap_or_default().into_iter();
+        members.map(|member| member.defragmented_at.map(|time| time.0)).collect::<Vec<_>>()
+    };
+    let before = status(&cluster, &EtcdClusterStatus::default(), &seen);
+    assert_eq!(times(&before), [None, None, Some(second(1))]);
+    let recent = |seen: &mut Observation, now| {
+        crate::kinds::etcdcluster::resources::record::limit_rates(&before, seen, second(now));
+        seen.status(Ordinal(2)).is_known_and(|told| !told.defragmented.is_past())
+    };
+    assert!(!recent(&mut seen.clone(), 601) && recent(&mut seen, 600));
+    assert_eq!(times(&status(&cluster, &before, &seen)), times(&before), "not again");
+}
+
+#[test]
+fn data_that_are_lost_are_lost_since_the_quorum_was() {
+    let cluster = plain();
+    let mut seen = seen(&cluster);
+    for ordinal in (0..3).map(Ordinal) {
+        seen.statuses.insert(ordinal, Fact::Unknown);
+        let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+        pods.get_mut(&ordinal).unwrap().phase = PodPhase::Failing(Cause::DataLost);
+    }
+    (seen.membership, seen.alarms) = (Fact::Unknown, Fact::Unknown);
+    let at = |previous: &EtcdClusterStatus, now| {
+        of(&cluster, after(previous, now), &seen, &plan(&cluster.desired(None), &seen))
+    };
+    let first = at(&EtcdClusterStatus::default(), 1);
+    let later = at(&first, 5000);
+    assert!(said(&first)["Degraded"].contains("since 1970-01-01T00:00:01Z"), "{}", said(&first)["Degraded"]);
+    assert_eq!(said(&later)["Degraded"], said(&first)["Degraded"]);
 }
 
 #[test]

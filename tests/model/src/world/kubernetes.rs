@@ -93,6 +93,7 @@ impl World {
             handle: self.next_identity("v"),
             owner: Owner::Ours,
             size: 1 << 30,
+            capacity: None,
             is_expandable: Fact::Known(true),
             is_deleting: false,
             is_retained: Fact::Known(false),

@@ -119,6 +119,7 @@ impl World {
                 downgrade_target: Fact::Absent,
                 has_saved_snapshot: Fact::Known(true),
                 defragmented: Age::PastDeadline,
+                falls_behind: false,
             };
             Some((*ordinal, Fact::Known(status)))
         });

@@ -52,6 +52,15 @@ fn a_learner_is_promoted_only_when_it_has_caught_up() {
 }
 
 #[test]
+fn a_learner_that_falls_behind_is_not_promoted() {
+    let (desired, mut seen) = with_learner();
+    status(&mut seen, 1).falls_behind = true;
+    let plan = planned(&desired, &seen);
+    assert_eq!(plan.actions, []);
+    assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::WAITING_FOR_LEARNER));
+}
+
+#[test]
 fn a_learner_is_removed_for_its_data_or_when_it_is_no_longer_wanted_and_for_nothing_else() {
     let (desired, seen) = with_learner();
     for (phase, removed) in [

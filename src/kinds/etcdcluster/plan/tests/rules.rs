@@ -5,9 +5,9 @@ use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    Age, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Handle, Member, MemberStatus,
-    Observation, Ordinal, Owner, Pod, PodPhase, Record, ResourceVersion, Role, RootPassword, Uid, Unreadable,
-    Version, Volume,
+    Age, Audit, Backup, Cause, Certificates, ClusterId, Desired, Fact, Found, Handle, Member, MemberStatus,
+    Observation, Ordinal, Owner, Pod, PodPhase, Record, RefusedWrite, ResourceVersion, Role, RootPassword,
+    Uid, Unreadable, Version, Volume,
 };
 use crate::kinds::etcdcluster::plan::{Plan, plan};
 
@@ -497,4 +497,29 @@ fn no_member_is_made_on_a_volume_of_somebody_else_and_the_status_names_it() {
     let plan = world.run();
     assert_eq!(world.etcd.clusters_formed, 0);
     assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+}
+
+#[test]
+fn a_budget_of_an_earlier_release_is_put_right() {
+    let (desired, mut seen) = rested(3);
+    assert_eq!(planned(&desired, &seen).actions, []);
+    let Fact::Known(budget) = &mut seen.budget else { panic!("budget") };
+    budget.is_current = false;
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.actions.as_slice(), [Action::ApplyBudget { found: Some(_), min_available: 2 }]));
+}
+
+#[test]
+fn a_missing_right_comes_first_and_a_quota_in_its_place() {
+    let (desired, mut seen) = rested(3);
+    down(&mut seen, 1, PodPhase::Failing(Cause::Other));
+    seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(1)].into() });
+    let mut first = |why: &str| {
+        seen.refused = Some(RefusedWrite { action: "apply-budget".to_owned(), why: why.to_owned() });
+        let plan = plan(&desired, &seen);
+        plan.summary.problems.iter().map(|problem| problem.reason).collect::<Vec<_>>()
+    };
+    let right = "pods is forbidden: User \"a\" cannot delete resource \"pods\" in API group \"\"";
+    assert_eq!(first(right), ["WriteRefused", "Corrupt", "MemberDown"]);
+    assert_eq!(first("pods is forbidden: exceeded quota: q"), ["Corrupt", "WriteRefused", "MemberDown"]);
 }

@@ -223,6 +223,7 @@ impl World {
                     downgrade_target: self.etcd.downgrade.map_or(Fact::Absent, Fact::Known),
                     has_saved_snapshot: Fact::Known(process.has_saved_snapshot),
                     defragmented: Age::PastDeadline,
+                    falls_behind: false,
                 };
                 Some((*ordinal, Fact::Known(status)))
             })

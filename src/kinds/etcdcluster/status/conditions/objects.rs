@@ -37,6 +37,19 @@ impl Facts<'_> {
         messages::listed(&taken)
     }
 
+    /// Claims that were asked to grow and have not: what drives them does so by itself, and some of it not before the pod is
+    /// started again.
+    pub(super) fn growing_volumes(&self) -> Option<String> {
+        let growing = self.seen.volumes.elements().filter(|(_, volume)| {
+            let is_smaller = volume.capacity.is_some_and(|capacity| capacity < volume.size);
+            volume.owner == Owner::Ours && !volume.is_deleting && is_smaller
+        });
+        let claims: Vec<_> = growing.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
+        let verb = if claims.len() == 1 { "has" } else { "have" };
+        (!claims.is_empty())
+            .then(|| format!("{} {verb} not grown to storage.size yet", messages::listed(&claims)))
+    }
+
     /// Claims that are smaller than the spec asks for, and cannot grow.
     pub(super) fn fixed_volumes(&self) -> Option<String> {
         let size = self.spec.storage.size.bytes().ok()?;

@@ -49,6 +49,7 @@ impl World {
                     handle: claim,
                     owner: Owner::Ours,
                     size: 1 << 30,
+                    capacity: None,
                     is_expandable: Fact::Known(true),
                     is_deleting: false,
                     is_retained: Fact::Known(false),
