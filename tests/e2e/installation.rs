@@ -311,7 +311,7 @@ fn while_every_replica_is_down_other_work_goes_on(bed: &Bed, way: Way) {
 
 /// A new object is let in, in time, and worked.
 #[track_caller]
-fn works(namespace: &Namespace<'_>, name: &str) {
+pub fn works(namespace: &Namespace<'_>, name: &str) {
     eventually(|| namespace.kubectl(&["apply"]).input(idle(name).to_string()).run());
     eventually(|| namespace.get(&format!("deployment/{name}")));
 }

@@ -64,6 +64,7 @@ fn batches() -> [Batch; 6] {
                 memory::TESTS,
                 tdset::TESTS,
                 databasemigration::TESTS,
+                etcd::unattended::WITHOUT_GATEHOUSE,
             ],
             1,
         ),

@@ -8,12 +8,12 @@ mod downgrade;
 mod fault_scenario;
 mod kill;
 mod load;
-mod paused;
 mod rare_paths;
 mod recovery;
 mod reference_cluster;
 pub mod replayed;
 mod transitions;
+pub mod unattended;
 mod users;
 
 use std::time::Instant;
@@ -44,7 +44,10 @@ pub const TESTS: &[Test] = &[
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
-    ("etcd_that_is_paused_is_reached_by_its_service", paused::etcd_that_is_paused_is_reached_by_its_service),
+    (
+        "etcd_that_is_paused_is_reached_by_its_service",
+        unattended::etcd_that_is_paused_is_reached_by_its_service,
+    ),
     ("etcd_takes_the_password_of_root_from_a_secret", users::etcd_takes_the_password_of_root_from_a_secret),
     (
         "etcd_is_backed_up_when_asked_and_before_an_upgrade",

@@ -1,13 +1,18 @@
-//! An EtcdCluster that nothing works: its clients do not need the operator.
+//! An EtcdCluster that no controller works: its clients do not need one.
 
 use serde_json::{Value, json};
 
 use super::cluster::{Etcd, condition};
 use super::{NEWEST, gone_with_its_object, is_ready};
+use crate::Test;
 use crate::cluster::{Bed, Namespace};
-use crate::release::Way;
+use crate::installation::works;
+use crate::release::{NAMESPACE, Way};
 
-/// Every pod is deleted, one after the other, while a client that knows the Service alone writes.
+/// Without gatehouse, which is there again afterwards.
+pub const WITHOUT_GATEHOUSE: &[Test] =
+    &[("etcd_without_gatehouse_is_reached_by_its_service", etcd_without_gatehouse_is_reached_by_its_service)];
+
 pub fn etcd_that_is_paused_is_reached_by_its_service(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-paused");
@@ -18,18 +23,37 @@ pub fn etcd_that_is_paused_is_reached_by_its_service(bed: &Bed, way: Way) {
         let paused = condition(&etcd.object()?, "Paused");
         if paused["status"] == "True" { Ok(()) } else { Err(paused.to_string()) }
     });
+    is_reached(&etcd, &namespace, way, "paused");
+    etcd.change(&json!({"paused": false}));
+    etcd.until_settled(3);
+    gone_with_its_object(bed, &namespace);
+}
+
+fn etcd_without_gatehouse_is_reached_by_its_service(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-alone");
+    let etcd = Etcd::new(&namespace, "Disabled", NEWEST, 3);
+    etcd.until_settled(3);
+    bed.stop();
+    is_reached(&etcd, &namespace, way, "without gatehouse");
+    bed.kubectl(&["scale", "deployment/gatehouse", "--replicas=2", "-n", NAMESPACE]).ok();
+    bed.until_whole();
+    works(&namespace, "shop");
+    etcd.until_settled(3);
+    gone_with_its_object(bed, &namespace);
+}
+
+/// Every pod is deleted, one after the other, while a client that knows the Service alone writes: it sees no outage.
+fn is_reached(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way, what: &str) {
     etcd.write_by_the_service();
     etcd.goes_on(100);
     for ordinal in 0..3 {
-        is_replaced(&etcd, &namespace, &format!("main-{ordinal}"));
+        is_replaced(etcd, namespace, &format!("main-{ordinal}"));
         etcd.goes_on(100);
     }
     let report = etcd.expect_kept(400);
     report.expect_no_outage();
-    crate::figure(format!("{}: etcd: paused, by its Service: {report}", way.name()));
-    etcd.change(&json!({"paused": false}));
-    etcd.until_settled(3);
-    gone_with_its_object(bed, &namespace);
+    crate::figure(format!("{}: etcd: {what}, by its Service: {report}", way.name()));
 }
 
 /// Deletes a pod, and waits until another one serves in its place, for clients of the Service as well.
