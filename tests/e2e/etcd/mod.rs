@@ -4,8 +4,10 @@ mod answers;
 mod backup;
 mod certificates;
 mod cluster;
+mod corrupt;
 mod downgrade;
 mod fault_scenario;
+mod full_volume;
 mod kill;
 mod load;
 mod rare_paths;
@@ -43,6 +45,7 @@ pub const TESTS: &[Test] = &[
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
+    ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
     (
         "etcd_that_is_paused_is_reached_by_its_service",

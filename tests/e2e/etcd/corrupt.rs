@@ -1,0 +1,73 @@
+//! Data that differ on one member, as after a disk has lost a bit.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+
+use kit::wait::eventually;
+use serde_json::json;
+
+use super::cluster::Etcd;
+use super::{NEWEST, gone_with_its_object, recovery};
+use crate::cluster::{Bed, Namespace};
+use crate::release::Way;
+
+/// What a key holds, and nothing else in the file of a database.
+const WHOLE: &str = "a-value-that-is-found-once-0";
+
+/// The leader takes its own data for right, and raises an alarm about each of the others.
+pub fn etcd_loses_no_good_member_to_a_corrupt_leader(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-corrupt");
+    let options = json!({"options": {"extra": {"corrupt-check-time": "5s"}}});
+    let etcd = Etcd::asking(&namespace, "Disabled", NEWEST, 3, &options);
+    let leader = etcd.until_settled(3)["status"]["leader"].as_str().expect("a leader").to_owned();
+    etcd.put("kept", WHOLE);
+    let (ids, claims) = (ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));
+    change_a_bit(&namespace, &leader);
+    etcd.until(|members| {
+        let members = members.ok_or("no voter is ready")?.members;
+        let is_new = |id: &u64| members.iter().all(|member| member.id != *id);
+        if is_new(&ids[&leader]) { Ok(()) } else { Err(format!("{leader} is not replaced")) }
+    });
+    etcd.until_settled(3);
+    let (ids_now, claims_now) = (self::ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));
+    for (name, id) in ids.iter().filter(|(name, _)| **name != leader) {
+        let claim = format!("data-{name}");
+        assert_eq!((&ids_now[name], &claims_now[&claim]), (id, &claims[&claim]), "{name} had good data");
+    }
+    etcd.hash(0);
+    assert_eq!(etcd.read("kept").as_deref(), Some(WHOLE));
+    etcd.put("after", "yes");
+    gone_with_its_object(bed, &namespace);
+}
+
+/// The ids of members by their names.
+fn ids(etcd: &Etcd<'_>) -> BTreeMap<String, u64> {
+    let members = etcd.members().expect("a quorum").members;
+    members.into_iter().map(|member| (member.name, member.id)).collect()
+}
+
+/// Makes another value of [`WHOLE`] in the database of a member, wherever the file has it.
+fn change_a_bit(namespace: &Namespace<'_>, member: &str) {
+    let process = namespace.members(member)[0];
+    let path = PathBuf::from(format!("/proc/{process}/root/var/lib/etcd/data/member/snap/db"));
+    let file = OpenOptions::new().read(true).write(true).open(&path).expect("a database");
+    // etcd writes its file some time after it has answered.
+    let places = eventually(|| {
+        let data = std::fs::read(&path).map_err(|error| error.to_string())?;
+        let is_value = |window: &[u8]| window == WHOLE.as_bytes();
+        let places: Vec<_> = data
+            .windows(WHOLE.len())
+            .enumerate()
+            .filter(|(_, found)| is_value(found))
+            .map(|(at, _)| at)
+            .collect();
+        if places.is_empty() { Err("the value is not in the file".to_owned()) } else { Ok(places) }
+    });
+    let last = WHOLE.len() - 1;
+    for place in places {
+        file.write_all_at(b"1", (place + last) as u64).expect("it is written");
+    }
+}

@@ -1,0 +1,90 @@
+//! A volume that has no room left, and one that grows.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::cluster::Etcd;
+use super::{NEWEST, gone_with_its_object};
+use crate::cluster::Bed;
+use crate::release::Way;
+
+/// The class of volumes that have no more room than they say.
+const CLASS: &str = "limited";
+
+/// More than the two files of its log that etcd allocates at once, and less than [`VALUES`] take beside them.
+const ROOM: &str = "256m";
+const MORE_ROOM: &str = "768m";
+const VALUES: usize = 300;
+
+/// etcd dies of each write for want of room, until its claim asks for more and the disk follows.
+pub fn etcd_that_has_filled_its_volume_takes_writes_again(bed: &Bed, way: Way) {
+    bed.deployed(way);
+    let namespace = bed.namespace("etcd-full");
+    let disk = Disk::mount(&bed.cluster.folder().join("limited-volume"));
+    for object in volume(&disk.0) {
+        namespace.apply(&object);
+    }
+    let storage = json!({"storage": {"size": "1Gi", "reclaimPolicy": "Delete", "storageClassName": CLASS}});
+    let etcd = Etcd::asking(&namespace, "Disabled", NEWEST, 1, &storage);
+    etcd.until_settled(1);
+    etcd.put("kept", "yes");
+    let value = "x".repeat(1 << 20);
+    let refusal = (0..VALUES).find_map(|number| etcd.try_put(&number.to_string(), &value).err());
+    assert!(refusal.is_some(), "{VALUES} MiB have found room");
+    etcd.until(|_| {
+        let pod = namespace.get("pod/main-0")?;
+        let ended = &pod["status"]["containerStatuses"][0]["lastState"]["terminated"];
+        if ended.is_null() { Err(pod["status"].to_string()) } else { Ok(()) }
+    });
+    etcd.change(&json!({"storage": {"size": "2Gi"}}));
+    etcd.until(|_| {
+        let claim = namespace.get("persistentvolumeclaim/data-main-0")?;
+        let asked = &claim["spec"]["resources"]["requests"]["storage"];
+        if asked == "2Gi" { Ok(()) } else { Err(format!("it asks for {asked}")) }
+    });
+    disk.grow();
+    etcd.until(|_| etcd.try_put("after", "yes"));
+    assert_eq!(etcd.read("kept").as_deref(), Some("yes"));
+    etcd.until_settled(1);
+    gone_with_its_object(bed, &namespace);
+    bed.kubectl(&["delete", "persistentvolume,storageclass", CLASS]).ok();
+}
+
+/// A volume of that class, which lies in a folder, and the class.
+fn volume(folder: &Path) -> [serde_json::Value; 2] {
+    let class = json!({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": CLASS},
+        "provisioner": "kubernetes.io/no-provisioner", "allowVolumeExpansion": true});
+    let volume = json!({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": CLASS},
+        "spec": {"capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteOnce"], "storageClassName": CLASS,
+            "persistentVolumeReclaimPolicy": "Retain", "hostPath": {"path": folder}}});
+    [class, volume]
+}
+
+/// A file system in memory.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(folder: &Path) -> Self {
+        fs::create_dir_all(folder).expect("a folder");
+        let options = format!("size={ROOM},mode=1777");
+        mounts("mount", &["-t", "tmpfs", "-o", &options, "limited"], folder);
+        Self(folder.to_owned())
+    }
+
+    fn grow(&self) {
+        mounts("mount", &["-o", &format!("remount,size={MORE_ROOM}")], &self.0);
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        mounts("umount", &["--lazy"], &self.0);
+    }
+}
+
+fn mounts(program: &str, words: &[&str], folder: &Path) {
+    let status = std::process::Command::new(program).args(words).arg(folder).status();
+    assert!(status.is_ok_and(|status| status.success()), "{program} {words:?} {}", folder.display());
+}
