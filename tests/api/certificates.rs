@@ -22,6 +22,7 @@ use crate::site::Site;
 
 pub const TESTS: &[Test] = &[
     ("what_is_missing_is_made_and_then_left_alone", what_is_missing_is_made_and_then_left_alone),
+    ("clients_come_by_a_load_balancer_too", clients_come_by_a_load_balancer_too),
     ("leaves_are_renewed_and_their_authority_is_not", leaves_are_renewed_and_their_authority_is_not),
     (
         "an_authority_that_is_taken_away_is_followed_by_another",
@@ -175,6 +176,44 @@ fn what_is_missing_is_made_and_then_left_alone(bed: &Bed) {
     let again = place.settle("c", |secrets| shown(secrets) != shown(&made));
     assert_eq!((&again[0], &again[2..]), (&made[0], &made[2..]));
     assert!(are_of_one_piece(&again, clock::now()));
+}
+
+fn clients_come_by_a_load_balancer_too(bed: &Bed) {
+    let namespace = bed.namespace();
+    let place = Place::new(&namespace);
+    let _operator = place.site.start(Fate::Lives);
+    place.create("c", &json!({}));
+    let made = place.settle("c", |_| true);
+    let template = namespace.get("statefulset", "c")["spec"]["template"].clone();
+    let names = ["etcd.example.com", "192.0.2.7"].map(ToOwned::to_owned);
+    let annotation = "external-dns.alpha.kubernetes.io/hostname";
+    namespace.change(
+        "etcdcluster/c",
+        &json!({"spec": {"tls": {"extraNames": names},
+            "clientService": {"type": "LoadBalancer", "annotations": {annotation: names[0]}}}}),
+    );
+    let shows_them = |secrets: &[Secret]| {
+        let roots = certificates(&secrets[1], "ca.crt");
+        is_taken(&shown(secrets)[0], &roots, &[Usage::Server], &names, clock::now())
+    };
+    let shown_now = place.settle("c", shows_them);
+    assert_eq!(
+        (&shown_now[0], &shown_now[2..]),
+        (&made[0], &made[2..]),
+        "of what members show to clients alone"
+    );
+    let until = |type_: &str, hostname: Value| {
+        bed.objects.until("service/c-client", &namespace.name, |service| {
+            let is_there = service["spec"]["type"] == *type_;
+            let has_it = service["metadata"]["annotations"][annotation] == hostname;
+            if is_there && has_it { Ok(service.clone()) } else { Err(service.to_string()) }
+        })
+    };
+    until("LoadBalancer", json!(names[0]));
+    assert_eq!(namespace.get("statefulset", "c")["spec"]["template"], template, "no member is restarted");
+    namespace.change("etcdcluster/c", &json!({"spec": {"clientService": null}}));
+    let service = until("ClusterIP", Value::Null);
+    assert_eq!(service["spec"]["ports"][0]["nodePort"], Value::Null);
 }
 
 fn leaves_are_renewed_and_their_authority_is_not(bed: &Bed) {

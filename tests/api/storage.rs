@@ -1,5 +1,6 @@
 //! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
 
+mod kubernetes;
 mod moving;
 mod ours;
 mod rate;
@@ -28,6 +29,10 @@ pub const EVERYWHERE: &[Test] = &[
 pub const ONCE: &[Test] = &[
     ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
     ("what_a_webhook_of_others_converts_is_moved", webhook::what_a_webhook_of_others_converts_is_moved),
+    (
+        "what_kubernetes_itself_fails_to_write_is_written",
+        kubernetes::what_kubernetes_itself_fails_to_write_is_written,
+    ),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
     ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),

@@ -20,7 +20,9 @@ use crate::kinds::etcdcluster::api::v1::{
     self, EtcdCluster, EtcdClusterSpec, Image as GivenImage, Medium, NamedReference,
     PersistentVolumeClaimDestination, ReclaimPolicy, TlsMode, TlsSecrets,
 };
-pub use crate::kinds::etcdcluster::api::v1::{CompactionMode, Options, Pod, PullPolicy, Retention};
+pub use crate::kinds::etcdcluster::api::v1::{
+    ClientService, CompactionMode, Options, Pod, PullPolicy, Retention,
+};
 use crate::kinds::etcdcluster::api::versions::{ALLOW_DOWNGRADE, NEWEST};
 
 /// Number of the form that pods have. Another one restarts every member of every cluster.
@@ -64,6 +66,8 @@ pub struct Spec {
     pub options: Options,
     /// What is laid over the pods of members.
     pub pod: Pod,
+    /// The Service for clients.
+    pub client_service: ClientService,
     /// What takes backups.
     pub backup: Option<Backup>,
     /// Share of a database file, in percent, that has to be free before it is defragmented; none: it never is.
@@ -107,6 +111,8 @@ pub struct Tls {
     pub keeper: Keeper,
     /// The Secrets with them.
     pub secrets: Secrets,
+    /// Names and addresses of members to clients, beside those that gatehouse knows.
+    pub extra_names: Vec<String>,
 }
 
 /// Who keeps certificates.
@@ -181,6 +187,7 @@ impl Spec {
             root_secret: auth.root_secret_ref.map(|secret| secret.name),
             options: spec.options.clone().unwrap_or_default(),
             pod: spec.pod.clone().unwrap_or_default(),
+            client_service: spec.client_service.clone().unwrap_or_default(),
             backup: spec.backup.as_ref().map(|given| backup(cluster, given)),
             defragments_at: defragment.map(|one| percent(one.when_reclaimable_percent)),
             recovery: cluster.annotations().get(ANNOTATION).cloned(),
@@ -314,6 +321,7 @@ fn storage(spec: &EtcdClusterSpec) -> Storage {
 /// Those that the operator keeps are named after the cluster; so are those that the spec ought to name and does not.
 fn tls(cluster: &EtcdCluster) -> Option<Tls> {
     let given = cluster.spec.tls.clone().unwrap_or_default();
+    let extra_names = given.extra_names.unwrap_or_default();
     let (keeper, secrets) = match given.mode.unwrap_or(TlsMode::Automatic) {
         TlsMode::Disabled => return None,
         TlsMode::Automatic => (Keeper::Operator, TlsSecrets::default()),
@@ -331,7 +339,7 @@ fn tls(cluster: &EtcdCluster) -> Option<Tls> {
         client_authority: secrets.client_ca.map(|secret| secret.name),
         peer_authority: secrets.peer_ca.map(|secret| secret.name),
     };
-    Some(Tls { keeper, secrets })
+    Some(Tls { keeper, secrets, extra_names })
 }
 
 fn backup(cluster: &EtcdCluster, given: &v1::Backup) -> Backup {

@@ -20,6 +20,7 @@ const V1ALPHA1: &[Row] = &[
     hub_only("/spec/auth"),
     hub_only("/spec/options"),
     hub_only("/spec/pod"),
+    hub_only("/spec/clientService"),
     hub_only("/spec/backup"),
     hub_only("/spec/restore"),
     hub_only("/spec/maintenance"),

@@ -7,6 +7,7 @@
 mod backup;
 mod options;
 mod pod;
+mod service;
 mod status;
 mod storage;
 mod tls;
@@ -14,6 +15,7 @@ mod tls;
 pub use backup::{Backup, Destination, PersistentVolumeClaimDestination, Retention, Unsupported};
 pub use options::{AutoCompaction, CompactionMode, Defragment, Maintenance, Options};
 pub use pod::{Image, NamedReference, Pod, PullPolicy};
+pub use service::{ClientService, ServiceType};
 pub use status::{
     BackupFailure, BackupStatus, BackupSuccess, EtcdClusterStatus, MemberStatus, OperationStatus,
     RecoveryStatus,
@@ -134,6 +136,10 @@ pub struct EtcdClusterSpec {
     /// What is laid over the pods of the members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod: Option<Pod>,
+
+    /// The Service for clients.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_service: Option<ClientService>,
 
     /// When snapshots are taken, and where they go.
     #[serde(skip_serializing_if = "Option::is_none")]

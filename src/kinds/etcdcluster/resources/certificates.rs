@@ -157,7 +157,8 @@ fn member_names(spec: &Spec) -> Vec<String> {
     members.chain([format!("*.{domain}"), format!("*.{domain}.{DOMAIN}")]).collect()
 }
 
-/// The names of members, of the Services in front of them, and of one that is asked from within its pod.
+/// The names of members, of the Services in front of them, of one that is asked from within its pod, and those that the
+/// spec has for what stands before it.
 fn server_names(spec: &Spec) -> Vec<String> {
     let (name, namespace) = (spec.name(), spec.namespace());
     let service = |name: &str| {
@@ -170,7 +171,9 @@ fn server_names(spec: &Spec) -> Vec<String> {
     };
     let local = ["localhost", "127.0.0.1", "::1"].map(ToOwned::to_owned);
     let services = [service(&names::client(name)), service(name)];
-    member_names(spec).into_iter().chain(services.into_iter().flatten()).chain(local).collect()
+    let known = member_names(spec).into_iter().chain(services.into_iter().flatten()).chain(local);
+    let extra = spec.tls.iter().flat_map(|tls| tls.extra_names.clone());
+    known.chain(extra).collect()
 }
 
 #[cfg(test)]
@@ -198,6 +201,19 @@ mod tests {
             assert!(server.names.iter().any(|given| given == name), "{name}: {:?}", server.names);
         }
         assert_eq!(server.usages, [Usage::Server, Usage::Client]);
+    }
+
+    #[test]
+    fn what_clients_dial_beside_the_services_is_in_the_certificate_for_them_alone() {
+        let extra = ["etcd.example.com", "*.etcd.example.com", "192.0.2.7"];
+        let spec = super::super::tests::cluster(&serde_json::json!({"tls": {"extraNames": extra}}));
+        let [server, peer, client] = leaves(&spec).unwrap();
+        assert!(
+            extra.iter().all(|name| server.names.iter().any(|given| given == name)),
+            "{:?}",
+            server.names
+        );
+        assert!(peer.names.iter().chain(&client.names).all(|name| !extra.contains(&name.as_str())));
     }
 
     #[test]

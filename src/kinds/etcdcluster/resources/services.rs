@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::metadata;
@@ -26,9 +27,15 @@ pub fn manifests(spec: &Spec) -> [Manifest; 2] {
         publish_not_ready_addresses: Some(true),
         ..service(names::labels(name), &[(PEER, names::PEER_PORT), (CLIENT, names::CLIENT_PORT)])
     };
-    let client = service(names::voters(name), &[(CLIENT, names::CLIENT_PORT)]);
-    [(name.to_owned(), headless), (names::client(name), client)].map(|(name, service)| {
-        let service = Service { metadata: metadata(spec, name), spec: Some(service), status: None };
+    let client = ServiceSpec {
+        type_: spec.client_service.type_.map(|type_| type_.as_str().to_owned()),
+        ..service(names::voters(name), &[(CLIENT, names::CLIENT_PORT)])
+    };
+    let annotations = spec.client_service.annotations.clone();
+    let headless = (metadata(spec, name.to_owned()), headless);
+    let client = (ObjectMeta { annotations, ..metadata(spec, names::client(name)) }, client);
+    [headless, client].map(|(metadata, service)| {
+        let service = Service { metadata, spec: Some(service), status: None };
         Manifest::of(&service).stamped()
     })
 }

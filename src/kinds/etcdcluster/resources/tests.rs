@@ -122,6 +122,16 @@ fn members_are_found_before_they_are_ready_and_clients_find_voters_alone() {
 }
 
 #[test]
+fn clients_get_the_service_that_the_spec_asks_for_and_members_theirs() {
+    let asked =
+        json!({"clientService": {"type": "LoadBalancer", "annotations": {"example.com/pool": "outside"}}});
+    let [headless, client] = services::manifests(&cluster(&asked)).map(|manifest| manifest.object);
+    assert_eq!(headless, services::manifests(&cluster(&json!({})))[0].object);
+    assert_eq!(client["spec"]["type"], "LoadBalancer");
+    assert_eq!(client["metadata"]["annotations"]["example.com/pool"], "outside");
+}
+
+#[test]
 fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
     let mut built = 0;
     for seed in 0..1000 {

@@ -18,6 +18,13 @@ pub struct Tls {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<TlsMode>,
 
+    /// DNS names and IP addresses by which clients reach the members beside those of the Services, with mode Automatic
+    /// only: of a load balancer, or in another cluster domain than cluster.local. A change restarts nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32), inner(length(min = 1, max = 253)))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub extra_names: Option<Vec<String>>,
+
     /// The Secrets that hold the certificates, with mode Secrets only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secrets: Option<TlsSecrets>,

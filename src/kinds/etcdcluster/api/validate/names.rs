@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use super::super::rules;
-use super::super::v1::{EtcdClusterSpec, Image, Pod};
+use super::super::v1::{ClientService, EtcdClusterSpec, Image, Pod};
 use super::Cluster;
 use crate::api::field::{Fault, Path, Verdict};
 use crate::api::{dns, name};
@@ -27,6 +27,9 @@ pub fn judge(cluster: &Cluster, verdict: &mut Verdict) {
         None => judge_name(cluster.name, verdict),
     }
     judge_references(&cluster.spec, verdict);
+    if let Some(service) = &cluster.spec.client_service {
+        judge_service(service, &Path::spec().at("clientService"), verdict);
+    }
     if let Some(pod) = &cluster.spec.pod {
         judge_pod(pod, &Path::spec().at("pod"), verdict);
     }
@@ -100,6 +103,15 @@ fn is_repository(text: &str) -> bool {
 
 const fn is_lower(one: u8) -> bool {
     one.is_ascii_lowercase() || one.is_ascii_digit()
+}
+
+fn judge_service(service: &ClientService, path: &Path, verdict: &mut Verdict) {
+    let path = path.at("annotations");
+    judge_keys(service.annotations.as_ref(), &path, verdict);
+    let own = |key: &&String| key.starts_with("gatehouse.dev/");
+    for key in service.annotations.iter().flat_map(BTreeMap::keys).filter(own) {
+        verdict.deny(Fault::forbidden(path.key(key), "annotations of gatehouse.dev are the operator's"));
+    }
 }
 
 fn judge_pod(pod: &Pod, path: &Path, verdict: &mut Verdict) {

@@ -148,6 +148,20 @@ fn secrets_go_with_their_mode_and_are_complete() {
 }
 
 #[test]
+fn names_beside_those_of_the_services_are_names() {
+    judge_each(&[
+        (json!({ "tls": { "extraNames": ["etcd.example.com", "*.example.com", "::1"] } }), FINE, false),
+        (
+            json!({ "tls": { "extraNames": ["a", "https://b", "*."] } }),
+            &["spec.tls.extraNames[1]", "spec.tls.extraNames[2]"],
+            false,
+        ),
+        (json!({ "tls": { "mode": "Disabled", "extraNames": [] } }), FINE, false),
+        (json!({ "tls": { "mode": "Disabled", "extraNames": ["a"] } }), &["spec.tls.extraNames"], false),
+    ]);
+}
+
+#[test]
 fn authentication_needs_certificates() {
     judge_each(&[
         (json!({ "auth": { "enabled": true, "rootSecretRef": { "name": "root" } } }), FINE, false),

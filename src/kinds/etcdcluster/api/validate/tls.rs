@@ -1,5 +1,7 @@
 //! Certificates, users and roles.
 
+use std::net::IpAddr;
+
 use super::super::v1::{EtcdClusterSpec, NamedReference, TlsMode, TlsSecrets};
 use crate::api::field::{Fault, Path, Verdict};
 use crate::api::name;
@@ -31,7 +33,33 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
             ),
         )),
     }
+    judge_extra_names(spec, verdict);
     judge_auth(spec, verdict);
+}
+
+fn judge_extra_names(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
+    let Some(given) = spec.tls.as_ref().and_then(|tls| tls.extra_names.as_ref()) else { return };
+    let path = Path::spec().at("tls").at("extraNames");
+    if mode(spec) != TlsMode::Automatic && !given.is_empty() {
+        let detail = format!(
+            "has no meaning with mode {}: gatehouse makes certificates with mode Automatic only",
+            mode(spec).as_str()
+        );
+        verdict.deny(Fault::forbidden(path, detail));
+        return;
+    }
+    let is_name = |text: &str| {
+        text.parse::<IpAddr>().is_ok()
+            || name::dns_1123_subdomain(text.strip_prefix("*.").unwrap_or(text)).is_ok()
+    };
+    for (index, name) in given.iter().enumerate().filter(|(_, name)| !is_name(name)) {
+        verdict.deny(Fault::invalid(
+            path.index(index),
+            name,
+            "must be a DNS name in lower-case letters, with *. before it for all names below, or an IP address, such as \
+             etcd.example.com",
+        ));
+    }
 }
 
 fn judge_secrets(given: &TlsSecrets, path: &Path, verdict: &mut Verdict) {

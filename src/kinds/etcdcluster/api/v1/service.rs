@@ -1,0 +1,45 @@
+//! The Service for clients.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The Service for clients, `<name>-client`. A change restarts nothing.
+#[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[serde(rename_all = "camelCase")]
+pub struct ClientService {
+    /// How it is reached.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<ServiceType>,
+
+    /// Annotations of the Service, which load balancers and DNS controllers read, beside the operator's own, which win.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("maxProperties" = 64))]
+    pub annotations: Option<BTreeMap<String, String>>,
+}
+
+/// How a Service is reached: ClusterIP from within the Kubernetes cluster, NodePort by a port of every node, LoadBalancer
+/// from outside of it. Absent: ClusterIP.
+#[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceType {
+    /// From within the Kubernetes cluster.
+    ClusterIP,
+    /// By a port of every node.
+    NodePort,
+    /// From outside, by what the Kubernetes cluster has for it.
+    LoadBalancer,
+}
+
+impl ServiceType {
+    /// The value as it is written.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::ClusterIP => "ClusterIP",
+            Self::NodePort => "NodePort",
+            Self::LoadBalancer => "LoadBalancer",
+        }
+    }
+}
