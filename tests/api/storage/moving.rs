@@ -63,7 +63,7 @@ impl Others<'_> {
 const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
-    let (count, writers) = if is_night() { (3_000, 20) } else { (300, 4) };
+    let (count, writers) = if is_night() { (10_000, 20) } else { (300, 4) };
     let widgets = Widgets::stored_as_v1alpha1(bed, "moving", true);
     widgets.make(count);
     widgets.store_as_v1();
