@@ -10,6 +10,8 @@ pub const SECRET: &str = "/api/v1/namespaces/gatehouse-system/secrets/gatehouse-
 pub const ETCDCLUSTERS: &str =
     "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/etcdclusters.gatehouse.dev";
 pub const TDSETS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tdsets.gatehouse.dev";
+pub const DATABASEMIGRATIONS: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/databasemigrations.gatehouse.dev";
 pub const MUTATING: &str = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/gatehouse";
 pub const VALIDATING: &str =
     "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/gatehouse";
@@ -17,7 +19,7 @@ pub const CONFIGURATIONS: [&str; 2] = [MUTATING, VALIDATING];
 /// Where replicas agree on who leads.
 pub const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/gatehouse-system/leases/gatehouse";
 /// All that is installed.
-pub const WRITTEN: [&str; 5] = [SECRET, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
+pub const WRITTEN: [&str; 6] = [SECRET, DATABASEMIGRATIONS, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
 
 /// Where the definition of a kind is.
 pub fn definition(plural: &str) -> String {

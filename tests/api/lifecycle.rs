@@ -19,10 +19,12 @@ use serde_json::{Value, json};
 
 use crate::Test;
 use crate::databasemigration::waiting;
-use crate::installed::{self, ETCDCLUSTERS, MUTATING, SECRET, TDSETS, VALIDATING, WRITTEN};
+use crate::installed::{
+    self, CONFIGURATIONS, DATABASEMIGRATIONS, ETCDCLUSTERS, MUTATING, SECRET, TDSETS, VALIDATING, WRITTEN,
+};
 
 /// What the guard of each replica looks at.
-const GUARDED: [&str; 4] = [ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
+const GUARDED: [&str; 5] = [DATABASEMIGRATIONS, ETCDCLUSTERS, TDSETS, MUTATING, VALIDATING];
 
 pub const TESTS: &[Test] = &[
     ("a_restart_changes_nothing", a_restart_changes_nothing),
@@ -166,14 +168,17 @@ impl<'a> Life<'a> {
         self.versions(&WRITTEN)
     }
 
-    /// What the four objects that hold a bundle have the API server trust.
+    /// What the objects that hold a bundle have the API server trust.
     fn bundles(&self) -> Vec<String> {
         let hook = "/webhooks/0/clientConfig/caBundle";
         let conversion = "/spec/conversion/webhook/clientConfig/caBundle";
-        [(ETCDCLUSTERS, conversion), (TDSETS, conversion), (MUTATING, hook), (VALIDATING, hook)]
+        let pointer = |path| if CONFIGURATIONS.contains(&path) { hook } else { conversion };
+        GUARDED
             .into_iter()
-            .map(|(path, pointer)| match self.ask(Ask::get(path)) {
-                Ok(object) => object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned(),
+            .map(|path| match self.ask(Ask::get(path)) {
+                Ok(object) => {
+                    object.pointer(pointer(path)).and_then(Value::as_str).unwrap_or_default().to_owned()
+                }
                 Err(_gone) => String::new(),
             })
             .collect()

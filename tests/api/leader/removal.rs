@@ -2,7 +2,7 @@
 
 use gatehouse::cli::manifests::rbac::{Names, rule_groups};
 use gatehouse::controllers;
-use gatehouse::kinds::{etcdcluster, tdset};
+use gatehouse::kinds::{KINDS, databasemigration, etcdcluster, tdset};
 use gatehouse::rbac::{RoleScope, Rule};
 use kit::bed::{Bed, NAMESPACE};
 use kit::deploy::deploy;
@@ -191,12 +191,18 @@ fn account(bed: &Bed, account: &str, namespace: &str, rules: &[Rule]) {
 fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
     let cluster = json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "alone"},
         "spec": {"replicas": 1, "version": "3.6.16", "tls": {"mode": "Automatic"}, "storage": {"size": "1Gi"}}});
+    let migration = json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
+        "metadata": {"name": "alone"}, "spec": {
+            "database": {"engine": "SQLite", "file": {"claimName": "data", "path": "shop.db"}},
+            "scripts": [{"id": "1", "kind": "Schema", "up": {"inline": "CREATE TABLE a (b INTEGER)"}}]}});
     let create = json!({"image": "registry.k8s.io/pause:3.10", "port": 8080, "servicePort": 80});
     let set = tdset("alone", &json!({"target": {"create": create}}));
     let kinds = [
-        (etcdcluster::rbac::rules(), cluster, ["service/alone", "statefulset/alone"]),
-        (tdset::rbac::rules(), set, ["deployment/alone", "service/alone"]),
+        (databasemigration::rbac::rules(), migration, ["configmaps", "jobs"]),
+        (etcdcluster::rbac::rules(), cluster, ["services", "statefulsets"]),
+        (tdset::rbac::rules(), set, ["deployments", "services"]),
     ];
+    assert_eq!(kinds.len(), KINDS.len(), "each kind has a row");
     for (number, (rules, object, made)) in kinds.into_iter().enumerate() {
         let house = House::begin(bed);
         installed::clear(bed);
@@ -209,7 +215,10 @@ fn the_rules_of_a_kind_are_all_that_it_needs(bed: &Bed) {
         until_ready(&replica);
         namespace.create(&object);
         for made in made {
-            namespace.until(made, "{.metadata.name}", "alone");
+            eventually(|| {
+                let found = bed.objects.list(made, &namespace.name, "app.kubernetes.io/instance=alone")?;
+                if found.is_empty() { Err(format!("no {made} are made")) } else { Ok(()) }
+            });
         }
     }
 }
