@@ -184,7 +184,9 @@ fn clients_come_by_a_load_balancer_too(bed: &Bed) {
     let _operator = place.site.start(Fate::Lives);
     place.create("c", &json!({}));
     let made = place.settle("c", |_| true);
-    let template = namespace.get("statefulset", "c")["spec"]["template"].clone();
+    let template =
+        || bed.objects.until("statefulset/c", &namespace.name, |found| Ok(found["spec"]["template"].clone()));
+    let before = template();
     let names = ["etcd.example.com", "192.0.2.7"].map(ToOwned::to_owned);
     let annotation = "external-dns.alpha.kubernetes.io/hostname";
     namespace.change(
@@ -210,7 +212,7 @@ fn clients_come_by_a_load_balancer_too(bed: &Bed) {
         })
     };
     until("LoadBalancer", json!(names[0]));
-    assert_eq!(namespace.get("statefulset", "c")["spec"]["template"], template, "no member is restarted");
+    assert_eq!(template(), before, "no member is restarted");
     namespace.change("etcdcluster/c", &json!({"spec": {"clientService": null}}));
     let service = until("ClusterIP", Value::Null);
     assert_eq!(service["spec"]["ports"][0]["nodePort"], Value::Null);

@@ -45,6 +45,10 @@ pub const TESTS: &[Test] = &[
         "etcd_with_an_image_that_does_not_start_is_set_back",
         etcd_with_an_image_that_does_not_start_is_set_back,
     ),
+    (
+        "etcd_that_has_filled_its_volume_takes_writes_again",
+        full_volume::etcd_that_has_filled_its_volume_takes_writes_again,
+    ),
     ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
     (
