@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::json;
 
@@ -22,8 +23,8 @@ const VALUES: usize = 300;
 pub fn etcd_that_has_filled_its_volume_takes_writes_again(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("etcd-full");
-    let disk = Disk::mount(&bed.cluster.folder().join("limited-volume"));
-    for object in volume(&disk.0) {
+    let disk = Disk::mount(bed);
+    for object in volume(&disk.folder) {
         namespace.apply(&object);
     }
     let storage = json!({"storage": {"size": "1Gi", "reclaimPolicy": "Delete", "storageClassName": CLASS}});
@@ -62,29 +63,40 @@ fn volume(folder: &Path) -> [serde_json::Value; 2] {
     [class, volume]
 }
 
-/// A file system in memory.
-struct Disk(PathBuf);
+/// A file system in memory, where the node sees it.
+struct Disk {
+    folder: PathBuf,
+    /// A process of the node.
+    kubelet: u32,
+}
 
 impl Disk {
-    fn mount(folder: &Path) -> Self {
-        fs::create_dir_all(folder).expect("a folder");
-        let options = format!("size={ROOM},mode=1777");
-        mounts("mount", &["-t", "tmpfs", "-o", &options, "limited"], folder);
-        Self(folder.to_owned())
+    fn mount(bed: &Bed) -> Self {
+        let folder = bed.cluster.folder().join("limited-volume");
+        fs::create_dir_all(&folder).expect("a folder");
+        let processes = bed.cluster.processes();
+        let kubelet = processes.iter().find(|process| process.label == "kubelet").expect("a node of our own");
+        let disk = Self { folder, kubelet: kubelet.id.pid() };
+        disk.run(&["mount", "-t", "tmpfs", "-o", &format!("size={ROOM},mode=1777"), "limited"]);
+        disk
     }
 
     fn grow(&self) {
-        mounts("mount", &["-o", &format!("remount,size={MORE_ROOM}")], &self.0);
+        self.run(&["mount", "-o", &format!("remount,size={MORE_ROOM}")]);
+    }
+
+    /// Runs a program in the namespaces of the node, with the folder as its last word.
+    fn run(&self, words: &[&str]) {
+        let mut command = Command::new("nsenter");
+        command.args(["--target", &self.kubelet.to_string(), "--mount", "--"]).args(words).arg(&self.folder);
+        let status = command.status();
+        assert!(status.is_ok_and(|status| status.success()), "{command:?}");
     }
 }
 
+/// The file system goes with the namespaces of the node, and what is in it at once.
 impl Drop for Disk {
     fn drop(&mut self) {
-        mounts("umount", &["--lazy"], &self.0);
+        self.run(&["sh", "-c", r#"rm -rf -- "$0"/*"#]);
     }
-}
-
-fn mounts(program: &str, words: &[&str], folder: &Path) {
-    let status = std::process::Command::new(program).args(words).arg(folder).status();
-    assert!(status.is_ok_and(|status| status.success()), "{program} {words:?} {}", folder.display());
 }
