@@ -5,6 +5,7 @@
 //! its watches of that kind.
 //! Never: asks the time or holds a private key.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::net::IpAddr;
 
@@ -58,6 +59,7 @@ pub struct Certificate {
     is_authority: bool,
     /// What an authority may sign for; absent where nothing limits it.
     permitted: Option<Vec<String>>,
+    names: BTreeSet<String>,
 }
 
 impl Certificate {
@@ -84,7 +86,8 @@ impl Certificate {
         let common_name = common_name(&parsed);
         let is_authority = parsed.is_ca();
         let permitted = permitted(&parsed);
-        Ok(Self { der, validity, identity, serial, common_name, is_authority, permitted })
+        let names = names(&parsed);
+        Ok(Self { der, validity, identity, serial, common_name, is_authority, permitted, names })
     }
 
     /// The certificates in PEM text that can be read; whatever else is in there is passed over.
@@ -126,6 +129,12 @@ impl Certificate {
         self.common_name.as_deref()
     }
 
+    /// The DNS names, wildcards among them, and IP addresses that it is for.
+    #[must_use]
+    pub const fn names(&self) -> &BTreeSet<String> {
+        &self.names
+    }
+
     /// Whether it may sign others.
     #[must_use]
     pub const fn is_authority(&self) -> bool {
@@ -163,14 +172,27 @@ fn permitted(parsed: &X509Certificate<'_>) -> Option<Vec<String>> {
     Some(names.collect())
 }
 
+/// The names of the subject besides its common name.
+fn names(parsed: &X509Certificate<'_>) -> BTreeSet<String> {
+    let names = parsed.subject_alternative_name().ok().flatten();
+    let names = names.iter().flat_map(|names| &names.value.general_names);
+    let known = names.filter_map(|name| match name {
+        GeneralName::DNSName(name) => Some((*name).to_owned()),
+        GeneralName::IPAddress(bytes) => octets(bytes).map(|address| address.to_string()),
+        _ => None,
+    });
+    known.collect()
+}
+
 /// The one address that these bytes, an address and its mask, are.
 fn address(bytes: &[u8]) -> Option<IpAddr> {
     let (address, mask) = bytes.split_at(bytes.len() / 2);
-    let octets = |address: &[u8]| {
-        let four = <[u8; 4]>::try_from(address).map(IpAddr::from);
-        four.or_else(|_| <[u8; 16]>::try_from(address).map(IpAddr::from)).ok()
-    };
     octets(address).filter(|_| mask.iter().all(|byte| *byte == u8::MAX))
+}
+
+fn octets(address: &[u8]) -> Option<IpAddr> {
+    let four = <[u8; 4]>::try_from(address).map(IpAddr::from);
+    four.or_else(|_| <[u8; 16]>::try_from(address).map(IpAddr::from)).ok()
 }
 
 fn common_name(parsed: &X509Certificate<'_>) -> Option<String> {

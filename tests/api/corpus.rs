@@ -78,10 +78,11 @@ struct Case {
     by: By,
 }
 
-const TABLES: [(&Base, &[Row], &[Edit]); 7] = [
+const TABLES: [(&Base, &[Row], &[Edit]); 8] = [
     (&databasemigration::NEW, databasemigration::OF_NEW, databasemigration::CHANGES_OF_NEW),
     (&databasemigration::OLD, databasemigration::OF_OLD, databasemigration::CHANGES_OF_OLD),
     (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
+    (&etcdcluster::NEW, etcdcluster::OF_CLIENTS, &[]),
     (&etcdcluster::OLD, etcdcluster::OF_OLD, etcdcluster::CHANGES_OF_OLD),
     (&tdset::NEW, tdset::OF_NEW, tdset::CHANGES_OF_NEW),
     (&tdset::NEW, tdset::OF_AUTOSCALERS, &[]),

@@ -18,6 +18,7 @@ use crate::kinds::etcdcluster::backup::manifest::{Owner, Report};
 use crate::kinds::etcdcluster::backup::{self, Request, take};
 use crate::kinds::etcdcluster::etcd::Tls;
 use crate::kinds::etcdcluster::names;
+use crate::runtime::clock;
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::chain;
 
@@ -102,7 +103,7 @@ async fn taken(options: &Options) -> Result<(Report, u8), Failure> {
         on_demand: options
             .job
             .as_ref()
-            .is_some_and(|job| !is_of_schedule(job, &names::backup(&options.name))),
+            .is_some_and(|job| !is_of_schedule(job, &names::backup(&options.name), clock::now())),
     };
     tokio::select! {
         taken = take(&request) => Ok(match taken {

@@ -26,7 +26,8 @@ const HEALTH: Duration = Duration::from_secs(5);
 /// How long the phase of an operation should take at most.
 const OPERATION: Duration = Duration::from_mins(10);
 
-/// How often leadership is handed over for one end before that is given up: etcd hands over by itself when it stops.
+/// How often a hand-over of leadership is tried before a member is stopped without one: etcd hands over by itself when it
+/// stops.
 const HAND_OVERS: u32 = 2;
 
 /// How long fewer voters than a majority may answer before the quorum counts as lost.

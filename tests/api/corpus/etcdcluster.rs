@@ -1,10 +1,12 @@
 //! Objects of EtcdCluster, each with one fault or none.
 
 mod changes;
+mod clients;
 
 use super::{Base, By, Row};
 use By::{Anybody, Definition, Gate, Nobody};
 pub use changes::{CHANGES_OF_NEW, CHANGES_OF_OLD};
+pub use clients::OF_CLIENTS;
 
 pub const NEW: Base = Base {
     kind: "EtcdCluster",
@@ -76,21 +78,6 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {storage: big}", "spec.storage", Definition),
     ("spec: {replicas: 0, storage: {medium: Memory}}", "spec.replicas", Definition),
     ("spec: {replicas: 1, storage: {medium: Memory}}", "", Nobody),
-    ("spec: {tls: {mode: Sometimes}}", "spec.tls.mode", Definition),
-    ("spec: {tls: {mode: Secrets}}", "spec.tls.secrets", Definition),
-    ("spec: {tls: {extraNames: [etcd.example.com, '*.example.com', 192.0.2.7, '2001:db8::1']}}", "", Nobody),
-    ("spec: {tls: {extraNames: [etcd.example.com:2379]}}", "spec.tls.extraNames[0]", Gate),
-    ("spec: {tls: {extraNames: [a, '*.*.example.com']}}", "spec.tls.extraNames[1]", Gate),
-    ("spec: {tls: {extraNames: ['']}}", "spec.tls.extraNames[0]", Definition),
-    ("spec: {tls: {mode: Disabled, extraNames: [etcd.example.com]}}", "spec.tls.extraNames", Gate),
-    ("spec: {clientService: {type: LoadBalancer, annotations: {example.com/pool: outside}}}", "", Nobody),
-    ("spec: {clientService: {type: ExternalName}}", "spec.clientService.type", Definition),
-    ("spec: {clientService: {annotations: {'a b': c}}}", "spec.clientService.annotations[a b]", Gate),
-    (
-        "spec: {clientService: {annotations: {gatehouse.dev/a: b}}}",
-        "spec.clientService.annotations[gatehouse.dev/a]",
-        Gate,
-    ),
     (
         "spec: {tls: {secrets: {serverRef: {name: a}, peerRef: {name: b}, clientRef: {name: c}}}}",
         "spec.tls.secrets",

@@ -22,14 +22,20 @@ pub fn etcd_loses_no_good_member_to_a_corrupt_leader(bed: &Bed, way: Way) {
     let namespace = bed.namespace("etcd-corrupt");
     let options = json!({"options": {"extra": {"corrupt-check-time": "5s"}}});
     let etcd = Etcd::asking(&namespace, "Disabled", NEWEST, 3, &options);
-    let leader = etcd.until_settled(3)["status"]["leader"].as_str().expect("a leader").to_owned();
+    etcd.until_settled(3);
     etcd.put("kept", WHOLE);
     let (ids, claims) = (ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));
+    let id = etcd.leader();
+    let leader = ids.iter().find(|(_, of)| **of == id).expect("a member").0.clone();
     change_a_bit(&namespace, &leader);
+    assert_eq!(etcd.leader(), id, "{leader} leads still");
     etcd.until(|members| {
         let members = members.ok_or("no voter is ready")?.members;
-        let is_new = |id: &u64| members.iter().all(|member| member.id != *id);
-        if is_new(&ids[&leader]) { Ok(()) } else { Err(format!("{leader} is not replaced")) }
+        if members.iter().all(|member| member.id != id) {
+            Ok(())
+        } else {
+            Err(format!("{leader} is not replaced"))
+        }
     });
     etcd.until_settled(3);
     let (ids_now, claims_now) = (self::ids(&etcd), recovery::uids(&namespace, "persistentvolumeclaims"));

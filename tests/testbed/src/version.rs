@@ -35,7 +35,7 @@ impl KubernetesVersion {
         }
     }
 
-    /// The pinned release, such as `1.37.3`.
+    /// The pinned release, such as `1.37.2`.
     #[must_use]
     pub fn release(self) -> &'static str {
         let file = match self {

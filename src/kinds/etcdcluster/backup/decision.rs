@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::manifest::Manifest;
 use crate::kinds::etcdcluster::etcd::{Alarm, AlarmKind, Status};
@@ -38,15 +38,18 @@ pub fn order(answers: &[Status]) -> Vec<usize> {
     able.into_iter().map(|(place, _)| place).collect()
 }
 
-/// The lowest number that the CronJob controller appends to the name of a Job: minutes since 1970
-/// (kubernetes, `pkg/controller/cronjob`, `getJobName`). What a person appends is shorter.
-const SCHEDULED: u64 = 10_000_000;
+/// How far the time in the name of a Job that runs may be from now: it may have waited, or be tried again.
+const SCHEDULED: SignedDuration = SignedDuration::from_hours(7 * 24);
 
-/// Whether a Job of that name was made by the CronJob of that name for its schedule.
+/// Whether the CronJob of that name made a Job of that name, which runs `now`, for its schedule: its controller appends
+/// the minutes since 1970 (kubernetes, `pkg/controller/cronjob`, `getJobName`). A date or seconds that a person appends
+/// are of other times.
 #[must_use]
-pub fn is_of_schedule(job: &str, cron_job: &str) -> bool {
+pub fn is_of_schedule(job: &str, cron_job: &str, now: Timestamp) -> bool {
     let number = job.strip_prefix(cron_job).and_then(|rest| rest.strip_prefix('-'));
-    number.is_some_and(|text| text.parse::<u64>().is_ok_and(|minutes| minutes >= SCHEDULED))
+    let minutes = number.and_then(|text| text.parse::<i64>().ok());
+    let time = minutes.and_then(|minutes| Timestamp::from_second(minutes.checked_mul(60)?).ok());
+    time.is_some_and(|time| now.duration_since(time).abs() <= SCHEDULED)
 }
 
 /// Whether the data of a member may be wrong, by the alarms that are armed: one that names nobody is about anybody.
@@ -179,9 +182,19 @@ mod tests {
 
     #[test]
     fn a_job_of_the_schedule_is_known_by_the_minutes_in_its_name() {
-        assert!(is_of_schedule("shop-backup-29742120", "shop-backup"));
-        for other in ["shop-backup-3-7-3", "shop-backup-1", "shop-backup-now", "now", "", "shop-backup"] {
-            assert!(!is_of_schedule(other, "shop-backup"), "{other}");
+        let now = "2026-07-20T09:30:00Z".parse().unwrap();
+        assert!(is_of_schedule("shop-backup-29742120", "shop-backup", now));
+        for other in [
+            "shop-backup-3-7-3",
+            "shop-backup-1",
+            "shop-backup-20260720",
+            "shop-backup-1784540000",
+            "shop-backup-now",
+            "now",
+            "",
+            "shop-backup",
+        ] {
+            assert!(!is_of_schedule(other, "shop-backup", now), "{other}");
         }
     }
 

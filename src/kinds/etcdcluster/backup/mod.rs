@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Guarantees: a backup that has a manifest is whole, was read back from the folder, is a database of sound structure up to
-//! its revision, and is on the disk; of what is there nothing is written over, and nothing is deleted but backups and leftovers of the same EtcdCluster. The last
-//! backup is never deleted, and none before another one has been verified.
+//! its revision, and is on the disk; of what is there nothing is written over, and nothing is deleted but backups and
+//! leftovers of the same EtcdCluster. The last backup is never deleted, and none before another one has been verified.
 //! Assumes: the folder lies in one file system that renames as a whole. One that knows no locks is used without.
 //! Never: takes a backup of another etcd cluster than the one that is meant, or of a member whose data differ from the
 //! others'; asks Kubernetes for anything.

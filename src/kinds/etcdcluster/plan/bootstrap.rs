@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 
 use super::cluster_state::{ClusterState, fails_on_data};
 use super::decision::Decision;
+use super::housekeeping;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Fact, Found, OperationKind, Ordinal, Phase, Purpose, Record, Target,
+    ConfigEntry, Fact, OperationKind, Ordinal, Phase, Purpose, Record, Target,
 };
 
 /// Where the first member lives.
@@ -62,7 +63,7 @@ fn prepare(cluster: &ClusterState) -> Option<Action> {
     if cluster.needs_finalizer() {
         return Some(Action::AddFinalizer);
     }
-    cluster.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Action::ApplyServices)
+    housekeeping::apply_services(cluster)
 }
 
 /// The pod, and its entry.

@@ -130,6 +130,7 @@ pub fn refused(cluster: &ClusterState) -> Option<Action> {
     match cluster.seen.refused.as_ref()?.action.as_str() {
         "resize-volume" => grow_volume(cluster),
         "apply-budget" => budget(),
+        "apply-services" => apply_services(cluster),
         _ => None,
     }
 }
@@ -149,6 +150,11 @@ fn budget(cluster: &ClusterState) -> Option<Action> {
         Fact::Unknown => return None,
     };
     Some(Action::ApplyBudget { found, min_available: wanted })
+}
+
+/// The Services, where they are not as the spec has them.
+pub fn apply_services(cluster: &ClusterState) -> Option<Action> {
+    cluster.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Action::ApplyServices)
 }
 
 /// Lets the volume of a member grow whose class allows it. That takes nothing from anybody, and a full volume is what

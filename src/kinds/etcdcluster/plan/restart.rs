@@ -11,7 +11,7 @@ use super::decision::Decision;
 use super::housekeeping;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    ConfigEntry, Found, Ordinal, Owner, PodPhase, Purpose, Recovery, RecoveryPhase, Volume,
+    ConfigEntry, Ordinal, Owner, PodPhase, Purpose, Recovery, RecoveryPhase, Volume,
 };
 
 /// Starts what does not run.
@@ -20,8 +20,8 @@ pub fn restart(cluster: &ClusterState) -> Option<Decision> {
     if cluster.needs_finalizer() {
         actions.push(Action::AddFinalizer);
     }
-    if cluster.seen.services.is_known_and(|found| *found == Found::Outdated) {
-        actions.push(Action::ApplyServices);
+    if !housekeeping::was_refused(cluster, "apply-services") {
+        actions.extend(housekeeping::apply_services(cluster));
     }
     actions.extend(pods(cluster));
     let entries = retold(cluster).into_iter().chain(rebuilt(cluster));

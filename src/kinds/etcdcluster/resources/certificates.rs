@@ -8,7 +8,9 @@
 //! which name the address has, which ends in the cluster's domain; then for the address of each name, wildcards left
 //! out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use core::net::IpAddr;
 
 use jiff::SignedDuration;
 use k8s_openapi::ByteString;
@@ -95,6 +97,15 @@ impl Leaf {
             usages: self.usages,
             lifetime: LEAF_LIFETIME,
         }
+    }
+
+    /// All names, each as a certificate has it.
+    #[must_use]
+    pub fn all_names(&self) -> BTreeSet<String> {
+        let written = |name: &String| {
+            name.parse::<IpAddr>().map_or_else(|_| name.clone(), |address| address.to_string())
+        };
+        self.names.iter().map(written).collect()
     }
 
     /// The names that one can be dialled by.

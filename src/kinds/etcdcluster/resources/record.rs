@@ -51,7 +51,7 @@ pub fn members(status: &EtcdClusterStatus) -> BTreeMap<Ordinal, MemberId> {
     listed.filter_map(read).collect()
 }
 
-/// Whether that was within so long. A clock that was put back leaves times in the future, which count as long.
+/// Whether that is no further from now than the limit. A clock that was put back leaves times in the future.
 fn is_within(time: &Time, limit: SignedDuration, now: Timestamp) -> bool {
     now.duration_since(time.0).abs() < limit
 }

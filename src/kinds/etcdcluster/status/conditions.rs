@@ -287,8 +287,8 @@ impl Facts<'_> {
             _ if recorded.is_some_and(|recovery| recovery.phase.is_active()) => self.recovering(),
             _ if are_lost && !members.is_empty() => {
                 format!(
-                    "the data of all members are lost, and nothing is left to go on from since {}: restore a backup into \
-                     a new cluster",
+                    "the quorum is lost since {}, and the data of all members are lost: restore a backup into a new \
+                     cluster",
                     self.lost_since
                 )
             }

@@ -45,6 +45,14 @@ impl Etcd<'_> {
         hashes[0]
     }
 
+    /// The id of the member that leads, as one of them says.
+    #[track_caller]
+    pub fn leader(&self) -> u64 {
+        let voters = self.voters();
+        let ask = |voter: &Client| self.runtime.block_on(voter.status()).ok();
+        voters.iter().find_map(ask).expect("a member answers").leader
+    }
+
     /// How many members there are, as one of them remembers it.
     pub fn remembered(&self) -> usize {
         let voters = self.voters();

@@ -10,11 +10,12 @@ use serde::{Deserialize, Serialize};
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientService {
-    /// How it is reached.
+    /// How it is reached. Absent: ClusterIP.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<ServiceType>,
 
-    /// Annotations of the Service, which load balancers and DNS controllers read, beside the operator's own, which win.
+    /// Annotations of the Service, which load balancers and DNS controllers read, beside the operator's own. Those of
+    /// gatehouse.dev are refused. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 64))]
     pub annotations: Option<BTreeMap<String, String>>,

@@ -55,7 +55,7 @@ pub struct EtcdClusterStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<OperationStatus>,
 
-    /// When members were replaced within the last hour, which two are at most.
+    /// When members were replaced: two within an hour at most. Older times go with the next change.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub replacements: Option<Vec<Time>>,

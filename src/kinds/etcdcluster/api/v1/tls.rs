@@ -19,7 +19,8 @@ pub struct Tls {
     pub mode: Option<TlsMode>,
 
     /// DNS names and IP addresses by which clients reach the members beside those of the Services, with mode Automatic
-    /// only: of a load balancer, or in another cluster domain than cluster.local. A change restarts nothing.
+    /// only: of a load balancer, or in another cluster domain than cluster.local. A name that begins with *. stands for
+    /// each name one level below. A change restarts nothing. Absent: none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]

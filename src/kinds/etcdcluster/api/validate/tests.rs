@@ -152,8 +152,13 @@ fn names_beside_those_of_the_services_are_names() {
     judge_each(&[
         (json!({ "tls": { "extraNames": ["etcd.example.com", "*.example.com", "::1"] } }), FINE, false),
         (
-            json!({ "tls": { "extraNames": ["a", "https://b", "*."] } }),
-            &["spec.tls.extraNames[1]", "spec.tls.extraNames[2]"],
+            json!({ "tls": { "extraNames": ["a", "https://b", "*.", "192.0.2.300", "192.0.2"] } }),
+            &[
+                "spec.tls.extraNames[1]",
+                "spec.tls.extraNames[2]",
+                "spec.tls.extraNames[3]",
+                "spec.tls.extraNames[4]",
+            ],
             false,
         ),
         (json!({ "tls": { "mode": "Disabled", "extraNames": [] } }), FINE, false),

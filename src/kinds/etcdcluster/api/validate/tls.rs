@@ -1,6 +1,6 @@
 //! Certificates, users and roles.
 
-use std::net::IpAddr;
+use core::net::IpAddr;
 
 use super::super::v1::{EtcdClusterSpec, NamedReference, TlsMode, TlsSecrets};
 use crate::api::field::{Fault, Path, Verdict};
@@ -48,18 +48,25 @@ fn judge_extra_names(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
         verdict.deny(Fault::forbidden(path, detail));
         return;
     }
-    let is_name = |text: &str| {
-        text.parse::<IpAddr>().is_ok()
-            || name::dns_1123_subdomain(text.strip_prefix("*.").unwrap_or(text)).is_ok()
-    };
-    for (index, name) in given.iter().enumerate().filter(|(_, name)| !is_name(name)) {
+    for (index, name) in given.iter().enumerate().filter(|(_, name)| !is_verifiable(name)) {
         verdict.deny(Fault::invalid(
             path.index(index),
             name,
-            "must be a DNS name in lower-case letters, with *. before it for all names below, or an IP address, such as \
-             etcd.example.com",
+            "must be a DNS name in lower-case letters, with *. before it for each name one level below, or an IP address, \
+             such as etcd.example.com",
         ));
     }
+}
+
+/// Whether clients can verify such a name: an IP address, or a DNS name whose last label is no number, which would be an
+/// address (RFC 3696, section 2).
+fn is_verifiable(text: &str) -> bool {
+    let name = text.strip_prefix("*.").unwrap_or(text);
+    let is_number = |label: &str| label.bytes().all(|one| one.is_ascii_digit());
+    text.parse::<IpAddr>().is_ok()
+        || name::dns_1123_subdomain(name).is_ok()
+            && name.split('.').all(|label| name::dns_1123_label(label).is_ok())
+            && !name.rsplit('.').next().is_some_and(is_number)
 }
 
 fn judge_secrets(given: &TlsSecrets, path: &Path, verdict: &mut Verdict) {

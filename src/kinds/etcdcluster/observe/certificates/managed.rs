@@ -147,8 +147,11 @@ fn leaf(
     };
     let signed: Vec<_> = authorities.iter().filter(|(_, by)| is_signed(by)).collect();
     let (names, validity) = (wanted.dialled(), certificate.validity());
+    // One that is for a name which nobody asks for any more is made anew as well.
+    let has_names = *certificate.names() == wanted.all_names();
     let is_fit = |by: &Certificate| {
-        verify::is_taken(certificate, std::slice::from_ref(by), wanted.usages, &names, now)
+        has_names
+            && verify::is_taken(certificate, std::slice::from_ref(by), wanted.usages, &names, now)
             && certificate.common_name() == Some(wanted.common_name.as_str())
     };
     Leaf {
@@ -185,7 +188,9 @@ fn fault(found: &Found<'_>, secrets: &CertificateSecrets) -> Result<(Trust, Opti
         if leaf.last_call_age.is_past() {
             overdue = overdue.or_else(|| Some(Problem::Overdue(place.clone())));
         } else if !secret.is_fit() {
-            return unusable("has a certificate in tls.crt that other members do not take");
+            return unusable(
+                "has a certificate in tls.crt that is for other names, or that other members do not take",
+            );
         }
     }
     let pair = |wanted: &Wanted| Some(Pair::of(found.secret(&wanted.secret).ok()??, OF_LEAF));

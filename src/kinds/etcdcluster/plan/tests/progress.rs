@@ -8,7 +8,7 @@ use super::world::World;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::api::status::reason;
 use crate::kinds::etcdcluster::observation::{
-    Age, Cause, Desired, Fact, Observation, Ordinal, PodPhase, RefusedWrite,
+    Age, Cause, Desired, Fact, Found, Observation, Ordinal, PodPhase, RefusedWrite,
 };
 use crate::kinds::etcdcluster::plan::{BlockedReason, CAUGHT_UP};
 
@@ -174,6 +174,21 @@ fn volumes_grow_while_members_are_down_and_a_refusal_holds_nothing_up() {
     let plan = planned(&desired, &seen);
     assert!(matches!(plan.actions.as_slice(), [Action::ResizeVolume { .. }]));
     assert!(plan.is_at_rest() && plan.summary.is_reached, "{plan:#?}");
+}
+
+#[test]
+fn a_service_that_is_refused_holds_nothing_up() {
+    let (desired, mut seen) = rested(3);
+    seen.services = Fact::Known(Found::Outdated);
+    assert_eq!(planned(&desired, &seen).actions, [Action::ApplyServices]);
+    let why = "exceeded quota".to_owned();
+    seen.refused = Some(RefusedWrite { action: "apply-services".to_owned(), why });
+    let plan = planned(&Desired { replicas: 5, ..desired }, &seen);
+    assert!(
+        matches!(plan.actions.as_slice(), [Action::ApplyBudget { .. }, Action::ApplyServices]),
+        "{:#?}",
+        plan.actions
+    );
 }
 
 #[test]

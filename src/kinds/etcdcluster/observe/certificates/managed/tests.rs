@@ -235,6 +235,22 @@ fn what_happens_to_an_authority_is_told_while_it_happens() {
 }
 
 #[test]
+fn a_leaf_is_for_the_names_that_are_asked_for_and_no_others() {
+    let authority = create();
+    let mut kept = Kept::sound(&authority);
+    let asking = |names: &[&str]| cluster(&json!({"tls": {"extraNames": names}}));
+    let is_fit = |kept: &Kept| kept.facts(NOW).leaves[&Holder::Server].known().unwrap().is_fit();
+    assert!(is_fit(&kept));
+    kept.spec = asking(&["*.example.com", "2001:DB8::7"]);
+    assert!(!is_fit(&kept), "a wildcard is missing");
+    let [server, ..] = leaves(&kept.spec).unwrap();
+    kept.put(&server.secret, signed(&authority, &server, NOW));
+    assert!(is_fit(&kept));
+    kept.spec = asking(&["*.example.com"]);
+    assert!(!is_fit(&kept), "an address is not asked for any more");
+}
+
+#[test]
 fn members_are_to_trust_nobody_yet_while_one_of_their_secrets_is_written_and_the_other_is_not() {
     let (before, ours) = (create(), create());
     let both = [before.certificate_pem(), ours.certificate_pem()].concat();
