@@ -11,7 +11,7 @@ pub const OF_CLIENTS: &[Row] = &[
     ("spec: {tls: {extraNames: [etcd.example.com:2379]}}", "spec.tls.extraNames[0]", Gate),
     (
         "spec: {tls: {extraNames: [192.0.2.300, 192.0.2]}}",
-        "spec.tls.extraNames[0] spec.tls.extraNames[1]",
+        "spec.tls.extraNames[0], spec.tls.extraNames[1]",
         Gate,
     ),
     ("spec: {tls: {extraNames: [<a*64>.example.com]}}", "spec.tls.extraNames[0]", Gate),
