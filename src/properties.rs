@@ -4,9 +4,24 @@
 //! `PROPTEST_RNG_SEED=7` draws others and `PROPTEST_CASES=10000` draws more: proptest reads both by itself.
 //! What fails is kept below `proptest-regressions/`, to be committed, and is tried first from then on.
 
-pub mod arbitrary;
+use std::sync::LazyLock;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use proptest::test_runner::{Config, RngSeed};
+use random_objects::Source;
+use serde_json::Value;
+
+use crate::api::{Kind, Version};
+use crate::kinds::KINDS;
+
+static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> =
+    LazyLock::new(|| KINDS.iter().map(|kind| kind.definition()).collect());
+
+/// A random object of `kind`, as written in `version`.
+pub fn object(source: &mut Source, kind: &dyn Kind, version: Version) -> Value {
+    let known = |definition: &&CustomResourceDefinition| definition.spec.names.kind == kind.names().kind;
+    source.object(DEFINITIONS.iter().find(known).unwrap(), version.as_str())
+}
 
 /// What is drawn from where the environment says nothing.
 const SEED: u64 = 1;

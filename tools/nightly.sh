@@ -64,6 +64,15 @@ part_api() {
     run_tests api
 }
 
+# Migrations on all engines, with MySQL as Debian unstable has it today.
+part_migrate() {
+    tools/build.sh all
+    tools/database-packages.sh
+    tools/mysql.sh --again
+    build_tests
+    run_tests migrate --include-ignored
+}
+
 # Explorations and members at random, and each property many times.
 part_model() {
     tools/build.sh all

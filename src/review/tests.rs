@@ -1,12 +1,13 @@
 use jiff::Timestamp;
 use proptest::prelude::*;
+use random_objects::Source;
 use serde_json::{Value, json};
 
 use super::{Conversions, Endpoint, Failure, Report, Surroundings};
 use crate::api::Version;
 use crate::api::lens::memory::PREFIX;
 use crate::kinds::KINDS;
-use crate::properties::arbitrary::Source;
+use crate::properties;
 
 fn now() -> Timestamp {
     "2026-11-21T12:00:00Z".parse().unwrap()
@@ -42,7 +43,7 @@ proptest! {
             let objects: Vec<_> = seeds.iter().flat_map(|seed| {
                 let mut source = Source::new(*seed);
                 source.nonsense = 20;
-                KINDS.iter().flat_map(|kind| Version::ALL.map(|from| (*kind, from, source.object(*kind, from)))).collect::<Vec<_>>()
+                KINDS.iter().flat_map(|kind| Version::ALL.map(|from| (*kind, from, properties::object(&mut source, *kind, from)))).collect::<Vec<_>>()
             }).collect();
             let response = conversion(to, &objects.iter().map(|(_, _, object)| object.clone()).collect::<Vec<_>>());
             prop_assert_eq!(&response["uid"], "u-1");

@@ -5,18 +5,17 @@
 //! a file of SQLite.
 
 pub mod dying_operator;
-mod pod;
 mod series;
 pub mod waiting;
 
 use kit::bed::{Bed, Namespace};
 use kit::kstatus::kstatus;
 use kit::objects::{Ask, Refusal, condition};
+use kit::pods::Node;
 use serde_json::{Value, json};
 
 use crate::Test;
 use crate::policies::{author, grant};
-use pod::Node;
 
 pub const TESTS: &[Test] = &[
     ("scripts_are_applied_once_by_jobs", scripts_are_applied_once_by_jobs),

@@ -2,13 +2,19 @@
 //!
 //! Guarantees: the same numbers give the same value.
 
+use std::sync::LazyLock;
+
 use gatehouse::api::{Kind, Version};
 use gatehouse::kinds::KINDS;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kit::random::Random;
+use random_objects::Source;
 use serde_json::{Value, json};
 
-use crate::api::arbitrary::Source;
 use crate::corpus::EXAMPLES;
+
+static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> =
+    LazyLock::new(|| KINDS.iter().map(|kind| kind.definition()).collect());
 
 /// One chance in so many.
 pub fn one_in(random: &mut Random, many: usize) -> bool {
@@ -44,7 +50,9 @@ pub fn object(random: &mut Random, kind: &'static dyn Kind, version: Version) ->
 pub fn arbitrary(random: &mut Random, kind: &'static dyn Kind, version: Version) -> Value {
     let mut source = Source::new(random.draw());
     source.nonsense = pick(random, &[0, 0, 12, 40]);
-    source.object(kind, version)
+    let known = |definition: &&CustomResourceDefinition| definition.spec.names.kind == kind.names().kind;
+    let definition = DEFINITIONS.iter().find(known).expect("a definition for each kind");
+    source.object(definition, version.as_str())
 }
 
 /// One of the examples, converted where it is of the other version.

@@ -18,7 +18,6 @@
     reason = "a test says what it expects by panicking"
 )]
 
-mod api;
 mod corpus;
 mod cron;
 mod drawn;

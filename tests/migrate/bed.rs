@@ -46,10 +46,12 @@ impl<'a> Bed<'a> {
         }
         fs::write(folder.path().join("credentials/username"), &user).unwrap();
         fs::write(folder.path().join("credentials/password"), PASSWORD).unwrap();
+        // What MySQL asks of a user with a password, it asks on an encrypted connection alone.
+        let tls = if server.engine == "MySQL" { "Require" } else { "Disable" };
         let assignment = json!({
             "version": 1,
             "database": {
-                "engine": server.engine, "host": "127.0.0.1", "port": server.port, "name": name, "tls": "Disable",
+                "engine": server.engine, "host": "127.0.0.1", "port": server.port, "name": name, "tls": tls,
             },
             "history": { "series": "shop" },
             "object": { "namespace": "shop", "name": "shop", "uid": "u1" },

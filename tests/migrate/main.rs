@@ -1,8 +1,8 @@
 //! Tests of `gatehouse migrate` on real databases: PostgreSQL and MariaDB, each in a folder of its own, and files of SQLite.
 //! One of them is carried out as a DatabaseMigration, on a control plane.
 //!
-//! `cargo test --test migrate -- FILTER` runs what matches. A missing part is an error that says what installs it; nothing
-//! is skipped in silence.
+//! `cargo test --test migrate -- FILTER` runs what matches, and with `--include-ignored` also on MySQL, which is fetched.
+//! A missing part is an error that says what installs it; nothing is skipped in silence.
 
 #![expect(
     clippy::unwrap_used,
@@ -15,9 +15,7 @@ mod ancestors;
 mod bed;
 mod concurrent;
 mod crashes;
-mod mariadb;
-#[path = "../api/databasemigration/pod.rs"]
-mod pod;
+mod mysql;
 mod postgres;
 mod redaction;
 mod reverting;
@@ -38,12 +36,38 @@ const THREADS: usize = 6;
 const LIMIT: Duration = Duration::from_mins(4);
 
 /// A test and its name.
-type Named = (&'static str, fn(&Servers));
+type Named = (String, Run);
+
+/// What a test runs on.
+#[derive(Clone, Copy)]
+enum Run {
+    /// On those that it names itself.
+    Servers(fn(&Servers)),
+    /// On MariaDB.
+    MariaDb(fn(&Server)),
+    /// On MySQL.
+    MySql(fn(&Server)),
+}
+
+impl Run {
+    fn on(self, servers: &Servers) {
+        match self {
+            Self::Servers(run) => run(servers),
+            Self::MariaDb(run) => run(&servers.mariadb),
+            Self::MySql(run) => run(servers.mysql.as_ref().expect("started for it")),
+        }
+    }
+
+    /// Whether it runs at night alone: MySQL is fetched from where it changes.
+    const fn is_long(self) -> bool {
+        matches!(self, Self::MySql(_))
+    }
+}
 
 /// The tests of a module, by name.
 macro_rules! tests {
     ($module:ident: $($test:ident),* $(,)?) => {
-        [$((concat!(stringify!($module), "::", stringify!($test)), $module::$test as fn(&Servers))),*]
+        [$((concat!(stringify!($module), "::", stringify!($test)).to_owned(), Run::Servers($module::$test))),*]
     };
 }
 
@@ -98,16 +122,19 @@ fn all() -> Vec<Named> {
     .concat()
 }
 
-/// On MariaDB and SQLite alone.
+/// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let mariadb = tests![mariadb:
-        a_script_goes_on_behind_what_has_run_of_it,
-        changes_of_rows_are_taken_back,
-        a_run_that_is_killed_leaves_a_doubt,
-        two_runs_at_once_apply_each_script_once,
-        a_run_that_is_asked_to_end_ends_its_statement_first,
-        values_are_not_shown,
+    let both: [(&str, fn(&Server)); 6] = [
+        ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
+        ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
+        ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
+        ("two_runs_at_once_apply_each_script_once", mysql::two_runs_at_once_apply_each_script_once),
+        ("a_run_that_is_asked_to_end_ends_its_statement_first", mysql::a_run_that_is_asked_to_end_ends_its_statement_first),
+        ("values_are_not_shown", mysql::values_are_not_shown),
     ];
+    let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));
+    let on_mysql = both.map(|(test, run)| (format!("mysql::{test}"), Run::MySql(run)));
+    let encrypted = ("mysql::it_asks_for_an_encrypted_connection".to_owned(), Run::MySql(mysql::it_asks_for_an_encrypted_connection));
     let sqlite = tests![sqlite:
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
@@ -115,19 +142,19 @@ fn other_engines() -> Vec<Named> {
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];
-    [&mariadb[..], &sqlite].concat()
+    [&mariadb[..], &on_mysql, &[encrypted], &sqlite].concat()
 }
 
 fn main() -> ExitCode {
     let mut harness = Harness::from_args();
-    let tests: Vec<_> =
-        all().into_iter().filter(|(name, _)| harness.lists() || harness.wants(name, false)).collect();
+    let wanted = |(name, run): &Named| harness.lists() || harness.wants(name, run.is_long());
+    let tests: Vec<_> = all().into_iter().filter(wanted).collect();
     if harness.lists() || tests.is_empty() {
-        let tests = tests.into_iter().map(|(name, _)| Test::new(name, LIMIT, || {})).collect();
-        harness.run(tests, THREADS);
+        let listed = |(name, run): Named| Test::new(name, LIMIT, || {}).long(run.is_long());
+        harness.run(tests.into_iter().map(listed).collect(), THREADS);
         return harness.end();
     }
-    let servers = match Server::start_all(None) {
+    let servers = match start(tests.iter().any(|(_, run)| matches!(run, Run::MySql(_)))) {
         Ok(servers) => Arc::new(servers),
         Err(why) => {
             eprintln!("{why}");
@@ -136,9 +163,19 @@ fn main() -> ExitCode {
     };
     let tests = tests.into_iter().map(|(name, run)| {
         let servers = Arc::clone(&servers);
-        Test::new(name, LIMIT, move || run(&servers))
+        Test::new(name, LIMIT, move || run.on(&servers)).long(run.is_long())
     });
     harness.run(tests.collect(), THREADS);
     drop(servers);
     harness.end()
+}
+
+fn start(with_mysql: bool) -> Result<Servers, String> {
+    let mut servers = Server::start_all(None)?;
+    if with_mysql {
+        let server = Server::mysql()?;
+        println!("figure: MySQL {}", server.sql("", "SELECT VERSION()")[0][0]);
+        servers.mysql = Some(server);
+    }
+    Ok(servers)
 }

@@ -6,13 +6,13 @@ use base64::engine::general_purpose::STANDARD;
 use kit::bed::{Bed as ControlPlane, Namespace};
 use kit::databases::{Server, Servers};
 use kit::objects::{condition, http_get};
+use kit::pods::Node;
 use kit::program::Log;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 use testbed::Options;
 
 use super::bed::{Bed, PASSWORD};
-use super::pod::Node;
 
 const KIND: &str = "databasemigrations.v1.gatehouse.dev";
 

@@ -2,6 +2,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     JSONSchemaProps, JSONSchemaPropsOrArray,
 };
 use proptest::prelude::*;
+use random_objects::Source;
 use serde_json::{Value, json};
 
 use super::super::field::Path;
@@ -10,7 +11,7 @@ use super::memory::{self, PREFIX};
 use super::{Lens, Row, tree};
 use crate::kinds::KINDS;
 use crate::kinds::tdset::api::TDSetKind;
-use crate::properties::arbitrary::Source;
+use crate::properties;
 
 mod tables;
 
@@ -41,7 +42,7 @@ proptest! {
         for kind in KINDS {
             let mut source = Source::new(seed);
             source.nonsense = nonsense;
-            let object = source.object(*kind, HUB);
+            let object = properties::object(&mut source, *kind, HUB);
             let shown = down(*kind, &object);
             prop_assert_eq!(&up(*kind, &shown), &object, "shown as {}", shown);
         }
@@ -50,7 +51,7 @@ proptest! {
     #[test]
     fn what_the_old_version_says_survives_the_new_one(seed: u64) {
         for kind in KINDS {
-            let mut object = Source::new(seed).object(*kind, SPOKE);
+            let mut object = properties::object(&mut Source::new(seed), *kind, SPOKE);
             // An empty container beside a service is one object with the service's port in the hub.
             if object.pointer("/spec/container") == Some(&json!({})) {
                 tree::take(object.as_object_mut().unwrap(), "/spec/container");
@@ -67,7 +68,7 @@ proptest! {
     #[test]
     fn converting_twice_is_converting_once(seed: u64) {
         for kind in KINDS {
-            let shown = down(*kind, &Source::new(seed).object(*kind, HUB));
+            let shown = down(*kind, &properties::object(&mut Source::new(seed), *kind, HUB));
             prop_assert_eq!(down(*kind, &up(*kind, &shown)), shown);
         }
     }
@@ -75,7 +76,7 @@ proptest! {
     #[test]
     fn an_edit_of_the_old_version_wins_and_touches_nothing_else(seed: u64) {
         for kind in KINDS {
-            let hub = Source::new(seed).object(*kind, HUB);
+            let hub = properties::object(&mut Source::new(seed), *kind, HUB);
             let mut shown = down(*kind, &hub);
             let Some(Value::Object(spec)) = shown.get_mut("spec") else { continue };
             let (field, place) = match kind.names().kind {
@@ -95,7 +96,7 @@ proptest! {
     #[test]
     fn annotations_of_any_content_fail_nothing_and_never_stay(seed: u64, name in "[a-z.-]{0,9}", loss in ".{0,60}") {
         for kind in KINDS {
-            let plain = Source::new(seed).object(*kind, SPOKE);
+            let plain = properties::object(&mut Source::new(seed), *kind, SPOKE);
             let mut forged = plain.clone();
             forged["metadata"]["annotations"][format!("{PREFIX}{name}")] = loss.clone().into();
             let mut expected = up(*kind, &plain);
@@ -117,7 +118,7 @@ proptest! {
     #[test]
     fn a_write_without_the_annotation_is_completed_from_what_is_stored(seed: u64) {
         for kind in KINDS {
-            let stored = Source::new(seed).object(*kind, HUB);
+            let stored = properties::object(&mut Source::new(seed), *kind, HUB);
             let mut written = down(*kind, &stored);
             if let Some(Value::Object(annotations)) = written.pointer_mut("/metadata/annotations") {
                 annotations.retain(|key, _| !key.starts_with(PREFIX));

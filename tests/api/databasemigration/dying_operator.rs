@@ -6,12 +6,12 @@ use std::path::Path;
 use kit::bed::Bed;
 use kit::objects::Ask;
 use kit::operator::Fate;
+use kit::pods::Node;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _};
 use tokio::runtime::Builder;
 
-use super::pod::Node;
 use super::{KIND, schema, sqlite, until_ready};
 use crate::Test;
 use crate::site::Site;

@@ -4,10 +4,10 @@ use gatehouse::runtime::clock;
 use kit::bed::Bed;
 use kit::kstatus::kstatus;
 use kit::objects::condition;
+use kit::pods::Node;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::pod::Node;
 use super::{KIND, schema, sqlite, until_ready};
 
 /// What decides who is older: seconds, and then the uid.

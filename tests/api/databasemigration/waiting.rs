@@ -4,10 +4,10 @@ use std::process::{Child, Command, Stdio};
 
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, Outcome};
+use kit::pods::Node;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::pod::Node;
 use super::{KIND, schema, sqlite, until_ready};
 
 const LABEL: &str = "gatehouse.dev/wait-for-migration";

@@ -42,7 +42,8 @@ pub struct Bed {
     pub cluster: Arc<ControlPlane>,
     /// Its administrator.
     pub objects: Objects,
-    program: PathBuf,
+    /// Where gatehouse is.
+    pub program: PathBuf,
     gate: Mutex<Option<Gate>>,
     turn: Mutex<()>,
     logs: AtomicU32,

@@ -20,7 +20,7 @@ use crate::wait::eventually;
 
 /// Where Debian has the programs of PostgreSQL.
 const POSTGRES: &str = "/usr/lib/postgresql/15/bin";
-/// Neither server runs as root.
+/// PostgreSQL refuses to run as root, and MariaDB need not.
 const USER: &str = "nobody";
 /// What installs what is missing.
 const HINT: &str = "run tools/database-packages.sh";
@@ -32,6 +32,8 @@ pub struct Servers {
     pub postgres: Server,
     /// MariaDB.
     pub mariadb: Server,
+    /// MySQL, where it was asked for.
+    pub mysql: Option<Server>,
 }
 
 /// A server.
@@ -57,8 +59,53 @@ impl Server {
             let mariadb = scope.spawn(|| Self::mariadb(&addresses));
             let postgres = Self::postgres(&addresses)?;
             let mariadb = mariadb.join().map_err(|_| "mariadb panicked".to_owned())??;
-            Ok(Servers { postgres, mariadb })
+            Ok(Servers { postgres, mariadb, mysql: None })
         })
+    }
+
+    /// Starts MySQL on the loopback interface, which is unpacked first where it is not there (`tools/mysql.sh`).
+    ///
+    /// # Errors
+    /// It cannot be had, or does not start.
+    pub fn mysql() -> Result<Self, String> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/mysql.sh");
+        let unpacked = Command::new(&script).output().map_err(|error| format!("{script:?}: {error}"))?;
+        let [printed, said] = [&unpacked.stdout, &unpacked.stderr].map(|text| String::from_utf8_lossy(text));
+        let root = match printed.lines().last() {
+            Some(root) if unpacked.status.success() => PathBuf::from(root),
+            _ => return Err(format!("{script:?}: {printed}{said}")),
+        };
+        let (folder, data) = room()?;
+        // The folder may be in one that only its owner enters, so that no other user can run it.
+        if is_root() {
+            ran(Command::new("chown").arg("root").arg(&data))?;
+        }
+        let libraries = root.join("usr/lib/x86_64-linux-gnu");
+        let loader = libraries.join("ld-linux-x86-64.so.2");
+        let server = || {
+            let mut command = alone(None, &loader.display().to_string(), folder.path());
+            command.arg("--library-path").arg(&libraries).arg(root.join("usr/sbin/mysqld"));
+            command.args(["--no-defaults", "--user=root", "--secure-file-priv=NULL"]);
+            for (setting, path) in [
+                ("basedir", root.join("usr")),
+                ("lc-messages-dir", root.join("usr/share/mysql")),
+                ("plugin-dir", root.join("usr/lib/mysql/plugin")),
+                ("datadir", data.clone()),
+                ("tmpdir", folder.path().to_owned()),
+                ("socket", folder.path().join("socket")),
+                ("pid-file", folder.path().join("pid")),
+            ] {
+                command.arg(format!("--{setting}={}", path.display()));
+            }
+            command
+        };
+        ran(server().arg("--initialize-insecure"))?;
+        let port = free_port()?;
+        let mut command = server();
+        command.args(["--skip-log-bin", "--mysqlx=OFF", "--bind-address=127.0.0.1"]);
+        command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]);
+        command.arg(format!("--port={port}"));
+        Self::started("MySQL", folder, port, &command)
     }
 
     fn postgres(addresses: &str) -> Result<Self, String> {
@@ -171,7 +218,7 @@ impl Server {
         options.ssl_mode(PgSslMode::Disable)
     }
 
-    /// How the superuser comes to MariaDB.
+    /// How the superuser comes to MariaDB and MySQL.
     pub fn mysql_options(&self, database: &str) -> MySqlConnectOptions {
         let options = MySqlConnectOptions::new().host("127.0.0.1").port(self.port).username("root");
         let options = options.ssl_mode(MySqlSslMode::Disabled);
@@ -207,12 +254,20 @@ fn owned(path: &Path) -> Result<(), String> {
 }
 
 fn as_nobody(program: &str, folder: &Path) -> Command {
+    alone(Some(USER), program, folder)
+}
+
+/// A program, as another user where one is named and this one may.
+fn alone(user: Option<&str>, program: &str, folder: &Path) -> Command {
     let mut command = if is_root() {
         // In a process namespace of its own, whose first process ends with its parent: a process of PostgreSQL that
         // sleeps does not see that the first one was killed.
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork", "setpriv", "--pdeathsig", "KILL"]);
-        command.args(["--reuid", USER, "--regid", "nogroup", "--clear-groups", program]);
+        if let Some(user) = user {
+            command.args(["--reuid", user, "--regid", "nogroup", "--clear-groups"]);
+        }
+        command.arg(program);
         command
     } else {
         Command::new(program)

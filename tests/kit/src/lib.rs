@@ -8,7 +8,8 @@
 //! | [`bed`] | a control plane with the shipped rights in it, and gatehouse at its gate |
 //! | [`deploy`] | renders what lies below `deploy/` |
 //! | [`program`] | runs gatehouse beside a test, and follows its log |
-//! | [`databases`] | starts PostgreSQL and MariaDB |
+//! | [`databases`] | starts PostgreSQL, MariaDB and MySQL |
+//! | [`pods`] | runs the pods of Jobs on this machine, as a kubelet would |
 //! | [`operator`] | keeps an operator running that dies or is answered otherwise at its points |
 //! | [`objects`] | reads and writes objects of an API server with one client |
 //! | [`audit`] | reads the audit log of an API server |
@@ -16,7 +17,7 @@
 //! | [`random`] | draws numbers from a seed |
 //! | [`history`] | writes to etcd beside a test and checks what the clients were answered |
 //! | [`membership`] | models how etcd answers changes of its members |
-//! | [`passes`] | plans again what an operator logged, and checks it |
+//! | [`reconciliations`] | plans again what an operator logged, and checks it |
 //! | [`chains`] | draws chains of edits of an EtcdCluster, and compares two clusters |
 //! | [`explore`] | searches all that can happen around a plan |
 //!
@@ -46,6 +47,7 @@ pub mod membership;
 pub mod objects;
 pub mod operator;
 mod paths;
+pub mod pods;
 pub mod process;
 pub mod program;
 pub mod random;

@@ -1,12 +1,13 @@
 //! A third version, whose table is data that is read at run time.
 
 use proptest::prelude::*;
+use random_objects::Source;
 use serde_json::{Value, json};
 
 use super::super::{Parts, Room, Row, Table, Translation, between};
 use super::{HUB, SPOKE, lens};
 use crate::kinds::tdset::api::TDSetKind;
-use crate::properties::arbitrary::Source;
+use crate::properties;
 
 /// Between `v1alpha1` and `v1`: windows with names and days, and times as minutes of the day.
 const V1BETA1: &str = r#"[
@@ -71,7 +72,7 @@ proptest! {
     #[test]
     fn through_a_table_that_was_read_nothing_is_lost(seed: u64) {
         let (beta, alpha) = (table(), lens().table(SPOKE).unwrap());
-        let hub = parts(&Source::new(seed).object(&TDSetKind, HUB));
+        let hub = parts(&properties::object(&mut Source::new(seed), &TDSetKind, HUB));
         let shown = between(hub.clone(), None, Some(&beta), &ROOM);
         prop_assert_eq!(&between(shown.clone(), Some(&beta), None, &ROOM), &hub);
         // From one spoke to another and back, by way of the hub.

@@ -1,5 +1,6 @@
 //! A cluster to build from, and what holds for all builders.
 
+use random_objects::Source;
 use serde_json::{Value, json};
 
 use super::{budget, config, services, stateful_set};
@@ -10,7 +11,7 @@ use crate::kinds::etcdcluster::api::v1::EtcdCluster;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Purpose, Template, Uid, Version};
 use crate::kinds::etcdcluster::spec::Spec;
-use crate::properties::arbitrary::Source;
+use crate::properties;
 
 /// The image of the guard.
 pub const GUARD: &str = "gatehouse.dev/gatehouse:0.1.0";
@@ -137,7 +138,7 @@ fn any_spec_that_decodes_is_built_from_and_what_is_built_is_settled() {
     for seed in 0..1000 {
         let mut source = Source::new(seed);
         source.nonsense = if seed % 2 == 0 { 0 } else { 8 };
-        let object = source.object(&EtcdClusterKind, Served::V1);
+        let object = properties::object(&mut source, &EtcdClusterKind, Served::V1);
         let Ok(cluster) = serde_json::from_value::<EtcdCluster>(object) else { continue };
         let spec = Spec::resolve(&cluster, &[]);
         let desired = spec.desired(None);

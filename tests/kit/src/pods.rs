@@ -10,12 +10,14 @@ use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use kit::bed::Namespace;
-use kit::objects::Ask;
-use kit::wait::eventually;
 use serde_json::{Value, json};
 
+use crate::bed::Namespace;
+use crate::objects::Ask;
+use crate::wait::eventually;
+
 /// What stands for a node of one namespace.
+#[derive(Debug)]
 pub struct Node<'a> {
     namespace: &'a Namespace<'a>,
     /// Where its volumes are, those of claims below `claims`.
@@ -25,6 +27,7 @@ pub struct Node<'a> {
 }
 
 /// A pod that has to be run.
+#[derive(Debug)]
 pub struct Pod {
     /// As the API server has it.
     pub object: Value,
@@ -84,7 +87,7 @@ impl<'a> Node<'a> {
         let words: Vec<_> =
             words.skip(1).map(|word| text(word).replace("=/", &format!("={}/", root.display()))).collect();
         let message = root.join("termination-log");
-        let output = Command::new(kit::gatehouse!())
+        let output = Command::new(&self.namespace.bed.program)
             .args(&words)
             .arg(format!("--termination-log={}", message.display()))
             .env_clear()

@@ -1,20 +1,15 @@
 //! Random objects, for properties that hold for every object: made from a definition's schema, so that a new field
 //! is covered the day that it is added. Whole ones and parts, sound ones and nonsense.
 
-use std::sync::LazyLock;
+#![expect(clippy::expect_used, reason = "a test's definition has what it has to have")]
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
 };
 use serde_json::{Map, Value, json};
 
-use crate::api::{Kind, Version, schema};
-use crate::kinds::KINDS;
-
-static DEFINITIONS: LazyLock<Vec<CustomResourceDefinition>> =
-    LazyLock::new(|| KINDS.iter().map(|kind| kind.definition()).collect());
-
 /// A small generator of its own, so that one number reproduces an object.
+#[derive(Debug)]
 pub struct Source {
     state: u64,
     /// One value in so many is nonsense; 0 for none.
@@ -38,25 +33,27 @@ impl Source {
     }
 
     fn pick<T: Clone>(&mut self, all: &[T]) -> T {
-        let index = usize::try_from(self.below(all.len() as u64)).unwrap();
+        let index = usize::try_from(self.below(all.len() as u64)).expect("an index");
         all[index].clone()
     }
 
-    /// An object of `kind`, as written in `version`: any subset of its fields.
+    /// An object of a definition, as written in one of its versions: any subset of its fields.
     ///
     /// # Panics
-    /// When the kind lacks that version.
-    pub fn object(&mut self, kind: &dyn Kind, version: Version) -> Value {
-        let known = |definition: &&CustomResourceDefinition| definition.spec.names.kind == kind.names().kind;
-        let schema = schema::of(DEFINITIONS.iter().find(known).unwrap(), version).unwrap();
+    /// When the definition lacks that version, or a schema of it.
+    pub fn object(&mut self, definition: &CustomResourceDefinition, version: &str) -> Value {
+        let spec = &definition.spec;
+        let version = spec.versions.iter().find(|one| one.name == version).expect("the version");
+        let schema = version.schema.as_ref().and_then(|schema| schema.open_api_v3_schema.as_ref());
+        let schema = schema.expect("its schema");
         let mut object = Map::new();
-        object.insert("apiVersion".into(), version.api_version().into());
-        object.insert("kind".into(), kind.names().kind.into());
+        object.insert("apiVersion".into(), format!("{}/{}", spec.group, version.name).into());
+        object.insert("kind".into(), spec.names.kind.clone().into());
         if self.below(8) > 0 {
             object.insert("metadata".into(), self.metadata());
         }
         for part in ["spec", "status"] {
-            if let (Some(schema), true) = (schema.properties.as_ref().unwrap().get(part), self.below(8) > 0) {
+            if let (Some(schema), true) = (schema.properties.as_ref().and_then(|all| all.get(part)), self.below(8) > 0) {
                 object.insert(part.into(), self.value(schema, 0));
             }
         }

@@ -1,13 +1,13 @@
-//! MariaDB, which commits before and after each change of the schema.
+//! MariaDB and MySQL, which commit before and after each change of the schema.
 
-use kit::databases::Servers;
+use kit::databases::Server;
 use kit::wait::eventually;
 use serde_json::json;
 
 use super::bed::{Bed, report as report_in};
 
-pub fn a_script_goes_on_behind_what_has_run_of_it(servers: &Servers) {
-    let mut bed = Bed::new(&servers.mariadb);
+pub fn a_script_goes_on_behind_what_has_run_of_it(server: &Server) {
+    let mut bed = Bed::new(server);
     bed.script("001", "CREATE TABLE a (b int);\nCREATE INDEX i ON absent (b);\nCREATE TABLE c (d int);");
     let error = bed.fails("r1", 20)["lastError"].clone();
     assert_eq!((&error["id"], &error["statement"]), (&json!("001"), &json!(2)), "{error}");
@@ -26,8 +26,8 @@ pub fn a_script_goes_on_behind_what_has_run_of_it(servers: &Servers) {
     assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "1");
 }
 
-pub fn changes_of_rows_are_taken_back(servers: &Servers) {
-    let mut bed = Bed::new(&servers.mariadb);
+pub fn changes_of_rows_are_taken_back(server: &Server) {
+    let mut bed = Bed::new(server);
     bed.script("001", "CREATE TABLE a (b int PRIMARY KEY)");
     bed.script("002", "INSERT INTO a VALUES (1); INSERT INTO a VALUES (2); INSERT INTO a VALUES (1)");
     bed.script("003", "SELECT * FROM a WHERE b > 1")["kind"] = json!("Check");
@@ -54,15 +54,15 @@ fn at_work(bed: &Bed<'_>) -> String {
 const SLOW: &str =
     "CREATE TABLE a (b int);\nCREATE TABLE c AS SELECT SLEEP(600) AS s;\nCREATE TABLE d (e int)";
 
-pub fn a_run_that_is_killed_leaves_a_doubt(servers: &Servers) {
+pub fn a_run_that_is_killed_leaves_a_doubt(server: &Server) {
     for (word, table) in [("applied", "CREATE TABLE c (s int)"), ("retry", "")] {
-        let mut bed = Bed::new(&servers.mariadb);
+        let mut bed = Bed::new(server);
         bed.script("001", SLOW);
         let (program, _) = bed.start("r1");
         let session = at_work(&bed);
         program.kill();
         // This server runs on for a client that is gone.
-        servers.mariadb.sql("", &format!("KILL HARD {session}"));
+        server.sql("", &format!("KILL {session}"));
         let result = bed.fails("r2", 30);
         assert_eq!(result["inDoubt"], json!({ "id": "001", "statement": 2 }));
         bed.assignment["resolve"] = json!({ "id": "001", "as": word });
@@ -78,9 +78,9 @@ pub fn a_run_that_is_killed_leaves_a_doubt(servers: &Servers) {
     }
 }
 
-pub fn two_runs_at_once_apply_each_script_once(servers: &Servers) {
+pub fn two_runs_at_once_apply_each_script_once(server: &Server) {
     for _ in 0..3 {
-        let mut bed = Bed::new(&servers.mariadb);
+        let mut bed = Bed::new(server);
         bed.script("001", "CREATE TABLE ledger (id int); INSERT INTO ledger VALUES (1)");
         bed.script("002", "INSERT INTO ledger VALUES (2)");
         let (one, other) = (bed.start("one"), bed.start("other"));
@@ -91,8 +91,8 @@ pub fn two_runs_at_once_apply_each_script_once(servers: &Servers) {
     }
 }
 
-pub fn a_run_that_is_asked_to_end_ends_its_statement_first(servers: &Servers) {
-    let mut bed = Bed::new(&servers.mariadb);
+pub fn a_run_that_is_asked_to_end_ends_its_statement_first(server: &Server) {
+    let mut bed = Bed::new(server);
     bed.script("001", SLOW);
     let (program, report) = bed.start("r1");
     at_work(&bed);
@@ -107,8 +107,8 @@ pub fn a_run_that_is_asked_to_end_ends_its_statement_first(servers: &Servers) {
     assert_eq!((&error["class"], &error["statement"]), (&json!("StatementTimeout"), &json!(2)));
 }
 
-pub fn values_are_not_shown(servers: &Servers) {
-    let mut bed = Bed::new(&servers.mariadb);
+pub fn values_are_not_shown(server: &Server) {
+    let mut bed = Bed::new(server);
     let value = "a.person@example.org";
     bed.script(
         "001",
@@ -129,4 +129,16 @@ pub fn values_are_not_shown(servers: &Servers) {
         assert_eq!(ended.code, Some(20), "{ended:?}");
         assert!(!ended.stderr.contains(value) && !ended.result.to_string().contains(value), "{ended:?}");
     }
+}
+
+/// On MySQL alone, whose users have `caching_sha2_password`.
+pub fn it_asks_for_an_encrypted_connection(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", "CREATE TABLE a (b int)");
+    bed.assignment["database"]["tls"] = json!("Disable");
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!(error["class"], "Tls", "{error}");
+    assert!(error["message"].as_str().unwrap().contains("tls"), "{error}");
+    bed.assignment["database"]["tls"] = json!("Require");
+    bed.succeeds("r2");
 }
