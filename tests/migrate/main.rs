@@ -16,6 +16,7 @@ mod bed;
 mod concurrent;
 mod crashes;
 mod mysql;
+mod objects;
 mod postgres;
 mod redaction;
 mod reverting;
@@ -27,6 +28,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kit::bed::Bed as ControlPlane;
 use kit::databases::{Server, Servers};
 use kit::harness::{Harness, Test};
 
@@ -38,23 +40,35 @@ const LIMIT: Duration = Duration::from_mins(4);
 /// A test and its name.
 type Named = (String, Run);
 
+/// A test on one server.
+type OnServer = fn(&Server);
+
 /// What a test runs on.
 #[derive(Clone, Copy)]
 enum Run {
     /// On those that it names itself.
     Servers(fn(&Servers)),
     /// On MariaDB.
-    MariaDb(fn(&Server)),
+    MariaDb(OnServer),
     /// On MySQL.
-    MySql(fn(&Server)),
+    MySql(OnServer),
+    /// On servers, and as objects of a control plane.
+    Objects(fn(&Servers, &ControlPlane)),
+}
+
+/// What the tests that are asked for run on.
+struct Ground {
+    servers: Servers,
+    plane: Option<ControlPlane>,
 }
 
 impl Run {
-    fn on(self, servers: &Servers) {
+    fn on(self, Ground { servers, plane }: &Ground) {
         match self {
             Self::Servers(run) => run(servers),
             Self::MariaDb(run) => run(&servers.mariadb),
             Self::MySql(run) => run(servers.mysql.as_ref().expect("started for it")),
+            Self::Objects(run) => run(servers, plane.as_ref().expect("started for it")),
         }
     }
 
@@ -105,11 +119,20 @@ fn all() -> Vec<Named> {
         neither_credentials_nor_values_are_shown,
         a_wrong_password_is_not_shown,
     ];
-    let searched = tests![searched: nothing_in_a_cluster_shows_credentials_scripts_or_values];
+    let objects = [
+        (
+            "searched::nothing_in_a_cluster_shows_credentials_scripts_or_values".to_owned(),
+            Run::Objects(searched::nothing_in_a_cluster_shows_credentials_scripts_or_values),
+        ),
+        (
+            "objects::a_doubt_is_settled_by_the_word_of_a_person".to_owned(),
+            Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
+        ),
+    ];
     let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
     let ancestors = tests![ancestors: their_samples_run];
     [
-        &searched[..],
+        &objects[..],
         &ancestors,
         &concurrent,
         &crashes,
@@ -124,17 +147,23 @@ fn all() -> Vec<Named> {
 
 /// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let both: [(&str, fn(&Server)); 6] = [
+    let both: [(&str, OnServer); 6] = [
         ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
         ("two_runs_at_once_apply_each_script_once", mysql::two_runs_at_once_apply_each_script_once),
-        ("a_run_that_is_asked_to_end_ends_its_statement_first", mysql::a_run_that_is_asked_to_end_ends_its_statement_first),
+        (
+            "a_run_that_is_asked_to_end_ends_its_statement_first",
+            mysql::a_run_that_is_asked_to_end_ends_its_statement_first,
+        ),
         ("values_are_not_shown", mysql::values_are_not_shown),
     ];
     let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));
     let on_mysql = both.map(|(test, run)| (format!("mysql::{test}"), Run::MySql(run)));
-    let encrypted = ("mysql::it_asks_for_an_encrypted_connection".to_owned(), Run::MySql(mysql::it_asks_for_an_encrypted_connection));
+    let encrypted = (
+        "mysql::it_asks_for_an_encrypted_connection".to_owned(),
+        Run::MySql(mysql::it_asks_for_an_encrypted_connection),
+    );
     let sqlite = tests![sqlite:
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
@@ -154,28 +183,30 @@ fn main() -> ExitCode {
         harness.run(tests.into_iter().map(listed).collect(), THREADS);
         return harness.end();
     }
-    let servers = match start(tests.iter().any(|(_, run)| matches!(run, Run::MySql(_)))) {
-        Ok(servers) => Arc::new(servers),
+    let ground = match start(&tests) {
+        Ok(ground) => Arc::new(ground),
         Err(why) => {
             eprintln!("{why}");
             return ExitCode::FAILURE;
         }
     };
     let tests = tests.into_iter().map(|(name, run)| {
-        let servers = Arc::clone(&servers);
-        Test::new(name, LIMIT, move || run.on(&servers)).long(run.is_long())
+        let ground = Arc::clone(&ground);
+        Test::new(name, LIMIT, move || run.on(&ground)).long(run.is_long())
     });
     harness.run(tests.collect(), THREADS);
-    drop(servers);
+    drop(ground);
     harness.end()
 }
 
-fn start(with_mysql: bool) -> Result<Servers, String> {
+fn start(tests: &[Named]) -> Result<Ground, String> {
+    let asks = |what: fn(&Run) -> bool| tests.iter().any(|(_, run)| what(run));
     let mut servers = Server::start_all(None)?;
-    if with_mysql {
+    if asks(|run| matches!(run, Run::MySql(_))) {
         let server = Server::mysql()?;
         println!("figure: MySQL {}", server.sql("", "SELECT VERSION()")[0][0]);
         servers.mysql = Some(server);
     }
-    Ok(servers)
+    let plane = asks(|run| matches!(run, Run::Objects(_))).then(objects::control_plane).transpose()?;
+    Ok(Ground { servers, plane })
 }

@@ -5,16 +5,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kit::bed::{Bed as ControlPlane, Namespace};
 use kit::databases::{Server, Servers};
-use kit::objects::{condition, http_get};
+use kit::objects::http_get;
 use kit::pods::Node;
 use kit::program::Log;
 use kit::wait::eventually;
 use serde_json::{Value, json};
-use testbed::Options;
 
 use super::bed::{Bed, PASSWORD};
-
-const KIND: &str = "databasemigrations.v1.gatehouse.dev";
+use super::objects::until;
 
 /// What a row holds. No script has it.
 const VALUE: &str = "a.person@example.org";
@@ -22,12 +20,7 @@ const VALUE: &str = "a.person@example.org";
 /// A part of the scripts.
 const SQL: &str = "upper('told nowhere')";
 
-/// Of the gate, on top of what every installed one has.
-const INSTALLED: [&str; 6] =
-    ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];
-
-pub fn nothing_in_a_cluster_shows_credentials_scripts_or_values(servers: &Servers) {
-    let plane = control_plane();
+pub fn nothing_in_a_cluster_shows_credentials_scripts_or_values(servers: &Servers, plane: &ControlPlane) {
     for server in [&servers.postgres, &servers.mariadb] {
         let bed = Bed::new(server);
         let namespace = plane.namespace();
@@ -84,22 +77,6 @@ pub fn nothing_in_a_cluster_shows_credentials_scripts_or_values(servers: &Server
     }
 }
 
-/// A control plane, and a gate that logs all that any library could.
-fn control_plane() -> ControlPlane {
-    let options = Options { existing: None, controller_manager: true, ..Options::from_env().unwrap() };
-    let plane = ControlPlane::start(&options, kit::gatehouse!()).unwrap();
-    assert!(
-        plane.cluster.has_controller_manager(),
-        "kube-controller-manager makes the pods: run `make tools`"
-    );
-    let mut command = plane.serve("gatehouse", &INSTALLED);
-    command.env("GATEHOUSE_LOG", "trace,mio=off");
-    let gate = plane.start_gate(&command).unwrap();
-    gate.wait_for("installed").unwrap();
-    plane.set_gate(Some(gate));
-    plane
-}
-
 /// Scripts that succeed, break a unique constraint, are no SQL, and a password that is wrong.
 fn migrate(bed: &Bed, server: &Server, namespace: &Namespace, node: &Node) {
     bed.sql("CREATE TABLE people (mail varchar(99) UNIQUE)");
@@ -131,16 +108,7 @@ fn migrate(bed: &Bed, server: &Server, namespace: &Namespace, node: &Node) {
         assert!(snapshot["data"].to_string().contains(SQL), "{snapshot}");
         code
     };
-    let until = |name: &str, reason: &str| {
-        namespace.bed.objects.until(&format!("{KIND}/{name}"), &namespace.name, |found| {
-            let ready = condition(found, "Ready");
-            if ready["reason"] == reason {
-                Ok(found.clone())
-            } else {
-                Err(format!("Ready of {name} is {ready}"))
-            }
-        })
-    };
+    let until = |name: &str, reason: &str| until(namespace, name, reason);
     assert_eq!(create("succeeds", "db", &["first"]), 0);
     until("succeeds", "Applied");
     assert_eq!(create("violates", "db", &["doubled"]), 20);

@@ -73,6 +73,31 @@ impl<'a> Node<'a> {
     /// Runs a pod, and reports its end; its exit code.
     #[track_caller]
     pub fn run(&self, pod: &Pod) -> i32 {
+        let (mut command, message) = self.command(pod);
+        let output = command.output().expect("the program");
+        self.logs
+            .borrow_mut()
+            .extend([&output.stdout, &output.stderr].map(|log| String::from_utf8_lossy(log).into_owned()));
+        let code = output.status.code().unwrap_or(137);
+        let said = fs::read_to_string(&message).unwrap_or_default();
+        assert!(!said.is_empty(), "{command:?} said nothing: {}", String::from_utf8_lossy(&output.stderr));
+        self.report(pod, code, &said);
+        code
+    }
+
+    /// Runs a pod and kills it once it is at work; it says nothing.
+    #[track_caller]
+    pub fn kill(&self, pod: &Pod, at_work: impl FnMut() -> Result<(), String>) {
+        let (mut command, _) = self.command(pod);
+        let mut child = command.spawn().expect("the program");
+        eventually(at_work);
+        child.kill().expect("it is there");
+        child.wait().expect("it is there");
+        self.report(pod, 137, "");
+    }
+
+    /// The program of a pod, whose volumes are there, and the file for what it says at its end.
+    fn command(&self, pod: &Pod) -> (Command, PathBuf) {
         self.seen.set(self.seen.get() + 1);
         let name = pod.object["metadata"]["name"].as_str().expect("a name");
         let root = self.folder.join(name);
@@ -87,21 +112,10 @@ impl<'a> Node<'a> {
         let words: Vec<_> =
             words.skip(1).map(|word| text(word).replace("=/", &format!("={}/", root.display()))).collect();
         let message = root.join("termination-log");
-        let output = Command::new(&self.namespace.bed.program)
-            .args(&words)
-            .arg(format!("--termination-log={}", message.display()))
-            .env_clear()
-            .env("GATEHOUSE_LOG", "trace,mio=off")
-            .output()
-            .expect("the program");
-        self.logs
-            .borrow_mut()
-            .extend([&output.stdout, &output.stderr].map(|log| String::from_utf8_lossy(log).into_owned()));
-        let code = output.status.code().unwrap_or(137);
-        let said = fs::read_to_string(&message).unwrap_or_default();
-        assert!(!said.is_empty(), "{words:?} said nothing: {}", String::from_utf8_lossy(&output.stderr));
-        self.report(pod, code, &said);
-        code
+        let mut command = Command::new(&self.namespace.bed.program);
+        command.args(&words).arg(format!("--termination-log={}", message.display()));
+        command.env_clear().env("GATEHOUSE_LOG", "trace,mio=off");
+        (command, message)
     }
 
     /// Writes down what a volume has.
