@@ -16,6 +16,7 @@ use std::cmp::Ordering;
 use serde_json::{Map, Value};
 
 use super::Version;
+use super::checksum::is_checksum;
 use super::field::{Path, Segment};
 use super::lens::{ENVELOPE, Parts, Row, Table, rename, same};
 
@@ -240,11 +241,6 @@ fn migration_changes(object: &mut Value) -> Vec<Note> {
         }
     }
     notes
-}
-
-fn is_checksum(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256:").unwrap_or_default();
-    digits.len() == 64 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 
 pub mod ancestors;
 pub mod bounded;
+pub mod checksum;
 pub mod condition;
 pub mod cron;
 pub mod default;

@@ -11,6 +11,7 @@ use super::sources::{Source, below, root};
 /// `KIND` stands for the folder of each kind; a kind imports none of another.
 const ROOMS: &[(&str, &[&str])] = &[
     ("api", &[]),
+    ("api/checksum", &[]),
     ("rbac", &[]),
     ("properties", &["api", "kinds"]),
     ("runtime", &["rbac"]),
@@ -30,7 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("kinds/KIND/assignment", &["api"]),
     ("kinds/KIND/backup", &["kinds/KIND/etcd", "runtime"]),
     ("kinds/KIND/result", &["kinds/KIND/assignment"]),
-    ("kinds/KIND/runner", &["kinds/KIND/assignment", "kinds/KIND/result", "runtime"]),
+    ("kinds/KIND/runner", &["api/checksum", "kinds/KIND/assignment", "kinds/KIND/result", "runtime"]),
     ("kinds/KIND/names", &["controllers", "kinds/KIND/api", "kinds/KIND/observation"]),
     (
         "kinds/KIND/observation",

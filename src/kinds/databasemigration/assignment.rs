@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-pub use hash::{Planned, checksum, is_checksum, plan_hash};
+pub use hash::{Planned, plan_hash};
 
+pub use crate::api::checksum::{checksum, is_checksum};
 use crate::api::duration;
 
 /// The version of this format.
@@ -580,22 +581,50 @@ mod tests {
             down: None,
         };
         let other = Planned { id: "2", ..script };
-        let plans: Vec<(&str, Vec<Planned<'_>>)> = vec![
-            ("s", vec![]),
-            ("s", vec![script]),
-            ("t", vec![script]),
-            ("s", vec![script, other]),
-            ("s", vec![other, script]),
-            ("s", vec![Planned { checksum: "b", ..script }]),
-            ("s", vec![Planned { kind: ScriptKind::Data, ..script }]),
-            ("s", vec![Planned { transaction: Transaction::None, ..script }]),
-            ("s", vec![Planned { down: Some("d"), ..script }]),
-            ("s", vec![Planned { checksum: "ad", ..script }]),
+        let here = |change: Value| {
+            let mut assignment = json!({
+                "version": 1, "run": {"uid": "r", "attempt": 1}, "mode": "Plan",
+                "scripts": [{"id": "1", "up": {"file": "1.sql"}}],
+                "database": {"engine": "PostgreSQL", "host": "pg", "name": "shop"},
+                "history": {"table": "t", "series": "s"},
+            });
+            json_patch::merge(&mut assignment, &change);
+            Assignment::read(&assignment.to_string()).unwrap()
+        };
+        let lists: [Vec<Planned<'_>>; 9] = [
+            vec![],
+            vec![script],
+            vec![script, other],
+            vec![other, script],
+            vec![Planned { checksum: "b", ..script }],
+            vec![Planned { kind: ScriptKind::Data, ..script }],
+            vec![Planned { transaction: Transaction::None, ..script }],
+            vec![Planned { down: Some("d"), ..script }],
+            vec![Planned { checksum: "ad", ..script }],
         ];
-        let hashes: BTreeSet<_> =
-            plans.iter().map(|(series, scripts)| plan_hash(series, scripts.iter().copied())).collect();
-        assert_eq!(hashes.len(), plans.len());
+        let mut hashes: BTreeSet<_> =
+            lists.iter().map(|scripts| plan_hash(&here(json!({})), scripts.iter().copied())).collect();
+        let elsewhere = [
+            json!({"history": {"series": "t"}}),
+            json!({"history": {"table": "u"}}),
+            json!({"database": {"host": "staging"}}),
+            json!({"database": {"name": "other"}}),
+            json!({"database": {"port": 5433}}),
+            json!({"baseline": "1"}),
+            json!({"outOfOrder": "Allow"}),
+            json!({"acceptChecksums": {"1": checksum(b"b")}}),
+        ];
+        let count = lists.len() + elsewhere.len();
+        hashes.extend(elsewhere.into_iter().map(|change| plan_hash(&here(change), [script])));
+        assert_eq!(hashes.len(), count);
         assert!(hashes.iter().all(|hash| hash.len() == 64));
-        assert_eq!(plan_hash("s", []), plan_hash("s", []), "and nothing else does");
+        let same = [
+            json!({"run": {"uid": "q"}}),
+            json!({"mode": "Apply"}),
+            json!({"database": {"port": 5432, "tls": "Disable"}}),
+        ];
+        for change in same {
+            assert_eq!(plan_hash(&here(change.clone()), []), plan_hash(&here(json!({})), []), "{change}");
+        }
     }
 }

@@ -1,31 +1,9 @@
-//! Checksums of scripts, and the hash of the plan that they are. Pure.
+//! The hash of the plan that scripts are. Pure.
 
-use std::fmt::Write as _;
+use aws_lc_rs::digest::{Context, SHA256};
 
-use aws_lc_rs::digest::{Context, SHA256, digest};
-
-use super::{ScriptKind, Transaction};
-
-/// Whether a text is a checksum as [`checksum`] writes it.
-#[must_use]
-pub fn is_checksum(text: &str) -> bool {
-    let digits = text.strip_prefix("sha256:").unwrap_or_default();
-    digits.len() == 64 && digits.bytes().all(|one| matches!(one, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// The checksum of a script's bytes.
-#[must_use]
-pub fn checksum(bytes: &[u8]) -> String {
-    format!("sha256:{}", hexadecimal(digest(&SHA256, bytes).as_ref()))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
-        let _written = write!(text, "{byte:02x}");
-        text
-    })
-}
+use super::{Assignment, Database, Engine, ScriptKind, Transaction};
+use crate::api::checksum::hexadecimal;
 
 /// A script as the hash of a plan sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +20,25 @@ pub struct Planned<'a> {
     pub down: Option<&'a str>,
 }
 
-/// The hash of a plan, 64 hexadecimal digits: over all scripts of a series, applied or not, in their order.
+/// The hash of a plan, 64 hexadecimal digits: over all scripts, applied or not, in their order, and over what says where
+/// and under which rules they run. So a plan that was approved for one database is none for another.
 #[must_use]
-pub fn plan_hash<'a>(series: &str, scripts: impl IntoIterator<Item = Planned<'a>>) -> String {
+pub fn plan_hash<'a>(assignment: &Assignment, scripts: impl IntoIterator<Item = Planned<'a>>) -> String {
+    let Assignment { database, history, baseline, out_of_order, accept_checksums, .. } = assignment;
+    let Database { engine, host, port, name, .. } = database;
+    // Where a file is mounted says nothing of which one it is.
+    let name = if *engine == Engine::SQLite { name.rsplit('/').next().unwrap_or_default() } else { name };
+    let port = port.or(engine.port());
+    let around = (engine, host, port, name, history, baseline, out_of_order, accept_checksums);
     let mut hash = Context::new(&SHA256);
     // Each part with its length, so that no two plans are the same bytes.
     let mut add = |part: &str| {
         hash.update(&(part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     };
-    add("gatehouse plan 1");
-    add(series);
+    add("gatehouse plan 2");
+    // Nothing in it fails to be written.
+    add(&serde_json::to_string(&around).unwrap_or_default());
     for script in scripts {
         add(script.id);
         add(match script.kind {

@@ -1,10 +1,11 @@
 //! What may become of a DatabaseMigration that is there, once it has applied something.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::api::checksum::checksum;
 use crate::api::field::{Fault, Path, Verdict};
 use crate::kinds::databasemigration::api::v1::{
-    Database, DatabaseMigrationSpec, DatabaseMigrationStatus, History, Script,
+    Database, DatabaseMigrationSpec, DatabaseMigrationStatus, History, Script, Source,
 };
 
 const IMMUTABLE: &str = "is immutable once a script is applied: make a new object";
@@ -51,7 +52,8 @@ fn judge_history(new: Option<&History>, old: Option<&History>, verdict: &mut Ver
     }
 }
 
-/// An applied script stays as it was applied. Where its text is a ConfigMap's, the run compares the checksums.
+/// An applied script stays as it was applied. A text in a ConfigMap or a Secret may be another one, or another one's
+/// name: the run compares the checksums.
 fn judge_applied(
     new: &DatabaseMigrationSpec,
     old: &DatabaseMigrationSpec,
@@ -61,9 +63,9 @@ fn judge_applied(
     let path = Path::spec().at("scripts");
     let now: BTreeMap<&str, (usize, &Script)> =
         new.scripts.iter().enumerate().map(|(at, script)| (script.id.as_str(), (at, script))).collect();
-    let applied: HashSet<&str> = status.applied.iter().flatten().map(|applied| applied.id.as_str()).collect();
+    let applied = Applied::of(status, &old.scripts);
     let accepted = |id: &str| new.accept_checksums.as_ref().is_some_and(|accepted| accepted.contains_key(id));
-    for before in old.scripts.iter().filter(|script| applied.contains(script.id.as_str())) {
+    for before in old.scripts.iter().filter(|script| applied.has(&script.id)) {
         let id = &before.id;
         let Some((at, script)) = now.get(id.as_str()) else {
             let detail = format!("script {id} is applied and cannot be removed: append a new script");
@@ -73,11 +75,50 @@ fn judge_applied(
         let changed = [
             ("kind", script.kind != before.kind),
             ("transaction", script.transaction.unwrap_or_default() != before.transaction.unwrap_or_default()),
-            ("up", script.up != before.up && !accepted(id)),
+            ("up", is_edited(&script.up, &before.up, applied.checksum(id)) && !accepted(id)),
         ];
         for (field, _) in changed.into_iter().filter(|(_, changed)| *changed) {
             let detail = format!("script {id} is applied and cannot be changed: append a new script");
             verdict.deny(Fault::forbidden(path.index(*at).at(field), detail));
         }
+    }
+}
+
+/// Whether an applied text is another one now, as far as the object tells.
+fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
+    match (&now.inline, applied) {
+        (Some(inline), Some(applied)) => checksum(inline.as_bytes()) != applied,
+        (Some(_), None) => now != before,
+        (None, _) => false,
+    }
+}
+
+/// What is applied, as far as the status tells: it lists the newest, with their checksums.
+struct Applied<'a> {
+    listed: HashMap<&'a str, Option<&'a str>>,
+    others: HashSet<&'a str>,
+}
+
+impl<'a> Applied<'a> {
+    fn of(status: &'a DatabaseMigrationStatus, scripts: &'a [Script]) -> Self {
+        let listed = status.applied.iter().flatten();
+        let pending = status.plan.as_ref().and_then(|plan| plan.pending.as_ref()).into_iter().flatten();
+        let pending: HashSet<_> = pending.map(String::as_str).collect();
+        let ids = scripts.iter().map(|script| script.id.as_str());
+        let others: HashSet<_> = ids.filter(|id| !pending.contains(id)).collect();
+        // Where more of them are not pending than are applied, some were added since the last run.
+        let is_known = usize::try_from(status.applied_count.unwrap_or_default()) == Ok(others.len());
+        Self {
+            listed: listed.map(|one| (one.id.as_str(), one.checksum.as_deref())).collect(),
+            others: if is_known { others } else { HashSet::new() },
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.listed.contains_key(id) || self.others.contains(id)
+    }
+
+    fn checksum(&self, id: &str) -> Option<&'a str> {
+        self.listed.get(id).copied().flatten()
     }
 }
