@@ -16,6 +16,7 @@ pub mod plan;
 pub mod rbac;
 pub mod resources;
 pub mod result;
+mod run_state;
 pub mod runner;
 pub mod spec;
 pub mod state;

@@ -21,6 +21,9 @@ pub struct Observed {
     pub runs: Vec<Run>,
     /// The ConfigMaps that runs read, by name: their uids.
     pub snapshots: BTreeMap<String, String>,
+    /// What the ConfigMap has that `status.plan.snapshot` names, by key: empty where nothing can be asked of it, or it
+    /// is gone.
+    pub planned: BTreeMap<String, Vec<u8>>,
     /// The ConfigMaps that scripts come from, by name. One that is not in here does not exist.
     pub sources: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// The other migrations that have to be ready, by name. One that is not in here does not exist.
@@ -29,6 +32,15 @@ pub struct Observed {
     pub peers: Vec<Peer>,
     /// The write that the API server refused in the last reconciliation.
     pub refused: Option<RefusedWrite>,
+}
+
+impl Observed {
+    /// Whether a run is under way that may change the database: what else there is, is not read until it ends.
+    #[must_use]
+    pub fn is_occupied(&self) -> bool {
+        let changes = |run: &Run| matches!(run.state, RunState::Active(_)) && run.purpose != Purpose::Verify;
+        self.runs.iter().any(changes)
+    }
 }
 
 /// What a run is for.
@@ -99,7 +111,7 @@ pub struct Run {
 /// How a run is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// It is under way; a container that cannot start says why.
+    /// It is under way; where its container has not started, why.
     Active(Option<String>),
     /// It has ended.
     Ended(Ending),
@@ -110,8 +122,8 @@ pub enum RunState {
 pub enum Ending {
     /// It said so.
     Said(Box<RunResult>),
-    /// It took longer than it may.
-    Late,
+    /// It took longer than it may; what it said when it was ended.
+    Late(Option<Box<RunResult>>),
     /// It ended without a word: why, as far as that is known.
     Silent(String),
 }

@@ -1,21 +1,22 @@
 //! Everything that is read for a reconciliation. Effects, and nothing decided.
 //!
-//! Never: reads a Secret. While a run is under way, nothing is read but how it is.
+//! Never: reads a Secret. While a run is under way that may change the database, nothing is read but how it is.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::batch::v1::{Job, JobCondition};
-use k8s_openapi::api::core::v1::{ConfigMap, ContainerStatus, Pod};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::ListParams;
 use kube::core::ApiResource;
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::Operator;
-use super::names::{self, ATTEMPT, CONTAINER, JOB_NAME, KEY, NUMBER, PURPOSE, RESOLVED};
+use super::names::{self, ATTEMPT, JOB_NAME, KEY, NUMBER, PURPOSE, RESOLVED};
 use super::observation::{Ending, Observed, Peer, Purpose, Required, Run, RunState};
+use super::run_state;
 use super::spec::{Spec, goal, series};
 use crate::api::condition;
 use crate::controllers::action::RefusedWrite;
@@ -23,7 +24,6 @@ use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
 use crate::kinds::databasemigration::api::status::ConditionType;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus, Mode};
-use crate::kinds::databasemigration::result::RunResult;
 use crate::runtime::call::{self, call};
 
 /// What is there, as of `now`.
@@ -37,13 +37,18 @@ pub async fn parts(
     refused: Option<RefusedWrite>,
     now: Timestamp,
 ) -> Result<Observed, Error> {
-    let (image, runs) = (operator.image.clone(), runs(operator, spec, &status).await?);
+    let (image, runs) = (operator.image.clone(), runs(operator, spec, &status, now).await?);
     let mut observed = Observed { now, image, status, runs, refused, ..Observed::default() };
-    let is_active = observed.runs.iter().any(|run| matches!(run.state, RunState::Active(_)));
-    if is_active || !spec.faults.is_empty() && !spec.is_deleting() {
+    if observed.is_occupied() || !spec.faults.is_empty() && !spec.is_deleting() {
         return Ok(observed);
     }
     observed.snapshots = snapshots(operator, spec).await?;
+    if let Some(name) = observed.status.plan.as_ref().and_then(|plan| plan.snapshot.clone())
+        && observed.snapshots.contains_key(&name)
+        && let Some(found) = read::<ConfigMap>(operator, spec, &name).await?
+    {
+        observed.planned = keys(found);
+    }
     for name in spec.config_maps() {
         if let Some(found) = read::<ConfigMap>(operator, spec, name).await? {
             observed.sources.insert(name.to_owned(), keys(found));
@@ -63,7 +68,12 @@ pub async fn parts(
 }
 
 /// The runs of the object that have a Job.
-async fn runs(operator: &Operator, spec: &Spec, status: &DatabaseMigrationStatus) -> Result<Vec<Run>, Error> {
+async fn runs(
+    operator: &Operator,
+    spec: &Spec,
+    status: &DatabaseMigrationStatus,
+    now: Timestamp,
+) -> Result<Vec<Run>, Error> {
     let jobs = list::<Job>(operator, spec, &names::selector_text(spec.uid())).await?;
     let mut runs = Vec::with_capacity(jobs.len());
     let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
@@ -71,7 +81,8 @@ async fn runs(operator: &Operator, spec: &Spec, status: &DatabaseMigrationStatus
         let Some(mut run) = run(job) else { continue };
         // What a run has told once is in the status.
         if run.number > told {
-            run.state = state(operator, spec, job).await?;
+            let selector = format!("{},{JOB_NAME}={}", names::selector_text(spec.uid()), job.name_any());
+            run.state = run_state::of(job, &list::<Pod>(operator, spec, &selector).await?, now);
         }
         runs.push(run);
     }
@@ -90,74 +101,8 @@ fn run(job: &Job) -> Option<Run> {
         purpose: Purpose::named(&annotation(PURPOSE)?)?,
         resolved: annotation(RESOLVED),
         created: job.creation_timestamp().map(|time| time.0),
-        state: if has_ended(job).is_some() { RunState::Ended(ended()) } else { RunState::Active(None) },
+        state: if run_state::end(job).is_some() { RunState::Ended(ended()) } else { RunState::Active(None) },
     })
-}
-
-/// The condition of a Job that has ended.
-fn has_ended(job: &Job) -> Option<&JobCondition> {
-    let conditions = job.status.as_ref()?.conditions.as_ref()?;
-    conditions.iter().find(|one| matches!(one.type_.as_str(), "Complete" | "Failed") && one.status == "True")
-}
-
-/// How the run of a Job is, as its pods say.
-async fn state(operator: &Operator, spec: &Spec, job: &Job) -> Result<RunState, Error> {
-    let selector = format!("{},{JOB_NAME}={}", names::selector_text(spec.uid()), job.name_any());
-    let pods = list::<Pod>(operator, spec, &selector).await?;
-    let Some(condition) = has_ended(job) else {
-        return Ok(RunState::Active(pods.iter().find_map(waits)));
-    };
-    if let Some(result) = pods.iter().rev().find_map(said) {
-        return Ok(RunState::Ended(Ending::Said(Box::new(result))));
-    }
-    if condition.reason.as_deref() == Some("DeadlineExceeded") {
-        return Ok(RunState::Ended(Ending::Late));
-    }
-    let why =
-        pods.iter().find_map(silence).unwrap_or_else(|| "its pod is gone, and what it had to say".to_owned());
-    Ok(RunState::Ended(Ending::Silent(why)))
-}
-
-fn container(pod: &Pod) -> Option<&ContainerStatus> {
-    let all = pod.status.as_ref()?.container_statuses.as_ref()?;
-    all.iter().find(|status| status.name == CONTAINER)
-}
-
-/// Why a container cannot start.
-fn waits(pod: &Pod) -> Option<String> {
-    let status = pod.status.as_ref()?;
-    let pending =
-        status.conditions.iter().flatten().find(|one| one.type_ == "PodScheduled" && one.status == "False");
-    if let Some(pending) = pending {
-        return pending.message.clone().or_else(|| pending.reason.clone());
-    }
-    let waiting = container(pod)?.state.as_ref()?.waiting.as_ref()?;
-    let reason = waiting
-        .reason
-        .clone()
-        .filter(|reason| reason != "ContainerCreating" && reason != "PodInitializing")?;
-    Some(waiting.message.clone().map_or_else(|| reason.clone(), |message| format!("{reason}: {message}")))
-}
-
-/// What the container said at its end.
-fn said(pod: &Pod) -> Option<RunResult> {
-    let message = container(pod)?.state.as_ref()?.terminated.as_ref()?.message.as_deref()?;
-    serde_json::from_str(message.trim()).ok()
-}
-
-/// How a container ended that said nothing.
-fn silence(pod: &Pod) -> Option<String> {
-    let terminated = container(pod).and_then(|status| status.state.as_ref()?.terminated.as_ref());
-    if let Some(terminated) = terminated {
-        let reason = terminated.reason.clone().unwrap_or_else(|| "Error".to_owned());
-        return Some(format!(
-            "its container ended without a word: {reason}, exit code {}",
-            terminated.exit_code
-        ));
-    }
-    let status = pod.status.as_ref()?;
-    let why = status.reason.clone().or_else(|| status.message.clone())?;
-    Some(format!("its pod ended without a word: {why}"))
 }
 
 /// The ConfigMaps that runs of the object read, by name.

@@ -3,7 +3,7 @@
 //! Guarantees: at most one run at a time is started, and none while one is under way; what another run has ended with
 //! is in the status before the next one is created; a run follows another one for the same purpose only where that one
 //! failed for a passing reason, or where a person asks for it; nothing is run that has not been approved where approval
-//! is required; of several objects with one series only the oldest starts runs that apply scripts; an object that is being
+//! is required, not even to take scripts back; what was approved is what runs, whatever becomes of where it came from; of several objects with one series only the oldest starts runs that apply scripts; an object that is being
 //! deleted waits for its run, unless that only reads. What was applied is looked for again each day, by a run that only
 //! reads; what is not there any more is applied again only when a person asks for it.
 //! Never: ends a run.
@@ -22,7 +22,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::actions::Action;
 use super::names::FINALIZER;
-use super::observation::{Observed, Purpose, Run};
+use super::observation::{Observed, Purpose, Run, RunState};
 use super::resources::assignment::Texts;
 use super::resources::{Planned, job, snapshot};
 use super::spec::Spec;
@@ -164,6 +164,10 @@ fn current(situation: &Situation) -> Option<CurrentRun> {
         attempt: run.attempt,
         purpose: run.purpose.as_str().to_owned(),
         started_at: run.created.map(Time),
+        waiting: match &run.state {
+            RunState::Active(why) => why.as_deref().map(absorb::cut),
+            RunState::Ended(_) => None,
+        },
     })
 }
 
@@ -211,7 +215,7 @@ fn actions(
             }
         }
     }
-    actions.extend(unread(observed));
+    actions.extend(unread(spec, observed, status));
     actions
 }
 
@@ -222,13 +226,19 @@ fn holds(spec: &Spec, status: &DatabaseMigrationStatus) -> bool {
 
 /// Whether the object may have applied a script.
 fn may_have_applied(status: &DatabaseMigrationStatus) -> bool {
-    let is_open = |run: &FinishedRun| matches!(run.outcome, Outcome::InDoubt | Outcome::Lost);
+    let is_open = |run: &FinishedRun| run.outcome == Outcome::InDoubt || run.unknown_changes == Some(true);
     status.applied_count.unwrap_or_default() > 0 || status.last_run.as_ref().is_some_and(is_open)
 }
 
-/// ConfigMaps of runs whose Jobs are gone.
-fn unread(observed: &Observed) -> impl Iterator<Item = Action> {
-    let is_read = |name: &str| observed.runs.iter().any(|run| run.job == name);
+/// ConfigMaps of runs whose Jobs are gone, but for the texts that a person has approved, or that a deletion takes back.
+fn unread<'a>(
+    spec: &'a Spec,
+    observed: &'a Observed,
+    status: &'a DatabaseMigrationStatus,
+) -> impl Iterator<Item = Action> + use<'a> {
+    let is_asked_for = spec.approval.is_some() || spec.deletion_policy == DeletionPolicy::Revert;
+    let kept = status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref()).filter(|_| is_asked_for);
+    let is_read = move |name: &String| kept == Some(name) || observed.runs.iter().any(|run| run.job == *name);
     let unread = observed.snapshots.iter().filter(move |(name, _)| !is_read(name));
     unread.map(|(name, uid)| Action::DeleteSnapshot { name: name.clone(), uid: uid.clone() })
 }

@@ -96,6 +96,8 @@ reasons! {
     Reverted,
     /// A run is under way.
     Running,
+    /// The container of a run has not started.
+    PodNotStarted,
     /// A run reads the history.
     Planning,
     /// A run takes scripts back.

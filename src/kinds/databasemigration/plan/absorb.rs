@@ -1,5 +1,6 @@
 //! What a run that has ended tells, taken into the status. Pure.
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::kinds::databasemigration::api::status::Reason;
@@ -30,63 +31,108 @@ pub fn newest(observed: &Observed) -> Option<&Run> {
 /// The status with what the newest run has ended with, where it has and that is not told yet; and that run.
 pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Option<FinishedRun>) {
     let mut status = observed.status.clone();
+    // An answer that was used counts again once the annotation has been without it.
+    if let Some(last) = &mut status.last_run {
+        last.resolved.take_if(|used| Some(&*used) != spec.resolve.as_ref());
+    }
     let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
     if let Some(run) = newest(observed).filter(|run| run.number > told) {
         let RunState::Ended(ending) = &run.state else { return (status, None) };
-        let finished = finished(spec, observed, run, ending);
+        let finished = finished(&status, run, ending, observed.now);
         take(&mut status, run.purpose, ending, &finished);
         return (status, Some(finished));
     }
     // The Job of a run is gone before it was seen to end.
     let is_gone = |current: &CurrentRun| current.number > told;
     let Some(gone) = status.current_run.clone().filter(is_gone) else { return (status, None) };
-    let finished = lost(spec, observed, &gone);
+    let finished = lost(&status, &gone, observed.now);
     status.last_error = None;
     status.last_run = Some(finished.clone());
     (status, Some(finished))
 }
 
-fn lost(spec: &Spec, observed: &Observed, run: &CurrentRun) -> FinishedRun {
+fn lost(before: &DatabaseMigrationStatus, run: &CurrentRun, now: Timestamp) -> FinishedRun {
     FinishedRun {
         job: run.job.clone(),
         key: run.key.clone(),
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.clone(),
-        resolved: carried(spec, observed, None),
+        resolved: before.last_run.as_ref().and_then(|last| last.resolved.clone()),
         outcome: Outcome::Lost,
         reason: Some(Reason::RunLost.as_str().to_owned()),
         message: Some(format!("Job {} was deleted before it ended", run.job)),
-        finished_at: Time(observed.now),
+        unknown_changes: unknown_changes(before, Purpose::named(&run.purpose), None),
+        finished_at: Time(now),
     }
 }
 
-/// The resolution that was used last, as long as the annotation has that value: it is not used twice.
-fn carried(spec: &Spec, observed: &Observed, run: Option<&Run>) -> Option<String> {
-    let used = run.and_then(|run| run.resolved.clone());
-    let before = observed.status.last_run.as_ref().and_then(|last| last.resolved.clone());
-    used.or(before).filter(|used| Some(used) == spec.resolve.as_ref())
-}
-
-fn finished(spec: &Spec, observed: &Observed, run: &Run, ending: &Ending) -> FinishedRun {
-    let (outcome, why) = outcome(ending);
+fn finished(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending, now: Timestamp) -> FinishedRun {
+    let (outcome, why) = outcome(before, run, ending);
     FinishedRun {
         job: run.job.clone(),
         key: run.key.clone(),
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.as_str().to_owned(),
-        resolved: carried(spec, observed, Some(run)),
+        resolved: used(before, run, ending),
         outcome,
         reason: why.as_ref().map(|(reason, _)| reason.as_str().to_owned()),
         message: why.map(|(_, message)| cut(&message)),
-        finished_at: Time(observed.now),
+        unknown_changes: unknown_changes(before, Some(run.purpose), report(ending)),
+        finished_at: Time(now),
     }
 }
 
-fn outcome(ending: &Ending) -> (Outcome, Option<(Reason, String)>) {
+/// The answer to a doubt that was used last: it is not used twice. A run that did not come to it has not used it.
+fn used(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending) -> Option<String> {
+    let unused =
+        |class| !reaches(class) || matches!(class, result::Class::Busy | result::Class::Configuration);
+    let error = report(ending).and_then(|result| result.last_error.as_ref());
+    let used = run.resolved.clone().filter(|_| !error.is_some_and(|error| unused(error.class)));
+    used.or_else(|| before.last_run.as_ref()?.resolved.clone())
+}
+
+/// Whether the database may have been changed by a run that did not say so.
+fn unknown_changes(
+    before: &DatabaseMigrationStatus,
+    purpose: Option<Purpose>,
+    report: Option<&RunResult>,
+) -> Option<bool> {
+    let may_change = matches!(purpose, None | Some(Purpose::Apply | Purpose::Revert));
+    let is_unknown = match report {
+        Some(result) if result.server.is_some() => false,
+        // It did not come to the database.
+        Some(_) => before_is_unknown(before),
+        None => may_change || before_is_unknown(before),
+    };
+    is_unknown.then_some(true)
+}
+
+fn before_is_unknown(before: &DatabaseMigrationStatus) -> bool {
+    before.last_run.as_ref().is_some_and(|last| last.unknown_changes == Some(true))
+}
+
+/// What a run said.
+const fn report(ending: &Ending) -> Option<&RunResult> {
+    match ending {
+        Ending::Said(result) | Ending::Late(Some(result)) => Some(&**result),
+        Ending::Late(None) | Ending::Silent(_) => None,
+    }
+}
+
+fn outcome(
+    before: &DatabaseMigrationStatus,
+    run: &Run,
+    ending: &Ending,
+) -> (Outcome, Option<(Reason, String)>) {
     let result = match ending {
-        Ending::Late => {
+        Ending::Late(said) => {
+            let current = before.current_run.as_ref().filter(|current| current.job == run.job);
+            if let (None, Some(waiting)) = (said, current.and_then(|current| current.waiting.as_ref())) {
+                let message = format!("the run did not start within runner.deadline: {waiting}");
+                return (Outcome::Lost, Some((Reason::DeadlineExceeded, message)));
+            }
             let message =
                 "the run took longer than runner.deadline and was ended; what it had open is rolled back";
             return (Outcome::Failed, Some((Reason::DeadlineExceeded, message.to_owned())));
@@ -170,31 +216,33 @@ fn in_doubt(result: &RunResult) -> String {
 fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending, finished: &FinishedRun) {
     status.last_run = Some(finished.clone());
     status.last_error = None;
-    let Ending::Said(result) = ending else { return };
+    let Some(result) = report(ending) else { return };
     if let Some(server) = &result.server {
         status.server_version = Some(cut(&server.version));
         status.applied_count = i32::try_from(result.applied_count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
     }
-    if let Some(plan) = &result.plan {
+    // Without the history it is not known what is pending.
+    if let Some(plan) = result.plan.as_ref().filter(|_| result.server.is_some()) {
         let before = status.plan.take().unwrap_or_default();
         let is_same = before.hash == plan.hash;
-        let key = if purpose == Purpose::Plan {
-            Some(finished.key.clone())
-        } else {
-            before.key.filter(|_| is_same)
-        };
+        // A run that was blocked, or failed, has made no plan that could be approved.
+        let is_made = purpose == Purpose::Plan && finished.outcome == Outcome::Done;
+        let key = is_made.then(|| finished.key.clone()).or_else(|| before.key.filter(|_| is_same));
+        let has_texts = is_made || purpose == Purpose::Apply;
+        let snapshot =
+            has_texts.then(|| finished.job.clone()).or_else(|| before.snapshot.filter(|_| is_same));
         let left = i32::try_from(plan.pending_count).unwrap_or(i32::MAX);
         // A run lists what was to be run when it began.
         let is_done = finished.outcome == Outcome::Done && purpose == Purpose::Apply;
         let left = if is_done { 0 } else { left.saturating_sub(now_applied(purpose, result)) };
-        let pending =
-            plan.pending.iter().skip(plan.pending.len().saturating_sub(usize::try_from(left).unwrap_or(0)));
-        let pending: Vec<_> = pending.take(MOST_PENDING).cloned().collect();
+        let passed = if is_done { plan.pending.len() } else { index(now_applied(purpose, result)) };
+        let pending: Vec<_> = plan.pending.iter().skip(passed).take(MOST_PENDING).cloned().collect();
         status.pending_count = Some(left);
         status.plan = Some(PlanStatus {
             hash: plan.hash.clone(),
             key,
+            snapshot,
             pending: Some(pending).filter(|pending| !pending.is_empty()),
             warnings: Some(plan.warnings.iter().take(MOST_WARNINGS).map(|text| cut(text)).collect())
                 .filter(|warnings: &Vec<String>| !warnings.is_empty()),
@@ -207,6 +255,10 @@ fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending,
         class: Some(format!("{:?}", error.class)),
         message: cut(&error.message),
     });
+}
+
+fn index(number: i32) -> usize {
+    usize::try_from(number).unwrap_or_default()
 }
 
 fn now_applied(purpose: Purpose, result: &RunResult) -> i32 {
@@ -226,6 +278,7 @@ fn applied(result: &RunResult) -> Vec<AppliedScript> {
         .collect()
 }
 
-fn cut(text: &str) -> String {
+/// A text as long as the status takes one.
+pub fn cut(text: &str) -> String {
     text.chars().take(LONGEST_MESSAGE).collect()
 }

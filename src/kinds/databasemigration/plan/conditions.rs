@@ -8,7 +8,7 @@ use crate::api::condition::{self, State, Statement};
 use crate::api::field::Fault;
 use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
-use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, RunState};
+use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
 use crate::kinds::databasemigration::spec::Spec;
 
 /// What is said now. Of the database only what a run has told now, or that none has yet.
@@ -36,44 +36,31 @@ pub fn statements(
     all
 }
 
+/// What Stalled says where it is false.
+const FREE: &str = "nothing has to be done by a person";
+
 /// Ready, Reconciling and Stalled.
 fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Statement> {
     use ConditionType::{Ready, Reconciling, Stalled};
     let nothing = "nothing is under way";
-    let free = "nothing has to be done by a person";
     if let Some(refused) = &observed.refused {
+        let holds = spec.is_deleting().then_some("; deletionPolicy Retain lets the object go as things are");
+        let why = format!("{}{}", refused.why, holds.unwrap_or_default());
         return vec![
-            Ready.is(false, Reason::WriteRefused, &*refused.why),
+            Ready.is(false, Reason::WriteRefused, &*why),
             Reconciling.is(true, Reason::WriteRefused, "it is tried again"),
-            Stalled.is(true, Reason::WriteRefused, &*refused.why),
+            Stalled.is(true, Reason::WriteRefused, why),
         ];
     }
     match situation {
-        Situation::Running(run) => {
-            let (reason, what) = doing(run.purpose);
-            let reason = if spec.is_deleting() && run.purpose != Purpose::Revert {
-                Reason::DeletionWaits
-            } else {
-                reason
-            };
-            let waiting = match &run.state {
-                RunState::Active(Some(why)) => format!("; its pod waits: {why}"),
-                _ => String::new(),
-            };
-            let message = format!("Job {} {what}, attempt {}{waiting}", run.job, run.attempt);
-            vec![
-                Ready.is(false, reason, &*message),
-                Reconciling.is(true, reason, message),
-                Stalled.is(false, Reason::Settled, free),
-            ]
-        }
+        Situation::Running(run) => under_way(spec, run).into(),
         Situation::Start(start) => {
             let (_, what) = doing(start.planned.purpose);
             let message = format!("a Job that {what} is about to start");
             vec![
                 Ready.is(false, Reason::Starting, &*message),
                 Reconciling.is(true, Reason::Starting, message),
-                Stalled.is(false, Reason::Settled, free),
+                Stalled.is(false, Reason::Settled, FREE),
             ]
         }
         Situation::Waits(Verdict { reason, message, .. }, _) => {
@@ -82,7 +69,7 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
             vec![
                 Ready.is(false, *reason, &**message),
                 Reconciling.is(moves, reconciling, if moves { message.as_str() } else { nothing }),
-                Stalled.is(false, Reason::Settled, free),
+                Stalled.is(false, Reason::Settled, FREE),
             ]
         }
         Situation::Stalled(Verdict { reason, message, .. }) => vec![
@@ -94,10 +81,27 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
         | Situation::Verifies(Verdict { reason, message, .. }, _) => vec![
             Ready.is(true, *reason, &**message),
             Reconciling.is(false, Reason::Settled, nothing),
-            Stalled.is(false, Reason::Settled, free),
+            Stalled.is(false, Reason::Settled, FREE),
         ],
         Situation::Leaves | Situation::Invalid => vec![],
     }
+}
+
+/// Of a run that is under way.
+fn under_way(spec: &Spec, run: &Run) -> [Statement; 3] {
+    let (reason, what) = doing(run.purpose);
+    let waits_for_it = spec.is_deleting() && run.purpose != Purpose::Revert;
+    let (reason, waiting) = match &run.state {
+        RunState::Active(Some(why)) => (Reason::PodNotStarted, format!("; it has not started: {why}")),
+        _ if waits_for_it => (Reason::DeletionWaits, String::new()),
+        _ => (reason, String::new()),
+    };
+    let message = format!("Job {} {what}, attempt {}{waiting}", run.job, run.attempt);
+    [
+        ConditionType::Ready.is(false, reason, &*message),
+        ConditionType::Reconciling.is(true, reason, message),
+        ConditionType::Stalled.is(false, Reason::Settled, FREE),
+    ]
 }
 
 const fn doing(purpose: Purpose) -> (Reason, &'static str) {
@@ -129,8 +133,10 @@ fn approved(spec: &Spec, status: &DatabaseMigrationStatus, situation: &Situation
         return about.is(true, Reason::PlanApproved, format!("plan {approved} is approved"));
     }
     let message = match &status.plan {
-        Some(plan) => format!("plan {} has to be approved: set spec.approval.planHash to it", plan.hash),
-        None => "the plan is not known yet".to_owned(),
+        Some(plan) if plan.key.is_some() => {
+            format!("plan {} has to be approved: set spec.approval.planHash to it", plan.hash)
+        }
+        _ => "the plan is not known yet".to_owned(),
     };
     about.is(false, Reason::AwaitingApproval, message)
 }

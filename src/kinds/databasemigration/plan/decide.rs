@@ -72,20 +72,57 @@ impl View<'_> {
         if !self.reverts() {
             return Situation::Leaves;
         }
+        // What the scripts came from may have been deleted along with the object.
         let texts = match self.texts(Phase::Failed) {
             Ok(texts) => texts,
-            Err(situation) => return *situation,
+            Err(situation) => match assignment::kept(self.spec, &self.observed.planned) {
+                Some(texts) => texts,
+                None => return with_way_out(*situation),
+            },
         };
+        if let Some(hash) = self.unapproved(&texts) {
+            let message = format!(
+                "the down scripts are those of plan {hash}, which has to be approved: set spec.approval.planHash to it"
+            );
+            let verdict = Verdict::new(Phase::AwaitingApproval, Reason::AwaitingApproval, message);
+            return with_way_out(Situation::Waits(verdict, None));
+        }
+        let approved = self.spec.approval.clone();
         let wanted = Wanted {
             purpose: Purpose::Revert,
-            key: key(self.spec, &texts, Purpose::Revert, None),
-            approved: None,
+            key: key(self.spec, &texts, Purpose::Revert, approved.as_deref()),
+            approved,
         };
         match self.last(&wanted) {
             Some(FinishedRun { outcome: Outcome::Done, .. }) => Situation::Leaves,
-            Some(last) => self.after(last, wanted, texts),
+            Some(last) => with_way_out(self.after(last, wanted, texts)),
             None => self.start(wanted, texts, 1, None),
         }
+    }
+
+    /// The hash of the plan that these texts are, where nobody has approved it and somebody has to.
+    fn unapproved(&self, texts: &[Texts]) -> Option<String> {
+        let approved = self.spec.approval.as_ref()?;
+        let planning = key(self.spec, texts, Purpose::Plan, None);
+        let made = self.status.plan.as_ref().filter(|plan| plan.key.as_ref() == Some(&planning));
+        let hash = hash_of_plan(self.spec, texts).or_else(|| made.map(|plan| plan.hash.clone()));
+        let hash = hash.unwrap_or_else(|| "unknown".to_owned());
+        (hash != *approved).then_some(hash)
+    }
+
+    /// The texts that were approved, as long as their run has not come to an end: what they came from may have changed.
+    fn approved(&self) -> Option<Vec<Texts>> {
+        let approved = self.spec.approval.as_ref()?;
+        let plan = self.status.plan.as_ref().filter(|plan| plan.hash == *approved)?;
+        let texts = assignment::kept(self.spec, &self.observed.planned)?;
+        if plan.key.as_ref() != Some(&key(self.spec, &texts, Purpose::Plan, None)) {
+            return None;
+        }
+        let purpose = if self.spec.mode == Mode::Rehearse { Purpose::Rehearse } else { Purpose::Apply };
+        let run = key(self.spec, &texts, purpose, Some(approved));
+        let last = self.status.last_run.as_ref().filter(|last| last.key == run);
+        let is_over = |outcome| matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::Blocked);
+        (!last.is_some_and(|last| is_over(last.outcome))).then_some(texts)
     }
 
     /// What is done for all others.
@@ -99,7 +136,7 @@ impl View<'_> {
             );
             return Situation::Stalled(Verdict::new(Phase::Blocked, Reason::OtherMigration, message));
         }
-        let texts = match self.texts(Phase::Pending) {
+        let texts = match self.approved().map_or_else(|| self.texts(Phase::Pending), Ok) {
             Ok(texts) => texts,
             Err(situation) => return *situation,
         };
@@ -249,15 +286,14 @@ impl View<'_> {
         let reverting = wanted.purpose == Purpose::Revert;
         match last.outcome {
             Outcome::Retryable | Outcome::Lost => self.again(last, wanted, texts, &message),
-            Outcome::InDoubt => match self.unused_resolution(last) {
-                Some(resolve) => self.begin(wanted, texts, 1, Some(resolve)),
-                None => Situation::Stalled(Verdict::new(Phase::InDoubt, reason, message + self.misread())),
-            },
-            _ if reverting => {
-                let message =
-                    format!("{message}; set deletionPolicy Retain to let the object go as things are");
-                Situation::Stalled(Verdict::new(Phase::Failed, Reason::RevertFailed, message))
+            Outcome::InDoubt => {
+                if let Some(resolve) = self.unused_resolution(last) {
+                    return self.begin(wanted, texts, 1, Some(resolve));
+                }
+                let message = message + &self.misread(last);
+                Situation::Stalled(Verdict::new(Phase::InDoubt, reason, message))
             }
+            _ if reverting => Situation::Stalled(Verdict::new(Phase::Failed, Reason::RevertFailed, message)),
             Outcome::Blocked => Situation::Stalled(Verdict::new(Phase::Blocked, reason, message)),
             Outcome::Done | Outcome::Failed => {
                 Situation::Stalled(Verdict::new(Phase::Failed, reason, message))
@@ -293,13 +329,16 @@ impl View<'_> {
         (is_known && last.resolved.as_ref() != Some(&resolve)).then_some(resolve)
     }
 
-    /// What is wrong with the annotation, where it cannot be read.
-    fn misread(&self) -> &'static str {
-        match &self.spec.resolve {
-            Some(resolve) if resolution(resolve).is_none() => {
-                "; the annotation gatehouse.dev/resolve is not understood: it must be ID=applied or ID=retry"
+    /// Why the annotation settles nothing, where there is one.
+    fn misread(&self, last: &FinishedRun) -> String {
+        let about = "; the annotation gatehouse.dev/resolve";
+        let Some(resolve) = &self.spec.resolve else { return String::new() };
+        match resolution(resolve) {
+            None => format!("{about} is not understood: it must be ID=applied or ID=retry"),
+            Some(_) if last.resolved.as_ref() == Some(resolve) => {
+                format!("{about} settled the doubt before this one: remove it, then set it again")
             }
-            _ => "",
+            Some(named) => format!("{about} is about script {}", named.id),
         }
     }
 
@@ -357,6 +396,19 @@ impl View<'_> {
         let told = self.status.last_run.iter().map(|run| run.number);
         let number = known.chain(told).max().unwrap_or_default().saturating_add(1);
         Planned { key, number, attempt, purpose, resolve: None, approved: None }
+    }
+}
+
+/// The same, with what lets an object go that its down scripts hold.
+fn with_way_out(situation: Situation) -> Situation {
+    let told = |verdict: Verdict| Verdict {
+        message: format!("{}; deletionPolicy Retain lets the object go as things are", verdict.message),
+        ..verdict
+    };
+    match situation {
+        Situation::Waits(verdict, at) => Situation::Waits(told(verdict), at),
+        Situation::Stalled(verdict) => Situation::Stalled(told(verdict)),
+        other => other,
     }
 }
 

@@ -16,8 +16,11 @@ use crate::kinds::databasemigration::spec::Spec;
 /// Where the file of a SQLite database is mounted.
 pub const DATABASE: &str = "/database";
 
+/// The key of a run's ConfigMap with what the run is told to do.
+pub const ASSIGNMENT: &str = "assignment.json";
+
 /// Bytes of a key.
-const KEY_LENGTH: usize = 16;
+pub const KEY_LENGTH: usize = 16;
 
 /// The text of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +61,30 @@ pub fn texts(spec: &Spec, observed: &Observed) -> Result<Vec<Texts>, Missing> {
         Ok(Texts { up, down })
     };
     spec.scripts.iter().map(of).collect()
+}
+
+/// The texts as they are in the ConfigMap of a run; none where that was made of other scripts.
+#[must_use]
+pub fn kept(spec: &Spec, snapshot: &BTreeMap<String, Vec<u8>>) -> Option<Vec<Texts>> {
+    let told = std::str::from_utf8(snapshot.get(ASSIGNMENT)?).ok()?;
+    let told = Assignment::read(told).ok()?;
+    let ids = |scripts: &[Script]| scripts.iter().map(|script| script.id.clone()).collect::<Vec<_>>();
+    if ids(&told.scripts) != spec.scripts.iter().map(|script| script.id.clone()).collect::<Vec<_>>() {
+        return None;
+    }
+    let text = |at, direction, source: &Source| match (&source.inline, &source.secret_key_ref) {
+        (Some(inline), _) => Some(Text::Known(inline.clone().into_bytes())),
+        (None, Some(reference)) => Some(Text::Secret(reference.clone())),
+        (None, None) => snapshot.get(&file(at, direction)).cloned().map(Text::Known),
+    };
+    let of = |(at, script): (usize, &v1::Script)| {
+        let down = match &script.down {
+            Some(down) => Some(text(at, "down", down)?),
+            None => None,
+        };
+        Some(Texts { up: text(at, "up", &script.up)?, down })
+    };
+    spec.scripts.iter().enumerate().map(of).collect()
 }
 
 fn text(source: &Source, observed: &Observed) -> Result<Text, String> {
@@ -130,7 +157,7 @@ pub fn hash_of_plan(spec: &Spec, texts: &[Texts]) -> Option<String> {
         checksum: up,
         down: down.as_deref(),
     });
-    Some(plan_hash(&spec.history.series, planned))
+    Some(plan_hash(&build(spec, texts, &nobody(Purpose::Plan, None)), planned))
 }
 
 /// A script that has another checksum than the object names for it: its id, and the one that it has.
@@ -143,19 +170,18 @@ pub fn pin_that_differs(spec: &Spec, texts: &[Texts]) -> Option<(String, String)
     })
 }
 
+/// A run without a number.
+fn nobody(purpose: Purpose, approved: Option<&str>) -> Planned {
+    let approved = approved.map(str::to_owned);
+    Planned { key: String::new(), number: 0, attempt: 0, purpose, resolve: None, approved }
+}
+
 /// What identifies all that a run for that purpose is to do: another one asks for another run.
 #[must_use]
 pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str>) -> String {
-    let nobody = Planned {
-        key: String::new(),
-        number: 0,
-        attempt: 0,
-        purpose,
-        resolve: None,
-        approved: approved.map(str::to_owned),
-    };
     // A run that another one follows for the same purpose differs in nothing but its number and its attempt.
-    let assignment = serde_json::to_string(&build(spec, texts, &nobody)).unwrap_or_default();
+    let assignment =
+        serde_json::to_string(&build(spec, texts, &nobody(purpose, approved))).unwrap_or_default();
     let secrets: Vec<_> = secret_files(texts).into_values().map(|one| (one.name, one.key)).collect();
     let around =
         (&spec.database.credentials_secret, &spec.database.tls, &spec.database.file, secrets, &spec.retry);

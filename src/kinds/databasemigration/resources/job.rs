@@ -14,8 +14,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::assignment::{DATABASE, Texts, secret_files};
-use super::snapshot::ASSIGNMENT;
+use super::assignment::{ASSIGNMENT, DATABASE, Texts, secret_files};
 use super::{Planned, annotations, labels, metadata};
 use crate::controllers::manifest::{Manifest, service_account};
 use crate::kinds::databasemigration::api::pod::{
@@ -80,6 +79,8 @@ fn template(spec: &Spec, texts: &[Texts], planned: &Planned, image: &str) -> Pod
         resources: Some(runner.resources.unwrap_or_else(resources)),
         security_context: Some(container_security()),
         volume_mounts: Some(mounted),
+        // Of a program that could not report, the end of its log is told.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..Container::default()
     };
     PodTemplateSpec {

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::names;
 use super::spec::Spec;
-use crate::controllers::manifest::owned_by;
+use crate::controllers::manifest::{hash, owned_by};
 use crate::kinds::databasemigration::api::v1::DatabaseMigration;
 use crate::kinds::databasemigration::observation::Purpose;
 
@@ -35,17 +35,31 @@ impl Planned {
     /// The name of the Job, and of the ConfigMap.
     #[must_use]
     pub fn name(&self, spec: &Spec) -> String {
-        names::run(spec.name(), &self.key, self.number)
+        // What a run is told besides its key has another name, too: an old ConfigMap is not taken for it.
+        match &self.resolve {
+            Some(resolve) => names::run(
+                spec.name(),
+                &hash(&format!("{} {resolve}", self.key), assignment::KEY_LENGTH),
+                self.number,
+            ),
+            None => names::run(spec.name(), &self.key, self.number),
+        }
     }
 }
 
 /// Metadata of what is made for a run.
 fn metadata(spec: &Spec, planned: &Planned) -> ObjectMeta {
+    let mut metadata = owned_by::<DatabaseMigration>(&spec.metadata);
+    // A deletion in the foreground, which is what Argo CD asks for, deletes first what holds up the owner: it would end the
+    // run that our finalizer waits for, and the one that takes scripts back.
+    for owner in metadata.owner_references.iter_mut().flatten() {
+        owner.block_owner_deletion = Some(false);
+    }
     ObjectMeta {
         name: Some(planned.name(spec)),
         labels: Some(labels(spec)),
         annotations: Some(annotations(planned)),
-        ..owned_by::<DatabaseMigration>(&spec.metadata)
+        ..metadata
     }
 }
 

@@ -7,13 +7,10 @@ use std::collections::BTreeMap;
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 
-use super::assignment::{self, Texts};
+use super::assignment::{self, ASSIGNMENT, Texts};
 use super::{Planned, metadata};
 use crate::controllers::manifest::Manifest;
 use crate::kinds::databasemigration::spec::Spec;
-
-/// The key with what the run is told to do.
-pub const ASSIGNMENT: &str = "assignment.json";
 
 /// The most bytes that are put into one; the API server takes 1 MiB, with all that is around them.
 pub const MOST_BYTES: usize = 1_000_000;

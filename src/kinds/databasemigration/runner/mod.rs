@@ -114,7 +114,7 @@ async fn carried_out(
             }
         })?,
     };
-    let hash = scripts::hash(&history.series, &scripts);
+    let hash = scripts::hash(assignment, &scripts);
     if assignment.mode != Mode::Status {
         result.plan = Some(Plan { hash: hash.clone(), ..Plan::default() });
         approved(assignment, &hash)?;

@@ -108,7 +108,7 @@ pub fn load(assignment: &Assignment, folders: &Folders) -> Result<Vec<Loaded>, E
 
 /// The hash of the plan that these scripts are.
 #[must_use]
-pub fn hash(series: &str, scripts: &[Loaded]) -> String {
+pub fn hash(assignment: &Assignment, scripts: &[Loaded]) -> String {
     let planned = scripts.iter().map(|loaded| Planned {
         id: &loaded.script.id,
         kind: loaded.script.kind,
@@ -116,7 +116,7 @@ pub fn hash(series: &str, scripts: &[Loaded]) -> String {
         checksum: &loaded.up.checksum,
         down: loaded.down.as_ref().map(|down| down.checksum.as_str()),
     });
-    plan_hash(series, planned)
+    plan_hash(assignment, planned)
 }
 
 fn compared(id: &str, field: &str, expected: &str, found: &str) -> Result<(), Error> {

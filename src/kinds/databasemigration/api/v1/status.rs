@@ -116,6 +116,10 @@ pub struct PlanStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 
+    /// The ConfigMap with the texts that the plan was made of. It stays as long as they may still have to be run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+
     /// Ids of the scripts that are to be run, at most 256.
     #[schemars(length(max = 256))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,6 +177,11 @@ pub struct CurrentRun {
     /// When its Job was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
+
+    /// Why its container has not started, as of the last look. Absent where it has, or where nothing is known.
+    #[schemars(length(max = 1024))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<String>,
 }
 
 /// A run that has ended.
@@ -209,6 +218,11 @@ pub struct FinishedRun {
     #[schemars(length(max = 1024))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+
+    /// True where a run may have changed the database and did not say what: this one, or one since the last that told
+    /// what is applied.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown_changes: Option<bool>,
 
     /// When that was noticed.
     pub finished_at: Time,

@@ -19,12 +19,14 @@ fn nothing_is_run_that_nobody_has_approved() {
     is(&cluster.settle(), Phase::AwaitingApproval, "False", "AwaitingApproval");
     // Another text is another plan.
     let edited = [("002.sql".to_owned(), b"UPDATE".to_vec())].into();
-    let kept = cluster.observed.sources.insert("sql".to_owned(), edited).unwrap();
-    cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+    let before = cluster.observed.sources.insert("sql".to_owned(), edited).unwrap();
     cluster.settle();
-    assert_eq!(cluster.last_purpose(), Purpose::Plan);
-    cluster.observed.sources.insert("sql".to_owned(), kept);
-    let plan = cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
+    assert_eq!((cluster.created.len(), cluster.last_purpose()), (2, Purpose::Plan));
+    cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
+    cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+    is(&cluster.settle(), Phase::AwaitingApproval, "False", "AwaitingApproval");
+    cluster.observed.sources.insert("sql".to_owned(), before);
+    let plan = cluster.settle();
     is(&plan, Phase::Running, "False", "Running");
     assert_eq!(cluster.last_purpose(), Purpose::Apply);
     assert!(condition::holds(plan.status.conditions.as_ref().unwrap(), "Approved"));
@@ -34,13 +36,108 @@ fn nothing_is_run_that_nobody_has_approved() {
 #[test]
 fn a_plan_with_a_secret_is_approved_by_the_hash_that_a_run_has_found() {
     let secret = json!([{"id": "1", "kind": "Schema", "up": {"secretKeyRef": {"name": "sql", "key": "1"}}}]);
-    let mut cluster = Cluster::new(
-        &json!({"spec": {"approval": {"required": true, "planHash": "f".repeat(64)}, "scripts": secret}}),
-    );
+    let mut cluster = Cluster::new(&json!({"spec": {"approval": {"required": true}, "scripts": secret}}));
     cluster.settle();
     assert_eq!(cluster.last_purpose(), Purpose::Plan);
     cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["1"]));
+    let hash = cluster.approval_asked_for().unwrap();
+    cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+    cluster.settle();
     assert_eq!(cluster.last_purpose(), Purpose::Apply);
     let plan = cluster.plan();
     assert!(plan.actions.is_empty());
+}
+
+/// One whose plan is approved, and which waits for another migration; the hash of the plan.
+fn approved() -> (Cluster, String) {
+    let waits = json!({"spec": {"approval": {"required": true}, "requires": [{"name": "base"}]}});
+    let mut cluster = Cluster::new(&waits);
+    cluster
+        .observed
+        .required
+        .insert("base".to_owned(), Required { is_ready: true, applies: true, ids: Vec::new() });
+    cluster.settle();
+    cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
+    let hash = cluster.approval_asked_for().unwrap();
+    cluster.observed.required.clear();
+    cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+    is(&cluster.settle(), Phase::Pending, "False", "RequirementNotReady");
+    (cluster, hash)
+}
+
+fn base_is_ready(cluster: &mut Cluster) -> Plan {
+    let ready = Required { is_ready: true, applies: true, ids: Vec::new() };
+    cluster.observed.required.insert("base".to_owned(), ready);
+    cluster.settle()
+}
+
+#[test]
+fn what_was_approved_runs_whatever_becomes_of_where_it_came_from() {
+    for edited in [Some(b"DROP".to_vec()), None] {
+        let (mut cluster, hash) = approved();
+        // The Job that made the plan goes, and the source changes or goes.
+        cluster.observed.runs.clear();
+        cluster.observed.sources.clear();
+        let keys = edited.map(|text| [("002.sql".to_owned(), text)].into());
+        cluster.observed.sources.extend(keys.map(|keys| ("sql".to_owned(), keys)));
+        is(&cluster.settle(), Phase::Pending, "False", "RequirementNotReady");
+        is(&base_is_ready(&mut cluster), Phase::Running, "False", "Running");
+        assert_eq!(cluster.last_purpose(), Purpose::Apply);
+        assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["001.up.sql"], "INSERT");
+        assert_eq!(cluster.assignment().approved_plan_hash, Some(hash));
+        // A passing failure changes nothing about that.
+        cluster.end_as(failure(Class::LockTimeout));
+        cluster.later(1.minutes());
+        cluster.settle();
+        assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["001.up.sql"], "INSERT");
+    }
+}
+
+#[test]
+fn what_an_edit_of_the_object_or_a_failure_asks_for_has_to_be_approved_anew() {
+    let (mut cluster, _) = approved();
+    let mut scripts = json!(cluster.object.spec.scripts);
+    scripts[0]["up"]["inline"] = json!("CREATE TABLE other (b int)");
+    cluster.edit(&json!({"spec": {"scripts": scripts}}));
+    base_is_ready(&mut cluster);
+    assert_eq!(cluster.last_purpose(), Purpose::Plan, "another text of its own is another plan");
+
+    let (mut cluster, _) = approved();
+    base_is_ready(&mut cluster);
+    is(&cluster.end_as(failure(Class::Syntax)), Phase::Failed, "False", "ScriptFailed");
+    let corrected = [("002.sql".to_owned(), b"INSERT INTO a".to_vec())].into();
+    cluster.observed.sources.insert("sql".to_owned(), corrected);
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Plan, "what was approved has failed");
+}
+
+#[test]
+fn a_plan_that_was_not_made_is_nothing_to_approve() {
+    let planning = || {
+        let mut cluster = Cluster::new(&json!({"spec": {"approval": {"required": true}}}));
+        cluster.settle();
+        cluster
+    };
+    let mut cluster = planning();
+    let plan = cluster.end_as(|result| {
+        failure(Class::Connection)(result);
+        result.server = None;
+    });
+    is(&plan, Phase::Pending, "False", "BackingOff");
+    cluster.later(1.minutes());
+    cluster.settle();
+    assert_eq!((cluster.created.len(), cluster.last_purpose()), (2, Purpose::Plan), "it is tried again");
+    let plan = planning().end_as(failure(Class::Authentication));
+    is(&plan, Phase::Failed, "False", "NotReached");
+    let plan = planning().end_as(|result| {
+        result.outcome = result::Outcome::Blocked;
+        result.blocked = Some(result::Blocked {
+            reason: result::BlockedReason::ChecksumMismatch,
+            id: Some("001".to_owned()),
+            expected: None,
+            found: None,
+            message: "edited".to_owned(),
+        });
+    });
+    is(&plan, Phase::Blocked, "False", "ChecksumMismatch");
 }

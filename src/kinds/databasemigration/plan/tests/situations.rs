@@ -32,6 +32,19 @@ fn blocked(reason: result::BlockedReason, message: &'static str) -> impl FnOnce(
     }
 }
 
+fn wrong_password(result: &mut RunResult) {
+    result.outcome = result::Outcome::Failed;
+    (result.server, result.plan, result.applied_count) = (None, None, 0);
+    let said = "password authentication failed for user \"[redacted]\"";
+    result.last_error = Some(result::LastError {
+        id: None,
+        statement: None,
+        sql_state: Some("28P01".to_owned()),
+        class: Class::Authentication,
+        message: format!("failed to connect to PostgreSQL at pg:5432: {said}"),
+    });
+}
+
 #[test]
 fn what_users_see_is_in_the_runbooks() {
     let mut approval = Cluster::new(&json!({"spec": {"approval": {"required": true}}}));
@@ -48,6 +61,19 @@ fn what_users_see_is_in_the_runbooks() {
     let mut second = super::series::cluster();
     second.observed.peers = vec![super::series::older()];
     let other_migration = second.settle();
+    let mut not_started = Cluster::new(&json!({}));
+    not_started.settle();
+    let waits = not_started.waits(
+        "its container is not made after 30 s, as where what it mounts is missing (Secret db with the keys username, \
+         password): see kubectl describe pod shop-1-x",
+    );
+    let mut late = Cluster::new(&json!({}));
+    late.settle();
+    let too_late = late.end(Ending::Late(None));
+    let mut reverting = super::deletion::applied(&json!({}));
+    reverting.edit(&json!({"metadata": {"deletionTimestamp": "2026-11-24T12:00:00Z"}}));
+    reverting.settle();
+    let not_taken_back = reverting.end_as(failure(Class::Constraint));
     let all = [
         ended("script-failed", failure(Class::Constraint)),
         ended("in-doubt", |result| {
@@ -62,7 +88,10 @@ fn what_users_see_is_in_the_runbooks() {
             "diverged",
             blocked(result::BlockedReason::HistoryDiverged, "the history has a script that there is no more"),
         ),
-        ended("wrong-password", failure(Class::Authentication)),
+        ended("wrong-password", wrong_password),
+        situation("not-started", &not_started, &waits),
+        situation("too-late", &late, &too_late),
+        situation("not-taken-back", &reverting, &not_taken_back),
         situation("awaiting-approval", &approval, &awaiting),
         situation("script-missing", &missing, &not_found),
         situation("second-of-a-series", &second, &other_migration),

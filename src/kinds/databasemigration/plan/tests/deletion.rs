@@ -1,0 +1,120 @@
+//! What a deletion waits for, and what it takes back.
+
+use super::*;
+
+#[test]
+fn a_deletion_waits_for_the_run_and_takes_back_what_it_is_asked_to() {
+    let down = json!({"deletionPolicy": "Revert", "scripts": [
+        {"id": "1", "kind": "Schema", "up": {"inline": "CREATE TABLE a (b int)"}, "down": {"inline": "DROP TABLE a"}}]});
+    let deleted = json!({"metadata": {"deletionTimestamp": "2026-11-24T12:00:00Z"}});
+    let mut cluster = Cluster::new(&json!({"spec": down}));
+    cluster.settle();
+    cluster.edit(&deleted);
+    let plan = cluster.settle();
+    assert_eq!((ready(&plan).1.as_str(), cluster.created.len()), ("DeletionWaits", 1));
+    cluster.end_as(|_| ());
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+    let plan = cluster.end_as(failure(Class::Syntax));
+    is(&plan, Phase::Failed, "False", "RevertFailed");
+    assert!(cluster.object.metadata.finalizers.is_some());
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    cluster.observed.runs.last_mut().unwrap().state =
+        RunState::Ended(Ending::Said(Box::new(said(result::Outcome::Reverted, 0, &[]))));
+    let plan = cluster.step(usize::MAX);
+    assert_eq!((plan.status.phase, &cluster.object.metadata.finalizers), (Some(Phase::Reverted), &None));
+    // One that has applied nothing takes nothing back, and one that is to retain neither.
+    for spec in [down, json!({})] {
+        let mut cluster = Cluster::new(&json!({"spec": spec, "metadata": {"finalizers": [FINALIZER]}}));
+        cluster.edit(&deleted);
+        cluster.step(usize::MAX);
+        assert_eq!((cluster.created.len(), &cluster.object.metadata.finalizers), (0, &None));
+    }
+}
+
+fn with_down() -> Value {
+    json!({"deletionPolicy": "Revert", "scripts": [
+        {"id": "1", "kind": "Schema", "up": {"configMapKeyRef": {"name": "sql", "key": "1"}},
+            "down": {"configMapKeyRef": {"name": "sql", "key": "1.down"}}}]})
+}
+
+pub fn applied(change: &Value) -> Cluster {
+    let mut cluster = Cluster::new(&json!({"spec": with_down()}));
+    cluster.edit(&json!({"spec": change}));
+    let texts = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP".to_vec())];
+    cluster.observed.sources.insert("sql".to_owned(), texts.into());
+    cluster.settle();
+    if cluster.last_purpose() == Purpose::Plan {
+        cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["1"]));
+        let hash = cluster.approval_asked_for().unwrap();
+        cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+        cluster.settle();
+    }
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    cluster
+}
+
+const DELETED: &str = "2026-11-24T12:00:00Z";
+
+#[test]
+fn nothing_is_taken_back_by_scripts_that_nobody_has_approved() {
+    let mut cluster = applied(&json!({"approval": {"required": true}}));
+    let edited = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP ALL".to_vec())];
+    cluster.observed.sources.insert("sql".to_owned(), edited.into());
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    let plan = cluster.settle();
+    is(&plan, Phase::AwaitingApproval, "False", "AwaitingApproval");
+    let message = ready(&plan).2;
+    assert!(message.contains("deletionPolicy Retain"), "{message}");
+    assert_ne!(cluster.last_purpose(), Purpose::Revert);
+    let hash = cluster.approval_asked_for().unwrap();
+    cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+    assert_eq!(cluster.assignment().approved_plan_hash, Some(hash), "the run compares it");
+}
+
+#[test]
+fn what_was_applied_is_taken_back_where_its_scripts_are_gone() {
+    let mut cluster = applied(&json!({}));
+    cluster.observed.runs.clear();
+    cluster.settle();
+    assert_eq!(cluster.observed.snapshots.len(), 1, "the texts are kept for the deletion");
+    cluster.observed.sources.clear();
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+    assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["000.down.sql"], "DROP");
+    // Without them, what lets the object go is told.
+    let mut cluster = applied(&json!({}));
+    cluster.observed.sources.clear();
+    cluster.observed.snapshots.clear();
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    let plan = cluster.settle();
+    is(&plan, Phase::Failed, "False", "ScriptNotFound");
+    assert!(ready(&plan).2.contains("deletionPolicy Retain"), "{:?}", ready(&plan));
+}
+
+#[test]
+fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
+    for ending in [Ending::Late(None), Ending::Silent("killed".to_owned())] {
+        let mut cluster = Cluster::new(&json!({"spec": with_down()}));
+        let texts = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP".to_vec())];
+        cluster.observed.sources.insert("sql".to_owned(), texts.into());
+        cluster.settle();
+        cluster.end(ending);
+        cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+        cluster.later(1.minutes());
+        cluster.settle();
+        // The next one does not come to the database, and so does not know either.
+        let plan = cluster.end_as(|result| {
+            failure(Class::Authentication)(result);
+            result.server = None;
+        });
+        assert_eq!(plan.status.last_run.unwrap().unknown_changes, Some(true));
+        assert!(cluster.object.metadata.finalizers.is_some());
+        cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+        cluster.settle();
+        assert_eq!(cluster.last_purpose(), Purpose::Revert);
+    }
+}

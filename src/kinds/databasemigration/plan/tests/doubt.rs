@@ -1,0 +1,82 @@
+//! A script whose end is not known, and the person who says what became of it.
+
+use super::*;
+use crate::kinds::databasemigration::assignment::Resolution;
+
+fn in_doubt(result: &mut RunResult) {
+    result.outcome = result::Outcome::InDoubt;
+    result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1 });
+}
+
+fn says(cluster: &mut Cluster, word: &str) -> Plan {
+    let word = if word.is_empty() { Value::Null } else { json!(word) };
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": word}}}));
+    cluster.settle()
+}
+
+#[test]
+fn a_script_in_doubt_waits_for_a_person_and_each_word_counts_once() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let plan = cluster.end_as(in_doubt);
+    is(&plan, Phase::InDoubt, "False", "InDoubt");
+    assert!(ready(&plan).2.contains("gatehouse.dev/resolve=002=applied"));
+    for word in ["002=perhaps", "999=applied", "002"] {
+        cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": word}}}));
+        is(&cluster.settle(), Phase::InDoubt, "False", "InDoubt");
+    }
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "002=retry"}}}));
+    is(&cluster.settle(), Phase::Running, "False", "Running");
+    is(&cluster.end_as(in_doubt), Phase::InDoubt, "False", "InDoubt");
+    assert_eq!(cluster.created.len(), 2, "the word was for the doubt before");
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    is(&cluster.end_as(in_doubt), Phase::InDoubt, "False", "InDoubt");
+    assert_eq!(cluster.created.len(), 3);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "002=applied"}}}));
+    cluster.settle();
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    assert_eq!(cluster.created.len(), 4);
+}
+
+#[test]
+fn a_word_that_no_run_came_to_is_not_used_up() {
+    for class in [Class::Connection, Class::Busy] {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        cluster.end_as(in_doubt);
+        is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
+        is(&cluster.end_as(failure(class)), Phase::Pending, "False", "BackingOff");
+        cluster.later(1.minutes());
+        cluster.settle();
+        // It still finds the doubt, and the word settles it.
+        is(&cluster.end_as(in_doubt), Phase::Running, "False", "Running");
+        assert_eq!(cluster.assignment().resolve.unwrap().id, "002", "{class:?}");
+    }
+}
+
+#[test]
+fn a_word_that_was_used_counts_again_once_it_was_taken_away() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.end_as(in_doubt);
+    says(&mut cluster, "002=retry");
+    let plan = cluster.end_as(in_doubt);
+    is(&plan, Phase::InDoubt, "False", "InDoubt");
+    assert!(ready(&plan).2.contains("remove it, then set it again"), "{:?}", ready(&plan));
+    is(&says(&mut cluster, ""), Phase::InDoubt, "False", "InDoubt");
+    is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
+}
+
+#[test]
+fn a_word_that_was_corrected_is_the_one_that_counts() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.end_as(in_doubt);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "002=applied"}}}));
+    // The process ends between what the run reads and its Job.
+    let plan = cluster.step(0);
+    cluster.carry_out(plan.actions.iter().find(|one| matches!(one, Action::CreateSnapshot(_))).unwrap());
+    says(&mut cluster, "002=retry");
+    assert_eq!(cluster.assignment().resolve.unwrap().resolution, Resolution::Retry);
+}

@@ -1,0 +1,63 @@
+//! Runs whose pods do not start, and runs that take too long.
+
+use super::*;
+
+#[test]
+fn a_run_that_does_not_start_needs_attention_and_is_tried_again() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let plan = cluster.waits("ImagePullBackOff: not found");
+    is(&plan, Phase::Running, "False", "PodNotStarted");
+    assert!(ready(&plan).2.contains("ImagePullBackOff: not found"), "{:?}", ready(&plan));
+    assert_eq!(problems(plan.status.conditions.as_ref().unwrap()).count(), 1);
+    let plan = cluster.end(Ending::Late(None));
+    is(&plan, Phase::Pending, "False", "BackingOff");
+    let last = plan.status.last_run.unwrap();
+    assert_eq!((last.outcome, last.reason.as_deref()), (Outcome::Lost, Some("DeadlineExceeded")));
+    assert!(last.message.unwrap().contains("did not start"));
+    // The second one starts, and takes too long.
+    cluster.later(1.minutes());
+    cluster.settle();
+    cluster.waits("ContainerCreating");
+    cluster.settle();
+    is(&cluster.end(Ending::Late(None)), Phase::Failed, "False", "DeadlineExceeded");
+}
+
+#[test]
+fn a_run_that_was_too_late_is_not_repeated_and_what_it_did_is_known() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let mut result = said(result::Outcome::Failed, 1, &["001", "002"]);
+    failure(Class::Interrupted)(&mut result);
+    result.applied_now = 1;
+    let plan = cluster.end(Ending::Late(Some(Box::new(result))));
+    is(&plan, Phase::Failed, "False", "DeadlineExceeded");
+    assert_eq!((plan.status.applied_count, plan.status.pending_count), (Some(1), Some(1)));
+    assert_eq!(plan.status.plan.unwrap().pending.unwrap(), ["002"]);
+    assert_eq!(plan.status.last_run.unwrap().unknown_changes, None);
+}
+
+#[test]
+fn what_a_shortened_list_does_not_have_is_still_counted() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let plan = cluster.end_as(|result| {
+        failure(Class::Constraint)(result);
+        let plan = result.plan.as_mut().unwrap();
+        (plan.pending, plan.pending_count) = (vec!["1".to_owned(), "2".to_owned(), "3".to_owned()], 9);
+        result.applied_now = 2;
+    });
+    assert_eq!(plan.status.pending_count, Some(7));
+    assert_eq!(plan.status.plan.unwrap().pending.unwrap(), ["3"], "the others are applied");
+}
+
+#[test]
+fn without_the_history_nothing_is_said_of_it() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    let plan = cluster.end_as(|result| {
+        failure(Class::Connection)(result);
+        result.server = None;
+    });
+    assert_eq!((plan.status.pending_count, plan.status.applied_count, plan.status.plan), (None, None, None));
+}
