@@ -15,6 +15,7 @@ mod ancestors;
 mod bed;
 mod concurrent;
 mod crashes;
+mod fenced;
 mod mysql;
 mod postgres;
 mod redaction;
@@ -84,6 +85,10 @@ fn all() -> Vec<Named> {
         a_reader_is_waited_for_no_longer_than_the_lock_timeout,
         a_concurrent_index_outwaits_the_lock_timeout,
     ];
+    let fenced = tests![fenced:
+        a_run_whose_series_was_taken_over_commits_nothing_more,
+        two_pods_of_one_run_apply_each_script_once,
+    ];
     let postgres = tests![postgres:
         three_scripts_run_once_however_often_they_are_asked_for,
         an_edited_script_is_blocked_with_both_checksums,
@@ -113,6 +118,7 @@ fn all() -> Vec<Named> {
         &ancestors,
         &concurrent,
         &crashes,
+        &fenced,
         &postgres,
         &reverting,
         &redaction,
