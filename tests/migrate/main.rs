@@ -23,6 +23,7 @@ mod reverting;
 mod searched;
 mod sqlite;
 mod tls;
+mod waiting;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -98,7 +99,6 @@ fn all() -> Vec<Named> {
         a_check_that_finds_rows_fails,
         a_statement_that_takes_too_long_is_ended,
         a_script_cannot_leave_its_transaction,
-        an_application_waits_for_a_script,
         scripts_of_a_folder_run_without_an_assignment,
     ];
     let reverting = tests![reverting:
@@ -111,6 +111,10 @@ fn all() -> Vec<Named> {
         a_wrong_password_is_not_shown,
     ];
     let searched = tests![searched: nothing_in_a_cluster_shows_credentials_scripts_or_values];
+    let waiting = tests![waiting:
+        an_application_waits_for_a_script,
+        an_application_needs_to_read_the_history_alone,
+    ];
     let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
     let ancestors = tests![ancestors: their_samples_run];
     [
@@ -123,6 +127,7 @@ fn all() -> Vec<Named> {
         &reverting,
         &redaction,
         &tls,
+        &waiting,
         &other_engines(),
     ]
     .concat()

@@ -152,36 +152,6 @@ pub fn a_script_cannot_leave_its_transaction(servers: &Servers) {
     assert_eq!(bed.value("SELECT to_regclass('public.c')::text"), "c");
 }
 
-pub fn an_application_waits_for_a_script(servers: &Servers) {
-    let mut bed = Bed::new(&servers.postgres);
-    bed.script("001", "CREATE TABLE a ()");
-    let port = servers.postgres.port.to_string();
-    let wait = |id: &str, timeout: &str| {
-        let mut command = kit::program::Program::gatehouse(kit::gatehouse!(), &["migrate", "wait"]);
-        command.args([
-            "--engine",
-            "PostgreSQL",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            &port,
-            "--tls-mode",
-            "Disable",
-        ]);
-        command.args(["--database", &bed.name, "--series", "shop", "--min-id", id, "--timeout", timeout]);
-        command.arg("--credentials").arg(bed.path("credentials"));
-        command
-    };
-    let early = bed.ended(wait("001", "0s"), &bed.path("none"));
-    assert_eq!(early.code, Some(1));
-    assert!(early.stderr.contains("script 001 of the series shop is not applied"), "{}", early.stderr);
-    let waiting = kit::program::Program::start(&wait("001", "2m"), &bed.path("wait.log")).unwrap();
-    waiting.logs("waiting");
-    bed.succeeds("r1");
-    assert_eq!(waiting.code(), Some(0));
-    assert_eq!(bed.ended(wait("002", "0s"), &bed.path("none")).code, Some(1));
-}
-
 pub fn scripts_of_a_folder_run_without_an_assignment(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("2_b", "CREATE INDEX CONCURRENTLY i ON a (b)");

@@ -143,7 +143,7 @@ impl Log {
 
     /// The history, in the order in which scripts ran; empty where there is no table.
     pub(super) async fn read(&self, connection: &mut Connection) -> Result<Vec<Row>, Failure> {
-        if !self.tables.exist(connection).await? {
+        if !self.tables.can_be_read(connection).await? {
             return Ok(Vec::new());
         }
         let sql = self.tables.select();
