@@ -135,12 +135,13 @@ fn all() -> Vec<Named> {
 
 /// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let both: [(&str, fn(&Server)); 6] = [
+    let both: [(&str, fn(&Server)); 7] = [
         ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
         ("two_runs_at_once_apply_each_script_once", mysql::two_runs_at_once_apply_each_script_once),
         ("a_run_that_is_asked_to_end_ends_its_statement_first", mysql::a_run_that_is_asked_to_end_ends_its_statement_first),
+        ("a_run_at_work_is_not_in_doubt", mysql::a_run_at_work_is_not_in_doubt),
         ("values_are_not_shown", mysql::values_are_not_shown),
     ];
     let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));
@@ -150,6 +151,7 @@ fn other_engines() -> Vec<Named> {
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
+        a_run_at_work_is_not_in_doubt,
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];

@@ -131,6 +131,30 @@ pub fn values_are_not_shown(server: &Server) {
     }
 }
 
+pub fn a_run_at_work_is_not_in_doubt(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", SLOW);
+    let (program, _) = bed.start("r1");
+    let session = at_work(&bed);
+    assert_eq!(bed.history(), ["001 running"]);
+    bed.assignment["mode"] = json!("Status");
+    assert_eq!(bed.succeeds("status")["outcome"], "Read");
+    bed.assignment["mode"] = json!("Plan");
+    let error = bed.fails("plan", 10)["lastError"].clone();
+    assert_eq!((&error["class"], &error["id"]), (&json!("Busy"), &json!("001")), "{error}");
+    program.kill();
+    server.sql("", &format!("KILL {session}"));
+    for mode in ["Status", "Plan"] {
+        bed.assignment["mode"] = json!(mode);
+        // The lock goes with the session, which the server ends soon.
+        eventually(|| {
+            let ended = bed.run("after");
+            let doubt = &ended.result["inDoubt"];
+            if *doubt == json!({ "id": "001", "statement": 2 }) { Ok(()) } else { Err(format!("{ended:?}")) }
+        });
+    }
+}
+
 /// On MySQL alone, whose users have `caching_sha2_password`.
 pub fn it_asks_for_an_encrypted_connection(server: &Server) {
     let mut bed = Bed::new(server);

@@ -141,6 +141,11 @@ impl Log {
         format!("gatehouse/{}/{}", self.tables.name(), self.series)
     }
 
+    /// The name of the table of rows, without that of its schema.
+    pub(super) fn table(&self) -> &str {
+        self.tables.table()
+    }
+
     /// The history, in the order in which scripts ran; empty where there is no table.
     pub(super) async fn read(&self, connection: &mut Connection) -> Result<Vec<Row>, Failure> {
         if !self.tables.can_be_read(connection).await? {

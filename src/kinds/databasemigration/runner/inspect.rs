@@ -6,29 +6,35 @@ use super::super::assignment::Engine;
 use super::connection::{Connection, Value};
 use super::decision::Surroundings;
 use super::failure::Failure;
-use super::history::{Row, State};
+use super::history::{Log, Row, State};
+use super::lock;
 
 /// What is known besides the history.
 pub(super) async fn surroundings(
     connection: &mut Connection,
-    table: &str,
+    log: &Log,
     rows: &[Row],
 ) -> Result<Surroundings, Failure> {
     let mut alive = Vec::new();
     let running = rows.iter().filter(|row| row.state == State::Running);
     for session in running.filter_map(|row| row.session.as_ref()) {
-        if is_alive(connection, session).await? {
+        if is_alive(connection, log, session).await? {
             alive.push(session.clone());
         }
     }
     // Asked only where the answer counts.
-    let has_tables = rows.is_empty() && has_tables(connection, table).await?;
+    let has_tables = rows.is_empty() && has_tables(connection, log.table()).await?;
     Ok(Surroundings { alive, has_tables })
 }
 
-/// Whether the server still has a session. Where the lock went with the session, having the lock says enough.
-async fn is_alive(connection: &mut Connection, session: &str) -> Result<bool, Failure> {
-    if connection.engine() != Engine::PostgreSQL || session == connection.session {
+/// Whether a session may still be at work.
+async fn is_alive(connection: &mut Connection, log: &Log, session: &str) -> Result<bool, Failure> {
+    if connection.engine() != Engine::PostgreSQL {
+        // The lock goes with the session: who has it knows that nobody else is at work, and who only reads looks whether
+        // anybody has it.
+        return Ok(connection.access().only_reads && lock::is_taken(connection, &log.lock_name()).await?);
+    }
+    if session == connection.session {
         return Ok(false);
     }
     let (process, begun) = session.split_once('/').unwrap_or((session, ""));

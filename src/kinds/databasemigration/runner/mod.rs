@@ -179,8 +179,7 @@ impl Course<'_> {
     async fn read(&mut self) -> Result<Outcome, End> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
-        let table = &self.request.assignment.history.table;
-        let around = inspect::surroundings(&mut self.connection, table, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
         let running = rows.iter().find(|row| row.state == State::Running);
         match running {
             Some(row) if row.session.as_ref().is_none_or(|session| !around.alive.contains(session)) => {
@@ -195,7 +194,7 @@ impl Course<'_> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
         let assignment = &self.request.assignment;
-        let around = inspect::surroundings(&mut self.connection, &assignment.history.table, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
         match decide(assignment, self.scripts, &rows, &around) {
             Decision::Work(work) => {
                 self.result.plan = Some(plan(self.hash.clone(), self.scripts, &work));

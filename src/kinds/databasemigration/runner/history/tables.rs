@@ -39,6 +39,11 @@ impl Tables {
         format!("{schema}{}", self.table)
     }
 
+    /// The name of the table alone.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
     fn quoted(&self, suffix: &str) -> String {
         let quote = if self.is_mysql() { '`' } else { '"' };
         let schema = self.schema.as_ref().map(|schema| format!("{quote}{schema}{quote}."));
