@@ -83,6 +83,7 @@ fn all() -> Vec<Named> {
     let concurrent = tests![concurrent:
         two_runs_at_once_apply_each_script_once,
         a_failed_concurrent_index_never_counts_as_applied,
+        an_index_that_another_session_left_is_not_the_scripts,
         a_reader_is_waited_for_no_longer_than_the_lock_timeout,
         a_concurrent_index_outwaits_the_lock_timeout,
     ];

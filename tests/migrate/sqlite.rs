@@ -130,6 +130,7 @@ pub fn a_run_at_work_is_not_in_doubt(_: &Servers) {
     bed.script("1", endless);
     bed.assignment["scripts"][0]["transaction"] = json!("None");
     let program = Program::start(&bed.command("r1"), &bed.folder.path().join("log")).unwrap();
+    program.logs("script begun");
     let running = "gatehouse_migrations WHERE state = 'running'";
     eventually(|| (bed.count(running) == Some(1)).then_some(()).ok_or("no script is running"));
     let outcome = |mode: &str| {

@@ -216,7 +216,8 @@ impl Carrier<'_> {
             }
             let _reset = self.connection.reset().await;
             let after = invalid_indexes(self.connection).await.unwrap_or_default();
-            let left: Vec<_> = after.into_iter().filter(|index| !before.contains(index)).collect();
+            let new = after.into_iter().filter(|index| !before.contains(index)).collect();
+            let left = left_by(&task.text.all, &before, new);
             let failure = if left.is_empty() { failure } else { leaving(failure, &left) };
             self.refused(*task, number, done.as_deref(), &failure).await?;
             return Err(failure.into());
