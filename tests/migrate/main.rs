@@ -94,6 +94,7 @@ fn all() -> Vec<Named> {
     let postgres = tests![postgres:
         three_scripts_run_once_however_often_they_are_asked_for,
         an_edited_script_is_blocked_with_both_checksums,
+        an_accepted_checksum_changes_nothing_else_of_its_row,
         a_plan_and_a_rehearsal_write_nothing,
         another_plan_than_the_approved_one_does_not_run,
         a_baseline_counts_as_applied,

@@ -57,6 +57,27 @@ pub fn an_edited_script_is_blocked_with_both_checksums(servers: &Servers) {
     assert_eq!(bed.fails("r5", 20)["blocked"]["reason"], "HistoryDiverged");
 }
 
+pub fn an_accepted_checksum_changes_nothing_else_of_its_row(servers: &Servers) {
+    for server in [&servers.postgres, &servers.mariadb] {
+        let mut bed = Bed::new(server);
+        bed.script("001", "CREATE TABLE a (b int)");
+        bed.succeeds("r1");
+        let cast = if server.engine == "PostgreSQL" { "text" } else { "char" };
+        let columns = ["position", "state", "changed_at", "duration_ms", "run", "object_uid", "session"];
+        let columns = columns.map(|column| format!("CAST({column} AS {cast})")).join(", ");
+        let rest = format!("SELECT {columns} FROM gatehouse_migrations");
+        let (before, checksum) = (bed.sql(&rest), bed.value("SELECT checksum FROM gatehouse_migrations"));
+        bed.script("001", "CREATE TABLE a (b int) -- edited");
+        let found = bed.fails("r2", 20)["blocked"]["found"].clone();
+        bed.assignment["acceptChecksums"] = json!({ "001": found });
+        bed.assignment["object"]["uid"] = json!("another");
+        let applied = bed.succeeds("r3")["applied"].clone();
+        assert_eq!((&applied[0]["checksum"], &applied[0]["run"]), (&found, &json!("r1")));
+        assert_eq!(bed.sql(&rest), before);
+        assert_ne!(bed.value("SELECT checksum FROM gatehouse_migrations"), checksum);
+    }
+}
+
 pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a (b int)");

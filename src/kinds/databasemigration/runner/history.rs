@@ -258,6 +258,24 @@ impl Log {
         connection.execute(&self.tables.insert(), &values).await.map(|_| ())
     }
 
+    /// Gives the row of a script another checksum, in a transaction of its own: when it was applied, and by what, stays.
+    pub(super) async fn accept(
+        &self,
+        connection: &mut Connection,
+        id: &str,
+        checksum: &str,
+    ) -> Result<(), Failure> {
+        self.begin(connection, None).await?;
+        let accepted = match self.fence(connection).await {
+            Ok(()) => {
+                let values = [Value::Text(checksum), Value::Text(&self.series), Value::Text(id)];
+                connection.execute(&self.tables.accept(), &values).await.map(|_| ())
+            }
+            Err(failure) => Err(failure),
+        };
+        self.end(connection, accepted).await
+    }
+
     /// Writes a row in a transaction of its own.
     pub(super) async fn write_alone(
         &self,

@@ -279,9 +279,7 @@ impl Course<'_> {
             }
         }
         for (id, checksum) in &work.repairs {
-            if let Some(row) = row(id) {
-                self.write(&entry(row, &row.kind, row.state, checksum)).await?;
-            }
+            self.log.accept(&mut self.connection, id, checksum).await?;
         }
         let mut position = next_position(rows);
         for id in &work.baseline {

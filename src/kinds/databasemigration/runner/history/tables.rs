@@ -168,6 +168,11 @@ impl Tables {
         format!("DELETE FROM {} WHERE series = ? AND id = ?", self.rows())
     }
 
+    /// Gives the row of a script another checksum.
+    pub(super) fn accept(&self) -> String {
+        format!("UPDATE {} SET checksum = ? WHERE series = ? AND id = ?", self.rows())
+    }
+
     /// Puts one in.
     pub(super) fn insert(&self) -> String {
         let now = self.now();
