@@ -119,6 +119,7 @@ pub fn values_are_not_shown(server: &Server) {
         format!("INSERT INTO a VALUES ('{value}', 2)"),
         format!("INSERT INTO a VALUES ('x', '{value}')"),
         format!("SELEC '{value}'"),
+        format!("INSERT INTO a (b) VALUES (`{value}`)"),
         format!("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{value}'"),
     ]
     .into_iter()
