@@ -117,7 +117,11 @@ fn all() -> Vec<Named> {
         an_application_waits_for_a_script,
         an_application_needs_to_read_the_history_alone,
     ];
-    let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
+    let tls = tests![tls:
+        certificates_are_checked_as_the_mode_says,
+        certificates_of_mariadb_are_checked_as_the_mode_says,
+        a_client_certificate_lets_in,
+    ];
     let ancestors = tests![ancestors: their_samples_run];
     [
         &searched[..],
@@ -142,13 +146,19 @@ fn other_engines() -> Vec<Named> {
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
         ("two_runs_at_once_apply_each_script_once", mysql::two_runs_at_once_apply_each_script_once),
-        ("a_run_that_is_asked_to_end_ends_its_statement_first", mysql::a_run_that_is_asked_to_end_ends_its_statement_first),
+        (
+            "a_run_that_is_asked_to_end_ends_its_statement_first",
+            mysql::a_run_that_is_asked_to_end_ends_its_statement_first,
+        ),
         ("a_run_at_work_is_not_in_doubt", mysql::a_run_at_work_is_not_in_doubt),
         ("values_are_not_shown", mysql::values_are_not_shown),
     ];
     let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));
     let on_mysql = both.map(|(test, run)| (format!("mysql::{test}"), Run::MySql(run)));
-    let encrypted = ("mysql::it_asks_for_an_encrypted_connection".to_owned(), Run::MySql(mysql::it_asks_for_an_encrypted_connection));
+    let encrypted = (
+        "mysql::it_asks_for_an_encrypted_connection".to_owned(),
+        Run::MySql(mysql::it_asks_for_an_encrypted_connection),
+    );
     let sqlite = tests![sqlite:
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,

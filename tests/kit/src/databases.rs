@@ -143,6 +143,7 @@ impl Server {
         let mut install = as_nobody("mariadb-install-db", folder.path());
         install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
         ran(install.arg(format!("--datadir={}", data.display())))?;
+        certificates(folder.path())?;
         let port = free_port()?;
         let mut command = as_nobody("mariadbd", folder.path());
         command.args(["--no-defaults", "--skip-log-bin"]).arg(format!("--bind-address={addresses}"));
@@ -150,6 +151,9 @@ impl Server {
         command.arg(format!("--datadir={}", data.display())).arg(format!("--port={port}"));
         command.arg(format!("--socket={}", folder.path().join("socket").display()));
         command.arg(format!("--tmpdir={}", folder.path().display()));
+        for (setting, file) in [("ssl-ca", "ca.crt"), ("ssl-cert", "server.crt"), ("ssl-key", "server.key")] {
+            command.arg(format!("--{setting}={}", folder.path().join(file).display()));
+        }
         Self::started("MariaDB", folder, port, &command)
     }
 
