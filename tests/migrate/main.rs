@@ -19,6 +19,7 @@ mod fenced;
 mod mysql;
 mod postgres;
 mod redaction;
+mod reports;
 mod reverting;
 mod searched;
 mod sqlite;
@@ -112,6 +113,7 @@ fn all() -> Vec<Named> {
         neither_credentials_nor_values_are_shown,
         a_wrong_password_is_not_shown,
     ];
+    let reports = tests![reports: what_keeps_a_run_from_being_begun_is_reported];
     let searched = tests![searched: nothing_in_a_cluster_shows_credentials_scripts_or_values];
     let waiting = tests![waiting:
         an_application_waits_for_a_script,
@@ -132,6 +134,7 @@ fn all() -> Vec<Named> {
         &postgres,
         &reverting,
         &redaction,
+        &reports,
         &tls,
         &waiting,
         &other_engines(),
