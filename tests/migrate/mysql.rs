@@ -51,8 +51,10 @@ fn at_work(bed: &Bed<'_>) -> String {
     eventually(|| bed.sql(&sql).first().map(|row| row[0].clone()).ok_or("no session sleeps"))
 }
 
-const SLOW: &str =
-    "CREATE TABLE a (b int);\nCREATE TABLE c AS SELECT SLEEP(600) AS s;\nCREATE TABLE d (e int)";
+/// A statement that sleeps for two rows: MySQL ends a sleep that it is asked to end, and looks before the next row whether
+/// the statement is to end, too.
+const SLOW: &str = "CREATE TABLE a (b int);\nCREATE TABLE c AS SELECT SLEEP(600) AS s FROM (SELECT 1 UNION SELECT 2) AS t;\n\
+                    CREATE TABLE d (e int)";
 
 pub fn a_run_that_is_killed_leaves_a_doubt(server: &Server) {
     for (word, table) in [("applied", "CREATE TABLE c (s int)"), ("retry", "")] {

@@ -136,6 +136,12 @@ impl Secrets {
             Error::Tls(error) => {
                 Failure::new(Class::Tls, format!("failed to encrypt the connection: {error}"))
             }
+            // Without encryption, MySQL wants a password in a way that is not compiled in.
+            Error::Configuration(error) if error.to_string().contains("use TLS") => {
+                let message =
+                    "the server asks for the password on an encrypted connection: set tls to Require";
+                Failure::new(Class::Tls, message)
+            }
             Error::Configuration(error) => Failure::new(Class::Configuration, error.to_string()),
             Error::Protocol(_) | Error::WorkerCrashed => {
                 unanswered("the connection broke off: the answer was not understood".to_owned())
