@@ -144,7 +144,7 @@ fn all() -> Vec<Named> {
 
 /// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let both: [(&str, fn(&Server)); 7] = [
+    let both: [(&str, fn(&Server)); 10] = [
         ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
@@ -154,6 +154,18 @@ fn other_engines() -> Vec<Named> {
             mysql::a_run_that_is_asked_to_end_ends_its_statement_first,
         ),
         ("a_run_at_work_is_not_in_doubt", mysql::a_run_at_work_is_not_in_doubt),
+        (
+            "what_a_script_set_is_set_again_where_it_goes_on",
+            mysql::what_a_script_set_is_set_again_where_it_goes_on,
+        ),
+        (
+            "what_a_script_sets_does_not_reach_the_next_one",
+            mysql::what_a_script_sets_does_not_reach_the_next_one,
+        ),
+        (
+            "what_commits_by_itself_runs_statement_by_statement",
+            mysql::what_commits_by_itself_runs_statement_by_statement,
+        ),
         ("values_are_not_shown", mysql::values_are_not_shown),
     ];
     let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));

@@ -158,6 +158,76 @@ pub fn a_run_at_work_is_not_in_doubt(server: &Server) {
     }
 }
 
+/// Another database, which the bed's user may use, too.
+fn other_database(bed: &Bed<'_>) -> String {
+    let other = format!("{}_other", bed.name);
+    bed.server.sql("", &format!("CREATE DATABASE {other}"));
+    bed.server.sql("", &format!("GRANT ALL ON {other}.* TO {}@'%'", bed.user));
+    other
+}
+
+pub fn what_a_script_set_is_set_again_where_it_goes_on(server: &Server) {
+    let mut bed = Bed::new(server);
+    let other = other_database(&bed);
+    bed.sql("CREATE TABLE a (b int); CREATE TABLE parent (id int PRIMARY KEY)");
+    server.sql(&other, "CREATE TABLE a (b int)");
+    let text = format!(
+        "SET @wanted = 7;\nUSE {other};\nSET foreign_key_checks = 0;\n\
+         CREATE TABLE child (p int, FOREIGN KEY (p) REFERENCES {}.parent (id));\n\
+         CREATE INDEX i ON absent (b);\nINSERT INTO a VALUES (@wanted);\nINSERT INTO child VALUES (1)",
+        bed.name
+    );
+    bed.script("001", &text);
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!(error["statement"], 5, "{error}");
+    bed.script("001", &text.replace("ON absent", "ON a"));
+    bed.succeeds("r2");
+    let value = |of: &str, sql: &str| server.sql(of, sql)[0][0].clone();
+    assert_eq!(value(&other, "SELECT CAST(b AS CHAR) FROM a"), "7");
+    assert_eq!(value(&other, "SELECT CAST(COUNT(*) AS CHAR) FROM child"), "1");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "0");
+}
+
+pub fn what_a_script_sets_does_not_reach_the_next_one(server: &Server) {
+    let mut bed = Bed::new(server);
+    let other = other_database(&bed);
+    bed.script(
+        "001",
+        "CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (p int REFERENCES parent (id))",
+    );
+    bed.script("002", "CREATE TABLE kin (p int, FOREIGN KEY (p) REFERENCES parent (id))");
+    bed.script(
+        "003",
+        &format!("SET foreign_key_checks = 0; SET @x = 1; CREATE TEMPORARY TABLE t (i int); USE {other}"),
+    );
+    bed.script("004", "CREATE TABLE here (x int); INSERT INTO here VALUES (@x)");
+    bed.script("005", "SET foreign_key_checks = 0; INSERT INTO kin VALUES (1)");
+    bed.script("006", "INSERT INTO kin VALUES (2)");
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["class"]), (&json!("006"), &json!("Constraint")), "{error}");
+    assert_eq!(bed.value("SELECT COALESCE(CAST(x AS CHAR), 'none') FROM here"), "none");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM kin"), "1");
+    // The lock has gone from session to session, and is let go.
+    bed.script("006", "SELECT 1");
+    bed.succeeds("r2");
+}
+
+pub fn what_commits_by_itself_runs_statement_by_statement(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", "CREATE TABLE a (b int PRIMARY KEY)");
+    let text = "SET autocommit = 0;\nINSERT INTO a VALUES (1);\nSET autocommit = 1;\nINSERT INTO a VALUES ";
+    bed.script("002", &format!("{text}(1)"));
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["statement"]), (&json!("002"), &json!(4)), "{error}");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "1");
+    bed.script("002", &format!("{text}(2)"));
+    bed.succeeds("r2");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "2", "nothing ran twice");
+    bed.script("003", "SET autocommit = 0; INSERT INTO a VALUES (3)");
+    bed.succeeds("r3");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "3");
+}
+
 /// On MySQL alone, whose users have `caching_sha2_password`.
 pub fn it_asks_for_an_encrypted_connection(server: &Server) {
     let mut bed = Bed::new(server);

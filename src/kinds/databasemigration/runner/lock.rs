@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::assignment::Engine;
 use super::super::result::Class;
+use super::connection::user_lock::{Halves, got, let_go};
 use super::connection::{Connection, Value};
 use super::failure::Failure;
 use super::progress::{Progress, Step};
@@ -85,21 +86,34 @@ impl Lock {
     }
 
     async fn asked(connection: &mut Connection, name: &str) -> Result<Option<Self>, Failure> {
-        let key = key(name);
-        let answer = match connection.engine() {
+        let is_taken = match connection.engine() {
             Engine::PostgreSQL => {
                 let sql = "SELECT pg_catalog.pg_try_advisory_lock(?)::text";
-                connection.rows(sql, &[Value::Number(key)]).await?
+                let answer = connection.rows(sql, &[Value::Number(key(name))]).await?;
+                answer.first().and_then(|row| row.first()?.as_deref()) == Some("true")
             }
             Engine::MySQL | Engine::MariaDB => {
-                let name = named(key);
-                connection.rows("SELECT CAST(GET_LOCK(?, 0) AS CHAR)", &[Value::Text(&name)]).await?
+                let halves = halves(name);
+                if !got(connection, &halves[0], 0).await? {
+                    false
+                } else if got(connection, &halves[1], 0).await? {
+                    connection.lock = Some(halves);
+                    true
+                } else {
+                    let_go(connection, &halves[0]).await?;
+                    false
+                }
             }
             Engine::SQLite => return file(&connection.access().database.name),
         };
-        let answer = answer.first().and_then(|row| row.first()?.as_deref());
-        Ok(matches!(answer, Some("true" | "1")).then_some(Self { _file: None }))
+        Ok(is_taken.then_some(Self { _file: None }))
     }
+}
+
+/// What MySQL calls it.
+fn halves(name: &str) -> Halves {
+    let key = key(name);
+    [format!("gatehouse/{key:x}"), format!("gatehouse/{key:x}/2")]
 }
 
 /// Whether a run has that lock, for what only reads: asking takes nothing from a run that begins meanwhile.
@@ -108,8 +122,9 @@ pub(super) async fn is_taken(connection: &mut Connection, name: &str) -> Result<
         // It shows the session itself.
         Engine::PostgreSQL => Ok(false),
         Engine::MySQL | Engine::MariaDB => {
-            let sql = "SELECT CAST(IS_USED_LOCK(?) AS CHAR)";
-            let rows = connection.rows(sql, &[Value::Text(&named(key(name)))]).await?;
+            let [first, second] = halves(name);
+            let sql = "SELECT CAST(COALESCE(IS_USED_LOCK(?), IS_USED_LOCK(?)) AS CHAR)";
+            let rows = connection.rows(sql, &[Value::Text(&first), Value::Text(&second)]).await?;
             Ok(rows.first().is_some_and(|row| row.first().is_some_and(Option::is_some)))
         }
         Engine::SQLite => is_file_locked(&connection.access().database.name),
@@ -120,11 +135,6 @@ pub(super) async fn is_taken(connection: &mut Connection, name: &str) -> Result<
 fn key(name: &str) -> i64 {
     let hash = digest(&SHA256, name.as_bytes());
     hash.as_ref().iter().take(8).fold(0_i64, |key, byte| (key << 8) | i64::from(*byte))
-}
-
-/// The lock as MySQL calls it.
-fn named(key: i64) -> String {
-    format!("gatehouse/{key:x}")
 }
 
 /// The file that stands for the lock of a database that is a file.
