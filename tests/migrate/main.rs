@@ -102,6 +102,7 @@ fn all() -> Vec<Named> {
         a_check_that_finds_rows_fails,
         a_statement_that_takes_too_long_is_ended,
         a_script_cannot_leave_its_transaction,
+        the_server_keeps_a_quiet_connection,
         scripts_of_a_folder_run_without_an_assignment,
     ];
     let reverting = tests![reverting:

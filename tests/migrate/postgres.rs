@@ -173,6 +173,15 @@ pub fn a_script_cannot_leave_its_transaction(servers: &Servers) {
     assert_eq!(bed.value("SELECT to_regclass('public.c')::text"), "c");
 }
 
+pub fn the_server_keeps_a_quiet_connection(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "SET tcp_keepalives_idle = 7200");
+    // What a script sets does not reach the next one.
+    bed.script("002", "CREATE TABLE a AS SELECT current_setting('tcp_keepalives_idle') AS idle");
+    bed.succeeds("r1");
+    assert_eq!(bed.value("SELECT idle FROM a"), "60");
+}
+
 pub fn scripts_of_a_folder_run_without_an_assignment(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("2_b", "CREATE INDEX CONCURRENTLY i ON a (b)");

@@ -230,6 +230,8 @@ impl Connection {
         let Self { wire, secrets, access, session, is_halted, .. } = self;
         is_halted.store(false, Ordering::Relaxed);
         let cancel = Cancel { access, session, is_halted };
+        // No other statement has phases.
+        let has_phases = text.to_ascii_uppercase().contains("INDEX");
         let begun = clock::instant();
         let mut running = pin!(streamed(wire, secrets, text));
         let mut ended: Option<Failure> = None;
@@ -254,7 +256,8 @@ impl Connection {
                     return Ran::failed(Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) });
                 }
                 _ = words.tick() => {
-                    let phase = tokio::time::timeout(UNTIL_TOLD, cancel.phase()).await.ok().flatten();
+                    let asked = async { if has_phases { cancel.phase().await } else { None } };
+                    let phase = tokio::time::timeout(UNTIL_TOLD, asked).await.ok().flatten();
                     watch.progress.tell(Step::Running { id: watch.id, elapsed: begun.elapsed(), phase: phase.as_ref() });
                     continue;
                 }

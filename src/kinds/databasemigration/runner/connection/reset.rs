@@ -10,7 +10,8 @@ use super::{Connection, user_lock};
 
 /// How a session of PostgreSQL begins.
 const ANEW: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
-    SET client_min_messages = error";
+    SET client_min_messages = error; \
+    SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6";
 
 impl Connection {
     /// Takes back what a script set for the session, and sets what gatehouse needs.
@@ -27,7 +28,8 @@ impl Connection {
         if self.engine() != Engine::PostgreSQL {
             return Ok(());
         }
-        // Notices may quote rows, and nobody reads them.
+        // Notices may quote rows, and nobody reads them. What stands between forgets a connection on which nothing is sent
+        // while a statement takes long: the server sends what keeps it.
         self.control(ANEW).await?;
         // A server that knows it ends what runs for a client that is gone: from PostgreSQL 14 on, and not on every
         // system.
