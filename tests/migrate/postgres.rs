@@ -103,6 +103,21 @@ pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
     assert_eq!(bed.fails("r4", 20)["blocked"]["reason"], "NotRehearsable");
 }
 
+pub fn a_plan_is_told_once_the_history_is_read(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a ()");
+    bed.assignment["database"]["port"] = json!(1);
+    for mode in ["Plan", "Rehearse", "Apply"] {
+        bed.assignment["mode"] = json!(mode);
+        let result = bed.fails(&format!("r_{mode}"), 10);
+        assert_eq!(
+            (&result["plan"], &result["lastError"]["class"]),
+            (&json!(null), &json!("Connection")),
+            "{result}"
+        );
+    }
+}
+
 pub fn another_plan_than_the_approved_one_does_not_run(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a ()");
@@ -111,8 +126,11 @@ pub fn another_plan_than_the_approved_one_does_not_run(servers: &Servers) {
     bed.assignment["mode"] = json!("Apply");
     bed.assignment["approvedPlanHash"] = hash.clone();
     bed.script("001", "CREATE TABLE b ()");
-    let blocked = bed.fails("r2", 20)["blocked"].clone();
-    assert_eq!((&blocked["reason"], &blocked["expected"]), (&json!("PlanChanged"), &hash));
+    for mode in ["Rehearse", "Revert", "Apply"] {
+        bed.assignment["mode"] = json!(mode);
+        let blocked = bed.fails("r2", 20)["blocked"].clone();
+        assert_eq!((&blocked["reason"], &blocked["expected"]), (&json!("PlanChanged"), &hash), "{mode}");
+    }
     bed.script("001", "CREATE TABLE a ()")["planned"] = json!(format!("sha256:{}", "0".repeat(64)));
     assert_eq!(bed.fails("r3", 20)["blocked"]["reason"], "SourceChanged");
     bed.script("001", "CREATE TABLE a ()").as_object_mut().unwrap().remove("planned");

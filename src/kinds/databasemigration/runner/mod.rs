@@ -32,7 +32,7 @@ pub use scripts::Folders;
 pub use wait::{Awaited, wait};
 
 use super::assignment::{Assignment, Mode};
-use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, Plan, RunResult, Server};
+use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, RunResult, Server};
 use carry::{Carrier, Task, found_nothing};
 use connection::Connection;
 use decision::{Decision, Work, decide, plan};
@@ -115,11 +115,11 @@ async fn carried_out(
         })?,
     };
     let hash = scripts::hash(&history.series, &scripts);
-    if assignment.mode != Mode::Status {
-        result.plan = Some(Plan { hash: hash.clone(), ..Plan::default() });
+    // What only reads needs no approval.
+    let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
+    if !only_reads {
         approved(assignment, &hash)?;
     }
-    let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
     let reading = only_reads.then(|| access.reading());
     let mut connection = Connection::to(reading.as_ref().unwrap_or(access)).await?;
     result.server = Some(Server { version: connection.version.clone() });
@@ -150,15 +150,13 @@ async fn carried_out(
 
 fn approved(assignment: &Assignment, hash: &str) -> Result<(), End> {
     match &assignment.approved_plan_hash {
-        Some(approved) if approved != hash && assignment.mode == Mode::Apply => {
-            Err(End::Blocked(Box::new(Blocked {
-                reason: BlockedReason::PlanChanged,
-                id: None,
-                expected: Some(approved.clone()),
-                found: Some(hash.to_owned()),
-                message: format!("the plan {hash} is not the one that was approved, {approved}"),
-            })))
-        }
+        Some(approved) if approved != hash => Err(End::Blocked(Box::new(Blocked {
+            reason: BlockedReason::PlanChanged,
+            id: None,
+            expected: Some(approved.clone()),
+            found: Some(hash.to_owned()),
+            message: format!("the plan {hash} is not the one that was approved, {approved}"),
+        }))),
         _ => Ok(()),
     }
 }
