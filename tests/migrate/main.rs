@@ -97,6 +97,7 @@ fn all() -> Vec<Named> {
         an_edited_script_is_blocked_with_both_checksums,
         an_accepted_checksum_changes_nothing_else_of_its_row,
         a_plan_and_a_rehearsal_write_nothing,
+        a_rehearsal_is_like_applying,
         a_plan_is_told_once_the_history_is_read,
         another_plan_than_the_approved_one_does_not_run,
         a_baseline_counts_as_applied,

@@ -103,6 +103,40 @@ pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
     assert_eq!(bed.fails("r4", 20)["blocked"]["reason"], "NotRehearsable");
 }
 
+pub fn a_rehearsal_is_like_applying(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a (b int); SET search_path = ''");
+    bed.script("002", "SELECT 1 FROM a WHERE b > 1")["kind"] = json!("Check");
+    bed.script("003", "INSERT INTO a VALUES (1)");
+    bed.assignment["mode"] = json!("Rehearse");
+    assert_eq!(bed.succeeds("r1")["outcome"], "Rehearsed");
+    // A check only reads.
+    bed.script("002", "INSERT INTO a VALUES (2) RETURNING 1")["kind"] = json!("Check");
+    let error = bed.fails("r2", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["sqlState"]), (&json!("002"), &json!("25006")), "{error}");
+    // Its timeouts count.
+    bed.script("002", "SELECT 1 FROM a WHERE b > 1");
+    bed.sql(&format!("CREATE TABLE held (b int); ALTER TABLE held OWNER TO {}", bed.user));
+    bed.script("004", "ALTER TABLE held ADD c int")["timeouts"] = json!({ "lock": "50ms" });
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let holder = bed.server.postgres_options().database(&bed.name);
+    let mut holder = runtime.block_on(sqlx::ConnectOptions::connect(&holder)).unwrap();
+    runtime.block_on(sqlx::raw_sql("BEGIN; LOCK TABLE held").execute(&mut holder)).unwrap();
+    assert_eq!(bed.fails("r3", 10)["lastError"]["class"], "LockTimeout");
+    bed.script("004", "ALTER TABLE held ADD c int")["timeouts"] =
+        json!({ "lock": "2m", "statement": "100ms" });
+    assert_eq!(
+        bed.fails("r4", 20)["lastError"]["class"],
+        "StatementTimeout",
+        "the lock is waited for for longer"
+    );
+    // An end of the transaction would not be seen in what cannot be split.
+    bed.script("004", "CREATE TABLE stays (); COMMIT; SELECT 'open");
+    assert_eq!(bed.fails("r5", 20)["blocked"]["reason"], "NotRehearsable");
+    let tables = "SELECT count(*)::text FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    assert_eq!(bed.value(tables), "1");
+}
+
 pub fn a_plan_is_told_once_the_history_is_read(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a ()");

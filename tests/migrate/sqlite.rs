@@ -107,6 +107,15 @@ pub fn a_rehearsal_leaves_nothing(_: &Servers) {
     let (code, result) = bed.run("r1");
     assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
     assert_eq!((bed.count("a"), bed.count("gatehouse_migrations")), (None, None));
+    // A check only reads.
+    bed.script("2", "INSERT INTO a VALUES (1) RETURNING b");
+    bed.assignment["scripts"][1]["kind"] = json!("Check");
+    let (code, result) = bed.run("r2");
+    assert_eq!((code, &result["lastError"]["class"]), (Some(20), &json!("Permission")), "{result}");
+    bed.script("2", "SELECT b FROM a");
+    bed.script("3", "INSERT INTO a VALUES (1)");
+    let (code, result) = bed.run("r3");
+    assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
 }
 
 pub fn a_run_that_is_asked_to_end_ends_its_statement_first(_: &Servers) {

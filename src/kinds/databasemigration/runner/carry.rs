@@ -290,7 +290,7 @@ impl Carrier<'_> {
     }
 
     /// Sets the time that statements wait for locks, where it is the session's.
-    async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
+    pub(super) async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
         let limit = task.script().timeouts.lock();
         let sql = match self.engine() {
             Engine::PostgreSQL if task.text.way != Way::Statements => return Ok(()),
@@ -325,7 +325,7 @@ impl Carrier<'_> {
     }
 
     /// The transaction that is open, where the engine tells.
-    async fn transaction(&mut self) -> Result<Option<String>, Failure> {
+    pub(super) async fn transaction(&mut self) -> Result<Option<String>, Failure> {
         if self.engine() != Engine::PostgreSQL {
             return Ok(None);
         }
@@ -382,7 +382,7 @@ fn count(text: &Text) -> u32 {
 }
 
 /// A limit as PostgreSQL reads it; 0 is none.
-fn limit_text(limit: Option<Duration>) -> String {
+pub(super) fn limit_text(limit: Option<Duration>) -> String {
     format!("{}ms", limit.map_or(0, |limit| limit.as_millis().max(1)))
 }
 

@@ -24,6 +24,8 @@ use super::failure::{Failure, Secrets};
 use super::progress::{Phase, Progress, Step};
 use crate::runtime::clock;
 
+pub(super) use reset::ANEW;
+
 /// How many steps of SQLite's machine lie between two looks at whether to go on.
 const STEPS: i32 = 1000;
 /// How long a server may take to end a statement that it was asked to end.

@@ -15,6 +15,7 @@ mod history;
 mod inspect;
 mod lock;
 mod progress;
+mod rehearse;
 mod revert;
 mod scripts;
 mod statements;
@@ -33,12 +34,12 @@ pub use wait::{Awaited, wait};
 
 use super::assignment::{Assignment, Mode};
 use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, RunResult, Server};
-use carry::{Carrier, Task, found_nothing};
+use carry::{Carrier, Task};
 use connection::Connection;
 use decision::{Decision, Work, decide, plan};
 use history::{Entry, Log};
 use lock::{Lock, Patience};
-use scripts::{Loaded, Way};
+use scripts::Loaded;
 
 /// How many of what is applied are told.
 const TOLD: usize = 50;
@@ -305,41 +306,6 @@ impl Course<'_> {
 
     async fn write(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
         self.log.write_alone(&mut self.connection, entry).await
-    }
-
-    async fn rehearse(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        let (work, _) = self.planned_in_peace(patience).await?;
-        let pending: Vec<_> = work.pending.iter().map(|one| &self.scripts[one.index]).collect();
-        let engine = self.connection.engine();
-        let unfit =
-            pending.iter().find(|loaded| loaded.up.way == Way::Statements || !engine.rolls_back_schema());
-        if let Some(loaded) = unfit {
-            let id = &loaded.script.id;
-            return Err(End::Blocked(Box::new(Blocked {
-                reason: BlockedReason::NotRehearsable,
-                id: Some(id.clone()),
-                expected: None,
-                found: None,
-                message: format!("script {id} cannot be rehearsed: {engine} could not roll it back"),
-            })));
-        }
-        self.log.begin(&mut self.connection, None).await?;
-        let rehearsed = self.rehearsed(&pending).await;
-        self.connection.control("ROLLBACK").await?;
-        rehearsed.map(|()| Outcome::Rehearsed)
-    }
-
-    async fn rehearsed(&mut self, pending: &[&Loaded]) -> Result<(), End> {
-        for (number, loaded) in pending.iter().enumerate() {
-            let id = &loaded.script.id;
-            self.progress.tell(Step::Begun { id, number: number + 1, of: pending.len() });
-            let task = Task { loaded, text: &loaded.up, is_down: false, from: 1, position: 0 };
-            let rows = self.carrier().run_all(task).await.map_err(|failure| failure.of(id))?;
-            if loaded.up.way == Way::Check {
-                found_nothing(rows).map_err(|failure| failure.of(id))?;
-            }
-        }
-        Ok(())
     }
 
     fn carrier(&mut self) -> Carrier<'_> {

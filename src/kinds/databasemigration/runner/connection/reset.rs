@@ -8,8 +8,8 @@ use super::super::super::assignment::Engine;
 use super::super::failure::Failure;
 use super::{Connection, user_lock};
 
-/// How a session of PostgreSQL begins.
-const ANEW: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
+/// How a session of PostgreSQL begins, and each script in it.
+pub(in super::super) const ANEW: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
     SET client_min_messages = error; \
     SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6";
 
