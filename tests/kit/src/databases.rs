@@ -69,11 +69,12 @@ impl Server {
     /// It cannot be had, or does not start.
     pub fn mysql() -> Result<Self, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/mysql.sh");
-        let unpacked = Command::new(&script).output().map_err(|error| format!("{script:?}: {error}"))?;
+        let unpacked = Command::new(&script).output();
+        let unpacked = unpacked.map_err(|error| format!("{}: {error}", script.display()))?;
         let [printed, said] = [&unpacked.stdout, &unpacked.stderr].map(|text| String::from_utf8_lossy(text));
         let root = match printed.lines().last() {
             Some(root) if unpacked.status.success() => PathBuf::from(root),
-            _ => return Err(format!("{script:?}: {printed}{said}")),
+            _ => return Err(format!("{}: {printed}{said}", script.display())),
         };
         let (folder, data) = room()?;
         // The folder may be in one that only its owner enters, so that no other user can run it.
