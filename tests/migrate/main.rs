@@ -41,15 +41,18 @@ const LIMIT: Duration = Duration::from_mins(4);
 /// A test and its name.
 type Named = (String, Run);
 
+/// A test on the server that it is given.
+type OnServer = fn(&Server);
+
 /// What a test runs on.
 #[derive(Clone, Copy)]
 enum Run {
     /// On those that it names itself.
     Servers(fn(&Servers)),
     /// On MariaDB.
-    MariaDb(fn(&Server)),
+    MariaDb(OnServer),
     /// On MySQL.
-    MySql(fn(&Server)),
+    MySql(OnServer),
 }
 
 impl Run {
@@ -92,21 +95,6 @@ fn all() -> Vec<Named> {
         a_run_whose_series_was_taken_over_commits_nothing_more,
         two_pods_of_one_run_apply_each_script_once,
     ];
-    let postgres = tests![postgres:
-        three_scripts_run_once_however_often_they_are_asked_for,
-        an_edited_script_is_blocked_with_both_checksums,
-        an_accepted_checksum_changes_nothing_else_of_its_row,
-        a_plan_and_a_rehearsal_write_nothing,
-        a_rehearsal_is_like_applying,
-        a_plan_is_told_once_the_history_is_read,
-        another_plan_than_the_approved_one_does_not_run,
-        a_baseline_counts_as_applied,
-        a_check_that_finds_rows_fails,
-        a_statement_that_takes_too_long_is_ended,
-        a_script_cannot_leave_its_transaction,
-        the_server_keeps_a_quiet_connection,
-        scripts_of_a_folder_run_without_an_assignment,
-    ];
     let reverting = tests![reverting:
         what_this_object_applied_is_taken_back,
         a_failed_run_is_taken_back_where_that_is_asked_for,
@@ -134,7 +122,7 @@ fn all() -> Vec<Named> {
         &concurrent,
         &crashes,
         &fenced,
-        &postgres,
+        &on_postgres(),
         &reverting,
         &redaction,
         &reports,
@@ -145,9 +133,29 @@ fn all() -> Vec<Named> {
     .concat()
 }
 
+/// What a run on PostgreSQL does, and what it refuses.
+fn on_postgres() -> Vec<Named> {
+    tests![postgres:
+        three_scripts_run_once_however_often_they_are_asked_for,
+        an_edited_script_is_blocked_with_both_checksums,
+        an_accepted_checksum_changes_nothing_else_of_its_row,
+        a_plan_and_a_rehearsal_write_nothing,
+        a_rehearsal_is_like_applying,
+        a_plan_is_told_once_the_history_is_read,
+        another_plan_than_the_approved_one_does_not_run,
+        a_baseline_counts_as_applied,
+        a_check_that_finds_rows_fails,
+        a_statement_that_takes_too_long_is_ended,
+        a_script_cannot_leave_its_transaction,
+        the_server_keeps_a_quiet_connection,
+        scripts_of_a_folder_run_without_an_assignment,
+    ]
+    .to_vec()
+}
+
 /// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let both: [(&str, fn(&Server)); 10] = [
+    let both: [(&str, OnServer); 10] = [
         ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
