@@ -105,8 +105,13 @@ impl<'a> Bed<'a> {
 
     /// The command line of a run of its own, and where its report goes.
     pub fn command(&self, run: &str) -> (Command, PathBuf) {
+        self.command_of(run, run)
+    }
+
+    /// The same for a process of its own that is of the run with that uid, as each pod of a Job is.
+    pub fn command_of(&self, run: &str, uid: &str) -> (Command, PathBuf) {
         let mut assignment = self.assignment.clone();
-        assignment["run"] = json!({ "uid": run });
+        assignment["run"] = json!({ "uid": uid });
         let (file, report) = (self.path(&format!("{run}.json")), self.path(&format!("{run}.report")));
         fs::write(&file, assignment.to_string()).unwrap();
         let mut command = Program::gatehouse(kit::gatehouse!(), &["migrate", "run"]);
@@ -162,7 +167,12 @@ impl<'a> Bed<'a> {
 
     /// Starts a run beside the test.
     pub fn start(&self, run: &str) -> (Program, PathBuf) {
-        let (command, report) = self.command(run);
+        self.start_of(run, run)
+    }
+
+    /// Starts a process of the run with that uid beside the test.
+    pub fn start_of(&self, run: &str, uid: &str) -> (Program, PathBuf) {
+        let (command, report) = self.command_of(run, uid);
         (Program::start(&command, &self.path(&format!("{run}.log"))).unwrap(), report)
     }
 }

@@ -69,6 +69,31 @@ pub fn a_failed_concurrent_index_never_counts_as_applied(servers: &Servers) {
     );
 }
 
+pub fn an_index_that_another_session_left_is_not_the_scripts(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    own_table(&bed);
+    bed.sql("CREATE TABLE bills (b int); INSERT INTO bills VALUES (1), (1)");
+    let script = bed.script("001", "CREATE INDEX CONCURRENTLY a_idx ON a (b)");
+    script["transaction"] = json!("None");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let mut writer =
+        runtime.block_on(servers.postgres.postgres_options().database(&bed.name).connect()).unwrap();
+    runtime.block_on(sqlx::raw_sql("BEGIN; INSERT INTO a VALUES (1)").execute(&mut writer)).unwrap();
+    let (program, report) = bed.start("r1");
+    let waits = "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() \
+                 AND query LIKE 'CREATE INDEX%' AND wait_event_type = 'Lock'";
+    eventually(|| (bed.value(waits) == "1").then_some(()).ok_or("it does not wait"));
+    // Meanwhile another session fails to build one of its own.
+    servers
+        .postgres
+        .try_sql(&bed.name, "CREATE UNIQUE INDEX CONCURRENTLY bills_idx ON bills (b)")
+        .unwrap_err();
+    runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut writer)).unwrap();
+    assert_eq!(program.code(), Some(0), "{}", report_in(&report));
+    assert_eq!(bed.value("SELECT count(*)::text FROM pg_index WHERE NOT indisvalid"), "1");
+    assert_eq!(bed.history(), ["001 applied"]);
+}
+
 /// A table that scripts may change.
 fn own_table(bed: &Bed<'_>) {
     bed.sql(&format!("CREATE TABLE a (b int); ALTER TABLE a OWNER TO {}", bed.user));

@@ -15,14 +15,17 @@ mod ancestors;
 mod bed;
 mod concurrent;
 mod crashes;
+mod fenced;
 mod mysql;
 mod objects;
 mod postgres;
 mod redaction;
+mod reports;
 mod reverting;
 mod searched;
 mod sqlite;
 mod tls;
+mod waiting;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -40,7 +43,7 @@ const LIMIT: Duration = Duration::from_mins(4);
 /// A test and its name.
 type Named = (String, Run);
 
-/// A test on one server.
+/// A test on the server that it is given.
 type OnServer = fn(&Server);
 
 /// What a test runs on.
@@ -95,20 +98,13 @@ fn all() -> Vec<Named> {
     let concurrent = tests![concurrent:
         two_runs_at_once_apply_each_script_once,
         a_failed_concurrent_index_never_counts_as_applied,
+        an_index_that_another_session_left_is_not_the_scripts,
         a_reader_is_waited_for_no_longer_than_the_lock_timeout,
         a_concurrent_index_outwaits_the_lock_timeout,
     ];
-    let postgres = tests![postgres:
-        three_scripts_run_once_however_often_they_are_asked_for,
-        an_edited_script_is_blocked_with_both_checksums,
-        a_plan_and_a_rehearsal_write_nothing,
-        another_plan_than_the_approved_one_does_not_run,
-        a_baseline_counts_as_applied,
-        a_check_that_finds_rows_fails,
-        a_statement_that_takes_too_long_is_ended,
-        a_script_cannot_leave_its_transaction,
-        an_application_waits_for_a_script,
-        scripts_of_a_folder_run_without_an_assignment,
+    let fenced = tests![fenced:
+        a_run_whose_series_was_taken_over_commits_nothing_more,
+        two_pods_of_one_run_apply_each_script_once,
     ];
     let reverting = tests![reverting:
         what_this_object_applied_is_taken_back,
@@ -129,25 +125,57 @@ fn all() -> Vec<Named> {
             Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
         ),
     ];
-    let tls = tests![tls: certificates_are_checked_as_the_mode_says, a_client_certificate_lets_in];
+    let reports = tests![reports: what_keeps_a_run_from_being_begun_is_reported];
+    let waiting = tests![waiting:
+        an_application_waits_for_a_script,
+        an_application_needs_to_read_the_history_alone,
+    ];
+    let tls = tests![tls:
+        certificates_are_checked_as_the_mode_says,
+        certificates_of_mariadb_are_checked_as_the_mode_says,
+        a_client_certificate_lets_in,
+    ];
     let ancestors = tests![ancestors: their_samples_run];
     [
         &objects[..],
         &ancestors,
         &concurrent,
         &crashes,
-        &postgres,
+        &fenced,
+        &on_postgres(),
         &reverting,
         &redaction,
+        &reports,
         &tls,
+        &waiting,
         &other_engines(),
     ]
     .concat()
 }
 
+/// What a run on PostgreSQL does, and what it refuses.
+fn on_postgres() -> Vec<Named> {
+    tests![postgres:
+        three_scripts_run_once_however_often_they_are_asked_for,
+        an_edited_script_is_blocked_with_both_checksums,
+        an_accepted_checksum_changes_nothing_else_of_its_row,
+        a_plan_and_a_rehearsal_write_nothing,
+        a_rehearsal_is_like_applying,
+        a_plan_is_told_once_the_history_is_read,
+        another_plan_than_the_approved_one_does_not_run,
+        a_baseline_counts_as_applied,
+        a_check_that_finds_rows_fails,
+        a_statement_that_takes_too_long_is_ended,
+        a_script_cannot_leave_its_transaction,
+        the_server_keeps_a_quiet_connection,
+        scripts_of_a_folder_run_without_an_assignment,
+    ]
+    .to_vec()
+}
+
 /// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let both: [(&str, OnServer); 6] = [
+    let both: [(&str, OnServer); 10] = [
         ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
@@ -155,6 +183,19 @@ fn other_engines() -> Vec<Named> {
         (
             "a_run_that_is_asked_to_end_ends_its_statement_first",
             mysql::a_run_that_is_asked_to_end_ends_its_statement_first,
+        ),
+        ("a_run_at_work_is_not_in_doubt", mysql::a_run_at_work_is_not_in_doubt),
+        (
+            "what_a_script_set_is_set_again_where_it_goes_on",
+            mysql::what_a_script_set_is_set_again_where_it_goes_on,
+        ),
+        (
+            "what_a_script_sets_does_not_reach_the_next_one",
+            mysql::what_a_script_sets_does_not_reach_the_next_one,
+        ),
+        (
+            "what_commits_by_itself_runs_statement_by_statement",
+            mysql::what_commits_by_itself_runs_statement_by_statement,
         ),
         ("values_are_not_shown", mysql::values_are_not_shown),
     ];
@@ -168,6 +209,7 @@ fn other_engines() -> Vec<Named> {
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
+        a_run_at_work_is_not_in_doubt,
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,
     ];

@@ -51,8 +51,10 @@ fn at_work(bed: &Bed<'_>) -> String {
     eventually(|| bed.sql(&sql).first().map(|row| row[0].clone()).ok_or("no session sleeps"))
 }
 
-const SLOW: &str =
-    "CREATE TABLE a (b int);\nCREATE TABLE c AS SELECT SLEEP(600) AS s;\nCREATE TABLE d (e int)";
+/// A statement that sleeps for two rows: MySQL ends a sleep that it is asked to end, and looks before the next row whether
+/// the statement is to end, too.
+const SLOW: &str = "CREATE TABLE a (b int);\nCREATE TABLE c AS SELECT SLEEP(600) AS s FROM (SELECT 1 UNION SELECT 2) AS t;\n\
+                    CREATE TABLE d (e int)";
 
 pub fn a_run_that_is_killed_leaves_a_doubt(server: &Server) {
     for (word, table) in [("applied", "CREATE TABLE c (s int)"), ("retry", "")] {
@@ -119,6 +121,7 @@ pub fn values_are_not_shown(server: &Server) {
         format!("INSERT INTO a VALUES ('{value}', 2)"),
         format!("INSERT INTO a VALUES ('x', '{value}')"),
         format!("SELEC '{value}'"),
+        format!("INSERT INTO a (b) VALUES (`{value}`)"),
         format!("SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = '{value}'"),
     ]
     .into_iter()
@@ -129,6 +132,100 @@ pub fn values_are_not_shown(server: &Server) {
         assert_eq!(ended.code, Some(20), "{ended:?}");
         assert!(!ended.stderr.contains(value) && !ended.result.to_string().contains(value), "{ended:?}");
     }
+}
+
+pub fn a_run_at_work_is_not_in_doubt(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", SLOW);
+    let (program, _) = bed.start("r1");
+    let session = at_work(&bed);
+    assert_eq!(bed.history(), ["001 running"]);
+    bed.assignment["mode"] = json!("Status");
+    assert_eq!(bed.succeeds("status")["outcome"], "Read");
+    bed.assignment["mode"] = json!("Plan");
+    let error = bed.fails("plan", 10)["lastError"].clone();
+    assert_eq!((&error["class"], &error["id"]), (&json!("Busy"), &json!("001")), "{error}");
+    program.kill();
+    server.sql("", &format!("KILL {session}"));
+    for mode in ["Status", "Plan"] {
+        bed.assignment["mode"] = json!(mode);
+        // The lock goes with the session, which the server ends soon.
+        eventually(|| {
+            let ended = bed.run("after");
+            let doubt = &ended.result["inDoubt"];
+            if *doubt == json!({ "id": "001", "statement": 2 }) { Ok(()) } else { Err(format!("{ended:?}")) }
+        });
+    }
+}
+
+/// Another database, which the bed's user may use, too.
+fn other_database(bed: &Bed<'_>) -> String {
+    let other = format!("{}_other", bed.name);
+    bed.server.sql("", &format!("CREATE DATABASE {other}"));
+    bed.server.sql("", &format!("GRANT ALL ON {other}.* TO {}@'%'", bed.user));
+    other
+}
+
+pub fn what_a_script_set_is_set_again_where_it_goes_on(server: &Server) {
+    let mut bed = Bed::new(server);
+    let other = other_database(&bed);
+    bed.sql("CREATE TABLE a (b int); CREATE TABLE parent (id int PRIMARY KEY)");
+    server.sql(&other, "CREATE TABLE a (b int)");
+    let text = format!(
+        "SET @wanted = 7;\nUSE {other};\nSET foreign_key_checks = 0;\n\
+         CREATE TABLE child (p int, FOREIGN KEY (p) REFERENCES {}.parent (id));\n\
+         CREATE INDEX i ON absent (b);\nINSERT INTO a VALUES (@wanted);\nINSERT INTO child VALUES (1)",
+        bed.name
+    );
+    bed.script("001", &text);
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!(error["statement"], 5, "{error}");
+    bed.script("001", &text.replace("ON absent", "ON a"));
+    bed.succeeds("r2");
+    let value = |of: &str, sql: &str| server.sql(of, sql)[0][0].clone();
+    assert_eq!(value(&other, "SELECT CAST(b AS CHAR) FROM a"), "7");
+    assert_eq!(value(&other, "SELECT CAST(COUNT(*) AS CHAR) FROM child"), "1");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "0");
+}
+
+pub fn what_a_script_sets_does_not_reach_the_next_one(server: &Server) {
+    let mut bed = Bed::new(server);
+    let other = other_database(&bed);
+    bed.script(
+        "001",
+        "CREATE TABLE parent (id int PRIMARY KEY); CREATE TABLE child (p int REFERENCES parent (id))",
+    );
+    bed.script("002", "CREATE TABLE kin (p int, FOREIGN KEY (p) REFERENCES parent (id))");
+    bed.script(
+        "003",
+        &format!("SET foreign_key_checks = 0; SET @x = 1; CREATE TEMPORARY TABLE t (i int); USE {other}"),
+    );
+    bed.script("004", "CREATE TABLE here (x int); INSERT INTO here VALUES (@x)");
+    bed.script("005", "SET foreign_key_checks = 0; INSERT INTO kin VALUES (1)");
+    bed.script("006", "INSERT INTO kin VALUES (2)");
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["class"]), (&json!("006"), &json!("Constraint")), "{error}");
+    assert_eq!(bed.value("SELECT COALESCE(CAST(x AS CHAR), 'none') FROM here"), "none");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM kin"), "1");
+    // The lock has gone from session to session, and is let go.
+    bed.script("006", "SELECT 1");
+    bed.succeeds("r2");
+}
+
+pub fn what_commits_by_itself_runs_statement_by_statement(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.script("001", "CREATE TABLE a (b int PRIMARY KEY)");
+    let text = "SET autocommit = 0;\nINSERT INTO a VALUES (1);\nSET autocommit = 1;\nINSERT INTO a VALUES ";
+    bed.script("002", &format!("{text}(1)"));
+    let error = bed.fails("r1", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["statement"]), (&json!("002"), &json!(4)), "{error}");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "1");
+    bed.script("002", &format!("{text}(2)"));
+    bed.succeeds("r2");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "2", "nothing ran twice");
+    bed.script("003", "SET autocommit = 0; INSERT INTO a VALUES (3)");
+    bed.succeeds("r3");
+    assert_eq!(bed.value("SELECT CAST(COUNT(*) AS CHAR) FROM a"), "3");
 }
 
 /// On MySQL alone, whose users have `caching_sha2_password`.

@@ -57,6 +57,27 @@ pub fn an_edited_script_is_blocked_with_both_checksums(servers: &Servers) {
     assert_eq!(bed.fails("r5", 20)["blocked"]["reason"], "HistoryDiverged");
 }
 
+pub fn an_accepted_checksum_changes_nothing_else_of_its_row(servers: &Servers) {
+    for server in [&servers.postgres, &servers.mariadb] {
+        let mut bed = Bed::new(server);
+        bed.script("001", "CREATE TABLE a (b int)");
+        bed.succeeds("r1");
+        let cast = if server.engine == "PostgreSQL" { "text" } else { "char" };
+        let columns = ["position", "state", "changed_at", "duration_ms", "run", "object_uid", "session"];
+        let columns = columns.map(|column| format!("CAST({column} AS {cast})")).join(", ");
+        let rest = format!("SELECT {columns} FROM gatehouse_migrations");
+        let (before, checksum) = (bed.sql(&rest), bed.value("SELECT checksum FROM gatehouse_migrations"));
+        bed.script("001", "CREATE TABLE a (b int) -- edited");
+        let found = bed.fails("r2", 20)["blocked"]["found"].clone();
+        bed.assignment["acceptChecksums"] = json!({ "001": found });
+        bed.assignment["object"]["uid"] = json!("another");
+        let applied = bed.succeeds("r3")["applied"].clone();
+        assert_eq!((&applied[0]["checksum"], &applied[0]["run"]), (&found, &json!("r1")));
+        assert_eq!(bed.sql(&rest), before);
+        assert_ne!(bed.value("SELECT checksum FROM gatehouse_migrations"), checksum);
+    }
+}
+
 pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a (b int)");
@@ -82,6 +103,55 @@ pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
     assert_eq!(bed.fails("r4", 20)["blocked"]["reason"], "NotRehearsable");
 }
 
+pub fn a_rehearsal_is_like_applying(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a (b int); SET search_path = ''");
+    bed.script("002", "SELECT 1 FROM a WHERE b > 1")["kind"] = json!("Check");
+    bed.script("003", "INSERT INTO a VALUES (1)");
+    bed.assignment["mode"] = json!("Rehearse");
+    assert_eq!(bed.succeeds("r1")["outcome"], "Rehearsed");
+    // A check only reads.
+    bed.script("002", "INSERT INTO a VALUES (2) RETURNING 1")["kind"] = json!("Check");
+    let error = bed.fails("r2", 20)["lastError"].clone();
+    assert_eq!((&error["id"], &error["sqlState"]), (&json!("002"), &json!("25006")), "{error}");
+    // Its timeouts count.
+    bed.script("002", "SELECT 1 FROM a WHERE b > 1");
+    bed.sql(&format!("CREATE TABLE held (b int); ALTER TABLE held OWNER TO {}", bed.user));
+    bed.script("004", "ALTER TABLE held ADD c int")["timeouts"] = json!({ "lock": "50ms" });
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let holder = bed.server.postgres_options().database(&bed.name);
+    let mut holder = runtime.block_on(sqlx::ConnectOptions::connect(&holder)).unwrap();
+    runtime.block_on(sqlx::raw_sql("BEGIN; LOCK TABLE held").execute(&mut holder)).unwrap();
+    assert_eq!(bed.fails("r3", 10)["lastError"]["class"], "LockTimeout");
+    bed.script("004", "ALTER TABLE held ADD c int")["timeouts"] =
+        json!({ "lock": "2m", "statement": "100ms" });
+    assert_eq!(
+        bed.fails("r4", 20)["lastError"]["class"],
+        "StatementTimeout",
+        "the lock is waited for for longer"
+    );
+    // An end of the transaction would not be seen in what cannot be split.
+    bed.script("004", "CREATE TABLE stays (); COMMIT; SELECT 'open");
+    assert_eq!(bed.fails("r5", 20)["blocked"]["reason"], "NotRehearsable");
+    let tables = "SELECT count(*)::text FROM pg_class WHERE relnamespace = 'public'::regnamespace";
+    assert_eq!(bed.value(tables), "1");
+}
+
+pub fn a_plan_is_told_once_the_history_is_read(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE a ()");
+    bed.assignment["database"]["port"] = json!(1);
+    for mode in ["Plan", "Rehearse", "Apply"] {
+        bed.assignment["mode"] = json!(mode);
+        let result = bed.fails(&format!("r_{mode}"), 10);
+        assert_eq!(
+            (&result["plan"], &result["lastError"]["class"]),
+            (&json!(null), &json!("Connection")),
+            "{result}"
+        );
+    }
+}
+
 pub fn another_plan_than_the_approved_one_does_not_run(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a ()");
@@ -90,8 +160,11 @@ pub fn another_plan_than_the_approved_one_does_not_run(servers: &Servers) {
     bed.assignment["mode"] = json!("Apply");
     bed.assignment["approvedPlanHash"] = hash.clone();
     bed.script("001", "CREATE TABLE b ()");
-    let blocked = bed.fails("r2", 20)["blocked"].clone();
-    assert_eq!((&blocked["reason"], &blocked["expected"]), (&json!("PlanChanged"), &hash));
+    for mode in ["Rehearse", "Revert", "Apply"] {
+        bed.assignment["mode"] = json!(mode);
+        let blocked = bed.fails("r2", 20)["blocked"].clone();
+        assert_eq!((&blocked["reason"], &blocked["expected"]), (&json!("PlanChanged"), &hash), "{mode}");
+    }
     bed.script("001", "CREATE TABLE a ()")["planned"] = json!(format!("sha256:{}", "0".repeat(64)));
     assert_eq!(bed.fails("r3", 20)["blocked"]["reason"], "SourceChanged");
     bed.script("001", "CREATE TABLE a ()").as_object_mut().unwrap().remove("planned");
@@ -152,34 +225,13 @@ pub fn a_script_cannot_leave_its_transaction(servers: &Servers) {
     assert_eq!(bed.value("SELECT to_regclass('public.c')::text"), "c");
 }
 
-pub fn an_application_waits_for_a_script(servers: &Servers) {
+pub fn the_server_keeps_a_quiet_connection(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
-    bed.script("001", "CREATE TABLE a ()");
-    let port = servers.postgres.port.to_string();
-    let wait = |id: &str, timeout: &str| {
-        let mut command = kit::program::Program::gatehouse(kit::gatehouse!(), &["migrate", "wait"]);
-        command.args([
-            "--engine",
-            "PostgreSQL",
-            "--host",
-            "127.0.0.1",
-            "--port",
-            &port,
-            "--tls-mode",
-            "Disable",
-        ]);
-        command.args(["--database", &bed.name, "--series", "shop", "--min-id", id, "--timeout", timeout]);
-        command.arg("--credentials").arg(bed.path("credentials"));
-        command
-    };
-    let early = bed.ended(wait("001", "0s"), &bed.path("none"));
-    assert_eq!(early.code, Some(1));
-    assert!(early.stderr.contains("script 001 of the series shop is not applied"), "{}", early.stderr);
-    let waiting = kit::program::Program::start(&wait("001", "2m"), &bed.path("wait.log")).unwrap();
-    waiting.logs("waiting");
+    bed.script("001", "SET tcp_keepalives_idle = 7200");
+    // What a script sets does not reach the next one.
+    bed.script("002", "CREATE TABLE a AS SELECT current_setting('tcp_keepalives_idle') AS idle");
     bed.succeeds("r1");
-    assert_eq!(waiting.code(), Some(0));
-    assert_eq!(bed.ended(wait("002", "0s"), &bed.path("none")).code, Some(1));
+    assert_eq!(bed.value("SELECT idle FROM a"), "60");
 }
 
 pub fn scripts_of_a_folder_run_without_an_assignment(servers: &Servers) {

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use kit::databases::Servers;
 use kit::program::Program;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -106,6 +107,15 @@ pub fn a_rehearsal_leaves_nothing(_: &Servers) {
     let (code, result) = bed.run("r1");
     assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
     assert_eq!((bed.count("a"), bed.count("gatehouse_migrations")), (None, None));
+    // A check only reads.
+    bed.script("2", "INSERT INTO a VALUES (1) RETURNING b");
+    bed.assignment["scripts"][1]["kind"] = json!("Check");
+    let (code, result) = bed.run("r2");
+    assert_eq!((code, &result["lastError"]["class"]), (Some(20), &json!("Permission")), "{result}");
+    bed.script("2", "SELECT b FROM a");
+    bed.script("3", "INSERT INTO a VALUES (1)");
+    let (code, result) = bed.run("r3");
+    assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
 }
 
 pub fn a_run_that_is_asked_to_end_ends_its_statement_first(_: &Servers) {
@@ -121,6 +131,34 @@ pub fn a_run_that_is_asked_to_end_ends_its_statement_first(_: &Servers) {
     bed.assignment["scripts"][0]["timeouts"] = json!({ "statement": "200ms" });
     let (code, result) = bed.run("r2");
     assert_eq!((code, &result["lastError"]["class"]), (Some(20), &json!("StatementTimeout")));
+}
+
+pub fn a_run_at_work_is_not_in_doubt(_: &Servers) {
+    let mut bed = Bed::new();
+    let endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n";
+    bed.script("1", endless);
+    bed.assignment["scripts"][0]["transaction"] = json!("None");
+    let program = Program::start(&bed.command("r1"), &bed.folder.path().join("log")).unwrap();
+    program.logs("script begun");
+    let running = "gatehouse_migrations WHERE state = 'running'";
+    eventually(|| (bed.count(running) == Some(1)).then_some(()).ok_or("no script is running"));
+    let outcome = |mode: &str| {
+        let mut assignment = bed.assignment.clone();
+        assignment["mode"] = json!(mode);
+        let bed = Bed { folder: tempfile::tempdir().unwrap(), assignment };
+        std::fs::write(bed.folder.path().join("1"), endless).unwrap();
+        let (code, result) = bed.run("other");
+        (code, result["outcome"].clone())
+    };
+    assert_eq!(outcome("Status"), (Some(0), json!("Read")));
+    assert_eq!(outcome("Plan"), (Some(10), json!("Failed")), "another run is at work");
+    program.kill();
+    for mode in ["Status", "Plan"] {
+        eventually(|| {
+            let found = outcome(mode);
+            if found == (Some(30), json!("InDoubt")) { Ok(()) } else { Err(format!("{found:?}")) }
+        });
+    }
 }
 
 pub fn what_only_reads_makes_no_file(_: &Servers) {

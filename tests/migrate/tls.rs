@@ -23,11 +23,23 @@ fn give(bed: &Bed<'_>, server: &Server, files: &[(&str, &str)]) {
 }
 
 pub fn certificates_are_checked_as_the_mode_says(servers: &Servers) {
-    let mut bed = Bed::new(&servers.postgres);
-    bed.script(
-        "001",
-        "CREATE TABLE is_encrypted AS SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
-    );
+    let is_encrypted =
+        "CREATE TABLE is_encrypted AS SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+    let bed = checked(&servers.postgres, is_encrypted);
+    assert_eq!(bed.value("SELECT ssl::text FROM is_encrypted"), "true");
+}
+
+pub fn certificates_of_mariadb_are_checked_as_the_mode_says(servers: &Servers) {
+    let is_encrypted = "CREATE TABLE is_encrypted AS SELECT variable_value AS cipher \
+                        FROM information_schema.session_status WHERE variable_name = 'Ssl_cipher'";
+    let bed = checked(&servers.mariadb, is_encrypted);
+    assert!(bed.value("SELECT cipher FROM is_encrypted").starts_with("TLS_"), "a cipher of TLS 1.3");
+}
+
+/// Runs with each mode and certificate, the first of which applies the script.
+fn checked<'a>(server: &'a Server, script: &str) -> Bed<'a> {
+    let mut bed = Bed::new(server);
+    bed.script("001", script);
     let own: &[(&str, &str)] = &[("ca.crt", "ca.crt")];
     let other: &[(&str, &str)] = &[("other.crt", "ca.crt")];
     // The certificate is for 127.0.0.1 alone.
@@ -44,14 +56,14 @@ pub fn certificates_are_checked_as_the_mode_says(servers: &Servers) {
     {
         bed.assignment["database"]["tls"] = json!(mode);
         bed.assignment["database"]["host"] = json!(host);
-        give(&bed, &servers.postgres, files);
+        give(&bed, server, files);
         let ended = run(&bed, &format!("r{number}"));
         assert_eq!(ended.code, Some(code), "{mode} {host} {ended:?}");
         if code != 0 {
             assert_eq!(ended.result["lastError"]["class"], "Tls", "{ended:?}");
         }
     }
-    assert_eq!(bed.value("SELECT ssl::text FROM is_encrypted"), "true");
+    bed
 }
 
 pub fn a_client_certificate_lets_in(servers: &Servers) {

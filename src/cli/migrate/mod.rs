@@ -19,7 +19,8 @@ pub enum Command {
     /// Run the scripts that are pending, each once and in order.
     ///
     /// Exit codes: 0 done, 2 the command line is wrong or what it names could not be read, 10 it failed and may go well
-    /// another time, 20 it failed or was not begun, 30 a script's end is not known.
+    /// another time, 20 it failed or was not begun, 30 a script's end is not known. With an assignment, what could not be
+    /// read is reported with the code 20, too.
     Run(Box<run::Options>),
     /// Say what is applied, by the history in the database. Writes nothing.
     ///

@@ -23,7 +23,7 @@ use crate::kinds::databasemigration::assignment::{
     Assignment, Mode, OnFailure, OutOfOrder, Resolution, Resolve, Run, Script, ScriptKind, Source, Timeouts,
     Transaction, VERSION,
 };
-use crate::kinds::databasemigration::result::RunResult;
+use crate::kinds::databasemigration::result::{Class, LastError, Outcome, RunResult};
 use crate::kinds::databasemigration::runner::{self, Folders, Request};
 use crate::runtime::clock;
 use crate::runtime::signals::Signals;
@@ -79,23 +79,42 @@ pub struct Options {
 /// # Errors
 /// There is no runtime for it. The report and the exit code say all else.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
-    let request = match options.request() {
-        Ok(request) => request,
-        Err(message) => {
-            output::error(message);
-            return Ok(ExitCode::from(USAGE));
-        }
-    };
-    report(&request, options.termination_log.as_deref())
+    let log = options.termination_log.as_deref();
+    match options.request() {
+        Ok(request) => told(&done(&request)?, log),
+        Err(message) => not_begun(options.assignment.as_deref(), message, log),
+    }
 }
 
-/// Does what is asked, and reports it.
-pub(super) fn report(request: &Request, termination_log: Option<&Path>) -> Result<ExitCode, Failure> {
-    let result = done(request)?;
+/// Says that nothing was begun. Who runs an assignment reads the report; a person at a command line reads the message.
+pub(super) fn not_begun(
+    assignment: Option<&Path>,
+    message: String,
+    termination_log: Option<&Path>,
+) -> Result<ExitCode, Failure> {
+    let Some(assignment) = assignment else {
+        output::error(message);
+        return Ok(ExitCode::from(USAGE));
+    };
+    let mut result = RunResult::of(&run_of(assignment), Outcome::Failed);
+    let class = Class::Configuration;
+    result.last_error = Some(LastError { id: None, statement: None, sql_state: None, class, message });
+    told(&result, termination_log)
+}
+
+/// The run that an assignment is of, also where it cannot be carried out.
+fn run_of(assignment: &Path) -> String {
+    let text = fs::read_to_string(assignment).unwrap_or_default();
+    let read: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    read["run"]["uid"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Reports how a run ended.
+pub(super) fn told(result: &RunResult, termination_log: Option<&Path>) -> Result<ExitCode, Failure> {
     let line = result.line();
     leave(termination_log, &line);
     output::print(&format!("{line}\n"))?;
-    for message in messages(&result) {
+    for message in messages(result) {
         output::error(message);
     }
     Ok(ExitCode::from(result.code()))

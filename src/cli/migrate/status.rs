@@ -7,9 +7,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::super::ending::{Failure, USAGE};
+use super::super::ending::Failure;
 use super::super::output;
-use super::run::{done, report, run_uid};
+use super::run::{done, not_begun, run_uid, told};
 use super::target::{Reach, Target, application, assignment};
 use crate::kinds::databasemigration::assignment::{Assignment, Mode, OnFailure, OutOfOrder, Run, VERSION};
 use crate::kinds::databasemigration::result::{Outcome, RunResult};
@@ -35,17 +35,15 @@ pub struct Options {
 /// # Errors
 /// There is no runtime for it. The report and the exit code say all else.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
+    let log = options.termination_log.as_deref();
     let request = match options.request() {
         Ok(request) => request,
-        Err(message) => {
-            output::error(message);
-            return Ok(ExitCode::from(USAGE));
-        }
+        Err(message) => return not_begun(options.assignment.as_deref(), message, log),
     };
-    if !stdout().is_terminal() {
-        return report(&request, options.termination_log.as_deref());
-    }
     let result = done(&request)?;
+    if !stdout().is_terminal() {
+        return told(&result, log);
+    }
     output::print(&table(&result))?;
     if let Some(error) = &result.last_error {
         output::error(&error.message);

@@ -1,8 +1,9 @@
 //! What a run reports: as JSON in the termination message of its container, and by its exit code.
 //!
 //! Guarantees: the JSON of [`RunResult::line`] has at most [`LARGEST`] bytes, the most that a kubelet keeps. What does
-//! not fit leaves by structure: the oldest of `applied`, then pending ids and warnings, then the ends of messages; counts
-//! stay true.
+//! not fit leaves by structure: a message that is longer than any of ours, then in turn the half of the longest among what is
+//! applied, what is pending and the warnings (the oldest of `applied`, the last of the others), then the ends of messages.
+//! Counts stay true.
 //! Never: holds the text of a script, or what rows contain.
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub const IN_DOUBT: u8 = 30;
 
 /// The longest text of a message that is always kept.
 const SHORTEST_MESSAGE: usize = 200;
+/// The longest text of a message for which lists are shortened.
+const LONGEST_MESSAGE: usize = LARGEST / 4;
 
 /// What a run reports.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
@@ -308,29 +311,46 @@ impl RunResult {
         }
     }
 
+    /// Leaves out the half of the list that takes the most, and the last one of a list once none has more than one.
+    /// False where all lists are empty.
+    fn halve_the_longest(&mut self) -> bool {
+        let mut none = Plan::default();
+        let plan = self.plan.as_mut().unwrap_or(&mut none);
+        let applied = self.applied.iter().map(|one| one.id.len() + one.checksum.len() + one.run.len());
+        let several = |count: usize, bytes: usize| if count > 1 { bytes } else { 0 };
+        let applied = several(self.applied.len(), applied.sum());
+        let pending = several(plan.pending.len(), bytes(&plan.pending));
+        let warnings = several(plan.warnings.len(), bytes(&plan.warnings));
+        match applied.max(pending).max(warnings) {
+            0 if !plan.warnings.is_empty() => plan.warnings.clear(),
+            0 if !plan.pending.is_empty() => plan.pending.clear(),
+            0 if !self.applied.is_empty() => self.applied.clear(),
+            0 => return false,
+            most if most == warnings => plan.warnings.truncate(plan.warnings.len() / 2),
+            most if most == pending => plan.pending.truncate(plan.pending.len() / 2),
+            _ => drop(self.applied.drain(..self.applied.len() / 2)),
+        }
+        true
+    }
+
+    /// Cuts a message that is longer than that; false where none is.
+    fn cut_message(&mut self, longest: usize) -> bool {
+        let error = self.last_error.as_mut().map(|error| &mut error.message);
+        let blocked = self.blocked.as_mut().map(|blocked| &mut blocked.message);
+        let message = [error, blocked].into_iter().flatten().find(|message| message.len() > longest);
+        message.map(|message| cut(message, SHORTEST_MESSAGE)).is_some()
+    }
+
     /// Leaves out what matters least; false where nothing is left to leave out.
     fn shorten(&mut self) -> bool {
-        if !self.applied.is_empty() {
-            self.applied.drain(..self.applied.len().div_ceil(2));
+        if self.cut_message(LONGEST_MESSAGE) || self.halve_the_longest() {
             return true;
-        }
-        if let Some(plan) = &mut self.plan {
-            for list in [&mut plan.warnings, &mut plan.pending] {
-                if !list.is_empty() {
-                    list.truncate(list.len() / 2);
-                    return true;
-                }
-            }
         }
         if !self.reverted.is_empty() {
             self.reverted.truncate(self.reverted.len() / 2);
             return true;
         }
-        let error = self.last_error.as_mut().map(|error| &mut error.message);
-        let blocked = self.blocked.as_mut().map(|blocked| &mut blocked.message);
-        let message = [error, blocked].into_iter().flatten().find(|message| message.len() > SHORTEST_MESSAGE);
-        if let Some(message) = message {
-            cut(message, SHORTEST_MESSAGE);
+        if self.cut_message(SHORTEST_MESSAGE) {
             return true;
         }
         // Checksums of Secrets are what a plan is approved by: they leave last.
@@ -342,6 +362,11 @@ impl RunResult {
             _ => false,
         }
     }
+}
+
+/// How many bytes these texts take.
+fn bytes(texts: &[String]) -> usize {
+    texts.iter().map(String::len).sum()
 }
 
 /// Cuts a text at that many bytes, or before the character that would be cut in two.
@@ -385,7 +410,10 @@ mod tests {
         let line = result.line();
         assert!(line.len() <= LARGEST, "{}", line.len());
         let read: RunResult = serde_json::from_str(&line).unwrap();
-        assert_eq!((read.applied_count, read.plan.unwrap().pending_count), (50, 200));
+        assert_eq!(read.applied.last(), result.applied.last(), "the newest");
+        let (plan, made) = (read.plan.unwrap(), result.plan.unwrap());
+        assert_eq!((read.applied_count, plan.pending_count), (50, 200));
+        assert!(!plan.pending.is_empty() && made.pending.starts_with(&plan.pending), "{:?}", plan.pending);
         let error = read.last_error.unwrap();
         assert_eq!(error.sql_state.as_deref(), Some("42P01"));
         assert!(error.message.starts_with('ä') && error.message.len() <= SHORTEST_MESSAGE);

@@ -69,8 +69,8 @@ impl Server {
     /// It cannot be had, or does not start.
     pub fn mysql() -> Result<Self, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/mysql.sh");
-        let unpacked =
-            Command::new(&script).output().map_err(|error| format!("{}: {error}", script.display()))?;
+        let unpacked = Command::new(&script).output();
+        let unpacked = unpacked.map_err(|error| format!("{}: {error}", script.display()))?;
         let [printed, said] = [&unpacked.stdout, &unpacked.stderr].map(|text| String::from_utf8_lossy(text));
         let root = match printed.lines().last() {
             Some(root) if unpacked.status.success() => PathBuf::from(root),
@@ -144,6 +144,7 @@ impl Server {
         let mut install = as_nobody("mariadb-install-db", folder.path());
         install.args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"]);
         ran(install.arg(format!("--datadir={}", data.display())))?;
+        certificates(folder.path())?;
         let port = free_port()?;
         let mut command = as_nobody("mariadbd", folder.path());
         command.args(["--no-defaults", "--skip-log-bin"]).arg(format!("--bind-address={addresses}"));
@@ -151,6 +152,9 @@ impl Server {
         command.arg(format!("--datadir={}", data.display())).arg(format!("--port={port}"));
         command.arg(format!("--socket={}", folder.path().join("socket").display()));
         command.arg(format!("--tmpdir={}", folder.path().display()));
+        for (setting, file) in [("ssl-ca", "ca.crt"), ("ssl-cert", "server.crt"), ("ssl-key", "server.key")] {
+            command.arg(format!("--{setting}={}", folder.path().join(file).display()));
+        }
         Self::started("MariaDB", folder, port, &command)
     }
 

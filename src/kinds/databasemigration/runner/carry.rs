@@ -201,6 +201,7 @@ impl Carrier<'_> {
     async fn by_statements(&mut self, task: &mut Task<'_>, begun: tokio::time::Instant) -> Result<(), End> {
         let before = invalid_indexes(self.connection).await?;
         let last = count(task.text);
+        self.set_again(*task).await?;
         for number in task.from..=last {
             // Another try begins here.
             task.from = number;
@@ -216,12 +217,13 @@ impl Carrier<'_> {
             }
             let _reset = self.connection.reset().await;
             let after = invalid_indexes(self.connection).await.unwrap_or_default();
-            let left: Vec<_> = after.into_iter().filter(|index| !before.contains(index)).collect();
+            let new = after.into_iter().filter(|index| !before.contains(index)).collect();
+            let left = left_by(&task.text.all, &before, new);
             let failure = if left.is_empty() { failure } else { leaving(failure, &left) };
             self.refused(*task, number, done.as_deref(), &failure).await?;
             return Err(failure.into());
         }
-        self.connection.reset().await.map_err(|failure| in_doubt(*task, last, failure))?;
+        self.leave_session().await.map_err(|failure| in_doubt(*task, last, failure))?;
         let after = invalid_indexes(self.connection).await?;
         let left = left_by(&task.text.all, &before, after);
         if !task.is_down && !left.is_empty() {
@@ -234,6 +236,31 @@ impl Carrier<'_> {
             Entry { statement: last, duration_ms: Some(milliseconds(begun)), ..task.entry(task.done()) };
         let written = self.log.write_alone(self.connection, &entry).await;
         written.map_err(|failure| in_doubt(*task, last, failure))
+    }
+
+    /// What a script set before the statement that it goes on with is of a session that is gone: sets it again.
+    async fn set_again(&mut self, task: Task<'_>) -> Result<(), End> {
+        let statements = task.text.statements.as_deref().unwrap_or_default();
+        for (number, statement) in (1..task.from).zip(statements) {
+            if statement.sets_session() {
+                let ran = self.run_one(task, number).await;
+                ran.map_err(|failure| failure.of(task.id()).at(number))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what statements left in their session, so that what the history says next is the truth.
+    async fn leave_session(&mut self) -> Result<(), Failure> {
+        if self.engine().rolls_back_schema() {
+            return self.connection.reset().await;
+        }
+        // Without autocommit, the last ones are not committed yet. The session stays where there is no other one.
+        self.connection.control("COMMIT").await?;
+        if let Err(failure) = self.connection.reset().await {
+            tracing::warn!(failure = failure.message, "failed to begin another session");
+        }
+        Ok(())
     }
 
     /// The history has that the server refused a statement.
@@ -263,7 +290,7 @@ impl Carrier<'_> {
     }
 
     /// Sets the time that statements wait for locks, where it is the session's.
-    async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
+    pub(super) async fn limit_locks(&mut self, task: Task<'_>) -> Result<(), Failure> {
         let limit = task.script().timeouts.lock();
         let sql = match self.engine() {
             Engine::PostgreSQL if task.text.way != Way::Statements => return Ok(()),
@@ -298,7 +325,7 @@ impl Carrier<'_> {
     }
 
     /// The transaction that is open, where the engine tells.
-    async fn transaction(&mut self) -> Result<Option<String>, Failure> {
+    pub(super) async fn transaction(&mut self) -> Result<Option<String>, Failure> {
         if self.engine() != Engine::PostgreSQL {
             return Ok(None);
         }
@@ -355,7 +382,7 @@ fn count(text: &Text) -> u32 {
 }
 
 /// A limit as PostgreSQL reads it; 0 is none.
-fn limit_text(limit: Option<Duration>) -> String {
+pub(super) fn limit_text(limit: Option<Duration>) -> String {
     format!("{}ms", limit.map_or(0, |limit| limit.as_millis().max(1)))
 }
 

@@ -4,6 +4,9 @@
 //! a limit, the wish of the process to end, or the server's own limits.
 //! Assumes: statements written here use `?` for their values and have no other question mark.
 
+mod reset;
+pub(super) mod user_lock;
+
 use std::fmt::{self, Write as _};
 use std::pin::pin;
 use std::sync::Arc;
@@ -20,6 +23,8 @@ use super::access::{Access, Wire};
 use super::failure::{Failure, Secrets};
 use super::progress::{Phase, Progress, Step};
 use crate::runtime::clock;
+
+pub(super) use reset::ANEW;
 
 /// How many steps of SQLite's machine lie between two looks at whether to go on.
 const STEPS: i32 = 1000;
@@ -64,6 +69,10 @@ pub(super) struct Connection {
     pub(super) session: String,
     /// As the server calls its version.
     pub(super) version: String,
+    /// The lock that it has, where that goes with the session and has to be passed on to the next one.
+    pub(super) lock: Option<user_lock::Halves>,
+    /// A script has run in it.
+    is_used: bool,
     is_halted: Arc<AtomicBool>,
 }
 
@@ -134,6 +143,8 @@ impl Connection {
             secrets,
             session: String::new(),
             version: String::new(),
+            lock: None,
+            is_used: false,
             is_halted,
         };
         connection.greet().await?;
@@ -159,27 +170,7 @@ impl Connection {
         };
         self.session = self.one(session).await?.unwrap_or_default();
         self.version = self.one(version).await?.unwrap_or_default();
-        self.reset().await
-    }
-
-    /// Takes back what a script set for the session, and sets what gatehouse needs.
-    pub(super) async fn reset(&mut self) -> Result<(), Failure> {
-        if self.engine() != Engine::PostgreSQL {
-            return Ok(());
-        }
-        // Notices may quote rows, and nobody reads them.
-        self.control("RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; SET client_min_messages = error")
-            .await?;
-        // A server that knows it ends what runs for a client that is gone: from PostgreSQL 14 on, and not on every
-        // system.
-        let known = "SELECT name FROM pg_catalog.pg_settings WHERE name = 'client_connection_check_interval'";
-        if self.one(known).await?.is_some() {
-            let set = self.control("SET client_connection_check_interval = '5s'").await;
-            if let Err(failure) = set.as_ref().map_err(|failure| failure.message.as_str()) {
-                tracing::debug!(failure, "the server does not look after clients that are gone");
-            }
-        }
-        Ok(())
+        self.set_up().await
     }
 
     /// What the other end is.
@@ -237,9 +228,12 @@ impl Connection {
         if watch.stop.is_cancelled() {
             return Ran::failed(interrupted());
         }
+        self.is_used = true;
         let Self { wire, secrets, access, session, is_halted, .. } = self;
         is_halted.store(false, Ordering::Relaxed);
         let cancel = Cancel { access, session, is_halted };
+        // No other statement has phases.
+        let has_phases = text.to_ascii_uppercase().contains("INDEX");
         let begun = clock::instant();
         let mut running = pin!(streamed(wire, secrets, text));
         let mut ended: Option<Failure> = None;
@@ -264,7 +258,8 @@ impl Connection {
                     return Ran::failed(Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) });
                 }
                 _ = words.tick() => {
-                    let phase = tokio::time::timeout(UNTIL_TOLD, cancel.phase()).await.ok().flatten();
+                    let asked = async { if has_phases { cancel.phase().await } else { None } };
+                    let phase = tokio::time::timeout(UNTIL_TOLD, asked).await.ok().flatten();
                     watch.progress.tell(Step::Running { id: watch.id, elapsed: begun.elapsed(), phase: phase.as_ref() });
                     continue;
                 }

@@ -2,10 +2,12 @@
 //!
 //! Guarantees: no text of a script, no value of a row, no user name and no password is in a message. What servers say is
 //! passed on where its words are about objects of the schema alone; where they may quote a value (data, constraints,
-//! syntax, what a program raises), the class and the object's name are said instead. DETAIL, HINT and CONTEXT are never
+//! syntax, what a program raises), the class and the object's name are said instead, and a name is shown where it looks
+//! like one, since a value in the wrong quotes is taken for a name. DETAIL, HINT and CONTEXT are never
 //! read.
 
 mod mysql;
+mod named;
 mod postgres;
 mod sqlite;
 
@@ -133,6 +135,12 @@ impl Secrets {
             Error::Io(error) => unanswered(format!("the connection broke off: {error}")),
             Error::Tls(error) => {
                 Failure::new(Class::Tls, format!("failed to encrypt the connection: {error}"))
+            }
+            // Without encryption, MySQL wants a password in a way that is not compiled in.
+            Error::Configuration(error) if error.to_string().contains("use TLS") => {
+                let message =
+                    "the server asks for the password on an encrypted connection: set tls to Require";
+                Failure::new(Class::Tls, message)
             }
             Error::Configuration(error) => Failure::new(Class::Configuration, error.to_string()),
             Error::Protocol(_) | Error::WorkerCrashed => {

@@ -1,11 +1,14 @@
 //! The history of a series, in a table of the database that is migrated. It is the truth about what has run.
 //!
 //! Guarantees: a row is written in the transaction of its script, where that has one, and before the script where it has
-//! none. Every transaction that writes holds the row of the series in the table of locks, and finds there the run that
-//! took it: a run whose session the server lost sight of writes nothing once another has begun.
+//! none. Every transaction that writes holds the row of the series in the table of locks, and finds there the process that
+//! took it: one whose session the server lost sight of writes nothing once another has begun, also where both are pods of
+//! one Job and have its run in common.
 //! Never: creates a schema.
 
 mod tables;
+
+use aws_lc_rs::rand;
 
 use super::super::assignment::{Engine, History};
 use super::super::result::{Applied, Class};
@@ -114,6 +117,8 @@ pub(super) struct Log {
     tables: Tables,
     series: String,
     run: String,
+    /// What this process has in the row of the series, and no other process.
+    token: String,
     object: Option<String>,
 }
 
@@ -127,7 +132,8 @@ impl Log {
     ) -> Result<Self, Failure> {
         let tables = Tables::of(connection, history).await?;
         let series = history.series.clone();
-        Ok(Self { tables, series, run: run.to_owned(), object: object.map(str::to_owned) })
+        let token = token(run)?;
+        Ok(Self { tables, series, run: run.to_owned(), token, object: object.map(str::to_owned) })
     }
 
     /// What the lock of this series is called.
@@ -135,9 +141,14 @@ impl Log {
         format!("gatehouse/{}/{}", self.tables.name(), self.series)
     }
 
+    /// The name of the table of rows, without that of its schema.
+    pub(super) fn table(&self) -> &str {
+        self.tables.table()
+    }
+
     /// The history, in the order in which scripts ran; empty where there is no table.
     pub(super) async fn read(&self, connection: &mut Connection) -> Result<Vec<Row>, Failure> {
-        if !self.tables.exist(connection).await? {
+        if !self.tables.can_be_read(connection).await? {
             return Ok(Vec::new());
         }
         let sql = self.tables.select();
@@ -151,7 +162,7 @@ impl Log {
         Ok(rows.iter().any(|row| row.id == id && row.state.is_applied()))
     }
 
-    /// Makes what is missing, and puts this run into the row of the series: another run that held it writes no more.
+    /// Makes what is missing, and puts this process into the row of the series: another one that held it writes no more.
     pub(super) async fn take(&self, connection: &mut Connection) -> Result<(), Failure> {
         if !self.tables.exist(connection).await? {
             let created = connection.control(&self.tables.create(connection.engine())).await;
@@ -169,18 +180,19 @@ impl Log {
         let lock = self.tables.lock();
         let now = self.tables.now();
         let update = format!("UPDATE {lock} SET run = ?, taken_at = {now} WHERE series = ?");
-        let taken = connection.execute(&update, &[Value::Text(&self.run), Value::Text(&self.series)]).await?;
+        let taken =
+            connection.execute(&update, &[Value::Text(&self.token), Value::Text(&self.series)]).await?;
         if taken == 0 && !self.holds(connection).await? {
             let insert = format!("INSERT INTO {lock} (series, run, taken_at) VALUES (?, ?, {now})");
-            connection.execute(&insert, &[Value::Text(&self.series), Value::Text(&self.run)]).await?;
+            connection.execute(&insert, &[Value::Text(&self.series), Value::Text(&self.token)]).await?;
         }
         Ok(())
     }
 
-    /// Whether the row of the series is this run's; holds the row until the transaction ends.
+    /// Whether the row of the series is this process's; holds the row until the transaction ends.
     async fn holds(&self, connection: &mut Connection) -> Result<bool, Failure> {
         let found = connection.rows(&self.tables.select_lock(), &[Value::Text(&self.series)]).await?;
-        Ok(found.first().and_then(|row| row.first()?.as_deref()) == Some(self.run.as_str()))
+        Ok(found.first().and_then(|row| row.first()?.as_deref()) == Some(self.token.as_str()))
     }
 
     /// Begins a transaction. With a lock timeout, the row of the series is not waited for any longer.
@@ -196,7 +208,7 @@ impl Log {
         connection.control(&begin).await
     }
 
-    /// Sees that this run still has the row of the series, and holds it until the transaction ends.
+    /// Sees that this process still has the row of the series, and holds it until the transaction ends.
     pub(super) async fn fence(&self, connection: &mut Connection) -> Result<(), Failure> {
         if self.holds(connection).await? {
             return Ok(());
@@ -246,6 +258,24 @@ impl Log {
         connection.execute(&self.tables.insert(), &values).await.map(|_| ())
     }
 
+    /// Gives the row of a script another checksum, in a transaction of its own: when it was applied, and by what, stays.
+    pub(super) async fn accept(
+        &self,
+        connection: &mut Connection,
+        id: &str,
+        checksum: &str,
+    ) -> Result<(), Failure> {
+        self.begin(connection, None).await?;
+        let accepted = match self.fence(connection).await {
+            Ok(()) => {
+                let values = [Value::Text(checksum), Value::Text(&self.series), Value::Text(id)];
+                connection.execute(&self.tables.accept(), &values).await.map(|_| ())
+            }
+            Err(failure) => Err(failure),
+        };
+        self.end(connection, accepted).await
+    }
+
     /// Writes a row in a transaction of its own.
     pub(super) async fn write_alone(
         &self,
@@ -259,6 +289,15 @@ impl Log {
         };
         self.end(connection, written).await
     }
+}
+
+/// What this process writes as the holder of a series: the run, and a random part, since two pods of a Job have the same
+/// run.
+fn token(run: &str) -> Result<String, Failure> {
+    let mut random = [0; 8];
+    rand::fill(&mut random)
+        .map_err(|_| Failure::new(Class::Other, "failed to begin the run: the system has no random bytes"))?;
+    Ok(format!("{run}/{:016x}", u64::from_be_bytes(random)))
 }
 
 fn row(columns: Vec<Option<String>>) -> Result<Row, Failure> {

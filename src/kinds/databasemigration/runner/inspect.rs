@@ -6,29 +6,35 @@ use super::super::assignment::Engine;
 use super::connection::{Connection, Value};
 use super::decision::Surroundings;
 use super::failure::Failure;
-use super::history::{Row, State};
+use super::history::{Log, Row, State};
+use super::lock;
 
 /// What is known besides the history.
 pub(super) async fn surroundings(
     connection: &mut Connection,
-    table: &str,
+    log: &Log,
     rows: &[Row],
 ) -> Result<Surroundings, Failure> {
     let mut alive = Vec::new();
     let running = rows.iter().filter(|row| row.state == State::Running);
     for session in running.filter_map(|row| row.session.as_ref()) {
-        if is_alive(connection, session).await? {
+        if is_alive(connection, log, session).await? {
             alive.push(session.clone());
         }
     }
     // Asked only where the answer counts.
-    let has_tables = rows.is_empty() && has_tables(connection, table).await?;
+    let has_tables = rows.is_empty() && has_tables(connection, log.table()).await?;
     Ok(Surroundings { alive, has_tables })
 }
 
-/// Whether the server still has a session. Where the lock went with the session, having the lock says enough.
-async fn is_alive(connection: &mut Connection, session: &str) -> Result<bool, Failure> {
-    if connection.engine() != Engine::PostgreSQL || session == connection.session {
+/// Whether a session may still be at work.
+async fn is_alive(connection: &mut Connection, log: &Log, session: &str) -> Result<bool, Failure> {
+    if connection.engine() != Engine::PostgreSQL {
+        // The lock goes with the session: who has it knows that nobody else is at work, and who only reads looks whether
+        // anybody has it.
+        return Ok(connection.access().only_reads && lock::is_taken(connection, &log.lock_name()).await?);
+    }
+    if session == connection.session {
         return Ok(false);
     }
     let (process, begun) = session.split_once('/').unwrap_or((session, ""));
@@ -59,44 +65,91 @@ async fn has_tables(connection: &mut Connection, table: &str) -> Result<bool, Fa
     Ok(!connection.rows(sql, &[Value::Text(table), Value::Text(&lock)]).await?.is_empty())
 }
 
-/// The indexes of PostgreSQL that are not valid and that nobody builds, by their full names.
-pub(super) async fn invalid_indexes(connection: &mut Connection) -> Result<BTreeSet<String>, Failure> {
+/// An index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Index {
+    /// With its schema.
+    pub(super) name: String,
+    /// The table that it is of, without its schema.
+    table: String,
+}
+
+/// The indexes of PostgreSQL that are not valid and that nobody builds.
+pub(super) async fn invalid_indexes(connection: &mut Connection) -> Result<BTreeSet<Index>, Failure> {
     if connection.engine() != Engine::PostgreSQL {
         return Ok(BTreeSet::new());
     }
     // That of a partitioned table, of the kind I, is not valid until all its parts have theirs.
-    let sql = "SELECT n.nspname || '.' || c.relname FROM pg_catalog.pg_index i \
+    let sql = "SELECT n.nspname || '.' || c.relname, t.relname::text FROM pg_catalog.pg_index i \
                JOIN pg_catalog.pg_class c ON c.oid = i.indexrelid \
+               JOIN pg_catalog.pg_class t ON t.oid = i.indrelid \
                JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
                WHERE NOT i.indisvalid AND c.relkind = 'i' AND NOT EXISTS (SELECT 1 \
                FROM pg_catalog.pg_stat_progress_create_index p WHERE p.index_relid = i.indexrelid)";
     let rows = connection.rows(sql, &[]).await?;
-    Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+    let index = |row: Vec<Option<String>>| {
+        let mut row = row.into_iter().flatten();
+        Some(Index { name: row.next()?, table: row.next()? })
+    };
+    Ok(rows.into_iter().filter_map(index).collect())
 }
 
-/// Those of the indexes that a script is answerable for: they were not there before it, or it names them.
-pub(super) fn left_by(text: &str, before: &BTreeSet<String>, after: BTreeSet<String>) -> Vec<String> {
-    let is_named = |index: &str| {
-        let name = index.rsplit('.').next().unwrap_or(index).to_lowercase();
-        let is_inner = |one: char| one.is_alphanumeric() || one == '_';
-        let mut words = text.split(|one: char| !is_inner(one));
-        words.any(|word| word.to_lowercase() == name)
+/// Those of the indexes that a script is answerable for, by name. It names them; or they were not there before it, and it
+/// names their table, or it builds the indexes of a whole schema or database and so names none. What another session
+/// left meanwhile is none of them.
+pub(super) fn left_by(text: &str, before: &BTreeSet<Index>, after: BTreeSet<Index>) -> Vec<String> {
+    let text = text.to_lowercase();
+    let is_inner = |one: char| one.is_alphanumeric() || one == '_';
+    let words: BTreeSet<_> = text.split(|one: char| !is_inner(one)).collect();
+    let has = |name: &str| {
+        let name = name.to_lowercase();
+        if name.chars().all(is_inner) { words.contains(&*name) } else { text.contains(&name) }
     };
-    after.into_iter().filter(|index| !before.contains(index) || is_named(index)).collect()
+    let names_none = has("reindex") && !has("index") && !has("table");
+    let is_left = |index: &Index| {
+        let name = index.name.split_once('.').map_or(&*index.name, |(_, name)| name);
+        // REINDEX CONCURRENTLY builds another one beside each.
+        let digits = name.trim_end_matches(|one: char| one.is_ascii_digit());
+        let built_for = digits.strip_suffix("_ccnew").or_else(|| digits.strip_suffix("_ccold"));
+        let is_new = !before.contains(index);
+        has(name) || is_new && (names_none || has(&index.table) || built_for.is_some_and(has))
+    };
+    after.into_iter().filter(is_left).map(|index| index.name).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn set(names: &[&str]) -> BTreeSet<Index> {
+        let index = |name: &&str| {
+            let (name, table) = name.split_once(" of ").unwrap_or((name, "else"));
+            Index { name: name.to_owned(), table: table.to_owned() }
+        };
+        names.iter().map(index).collect()
+    }
+
     #[test]
-    fn an_invalid_index_counts_where_it_is_new_or_named() {
-        let set = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<_>>();
+    fn an_invalid_index_counts_where_the_script_names_it() {
         let text = "CREATE INDEX CONCURRENTLY IF NOT EXISTS Orders_idx ON orders (a)";
-        let (before, after) =
-            (set(&["public.orders_idx", "public.other"]), set(&["public.orders_idx", "public.other"]));
-        assert_eq!(left_by(text, &before, after), ["public.orders_idx"]);
-        assert_eq!(left_by("REINDEX", &set(&[]), set(&["public.x_ccnew"])), ["public.x_ccnew"]);
+        let both = set(&["public.orders_idx", "public.other"]);
+        assert_eq!(left_by(text, &both, both.clone()), ["public.orders_idx"]);
         assert_eq!(left_by(text, &set(&["a.b"]), set(&["a.b"])), [""; 0]);
+        let strange = set(&["public.Of orders of x"]);
+        assert_eq!(left_by("REINDEX INDEX \"Of orders\"", &strange, strange.clone()), ["public.Of orders"]);
+    }
+
+    #[test]
+    fn a_new_one_counts_where_the_script_names_its_table_or_none() {
+        let none = set(&[]);
+        let new = set(&["public.orders_a_idx of orders", "public.of_another_session of bills"]);
+        assert_eq!(
+            left_by("CREATE INDEX CONCURRENTLY ON orders (a)", &none, new.clone()),
+            ["public.orders_a_idx"]
+        );
+        assert_eq!(left_by("VACUUM", &none, new.clone()), [""; 0]);
+        assert_eq!(left_by("REINDEX DATABASE CONCURRENTLY shop", &none, new).len(), 2);
+        let beside = set(&["public.x_ccnew1 of orders", "public.y_ccnew of bills"]);
+        assert_eq!(left_by("REINDEX INDEX CONCURRENTLY x", &none, beside), ["public.x_ccnew1"]);
     }
 }

@@ -5,7 +5,7 @@
 //! Assumes: nothing stands between that hands one session to several clients; where something does, the row of the series
 //! in the history keeps a run from writing once another has begun.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::assignment::Engine;
 use super::super::result::Class;
+use super::connection::user_lock::{Halves, got, let_go};
 use super::connection::{Connection, Value};
 use super::failure::Failure;
 use super::progress::{Progress, Step};
@@ -85,34 +86,89 @@ impl Lock {
     }
 
     async fn asked(connection: &mut Connection, name: &str) -> Result<Option<Self>, Failure> {
-        let hash = digest(&SHA256, name.as_bytes());
-        let head = hash.as_ref().iter().take(8);
-        let key = head.fold(0_i64, |key, byte| (key << 8) | i64::from(*byte));
-        let answer = match connection.engine() {
+        let is_taken = match connection.engine() {
             Engine::PostgreSQL => {
                 let sql = "SELECT pg_catalog.pg_try_advisory_lock(?)::text";
-                connection.rows(sql, &[Value::Number(key)]).await?
+                let answer = connection.rows(sql, &[Value::Number(key(name))]).await?;
+                answer.first().and_then(|row| row.first()?.as_deref()) == Some("true")
             }
             Engine::MySQL | Engine::MariaDB => {
-                let key = format!("gatehouse/{key:x}");
-                connection.rows("SELECT CAST(GET_LOCK(?, 0) AS CHAR)", &[Value::Text(&key)]).await?
+                let halves = halves(name);
+                if !got(connection, &halves[0], 0).await? {
+                    false
+                } else if got(connection, &halves[1], 0).await? {
+                    connection.lock = Some(halves);
+                    true
+                } else {
+                    let_go(connection, &halves[0]).await?;
+                    false
+                }
             }
             Engine::SQLite => return file(&connection.access().database.name),
         };
-        let answer = answer.first().and_then(|row| row.first()?.as_deref());
-        Ok(matches!(answer, Some("true" | "1")).then_some(Self { _file: None }))
+        Ok(is_taken.then_some(Self { _file: None }))
     }
+}
+
+/// What MySQL calls it.
+fn halves(name: &str) -> Halves {
+    let key = key(name);
+    [format!("gatehouse/{key:x}"), format!("gatehouse/{key:x}/2")]
+}
+
+/// Whether a run has that lock, for what only reads: asking takes nothing from a run that begins meanwhile.
+pub(super) async fn is_taken(connection: &mut Connection, name: &str) -> Result<bool, Failure> {
+    match connection.engine() {
+        // It shows the session itself.
+        Engine::PostgreSQL => Ok(false),
+        Engine::MySQL | Engine::MariaDB => {
+            let [first, second] = halves(name);
+            let sql = "SELECT CAST(COALESCE(IS_USED_LOCK(?), IS_USED_LOCK(?)) AS CHAR)";
+            let rows = connection.rows(sql, &[Value::Text(&first), Value::Text(&second)]).await?;
+            Ok(rows.first().is_some_and(|row| row.first().is_some_and(Option::is_some)))
+        }
+        Engine::SQLite => is_file_locked(&connection.access().database.name),
+    }
+}
+
+/// The lock as a number.
+fn key(name: &str) -> i64 {
+    let hash = digest(&SHA256, name.as_bytes());
+    hash.as_ref().iter().take(8).fold(0_i64, |key, byte| (key << 8) | i64::from(*byte))
+}
+
+/// The file that stands for the lock of a database that is a file.
+fn lock_file(database: &str) -> String {
+    format!("{database}.gatehouse-lock")
+}
+
+fn is_file_locked(database: &str) -> Result<bool, Failure> {
+    let path = lock_file(database);
+    // What only reads makes no file.
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(not_locked(&path, &error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(not_locked(&path, &error)),
+    }
+}
+
+fn not_locked(path: &str, error: &std::io::Error) -> Failure {
+    Failure::new(Class::Configuration, format!("failed to lock {path}: {error}"))
 }
 
 /// The lock of a database that is a file: on a file beside it, since SQLite's own locks are of single transactions.
 fn file(database: &str) -> Result<Option<Lock>, Failure> {
-    let path = format!("{database}.gatehouse-lock");
-    let failed =
-        |error: std::io::Error| Failure::new(Class::Configuration, format!("failed to lock {path}: {error}"));
-    let file = File::options().create(true).write(true).truncate(false).open(&path).map_err(failed)?;
+    let path = lock_file(database);
+    let file = File::options().create(true).write(true).truncate(false).open(&path);
+    let file = file.map_err(|error| not_locked(&path, &error))?;
     match file.try_lock() {
         Ok(()) => Ok(Some(Lock { _file: Some(file) })),
-        Err(std::fs::TryLockError::WouldBlock) => Ok(None),
-        Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(not_locked(&path, &error)),
     }
 }

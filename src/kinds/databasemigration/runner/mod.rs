@@ -15,6 +15,7 @@ mod history;
 mod inspect;
 mod lock;
 mod progress;
+mod rehearse;
 mod revert;
 mod scripts;
 mod statements;
@@ -32,13 +33,13 @@ pub use scripts::Folders;
 pub use wait::{Awaited, wait};
 
 use super::assignment::{Assignment, Mode};
-use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, Plan, RunResult, Server};
-use carry::{Carrier, Task, found_nothing};
+use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, RunResult, Server};
+use carry::{Carrier, Task};
 use connection::Connection;
 use decision::{Decision, Work, decide, plan};
 use history::{Entry, Log};
 use lock::{Lock, Patience};
-use scripts::{Loaded, Way};
+use scripts::Loaded;
 
 /// How many of what is applied are told.
 const TOLD: usize = 50;
@@ -115,11 +116,11 @@ async fn carried_out(
         })?,
     };
     let hash = scripts::hash(assignment, &scripts);
-    if assignment.mode != Mode::Status {
-        result.plan = Some(Plan { hash: hash.clone(), ..Plan::default() });
+    // What only reads needs no approval.
+    let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
+    if !only_reads {
         approved(assignment, &hash)?;
     }
-    let only_reads = matches!(assignment.mode, Mode::Status | Mode::Plan);
     let reading = only_reads.then(|| access.reading());
     let mut connection = Connection::to(reading.as_ref().unwrap_or(access)).await?;
     result.server = Some(Server { version: connection.version.clone() });
@@ -150,15 +151,13 @@ async fn carried_out(
 
 fn approved(assignment: &Assignment, hash: &str) -> Result<(), End> {
     match &assignment.approved_plan_hash {
-        Some(approved) if approved != hash && assignment.mode == Mode::Apply => {
-            Err(End::Blocked(Box::new(Blocked {
-                reason: BlockedReason::PlanChanged,
-                id: None,
-                expected: Some(approved.clone()),
-                found: Some(hash.to_owned()),
-                message: format!("the plan {hash} is not the one that was approved, {approved}"),
-            })))
-        }
+        Some(approved) if approved != hash => Err(End::Blocked(Box::new(Blocked {
+            reason: BlockedReason::PlanChanged,
+            id: None,
+            expected: Some(approved.clone()),
+            found: Some(hash.to_owned()),
+            message: format!("the plan {hash} is not the one that was approved, {approved}"),
+        }))),
         _ => Ok(()),
     }
 }
@@ -179,8 +178,7 @@ impl Course<'_> {
     async fn read(&mut self) -> Result<Outcome, End> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
-        let table = &self.request.assignment.history.table;
-        let around = inspect::surroundings(&mut self.connection, table, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
         let running = rows.iter().find(|row| row.state == State::Running);
         match running {
             Some(row) if row.session.as_ref().is_none_or(|session| !around.alive.contains(session)) => {
@@ -195,7 +193,7 @@ impl Course<'_> {
         let rows = self.log.read(&mut self.connection).await?;
         self.tell(&rows);
         let assignment = &self.request.assignment;
-        let around = inspect::surroundings(&mut self.connection, &assignment.history.table, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
         match decide(assignment, self.scripts, &rows, &around) {
             Decision::Work(work) => {
                 self.result.plan = Some(plan(self.hash.clone(), self.scripts, &work));
@@ -280,9 +278,7 @@ impl Course<'_> {
             }
         }
         for (id, checksum) in &work.repairs {
-            if let Some(row) = row(id) {
-                self.write(&entry(row, &row.kind, row.state, checksum)).await?;
-            }
+            self.log.accept(&mut self.connection, id, checksum).await?;
         }
         let mut position = next_position(rows);
         for id in &work.baseline {
@@ -310,41 +306,6 @@ impl Course<'_> {
 
     async fn write(&mut self, entry: &Entry<'_>) -> Result<(), Failure> {
         self.log.write_alone(&mut self.connection, entry).await
-    }
-
-    async fn rehearse(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        let (work, _) = self.planned_in_peace(patience).await?;
-        let pending: Vec<_> = work.pending.iter().map(|one| &self.scripts[one.index]).collect();
-        let engine = self.connection.engine();
-        let unfit =
-            pending.iter().find(|loaded| loaded.up.way == Way::Statements || !engine.rolls_back_schema());
-        if let Some(loaded) = unfit {
-            let id = &loaded.script.id;
-            return Err(End::Blocked(Box::new(Blocked {
-                reason: BlockedReason::NotRehearsable,
-                id: Some(id.clone()),
-                expected: None,
-                found: None,
-                message: format!("script {id} cannot be rehearsed: {engine} could not roll it back"),
-            })));
-        }
-        self.log.begin(&mut self.connection, None).await?;
-        let rehearsed = self.rehearsed(&pending).await;
-        self.connection.control("ROLLBACK").await?;
-        rehearsed.map(|()| Outcome::Rehearsed)
-    }
-
-    async fn rehearsed(&mut self, pending: &[&Loaded]) -> Result<(), End> {
-        for (number, loaded) in pending.iter().enumerate() {
-            let id = &loaded.script.id;
-            self.progress.tell(Step::Begun { id, number: number + 1, of: pending.len() });
-            let task = Task { loaded, text: &loaded.up, is_down: false, from: 1, position: 0 };
-            let rows = self.carrier().run_all(task).await.map_err(|failure| failure.of(id))?;
-            if loaded.up.way == Way::Check {
-                found_nothing(rows).map_err(|failure| failure.of(id))?;
-            }
-        }
-        Ok(())
     }
 
     fn carrier(&mut self) -> Carrier<'_> {

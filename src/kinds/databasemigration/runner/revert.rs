@@ -42,8 +42,7 @@ impl Course<'_> {
     /// The history, after what a person said about a script in doubt.
     async fn settled_rows(&mut self) -> Result<Vec<Row>, End> {
         let rows = self.log.read(&mut self.connection).await?;
-        let table = &self.request.assignment.history.table;
-        let around = inspect::surroundings(&mut self.connection, table, &rows).await?;
+        let around = inspect::surroundings(&mut self.connection, &self.log, &rows).await?;
         if let Some(row) = rows.iter().find(|row| row.state == State::Running) {
             if row.session.as_ref().is_some_and(|session| around.alive.contains(session)) {
                 let message = "the session of another run is still at work";

@@ -156,7 +156,7 @@ fn text(
         return Err(not_runnable(id, format!("script {id} contains a NUL")));
     }
     let split = split(engine, &text);
-    let way = way(engine, script, split.as_deref(), is_down).map_err(|why| {
+    let way = way(engine, script, &text, split.as_deref(), is_down).map_err(|why| {
         let which = if is_down { "the down script of " } else { "script " };
         not_runnable(id, format!("{which}{id} {why}"))
     })?;
@@ -177,6 +177,7 @@ fn not_runnable(id: &str, message: String) -> Error {
 fn way(
     engine: Engine,
     script: &Script,
+    text: &str,
     split: Result<&[Statement], &String>,
     is_down: bool,
 ) -> Result<Way, String> {
@@ -218,12 +219,16 @@ fn way(
         }
         return Ok(Way::Statements);
     }
-    let changes_rows = |statement: &Statement| {
-        let first = statement.words.first().map(String::as_str);
-        matches!(
-            first,
-            Some("INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "SELECT" | "WITH" | "VALUES" | "SET")
-        )
+    let changes_rows = |statement: &Statement| match statement.words.first().map(String::as_str) {
+        Some("INSERT" | "UPDATE" | "DELETE" | "REPLACE" | "SELECT" | "WITH" | "VALUES") => true,
+        // These commit what was done before them.
+        Some("SET") => {
+            let commits = ["DEFAULT", "PASSWORD", "STATEMENT"];
+            let begins = |word: &&str| statement.begins(&["SET", word]);
+            let text = text[statement.start..statement.end].to_ascii_uppercase();
+            !commits.iter().any(begins) && !text.contains("AUTOCOMMIT")
+        }
+        _ => false,
     };
     let is_transaction = engine.rolls_back_schema() || statements.iter().all(changes_rows);
     Ok(if is_transaction { Way::Transaction } else { Way::Statements })
@@ -248,7 +253,7 @@ mod tests {
             timeouts: crate::kinds::databasemigration::assignment::Timeouts::default(),
         };
         let split = split(engine, text);
-        way(engine, &script, split.as_deref(), false)
+        way(engine, &script, text, split.as_deref(), false)
     }
 
     #[test]
@@ -260,6 +265,19 @@ mod tests {
         assert_eq!(way_of(MariaDB, Transaction::Required, two), Ok(Way::Statements), "DDL commits");
         let rows = "INSERT INTO a VALUES (1); UPDATE a SET b = 2";
         assert_eq!(way_of(MariaDB, Transaction::Required, rows), Ok(Way::Transaction));
+        let set = "SET foreign_key_checks = 0; INSERT INTO a VALUES (1); SET @password = 'x'";
+        assert_eq!(way_of(MariaDB, Transaction::Required, set), Ok(Way::Transaction));
+        for commits in [
+            "SET autocommit = 0",
+            "SET @@session.`autocommit` = 1",
+            "SET foreign_key_checks = 0, autocommit = 1",
+            "SET PASSWORD = 'x'",
+            "SET STATEMENT max_statement_time = 1 FOR ALTER TABLE a ADD b int",
+            "USE other",
+        ] {
+            let text = format!("INSERT INTO a VALUES (1); {commits}");
+            assert_eq!(way_of(MariaDB, Transaction::Required, &text), Ok(Way::Statements), "{commits}");
+        }
         assert_eq!(way_of(PostgreSQL, Transaction::None, "VACUUM"), Ok(Way::Statements));
         assert_eq!(way_of(MariaDB, Transaction::None, two), Ok(Way::Statements));
     }

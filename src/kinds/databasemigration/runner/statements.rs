@@ -36,6 +36,27 @@ impl Statement {
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|one| one == word)
     }
+
+    /// Whether all that it does is to change the session that it runs in, as the words of MySQL are.
+    #[must_use]
+    pub fn sets_session(&self) -> bool {
+        // For the server, for the next transaction, or another statement.
+        let others = [
+            "DEFAULT",
+            "GLOBAL",
+            "PASSWORD",
+            "PERSIST",
+            "PERSIST_ONLY",
+            "RESOURCE",
+            "STATEMENT",
+            "TRANSACTION",
+        ];
+        match self.words.first().map(String::as_str) {
+            Some("USE") => true,
+            Some("SET") => !self.words.get(1).is_some_and(|word| others.contains(&word.as_str())),
+            _ => false,
+        }
+    }
 }
 
 /// The statements of a script.
@@ -83,6 +104,15 @@ pub fn split(engine: Engine, text: &str) -> Result<Vec<Statement>, String> {
     Ok(statements)
 }
 
+/// Where the comment begins that the server runs, for what the tokenizer found at `at` in one: it counts the places in such
+/// a comment without the `/*!` and the version.
+fn hint_at(text: &str, at: usize) -> Option<usize> {
+    let hint = text.get(..at + 3).and_then(|before| before.rfind("/*!"))?;
+    let inner = text[hint + 3..].trim_start_matches(|one: char| one.is_ascii_digit());
+    let blank = inner.len() - inner.trim_start().len();
+    (hint + blank == at).then_some(hint)
+}
+
 /// A statement whose end is not seen yet.
 #[derive(Default)]
 struct Open {
@@ -98,7 +128,8 @@ impl Open {
     fn begin(&mut self, lines: &Lines, text: &str, at: Location) -> Result<(), String> {
         if self.begun.is_none() {
             let line = u32::try_from(at.line).unwrap_or(u32::MAX);
-            self.begun = Some((lines.offset(text, at)?, line));
+            let at = lines.offset(text, at)?;
+            self.begun = Some((hint_at(text, at).unwrap_or(at), line));
         }
         Ok(())
     }
@@ -212,8 +243,37 @@ mod tests {
 
     #[test]
     fn what_the_server_runs_in_a_comment_counts() {
-        assert_eq!(split(Engine::MariaDB, "/*!40101 SET a = 1 */;").unwrap().len(), 1);
+        for text in ["/*!40101 SET a = 1 */", "/*!SET a = 1 */", "/*M!100100 SET a = 1 */"] {
+            assert_eq!(
+                texts(Engine::MariaDB, &format!("SELECT 1; {text};\nSELECT 2")),
+                ["SELECT 1", text, "SELECT 2"]
+            );
+        }
         assert_eq!(split(Engine::MariaDB, "/* SET a = 1 */;").unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_changes_the_session_alone_is_told_from_what_does_more() {
+        let sets = |text: &str| split(Engine::MariaDB, text).unwrap()[0].sets_session();
+        for text in [
+            "USE shop",
+            "SET @x = 1",
+            "set session sql_mode = ''",
+            "SET NAMES utf8mb4",
+            "/*!40101 SET a = 1 */",
+        ] {
+            assert!(sets(text), "{text}");
+        }
+        for text in [
+            "SET PASSWORD = ''",
+            "SET GLOBAL a = 1",
+            "SET STATEMENT a = 1 FOR INSERT INTO b VALUES (1)",
+            "SET TRANSACTION READ ONLY",
+            "SET DEFAULT ROLE a TO b",
+            "INSERT INTO a VALUES (1)",
+        ] {
+            assert!(!sets(text), "{text}");
+        }
     }
 
     #[test]

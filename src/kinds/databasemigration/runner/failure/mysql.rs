@@ -2,6 +2,7 @@
 
 use sqlx::mysql::MySqlDatabaseError;
 
+use super::named::without_values;
 use super::{Failure, with_line};
 use crate::kinds::databasemigration::result::Class;
 
@@ -44,7 +45,7 @@ fn message(number: u16, said: &str) -> String {
         3819 | 4025 => "a check constraint does not hold".to_owned(),
         1264 | 1265 | 1292 | 1366 | 1406 => "a value is not one of its type".to_owned(),
         1317 | 1969 | 3024 => "the statement was ended before it was done".to_owned(),
-        // About objects, rights and resources: these words name no values.
+        // About objects, rights and resources: these words name no values but as names.
         1005..=1010
         | 1017
         | 1020
@@ -76,7 +77,7 @@ fn message(number: u16, said: &str) -> String {
         | 1360
         | 1370
         | 1553
-        | 1698 => said.to_owned(),
+        | 1698 => without_values(said, '\''),
         _ => format!("the server refused the statement, error {number}"),
     }
 }
@@ -101,5 +102,7 @@ mod tests {
         assert_eq!(message(1366, "Incorrect integer value: 'x'"), "a value is not one of its type");
         assert_eq!(message(1644, "raised 'x'"), "the server refused the statement, error 1644");
         assert_eq!(message(1146, "Table 'a.b' doesn't exist"), "Table 'a.b' doesn't exist");
+        let told = message(1054, "Unknown column 'a@b.c' in 'field list'");
+        assert_eq!(told, "Unknown column '[redacted]' in 'field list'");
     }
 }

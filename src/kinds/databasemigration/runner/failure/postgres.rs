@@ -3,6 +3,7 @@
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
 
 use super::Failure;
+use super::named::without_values;
 use crate::kinds::databasemigration::result::Class;
 
 /// A failure by its SQLSTATE.
@@ -69,14 +70,14 @@ fn message(code: &str, said: &str, named: &Named<'_>) -> String {
         _ => match code.get(..2) {
             Some("23") => Some("a constraint does not hold"),
             Some("22") => Some("a value is not one of its type"),
-            // About objects, settings, rights and resources: these words name no values.
+            // About objects, settings, rights and resources: these words name no values but as names.
             Some(
                 "08" | "0A" | "25" | "28" | "2B" | "3D" | "3F" | "40" | "42" | "53" | "54" | "55" | "57",
             ) => None,
             _ => Some("the server refused the statement"),
         },
     };
-    let text = own.map_or_else(|| said.to_owned(), |own| format!("{own}{object}"));
+    let text = own.map_or_else(|| without_values(said, '"'), |own| format!("{own}{object}"));
     match named.position {
         Some(position) => format!("{text}{POSITION}{position}"),
         None => text,
@@ -101,6 +102,13 @@ mod tests {
             message("42P01", "relation \"x\" does not exist", &none),
             "relation \"x\" does not exist at character 7"
         );
+    }
+
+    #[test]
+    fn a_name_that_may_be_a_value_is_replaced() {
+        let none = Named { constraint: None, table: None, column: None, position: Some(7) };
+        let told = message("42703", "column \"a@b.c\" does not exist", &none);
+        assert_eq!(told, "column \"[redacted]\" does not exist at character 7");
     }
 
     #[test]

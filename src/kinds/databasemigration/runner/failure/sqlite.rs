@@ -4,6 +4,7 @@ use sqlx::error::DatabaseError as _;
 use sqlx::sqlite::SqliteError;
 
 use super::Failure;
+use super::named::name;
 use crate::kinds::databasemigration::result::Class;
 
 /// A failure by its result code. SQLite has no SQLSTATE.
@@ -26,17 +27,34 @@ fn told(code: i32, said: &str) -> (Class, String) {
         20 => (Class::Data, "a value is not one of its type"),
         26 => (Class::Configuration, "the file is no database"),
         _ if said.ends_with("syntax error") => (Class::Syntax, "syntax error"),
-        1 if is_about_objects(said) => return (Class::Other, said.to_owned()),
-        _ => (Class::Other, "the statement was refused"),
+        1 => return (Class::Other, about_objects(said).unwrap_or_else(|| REFUSED.to_owned())),
+        _ => (Class::Other, REFUSED),
     };
     let names_columns = ["UNIQUE constraint failed: ", "NOT NULL constraint failed: "];
     let columns = names_columns.iter().find_map(|prefix| said.strip_prefix(prefix));
     (class, columns.map_or_else(|| own.to_owned(), |columns| format!("{own}: {columns}")))
 }
 
-fn is_about_objects(said: &str) -> bool {
-    let begins = ["no such table", "no such column", "no such index", "table ", "index ", "duplicate column"];
-    begins.iter().any(|begin| said.starts_with(begin))
+const REFUSED: &str = "the statement was refused";
+
+/// What is said of objects, with their names where they look like names.
+fn about_objects(said: &str) -> Option<String> {
+    let begins = ["no such table: ", "no such column: ", "no such index: ", "duplicate column name: "];
+    if let Some((begin, rest)) = begins.iter().find_map(|begin| Some((begin, said.strip_prefix(begin)?))) {
+        // What is in quotes is followed by advice.
+        let named = rest.split_once(" - should this be").map_or(rest, |(named, _)| named);
+        return Some(format!("{begin}{}", name(named.trim_matches('"'))));
+    }
+    for begin in ["table ", "index "] {
+        let Some(rest) = said.strip_prefix(begin) else { continue };
+        if let Some(named) = rest.strip_suffix(" already exists") {
+            return Some(format!("{begin}{} already exists", name(named)));
+        }
+        if let Some((table, column)) = rest.split_once(" has no column named ") {
+            return Some(format!("{begin}{} has no column named {}", name(table), name(column)));
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -49,6 +67,14 @@ mod tests {
         let unique = "a constraint does not hold: users.email".to_owned();
         assert_eq!(told(2067, "UNIQUE constraint failed: users.email"), (Class::Constraint, unique));
         assert_eq!(told(1, "no such table: x").1, "no such table: x");
+        let column = "no such column: \"a@b.c\" - should this be a string literal in single-quotes?";
+        assert_eq!(told(1, column).1, "no such column: [redacted]");
+        assert_eq!(told(1, "no such column: t.email").1, "no such column: t.email");
+        assert_eq!(
+            told(1, "table a has no column named John Smith").1,
+            "table a has no column named [redacted]"
+        );
+        assert_eq!(told(1, "table a already exists").1, "table a already exists");
         assert_eq!(told(1, "unrecognized token: \"'secret\"").1, "the statement was refused");
         assert_eq!(told(5, "database is locked").0, Class::LockTimeout);
     }

@@ -39,6 +39,11 @@ impl Tables {
         format!("{schema}{}", self.table)
     }
 
+    /// The name of the table alone.
+    pub(super) fn table(&self) -> &str {
+        &self.table
+    }
+
     fn quoted(&self, suffix: &str) -> String {
         let quote = if self.is_mysql() { '`' } else { '"' };
         let schema = self.schema.as_ref().map(|schema| format!("{quote}{schema}{quote}."));
@@ -68,29 +73,38 @@ impl Tables {
         }
     }
 
+    /// Whether the table of rows is there. Who only reads may have a right to that table alone, and MySQL hides the other.
+    pub(super) async fn can_be_read(&self, connection: &mut Connection) -> Result<bool, Failure> {
+        self.is_there(connection, &self.table).await
+    }
+
     /// Whether both tables are there.
     pub(super) async fn exist(&self, connection: &mut Connection) -> Result<bool, Failure> {
         let lock = format!("{}_lock", self.table);
-        let names = [Value::Text(&self.table), Value::Text(&lock)];
+        Ok(self.is_there(connection, &self.table).await? && self.is_there(connection, &lock).await?)
+    }
+
+    async fn is_there(&self, connection: &mut Connection, table: &str) -> Result<bool, Failure> {
+        let name = Value::Text(table);
         let found = match (self.engine, self.schema.as_deref()) {
             (Engine::SQLite, _) | (_, None) => {
-                let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN (?, ?)";
-                connection.rows(sql, &names).await?
+                let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name = ?";
+                connection.rows(sql, &[name]).await?
             }
             (_, Some(schema)) => {
                 // Not information_schema: that of PostgreSQL hides what this user may not touch.
                 let sql = if self.is_mysql() {
                     "SELECT CAST(table_name AS CHAR) FROM information_schema.tables \
-                     WHERE table_schema = ? AND table_name IN (?, ?)"
+                     WHERE table_schema = ? AND table_name = ?"
                 } else {
                     "SELECT c.relname::text FROM pg_catalog.pg_class c \
                      JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-                     WHERE n.nspname = ? AND c.relname IN (?, ?)"
+                     WHERE n.nspname = ? AND c.relname = ?"
                 };
-                connection.rows(sql, &[Value::Text(schema), names[0], names[1]]).await?
+                connection.rows(sql, &[Value::Text(schema), name]).await?
             }
         };
-        Ok(found.len() == names.len())
+        Ok(!found.is_empty())
     }
 
     /// The statements that make them.
@@ -152,6 +166,11 @@ impl Tables {
     /// Takes out the row of a script.
     pub(super) fn delete(&self) -> String {
         format!("DELETE FROM {} WHERE series = ? AND id = ?", self.rows())
+    }
+
+    /// Gives the row of a script another checksum.
+    pub(super) fn accept(&self) -> String {
+        format!("UPDATE {} SET checksum = ? WHERE series = ? AND id = ?", self.rows())
     }
 
     /// Puts one in.
