@@ -10,6 +10,7 @@
 
 pub mod actions;
 pub mod api;
+mod calendars;
 mod due_queue;
 mod metrics;
 pub mod names;
@@ -56,6 +57,7 @@ use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
 use crate::runtime::clock;
 use actions::Action;
+use calendars::Calendars;
 use due_queue::DueQueue;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -74,6 +76,7 @@ pub struct Operator {
     services: Cache<Service>,
     autoscalers: DiffingStore<HorizontalPodAutoscaler>,
     targets: Targets,
+    calendars: Calendars,
     claims: Arc<TargetOwnership>,
     writer: ApiWriter,
     due_queue: DueQueue,
@@ -115,6 +118,7 @@ impl Reconciler for Operator {
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
             writer: ApiWriter::new(client.clone(), MANAGER),
+            calendars: Calendars::new(client.clone()),
             client,
             deployments,
             services,
@@ -151,6 +155,7 @@ impl Reconciler for Operator {
         self.due_queue.settled(uid);
         self.claims.forget(uid);
         self.targets.forget(uid);
+        self.calendars.asked.forget(uid);
         self.board.forget(uid);
     }
 
@@ -158,6 +163,7 @@ impl Reconciler for Operator {
         self.due_queue.forget_all_but(uids);
         self.claims.forget_all_but(uids);
         self.targets.forget_all_but(uids);
+        self.calendars.asked.forget_all_but(uids);
         self.board.forget_all_but(uids);
     }
 

@@ -21,7 +21,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::v1::{self, Overlap};
 use crate::api::time_zone;
 
-pub use dates::{DateError, DateErrors, HolidayDates};
+pub use dates::{DateError, DateErrors, DateList, HolidayDates};
 
 /// How far ahead a change is looked for.
 const HORIZON: SignedDuration = SignedDuration::from_hours(400 * 24);
