@@ -10,6 +10,7 @@ use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
+use super::kept::ObjectState;
 use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
@@ -30,10 +31,11 @@ pub async fn parts(
     operator: &Operator,
     tdset: &TDSet,
     spec: &Spec,
-    (recall, is_lasting): (&ReconcileState, bool),
+    (state, is_lasting): (&ObjectState, bool),
     now: Timestamp,
 ) -> Result<Observed, Error> {
     let (namespace, name) = (spec.namespace(), spec.name());
+    let ObjectState { recall, kept } = state;
     let status = said_last(tdset, recall);
     if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(Observed { now, status, carried: recall.carried.clone(), ..Observed::default() });
@@ -68,14 +70,16 @@ pub async fn parts(
     Ok(Observed {
         now,
         status,
-        deployment,
-        service,
         target,
         autoscaler: autoscaler(operator, spec).await?,
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
         unread,
+        outlook: kept.outlook(),
+        whole: kept.whole(deployment.as_ref(), service.as_ref()),
+        deployment,
+        service,
         carried: recall.carried.clone(),
         contest: recall.reverts.contest(now),
         refused: None,
