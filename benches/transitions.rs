@@ -140,7 +140,7 @@ async fn measure(post: &Post<'_>, client: &Client, count: u32, variant: Variant)
     operator.stop();
     let before = Snapshot { calls: calls(client).await, ..Snapshot::default() };
     let operator = Operator::start(post);
-    operator.rest().await;
+    operator.rest_after(count).await;
     before.tell(&Snapshot::of(client, &operator).await, "met by an operator that begins", count);
     println!("operator that begins with {count} objects: {}", memory(&operator));
     operator.stop();
@@ -225,8 +225,13 @@ impl Operator {
 
     /// Waits until it has nothing to do.
     async fn rest(&self) {
+        self.rest_after(0).await;
+    }
+
+    /// Waits until it has had so many reconciliations, and has nothing to do.
+    async fn rest_after(&self, least: u32) {
         let (mut passes, mut since) = (self.passes(), Instant::now());
-        while since.elapsed() < REST {
+        while passes < least.into() || since.elapsed() < REST {
             tokio::time::sleep(Duration::from_millis(100)).await;
             let now = self.passes();
             if now != passes {
