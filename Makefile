@@ -133,7 +133,7 @@ kill: ## EtcdClusters whose operator dies or is answered otherwise, in the relea
 
 .PHONY: bench
 bench: tools ## How fast many TDSets follow a common boundary, as a share of what the API server takes
-	cargo bench --bench transitions -- $(COUNT)
+	cargo bench --bench transitions -- $(or $(COUNT),10000) $(VARIANT)
 
 .PHONY: model
 model: ## The plan of EtcdCluster explored further: five members, at random, some minutes for each

@@ -40,7 +40,6 @@ pub mod status;
 pub mod unworked;
 
 use std::collections::HashSet;
-use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -57,6 +56,7 @@ use tokio::sync::watch;
 use tracing::{debug, warn};
 
 use crate::runtime::clock::{self, Alarms};
+use crate::runtime::leader::Stop;
 use metrics::Reconciliations;
 use outcome::{Class, Error, Outcome};
 use reconciler::{Reconciler, State};
@@ -185,17 +185,18 @@ pub fn named<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
 }
 
-/// Works on all objects of a kind within `scope` until `stop` resolves, and then until the passes that run have ended.
-/// `ready` is called when passes can run everywhere. Dropping the future cancels the passes.
+/// Works on all objects of a kind within `scope` until it is to stop, and then until the passes that run have ended.
+/// Passes are tasks of the work: they run on all threads, and what is watched is decoded beside them. `ready` is called
+/// when passes can run everywhere. Dropping the future cancels the passes.
 pub async fn run<Kind: Reconciler>(
     client: Client,
     scope: &Scope,
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
     settings: &Settings,
     ready: impl Fn() + Send + Sync,
-    stop: impl Future<Output = ()> + Send + 'static,
+    stop: &Stop,
 ) {
-    let (realms, stop) = (scope.realms(), stop.shared());
+    let realms = scope.realms();
     let left = AtomicUsize::new(realms.len());
     let ready = || {
         if left.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -204,7 +205,7 @@ pub async fn run<Kind: Reconciler>(
     };
     let runs = realms.iter().map(|realm| {
         let metrics = (reconciliations.clone(), metrics.clone());
-        run_in::<Kind>(client.clone(), (scope, realm), metrics, settings, ready, stop.clone())
+        run_in::<Kind>(client.clone(), (scope, realm), metrics, settings, ready, stop)
     });
     future::join_all(runs).await;
 }
@@ -216,7 +217,7 @@ async fn run_in<Kind: Reconciler>(
     (reconciliations, metrics): (Reconciliations, Kind::Metrics),
     settings: &Settings,
     ready: impl FnOnce() + Send,
-    stop: impl Future<Output = ()> + Send + Sync + 'static,
+    stop: &Stop,
 ) {
     let (kind, triggers) = Kind::start(client.clone(), realm, &metrics, settings);
     let context = Arc::new(Context {
@@ -247,13 +248,14 @@ async fn run_in<Kind: Reconciler>(
             let found = object.inspect_err(|error| warn!(controller = Kind::NAME, %error, "failed to watch"));
             future::ready(found.ok().map(Ok))
         });
+    let tasks = stop.tasks().clone();
     let passes = Controller::for_stream(objects, store.clone())
         .with_config(Config::default().concurrency(CONCURRENCY))
         .reconcile_on(triggers)
         .reconcile_on(context.alarms.rung())
-        .graceful_shutdown_on(stop)
+        .graceful_shutdown_on(stop.stopped())
         .run(
-            |object, context: Arc<Context<Kind>>| context.pass(object),
+            move |object, context: Arc<Context<Kind>>| tasks.run(context.pass(object)),
             |object, error, context| context.failed(&object, error),
             Arc::clone(&context),
         )

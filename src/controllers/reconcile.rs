@@ -67,7 +67,7 @@ pub async fn reconcile<Kind: Reconciler>(
         return unworked::report(kind, &object, Why::InOwnNamespace, now).await; // effect
     }
     let Ok(object) = &object.0 else { return leave_undecodable(kind, &object, now).await }; // effect
-    let spec = Kind::resolve(object, faults::<Kind>(object, now)); // pure
+    let spec = Kind::resolve(object, || faults::<Kind>(object, now), &mut state.own); // pure
     let seen = Box::pin(kind.observe(object, &spec, state, now)).await?; // effect
     let plan = Kind::plan(&spec, &seen); // pure
     let status = Kind::status(object, &spec, &seen, &plan, now); // pure

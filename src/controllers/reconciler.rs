@@ -67,7 +67,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     type Action: Action;
 
     /// What is reported.
-    type Status: Serialize + Clone + Send + Sync;
+    type Status: Serialize + Clone + PartialEq + Send + Sync;
 
     /// The kind as the gate has it.
     const KIND: &'static dyn api::Kind;
@@ -134,8 +134,13 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
         false
     }
 
-    /// What an object with these faults asks for.
-    fn resolve(object: &Self::Object, faults: Vec<Fault>) -> Self::Spec;
+    /// What an object asks for; `faults` says what the gate has against it. A kind that keeps this asks only where the
+    /// object has changed.
+    fn resolve(
+        object: &Self::Object,
+        faults: impl FnOnce() -> Vec<Fault>,
+        state: &mut Self::State,
+    ) -> Self::Spec;
 
     /// Reads everything that is decided on.
     fn observe(

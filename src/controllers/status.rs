@@ -33,7 +33,7 @@ pub struct Change<Status> {
 
 /// The write that makes `before` the status `after` of the `K` of that metadata; none where they are the same.
 ///
-/// They are compared as JSON: there, times have whole seconds.
+/// Those that differ are compared as JSON: there, times have whole seconds.
 pub fn write<K, Status>(
     object: &ObjectMeta,
     Change { before, after }: &Change<Status>,
@@ -42,8 +42,11 @@ pub fn write<K, Status>(
 ) -> Option<ApiWrite>
 where
     K: Resource<DynamicType = ()>,
-    Status: Serialize,
+    Status: Serialize + PartialEq,
 {
+    if before == after {
+        return None;
+    }
     let change = change(&json!(before), &json!(after))?;
     let metadata = match precondition {
         Precondition::SameObject => json!({"uid": object.uid}),

@@ -2,9 +2,12 @@
 
 use std::error::Error as StdError;
 use std::fmt;
+use std::future::pending;
+use std::panic::resume_unwind;
 
 use tokio::task::{JoinError, JoinSet};
-use tokio_util::task::TaskTracker;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+use tracing::Instrument as _;
 
 /// What a task may fail with.
 pub type Failure = Box<dyn StdError + Send + Sync>;
@@ -26,6 +29,23 @@ impl Tasks {
     /// Runs `task` beside the others. A panic in it ends that task alone.
     pub fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.0.spawn(task);
+    }
+
+    /// Runs `task` beside the others and beside its owner, on any thread, for as long as what is returned is kept, which
+    /// resolves to what `task` does. A panic in it is one in its owner.
+    pub fn run<Task>(&self, task: Task) -> impl Future<Output = Task::Output> + Send + use<Task>
+    where
+        Task: Future<Output: Send> + Send + 'static,
+    {
+        let running = AbortOnDropHandle::new(self.0.spawn(task.in_current_span()));
+        async move {
+            match running.await.map_err(JoinError::try_into_panic) {
+                Ok(output) => output,
+                Err(Ok(panic)) => resume_unwind(panic),
+                // The runtime is going down, and the owner with it.
+                Err(Err(_cancelled)) => pending().await,
+            }
+        }
     }
 
     /// How many have not ended.
@@ -96,5 +116,51 @@ pub(crate) struct PanicMessage<'a>(pub(crate) &'a (dyn std::any::Any + Send));
 impl fmt::Display for PanicMessage<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.0.downcast_ref::<&'static str>().copied().unwrap_or("message withheld"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use futures::future;
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_runs_beside_its_owner_and_tells_what_came_of_it() {
+        let tasks = Tasks::new();
+        let (release, released) = oneshot::channel();
+        let (begun, begins) = oneshot::channel();
+        let running = tasks.run(async move {
+            begun.send(()).unwrap();
+            released.await.unwrap()
+        });
+        // Nobody polls what is returned.
+        begins.await.unwrap();
+        release.send(7).unwrap();
+        assert_eq!(running.await, 7);
+        tasks.ended().await;
+    }
+
+    #[tokio::test]
+    async fn a_task_whose_owner_is_gone_is_cancelled_and_its_end_is_waited_for() {
+        let tasks = Tasks::new();
+        let (held, dropped) = oneshot::channel::<()>();
+        let running = tasks.run(async move {
+            let _held = held;
+            pending::<()>().await;
+        });
+        assert_eq!(tasks.len(), 1);
+        drop(running);
+        tasks.ended().await;
+        assert!(dropped.await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_its_owners() {
+        let running = Tasks::new().run(future::lazy(|_| -> () { panic!("on purpose") }));
+        let panic = std::panic::AssertUnwindSafe(running).catch_unwind().await.unwrap_err();
+        assert_eq!(PanicMessage(&*panic).to_string(), "on purpose");
     }
 }

@@ -98,6 +98,7 @@ const PURE: &[&str] = &["src/api", "src/review"];
 const PURE_FILES: &[&str] = &[
     "actions.rs",
     "decision.rs",
+    "kept.rs",
     "names.rs",
     "observation.rs",
     "plan.rs",

@@ -162,8 +162,12 @@ impl Reconciler for Operator {
         self.board.hide(metadata);
     }
 
-    fn resolve(object: &DatabaseMigration, faults: Vec<Fault>) -> Spec {
-        Spec::resolve(object, faults)
+    fn resolve(
+        object: &DatabaseMigration,
+        faults: impl FnOnce() -> Vec<Fault>,
+        _state: &mut Self::State,
+    ) -> Spec {
+        Spec::resolve(object, faults())
     }
 
     async fn observe(

@@ -179,7 +179,8 @@ impl Reconciler for Operator {
         self.board.hide(metadata);
     }
 
-    fn resolve(cluster: &EtcdCluster, faults: Vec<Fault>) -> Spec {
+    fn resolve(cluster: &EtcdCluster, faults: impl FnOnce() -> Vec<Fault>, _state: &mut Self::State) -> Spec {
+        let faults = faults();
         if let Some(fault) = faults.first() {
             debug!(object = named(cluster), path = %fault.path, "not valid");
         }

@@ -10,7 +10,9 @@
 
 pub mod actions;
 pub mod api;
+mod calendars;
 mod due_queue;
+pub mod kept;
 mod metrics;
 pub mod names;
 pub mod observation;
@@ -56,14 +58,15 @@ use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
 use crate::runtime::clock;
 use actions::Action;
+use calendars::Calendars;
 use due_queue::DueQueue;
+use kept::ObjectState;
 use metrics::Line;
 pub use metrics::Metrics;
 use names::{FINALIZER, MANAGER};
 use observation::{Bounds, Controller, ObjectKey, Observed};
 use plan::Plan;
 use spec::Spec;
-use state::ReconcileState;
 use target_ownership::TargetOwnership;
 use targets::Targets;
 
@@ -74,6 +77,7 @@ pub struct Operator {
     services: Cache<Service>,
     autoscalers: DiffingStore<HorizontalPodAutoscaler>,
     targets: Targets,
+    calendars: Calendars,
     claims: Arc<TargetOwnership>,
     writer: ApiWriter,
     due_queue: DueQueue,
@@ -83,9 +87,9 @@ pub struct Operator {
 
 impl Reconciler for Operator {
     type Object = TDSet;
-    type State = ReconcileState;
+    type State = ObjectState;
     type Metrics = Metrics;
-    type Spec = Spec;
+    type Spec = Arc<Spec>;
     type Observation = Observed;
     type Plan = Plan;
     type Action = Action;
@@ -115,6 +119,7 @@ impl Reconciler for Operator {
         let concerned = concerned(Arc::clone(&claims), subjects.boxed());
         let operator = Self {
             writer: ApiWriter::new(client.clone(), MANAGER),
+            calendars: Calendars::new(client.clone()),
             client,
             deployments,
             services,
@@ -151,6 +156,7 @@ impl Reconciler for Operator {
         self.due_queue.settled(uid);
         self.claims.forget(uid);
         self.targets.forget(uid);
+        self.calendars.asked.forget(uid);
         self.board.forget(uid);
     }
 
@@ -158,6 +164,7 @@ impl Reconciler for Operator {
         self.due_queue.forget_all_but(uids);
         self.claims.forget_all_but(uids);
         self.targets.forget_all_but(uids);
+        self.calendars.asked.forget_all_but(uids);
         self.board.forget_all_but(uids);
     }
 
@@ -170,14 +177,14 @@ impl Reconciler for Operator {
         self.due_queue.gives_way(uid(metadata), now)
     }
 
-    fn resolve(tdset: &TDSet, faults: Vec<Fault>) -> Spec {
-        Spec::resolve(tdset, faults)
+    fn resolve(tdset: &TDSet, faults: impl FnOnce() -> Vec<Fault>, state: &mut ObjectState) -> Arc<Spec> {
+        state.kept.spec(tdset, faults)
     }
 
     async fn observe(
         &self,
         tdset: &TDSet,
-        spec: &Spec,
+        spec: &Arc<Spec>,
         state: &mut State<Self>,
         now: Timestamp,
     ) -> Result<Observed, Error> {
@@ -188,7 +195,7 @@ impl Reconciler for Operator {
         Some(Observed { refused: Some(refused.clone()), ..observed.clone() })
     }
 
-    fn plan(spec: &Spec, observed: &Observed) -> Plan {
+    fn plan(spec: &Arc<Spec>, observed: &Observed) -> Plan {
         plan::plan(spec, observed)
     }
 
@@ -202,7 +209,7 @@ impl Reconciler for Operator {
 
     fn status(
         _tdset: &TDSet,
-        _spec: &Spec,
+        _spec: &Arc<Spec>,
         observed: &Observed,
         plan: &Plan,
         _now: Timestamp,
@@ -210,7 +217,7 @@ impl Reconciler for Operator {
         Change { before: observed.status.clone(), after: plan.status.clone() }
     }
 
-    fn events(execution: &Execution<'_, Self>, _state: &mut ReconcileState) -> Vec<Note> {
+    fn events(execution: &Execution<'_, Self>, _state: &mut ObjectState) -> Vec<Note> {
         execution.plan.events.clone()
     }
 
@@ -226,8 +233,9 @@ impl Reconciler for Operator {
         plan::in_own_namespace(message)
     }
 
-    fn planned(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, _now: Timestamp) {
-        state.begin();
+    fn planned(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, _now: Timestamp) {
+        state.recall.begin();
+        state.kept.found(execution.plan, execution.seen);
         self.due_queue.expect(execution.spec.uid(), execution.plan.due);
     }
 
@@ -238,7 +246,7 @@ impl Reconciler for Operator {
 
     fn executed(
         execution: &Execution<'_, Self>,
-        state: &mut ReconcileState,
+        state: &mut ObjectState,
         action: &Action,
         done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
@@ -246,25 +254,25 @@ impl Reconciler for Operator {
             && actions::writes_count(action.name())
         {
             let versions = (action.0.seen(), done.resource_version.as_deref());
-            state.wrote_count(execution.plan, versions, execution.seen.now);
+            state.recall.wrote_count(execution.plan, versions, execution.seen.now);
         }
         None
     }
 
     fn defers_report(
         execution: &Execution<'_, Self>,
-        state: &mut ReconcileState,
+        state: &mut ObjectState,
         is_changed: bool,
         now: Timestamp,
     ) -> bool {
         execution.kind.due_queue.settled(execution.spec.uid());
         if is_changed {
-            return execution.spec.is_deleting() || state.defers_report(execution.plan, now);
+            return execution.spec.is_deleting() || state.recall.defers_report(execution.plan, now);
         }
-        state.paces(&execution.status.before, &execution.status.after, now)
+        state.recall.paces(&execution.status.before, &execution.status.after, now)
     }
 
-    fn reported(&self, execution: &Execution<'_, Self>, state: &mut ReconcileState, written: Option<String>) {
+    fn reported(&self, execution: &Execution<'_, Self>, state: &mut ObjectState, written: Option<String>) {
         let plan = execution.plan;
         self.due_queue.settled(execution.spec.uid());
         if let Some(transition) = &plan.transition {
@@ -274,14 +282,14 @@ impl Reconciler for Operator {
         if plan.conflict {
             self.metrics.conflict();
         }
-        self.board.show(&execution.object.metadata, Line::of(&plan.status, &state.reverted));
-        state.told(written, plan.status.clone(), clock::now());
+        self.board.show(&execution.object.metadata, Line::of(&plan.status, &state.recall.reverted));
+        state.recall.told(written, plan.status.clone(), clock::now());
     }
 
     async fn finish(
         &self,
         execution: &Execution<'_, Self>,
-        _state: &mut ReconcileState,
+        _state: &mut ObjectState,
         _progress: &Progress,
         _now: Timestamp,
     ) -> Outcome {

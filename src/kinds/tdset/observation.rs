@@ -20,7 +20,7 @@ use kube::Resource;
 use crate::api::condition::State;
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::manifest::Place;
-use crate::kinds::tdset::api::schedule::HolidayDates;
+use crate::kinds::tdset::api::schedule::{HolidayDates, Outlook};
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{PastTransition, RampStatus, TDSetStatus};
 
@@ -47,12 +47,25 @@ pub struct Observed {
     pub dates: HolidayDates,
     /// What of them could not be read.
     pub unread: Option<Blocker>,
+    /// What the timetable was found to ask for, and next, in the reconciliation before.
+    pub outlook: Option<Arc<Outlook>>,
+    /// What of that was made is as it was when it was found to lack nothing of what is asked for.
+    pub whole: Whole,
     /// What was carried out and not yet told of.
     pub carried: Unreported,
     /// Another client that takes the count back each time that it is written.
     pub contest: Option<Contest>,
     /// The write that the API server refused in this reconciliation.
     pub refused: Option<RefusedWrite>,
+}
+
+/// Which of the objects that were made lack nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// The Deployment.
+    pub deployment: bool,
+    /// The Service.
+    pub service: bool,
 }
 
 /// What was carried out and not yet told of.

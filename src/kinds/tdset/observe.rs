@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
+use super::kept::ObjectState;
 use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
@@ -30,10 +31,11 @@ pub async fn parts(
     operator: &Operator,
     tdset: &TDSet,
     spec: &Spec,
-    (recall, is_lasting): (&ReconcileState, bool),
+    (state, is_lasting): (&ObjectState, bool),
     now: Timestamp,
 ) -> Result<Observed, Error> {
     let (namespace, name) = (spec.namespace(), spec.name());
+    let ObjectState { recall, kept } = state;
     let status = said_last(tdset, recall);
     if spec.timetable.is_err() && !spec.is_deleting() {
         return Ok(Observed { now, status, carried: recall.carried.clone(), ..Observed::default() });
@@ -68,14 +70,16 @@ pub async fn parts(
     Ok(Observed {
         now,
         status,
-        deployment,
-        service,
         target,
         autoscaler: autoscaler(operator, spec).await?,
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
         unread,
+        outlook: kept.outlook(),
+        whole: kept.whole(deployment.as_ref(), service.as_ref()),
+        deployment,
+        service,
         carried: recall.carried.clone(),
         contest: recall.reverts.contest(now),
         refused: None,
@@ -158,7 +162,7 @@ fn holder(
 fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
     let workload = spec.workload();
     let found = operator.autoscalers.all(spec.namespace(), |autoscaler| {
-        if Bounds::scaled(autoscaler).as_ref() != Some(&workload) {
+        if !Bounds::scale(autoscaler, &workload) {
             return false;
         }
         let Some(Autoscaler { kind, name, .. }) = &spec.autoscaler else { return true };
@@ -174,12 +178,19 @@ fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
 /// The dates that the timetable takes from elsewhere, and what of them could not be read.
 async fn dates(operator: &Operator, spec: &Spec) -> Result<(HolidayDates, Option<Blocker>), Error> {
     let (mut dates, mut unread) = (HolidayDates::default(), None);
-    for DatesSource { exception, config_map: name, key } in &spec.dates {
-        let missing = match operator.targets.text(spec.uid(), spec.namespace(), name, key).await? {
-            Ok(text) => dates.read(exception, &text).err().map(|errors| {
-                let message = format!("ConfigMap {name}, key {key}: {errors}");
-                Blocker::dates(State::False, Reason::InvalidDates, message)
-            }),
+    let (uid, namespace) = (spec.uid(), spec.namespace());
+    let names = spec.dates.iter().map(|source| source.config_map.as_str());
+    let calendars = operator.calendars.asked.ask(uid, namespace, names);
+    for (DatesSource { exception, config_map: name, key }, calendar) in spec.dates.iter().zip(&calendars) {
+        let version = operator.targets.version(&ApiResource::erase::<ConfigMap>(&()), namespace, name);
+        let missing = match operator.calendars.dates(calendar, key, version.as_deref()).await? {
+            Ok(list) => {
+                dates.set(exception, Arc::clone(&list.dates));
+                list.errors.as_ref().map(|errors| {
+                    let message = format!("ConfigMap {name}, key {key}: {errors}");
+                    Blocker::dates(State::False, Reason::InvalidDates, message)
+                })
+            }
             Err(blocker) => Some(blocker),
         };
         unread = unread.or(missing);

@@ -15,6 +15,7 @@ pub use events::{problems, warnings};
 pub use status::{in_own_namespace, invalid_statements};
 pub use transitions::lateness;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -24,13 +25,14 @@ use kube::Resource;
 
 use super::actions::Action;
 use super::names::{COUNT_MANAGER, FINALIZER, MANAGER};
-use super::observation::{Observed, OwnedObject, Reverted, is_only_in_the_template};
+use super::observation::{Observed, OwnedObject, Reverted, Whole, is_only_in_the_template};
 use super::resources::{autoscaler, deployment, scale, service};
 use super::spec::{Spec, Timetable};
 use crate::api::condition;
 use crate::controllers::api_write::{ApiWrite, Apply, Note};
 use crate::controllers::finalizer;
 use crate::controllers::manifest::{Manifest, Place};
+use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
 use hold::Hold;
@@ -60,6 +62,10 @@ pub struct Plan {
     pub due: Option<Timestamp>,
     /// When to look again; never, where nothing can be done until a user changes the object.
     pub wake: Option<Timestamp>,
+    /// What of that was made was found to lack nothing.
+    pub whole: Whole,
+    /// What the timetable was found to ask for now, and next.
+    pub outlook: Option<Arc<Outlook>>,
 }
 
 /// What to do. Where some of it was refused, the status says so, and tells of the day all the same.
@@ -74,11 +80,7 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
 
 /// What to do for an object that has a timetable.
 fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
-    let schedule = match spec.dates.as_slice() {
-        [] => &timetable.schedule,
-        _ => &timetable.schedule.clone().with_dates(&observed.dates),
-    };
-    let mut view = ScheduleState::new(spec, timetable, schedule, observed);
+    let mut view = ScheduleState::new(spec, timetable, observed);
     view.replica_target = replica_target::compute(&view);
     if let Some(before) = view.to_note() {
         return note(observed, before);
@@ -87,9 +89,12 @@ fn follow(spec: &Spec, timetable: &Timetable, observed: &Observed) -> Plan {
     let status = status::of(&view, transition.clone());
     let mut plan = told(observed, status);
     plan.events.splice(0..0, events::of(&view, transition.as_ref()));
-    let boundary = view.upcoming.first().filter(|_| view.counts()).map(|next| next.time);
+    let boundary = view.next().filter(|_| view.counts()).map(|next| next.time);
+    let (actions, whole) = work(&view);
     Plan {
-        actions: work(&view),
+        actions,
+        whole,
+        outlook: Some(Arc::clone(&view.outlook)),
         is_timed: !view.edited() && view.held().is_none_or(|held| held == Hold::Refused),
         transition,
         reverted: view.replica_target.reverted.clone().filter(|_| view.replica_target.waits.is_none()),
@@ -158,7 +163,7 @@ fn wake(view: &ScheduleState) -> Timestamp {
     let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { resync };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
-    let next = view.upcoming.first().map(|next| next.time);
+    let next = view.next().map(|next| next.time);
     let contest = view.observed.contest.as_ref().map(|contest| contest.over);
     let times = [next, view.replica_target.step, view.replica_target.waits, contest];
     times.into_iter().flatten().fold(latest, Timestamp::min)
@@ -166,22 +171,33 @@ fn wake(view: &ScheduleState) -> Timestamp {
 
 /// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
 /// deleted at any moment has undone what it is to undo.
-fn work(view: &ScheduleState) -> Vec<Action> {
+fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
     let (wanted, is_on) = (view.spec.leaves_something(), finalizer::is_on(&view.spec.metadata, FINALIZER));
     let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
     steps.extend(view.counter().and_then(|counter| count(view, &counter)));
     steps.extend(beside_the_autoscaler(view));
+    let mut whole = Whole::default();
     if let Some(create) = view.create() {
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
-        match unclaimed(view) {
-            Some(found) => steps.extend(claim(view, found)),
-            None => steps.extend(made(view, create)),
+        if let Some(found) = unclaimed(view) {
+            steps.extend(claim(view, found));
+        } else {
+            let write = made(view, create);
+            whole.deployment = write.is_none() && stands(&view.deployment);
+            steps.extend(write);
         }
-        steps.extend(in_front(view, create));
+        let write = in_front(view, create);
+        whole.service = write.is_none() && stands(&view.service);
+        steps.extend(write);
     }
     steps.extend((is_on && !wanted).then(|| finalizer(false)));
-    steps.into_iter().map(Action).collect()
+    (steps.into_iter().map(Action).collect(), whole)
+}
+
+/// Whether there is such an object that is ours and stays.
+fn stands<K: Resource<DynamicType = ()>>(owned: &OwnedObject<K>) -> bool {
+    owned.ours().is_some_and(|found| !is_going(found.meta()))
 }
 
 /// The Deployment whose count would be lost if the template was applied: the count has no owner of its own yet.
@@ -201,9 +217,10 @@ fn claim(view: &ScheduleState, found: &Deployment) -> Option<ApiWrite> {
 
 /// The Deployment, but for the count of one that is there.
 fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
-    let wanted = deployment::deployment(view.spec, create);
+    let wanted = || deployment::deployment(view.spec, create);
     match view.deployment {
         OwnedObject::Foreign => None,
+        OwnedObject::Ours(_) if view.observed.whole.deployment => None,
         // Made without its count it would begin with one replica, whatever the timetable says.
         OwnedObject::Absent if !view.is_reckoned() => None,
         OwnedObject::Absent => {
@@ -211,12 +228,12 @@ fn made(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
             let is_scaled = view.spec.autoscaler.is_some();
             let count = if is_scaled { view.sleeps().then_some(0) } else { begins_with(view) };
             let manifest = match count {
-                Some(replicas) => deployment::with_count(wanted, replicas),
-                None => wanted,
+                Some(replicas) => deployment::with_count(wanted(), replicas),
+                None => wanted(),
             };
             Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: None }))
         }
-        OwnedObject::Ours(found) => update(wanted, found),
+        OwnedObject::Ours(found) => update(wanted(), found),
     }
 }
 
@@ -282,6 +299,9 @@ where
 
 /// The Service, where one is asked for, or none.
 fn in_front(view: &ScheduleState, create: &Create) -> Option<ApiWrite> {
+    if view.observed.whole.service {
+        return None;
+    }
     match (service::service(view.spec, create), &view.service) {
         (Some(manifest), OwnedObject::Absent) => {
             Some(ApiWrite::Apply(Apply { manifest, manager: MANAGER, seen: None }))

@@ -5,6 +5,7 @@
 //! Assumes: the faults are those that the gate finds, so that an object is valid for both or for neither.
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -26,8 +27,10 @@ const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 /// A TDSet, as far as it asks for something.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// Who asks.
+    /// Who asks: without labels and annotations.
     pub metadata: ObjectMeta,
+    /// What tells its annotations from others. They have to do with its faults.
+    annotations: u64,
     /// The workload.
     pub target: Target,
     /// The autoscaler that has the count.
@@ -108,7 +111,8 @@ impl Spec {
         let timetable = if faults.is_empty() { timetable(spec) } else { Err(faults) };
         let minutes = spec.resync_minutes.and_then(|minutes| u64::try_from(minutes).ok());
         Self {
-            metadata: ObjectMeta { managed_fields: None, ..tdset.metadata.clone() },
+            metadata: identity(&tdset.metadata),
+            annotations: annotations(&tdset.metadata),
             target: target(spec),
             autoscaler: spec.autoscaler.as_ref().map(|autoscaler| Autoscaler {
                 kind: autoscaler.kind.unwrap_or_default(),
@@ -123,6 +127,15 @@ impl Spec {
             dates: dates(spec),
             timetable,
         }
+    }
+
+    /// Whether it is what the TDSet of that metadata asks for.
+    #[must_use]
+    pub fn is_of(&self, metadata: &ObjectMeta) -> bool {
+        let ObjectMeta { uid, generation, deletion_timestamp, finalizers, .. } = &self.metadata;
+        (uid, generation) == (&metadata.uid, &metadata.generation)
+            && (deletion_timestamp, finalizers) == (&metadata.deletion_timestamp, &metadata.finalizers)
+            && self.annotations == annotations(metadata)
     }
 
     /// The name of the TDSet, and of what is made for it.
@@ -204,6 +217,27 @@ impl Spec {
     pub fn workload(&self) -> ObjectKey {
         workload(self.reference(), self.namespace(), self.name())
     }
+}
+
+/// What tells an object from others, and which state of it.
+fn identity(metadata: &ObjectMeta) -> ObjectMeta {
+    ObjectMeta {
+        name: metadata.name.clone(),
+        namespace: metadata.namespace.clone(),
+        uid: metadata.uid.clone(),
+        generation: metadata.generation,
+        resource_version: metadata.resource_version.clone(),
+        creation_timestamp: metadata.creation_timestamp.clone(),
+        deletion_timestamp: metadata.deletion_timestamp.clone(),
+        finalizers: metadata.finalizers.clone(),
+        ..ObjectMeta::default()
+    }
+}
+
+fn annotations(metadata: &ObjectMeta) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    metadata.annotations.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Everything that a TDSet has to do with: the workload, the autoscaler, the ConfigMaps with its dates.

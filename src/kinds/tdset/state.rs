@@ -169,7 +169,7 @@ impl ReconcileState {
 }
 
 /// A resource version. Those of one resource may be compared as numbers (KEP-5504).
-fn number(version: Option<&str>) -> Option<u128> {
+pub(super) fn number(version: Option<&str>) -> Option<u128> {
     version?.parse().ok()
 }
 

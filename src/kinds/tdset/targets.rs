@@ -1,4 +1,4 @@
-//! Workloads of any kind, by their scale subresource; and ConfigMaps with dates.
+//! Workloads of any kind, by their scale subresource.
 //!
 //! Guarantees: nothing but the scale subresource is read of a workload, and its metadata; a kind is watched from the
 //! first time that a TDSet refers to it, by metadata alone; what has not changed is not read again.
@@ -12,14 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::channel::mpsc::{self, UnboundedSender};
 use futures::stream::{BoxStream, StreamExt as _};
 use k8s_openapi::api::autoscaling::v1::Scale;
-use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, ObjectMeta};
 use kube::api::{DynamicObject, PartialObjectMeta};
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
 
 use super::observation::{self, Blocker, Bounds, Controller, ObjectKey, Scaled, Writer};
-use crate::api::condition::State;
 use crate::controllers::diffing_store::DiffingStore;
 use crate::controllers::manifest::Place;
 use crate::controllers::outcome::Error;
@@ -41,8 +39,6 @@ pub struct Targets {
     begun: UnboundedSender<BoxStream<'static, ObjectKey>>,
     /// What was read last, for each object that asks.
     scales: StateStore<Option<Arc<Scale>>>,
-    /// The same of ConfigMaps, by name: an object may ask for several.
-    texts: StateStore<HashMap<String, Arc<ConfigMap>>>,
     /// The same of ScaledObjects.
     scaled_objects: StateStore<Option<Arc<DynamicObject>>>,
 }
@@ -89,7 +85,6 @@ impl Targets {
             watched: Mutex::default(),
             begun,
             scales: StateStore::default(),
-            texts: StateStore::default(),
             scaled_objects: StateStore::default(),
         };
         (targets, watches.flatten_unordered(None).boxed())
@@ -288,62 +283,20 @@ impl Targets {
         }
     }
 
-    /// What a key of a ConfigMap holds.
-    ///
-    /// # Errors
-    /// When the API server does not say.
-    pub async fn text(
-        &self,
-        uid: &str,
-        namespace: &str,
-        name: &str,
-        key: &str,
-    ) -> Result<Result<String, Blocker>, Error> {
-        let resource = ApiResource::erase::<ConfigMap>(&());
-        let objects = self.watch(&resource);
-        let version = known(&objects, namespace, name).and_then(|known| known.resource_version());
-        let found = match self.texts.of(uid).remove(name) {
-            Some(found) if version.is_some() && found.metadata.resource_version == version => found,
-            _ => {
-                let api = Api::<ConfigMap>::namespaced(self.client.clone(), namespace);
-                match call(api.get(name)).await {
-                    Ok(found) => Arc::new(found),
-                    Err(error) if is_absent(&error) => {
-                        self.texts.update(uid, |texts| texts.remove(name));
-                        let message = format!("ConfigMap {name} does not exist");
-                        return Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, message)));
-                    }
-                    Err(error) if is_forbidden(&error) => {
-                        let Blocker { reason, message, .. } = Blocker::forbidden("get", "configmaps", "");
-                        return Ok(Err(Blocker::dates(State::Unknown, reason, message)));
-                    }
-                    Err(source) => {
-                        let place =
-                            Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
-                        return Err(Error { verb: "read", object: place.to_string(), source });
-                    }
-                }
-            }
-        };
-        self.texts.update(uid, |texts| texts.insert(name.to_owned(), Arc::clone(&found)));
-        let text = found.data.as_ref().and_then(|data| data.get(key)).cloned();
-        Ok(text.ok_or_else(|| {
-            let message = format!("ConfigMap {name} has no key {key}");
-            Blocker::dates(State::False, Reason::DatesNotFound, message)
-        }))
+    /// The resource version of an object, as its watch tells, which begins with that.
+    pub fn version(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<String> {
+        known(&self.watch(resource), namespace, name)?.resource_version()
     }
 
     /// Forgets what was read for an object.
     pub fn forget(&self, uid: &str) {
         self.scales.forget(uid);
-        self.texts.forget(uid);
         self.scaled_objects.forget(uid);
     }
 
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
         self.scales.forget_all_but(uids);
-        self.texts.forget_all_but(uids);
         self.scaled_objects.forget_all_but(uids);
     }
 }

@@ -30,7 +30,7 @@ use tracing::{debug, info, warn};
 
 use super::supervisor::{Ending, chain};
 use super::tasks::Cancellable;
-use super::{Ready, clock};
+use super::{Ready, Tasks, clock};
 pub use lease::{Connect, Lease};
 pub use numbers::Numbers;
 use term::{Action, Answer, Change, Loss, Moment, Term};
@@ -49,12 +49,27 @@ struct Ended {
 
 /// Tells work to end in good order: what runs may end, nothing new is begun.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(CancellationToken);
+pub struct Stop {
+    asked: CancellationToken,
+    tasks: Tasks,
+}
 
 impl Stop {
     /// Resolves when the work is to end.
     pub fn stopped(&self) -> impl Future<Output = ()> + Send + 'static + use<> {
-        self.0.clone().cancelled_owned()
+        self.asked.clone().cancelled_owned()
+    }
+
+    /// Where the work runs what it does on other threads. The term is over once that has ended too.
+    #[must_use]
+    pub const fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Ends the work where it stands, and waits until nothing of it runs any more.
+    async fn cancel(&self, work: Cancellable) {
+        work.cancel().await;
+        self.tasks.ended().await;
     }
 }
 
@@ -85,20 +100,21 @@ where
         let mut running = Cancellable::spawn(work(stop.clone()));
         tokio::select! {
             loss = election.hold() => {
-                running.cancel().await;
+                stop.cancel(running).await;
                 election.lost(&loss);
             }
             ended = running.ended() => {
+                stop.cancel(running).await;
                 election.leave().await;
                 return Err(Ended { source: ended.err() }.into());
             }
             () = &mut draining => {
-                stop.0.cancel();
+                stop.asked.cancel();
                 tokio::select! {
                     _loss = election.hold() => {}
                     _ended = timeout(LAST_WORK, running.ended()) => {}
                 }
-                running.cancel().await;
+                stop.cancel(running).await;
                 break;
             }
         }

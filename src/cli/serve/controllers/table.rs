@@ -60,15 +60,8 @@ impl<Kind: Reconciler> Controller for Of<Kind> {
             let working = Working(ready);
             let metrics = (with.reconciliations.clone(), self.0.clone());
             let set = || working.0.set();
-            controllers::run::<Kind>(
-                with.client.clone(),
-                &with.scope,
-                metrics,
-                &with.settings,
-                set,
-                stop.stopped(),
-            )
-            .await;
+            controllers::run::<Kind>(with.client.clone(), &with.scope, metrics, &with.settings, set, &stop)
+                .await;
         }
         .boxed()
     }

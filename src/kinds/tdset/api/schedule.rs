@@ -7,6 +7,7 @@
 //! Never: steps through time; boundaries are reckoned from local dates, one date at a time, as far as asked for.
 
 mod dates;
+mod outlook;
 mod parse;
 pub mod timeline;
 
@@ -21,7 +22,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::v1::{self, Overlap};
 use crate::api::time_zone;
 
-pub use dates::{DateError, DateErrors, HolidayDates};
+pub use dates::{DateError, DateErrors, DateList, HolidayDates};
+pub use outlook::Outlook;
 
 /// How far ahead a change is looked for.
 const HORIZON: SignedDuration = SignedDuration::from_hours(400 * 24);
@@ -169,8 +171,12 @@ impl Schedule {
 
     /// The changes after `now`, reckoned one by one, up to 400 days ahead.
     pub fn changes(&self, now: Timestamp) -> impl Iterator<Item = Transition> {
+        self.changes_until(now, horizon(now))
+    }
+
+    fn changes_until(&self, now: Timestamp, until: Timestamp) -> impl Iterator<Item = Transition> {
         let mut current = self.slot(now);
-        self.boundaries(now).filter_map(move |time| {
+        self.boundaries(now, until).filter_map(move |time| {
             let next = self.slot(time);
             let from = std::mem::replace(&mut current, next);
             (from != next).then(|| Transition { time, from: self.describe(from), to: self.describe(next) })
@@ -256,15 +262,10 @@ impl Schedule {
         self.windows[at].starts(date) && skipped & (1 << at) == 0
     }
 
-    /// All instants after `now` at which something starts or ends, in order, each once, up to the horizon.
-    fn boundaries(&self, now: Timestamp) -> Boundaries<'_> {
-        Boundaries {
-            schedule: self,
-            date: Some(time_zone::reached(&self.zone, now).date()),
-            now,
-            until: now.checked_add(HORIZON).unwrap_or(Timestamp::MAX),
-            queue: VecDeque::new(),
-        }
+    /// All instants after `now` at which something starts or ends, in order, each once, up to `until`.
+    fn boundaries(&self, now: Timestamp, until: Timestamp) -> Boundaries<'_> {
+        let date = Some(time_zone::reached(&self.zone, now).date());
+        Boundaries { schedule: self, date, now, until, queue: VecDeque::new() }
     }
 
     /// The local times on `date` at which a window or a whole day starts or ends.
@@ -359,6 +360,11 @@ impl Iterator for Boundaries<'_> {
             self.reckon(date)?;
         }
     }
+}
+
+/// How far a change is looked for at `now`.
+fn horizon(now: Timestamp) -> Timestamp {
+    now.checked_add(HORIZON).unwrap_or(Timestamp::MAX)
 }
 
 fn minute_of(time: Time) -> u16 {

@@ -68,6 +68,14 @@ impl Bounds {
         Some(ObjectKey::referred(target.api_version.as_deref()?, &target.kind, namespace, &target.name))
     }
 
+    /// Whether a HorizontalPodAutoscaler scales that workload. Asked of all in a namespace, most of which name another.
+    #[must_use]
+    pub fn scale(found: &HorizontalPodAutoscaler, workload: &ObjectKey) -> bool {
+        let target = found.spec.as_ref().map(|spec| &spec.scale_target_ref);
+        target.is_some_and(|target| target.name == workload.name)
+            && Self::scaled(found).as_ref() == Some(workload)
+    }
+
     /// Those of a ScaledObject at `place`, whose managed fields are trimmed.
     #[must_use]
     pub fn of_scaled_object(found: &DynamicObject, place: Place) -> Self {

@@ -186,8 +186,8 @@ fn overridden(view: &ScheduleState) -> Statement {
     let about = ConditionType::ManualOverride;
     if let Some(manual) = &view.replica_target.manual {
         let who = manual.manager.as_deref().unwrap_or("another client");
-        let until = match view.upcoming.first() {
-            Some(next) => format!("until {}", view.schedule.local(next.time)),
+        let until = match view.next() {
+            Some(next) => format!("until {}", view.timetable.schedule.local(next.time)),
             None => "for good: no transition is ahead".to_owned(),
         };
         let scheduled = view.scheduled().unwrap_or(manual.count);

@@ -1,5 +1,8 @@
 //! What follows from a TDSet, the clock and what was found: the facts that the plan and the status agree on. Pure.
 
+use std::cell::OnceCell;
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
@@ -7,7 +10,7 @@ use k8s_openapi::api::core::v1::Service;
 use super::hold::{self, Hold};
 use crate::api::GROUP;
 use crate::kinds::tdset::actions;
-use crate::kinds::tdset::api::schedule::{Effective, Schedule, Transition};
+use crate::kinds::tdset::api::schedule::{Effective, Outlook, Schedule, Transition};
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::{
     AutoscalerKind, ControllerPolicy, Create, Phase, RampStatus, UnreadableDates,
@@ -99,14 +102,14 @@ pub struct ScheduleState<'a> {
     pub observed: &'a Observed,
     /// What time it is.
     pub now: Timestamp,
-    /// Its timetable, with the dates that come from elsewhere.
-    pub schedule: &'a Schedule,
-    /// How fast its count moves, and between which bounds.
+    /// Its timetable, but for the dates that come from elsewhere.
     pub timetable: &'a Timetable,
-    /// What the timetable asks for now.
+    /// Its schedule with those dates, where it was asked for.
+    dated: OnceCell<Schedule>,
+    /// What the timetable asks for now, and next.
+    pub outlook: Arc<Outlook>,
+    /// What it asks for now.
     pub effective: Effective,
-    /// The next changes.
-    pub upcoming: Vec<Transition>,
     /// The Deployment.
     pub deployment: OwnedObject<'a, Deployment>,
     /// The Service; one of another owner matters only where one is asked for.
@@ -118,22 +121,25 @@ pub struct ScheduleState<'a> {
 }
 
 impl<'a> ScheduleState<'a> {
-    /// The facts of `spec`, whose timetable with all of its dates is `schedule`.
-    pub fn new(
-        spec: &'a Spec,
-        timetable: &'a Timetable,
-        schedule: &'a Schedule,
-        observed: &'a Observed,
-    ) -> Self {
-        let now = steady(spec, schedule, observed);
+    /// The facts of `spec`, which has that timetable.
+    pub fn new(spec: &'a Spec, timetable: &'a Timetable, observed: &'a Observed) -> Self {
+        let dated = OnceCell::new();
+        let schedule = || with_dates(spec, timetable, observed, &dated);
+        let outlook = |now: Timestamp| Arc::new(schedule().outlook(now, &observed.dates, MOST_UPCOMING));
+        let kept = observed.outlook.as_ref().filter(|kept| kept.holds(observed.now, &observed.dates));
+        let mut ahead = kept.map_or_else(|| outlook(observed.now), Arc::clone);
+        let now = steady(spec, &ahead, observed);
+        if now != observed.now {
+            ahead = outlook(now);
+        }
         let mut view = Self {
             spec,
             observed,
             now,
             timetable,
-            schedule,
-            effective: schedule.effective(now),
-            upcoming: schedule.upcoming(now, MOST_UPCOMING),
+            effective: ahead.effective().clone(),
+            outlook: ahead,
+            dated,
             deployment: OwnedObject::of(observed.deployment.as_deref(), &spec.metadata),
             service: OwnedObject::of(observed.service.as_deref(), &spec.metadata),
             blocker: None,
@@ -141,6 +147,16 @@ impl<'a> ScheduleState<'a> {
         };
         view.blocker = view.find_blocker();
         view
+    }
+
+    /// The timetable with the dates that come from elsewhere.
+    pub fn schedule(&self) -> &Schedule {
+        with_dates(self.spec, self.timetable, self.observed, &self.dated)
+    }
+
+    /// The next change.
+    pub fn next(&self) -> Option<&Transition> {
+        self.outlook.upcoming(self.now).first()
     }
 
     /// The workload that is to be made.
@@ -252,7 +268,7 @@ impl<'a> ScheduleState<'a> {
     /// The count that the workload has now and is to get back, where that is still to be written down: before the first
     /// count of the timetable is written.
     pub fn to_note(&self) -> Option<i32> {
-        let is_lent = self.effective.replicas.is_some() && !self.schedule.has_default();
+        let is_lent = self.effective.replicas.is_some() && !self.timetable.schedule.has_default();
         if !is_lent || !self.counts() || self.observed.status.replicas_before.is_some() {
             return None;
         }
@@ -267,7 +283,8 @@ impl<'a> ScheduleState<'a> {
     /// The count that is to be given back after the window or the exception that holds, or after those that have just
     /// ended; none as soon as it was given back, or another client wrote another one since.
     pub fn before(&self) -> Option<i32> {
-        let before = self.observed.status.replicas_before.filter(|_| !self.schedule.has_default())?;
+        let before =
+            self.observed.status.replicas_before.filter(|_| !self.timetable.schedule.has_default())?;
         let is_owed = self.effective.replicas.is_some()
             || !self.counts()
             || self.replica_target.manual.is_none()
@@ -337,12 +354,25 @@ impl<'a> ScheduleState<'a> {
     }
 }
 
+/// The timetable with the dates that come from elsewhere. They are put into it where that is asked for, and once.
+fn with_dates<'a>(
+    spec: &Spec,
+    timetable: &'a Timetable,
+    observed: &Observed,
+    dated: &'a OnceCell<Schedule>,
+) -> &'a Schedule {
+    if spec.dates.is_empty() {
+        return &timetable.schedule;
+    }
+    dated.get_or_init(|| timetable.schedule.clone().with_dates(&observed.dates))
+}
+
 /// Most that the clocks of two replicas differ by.
 const SKEW: SignedDuration = SignedDuration::from_mins(2);
 
 /// What time it is, for a clock that is behind the one by which the status was written: it does not undo a transition
 /// that was carried out and told, but waits at that until it has caught up.
-fn steady(spec: &Spec, schedule: &Schedule, observed: &Observed) -> Timestamp {
+fn steady(spec: &Spec, outlook: &Outlook, observed: &Observed) -> Timestamp {
     let (now, status) = (observed.now, &observed.status);
     if status.observed_generation != spec.metadata.generation {
         return now;
@@ -352,10 +382,10 @@ fn steady(spec: &Spec, schedule: &Schedule, observed: &Observed) -> Timestamp {
         let count = status.scheduled_replicas;
         told.is_some_and(|window| (window, count) == (&*effective.source.to_string(), effective.replicas))
     };
-    if told.is_none() || is_told(&schedule.effective(now)) {
+    if told.is_none() || is_told(outlook.effective()) {
         return now;
     }
-    let Some(next) = schedule.next_change(now) else { return now };
+    let Some(next) = outlook.upcoming(now).first() else { return now };
     let is_near = next.time.duration_since(now) <= SKEW;
     // A change that is still to come by the status is not the one that it tells of.
     let is_past = status.next_transition.as_ref().is_none_or(|promised| promised.time.0 > next.time);

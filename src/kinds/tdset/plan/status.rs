@@ -25,8 +25,7 @@ const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
     let previous = &view.observed.status;
     let reckoned = view.is_reckoned();
-    let shown = |transition| view.schedule.shown(transition);
-    let upcoming: Vec<_> = view.upcoming.iter().map(shown).collect();
+    let upcoming = view.outlook.shown(view.now);
     let generation = view.spec.metadata.generation;
     let workload = workload(view);
     TDSetStatus {
@@ -40,7 +39,7 @@ pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStat
         last_transition: transition.or_else(|| previous.last_transition.clone()),
         ramp: ramp(view),
         next_transition: upcoming.first().filter(|_| reckoned).cloned(),
-        upcoming: Some(upcoming).filter(|upcoming| reckoned && !upcoming.is_empty()),
+        upcoming: (reckoned && !upcoming.is_empty()).then(|| upcoming.to_vec()),
         tzdb: Some(time_zone::database_version().to_owned()),
         conditions: Some(conditions(previous, statements(view), generation, view.observed.now)),
     }

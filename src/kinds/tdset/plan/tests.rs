@@ -18,6 +18,7 @@ use kube::core::ApiResource;
 
 mod autoscalers;
 mod contests;
+mod kept;
 mod lent;
 mod refusals;
 mod situations;

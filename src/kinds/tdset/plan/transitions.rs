@@ -85,7 +85,7 @@ impl ScheduleState<'_> {
             self.boundary().filter(|_| self.has_missed()).and_then(|time| time.checked_sub(INSTANT).ok());
         let window = match (&self.observed.carried.transition, passed) {
             (Some(carried), _) if carried.to.replicas == Some(found.count()) => carried.to.window.clone(),
-            (_, Some(passed)) => self.schedule.effective(passed).phase().window,
+            (_, Some(passed)) => self.schedule().effective(passed).phase().window,
             (_, None) => return None,
         };
         Some(Phase { window, replicas: Some(found.count()) })
@@ -107,7 +107,7 @@ impl ScheduleState<'_> {
     pub fn boundary(&self) -> Option<Timestamp> {
         let promised = self.observed.status.next_transition.as_ref().filter(|_| !self.edited())?;
         let before = promised.time.0.checked_sub(INSTANT).ok()?;
-        let passed = self.schedule.changes(before).take_while(|change| change.time <= self.now);
+        let passed = self.schedule().changes(before).take_while(|change| change.time <= self.now);
         passed.last().map(|change| change.time)
     }
 
@@ -116,7 +116,7 @@ impl ScheduleState<'_> {
         let now = self.now;
         LOOKS_BACK.into_iter().find_map(|days| {
             let since = now.checked_sub(SignedDuration::from_hours(24 * days)).ok()?;
-            let passed = self.schedule.changes(since).take_while(|change| change.time <= now);
+            let passed = self.schedule().changes(since).take_while(|change| change.time <= now);
             passed.last().map(|change| change.time)
         })
     }

@@ -1,12 +1,22 @@
 //! Dates of exceptions that are kept outside of the object.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::civil::Date;
 
-/// The dates of exceptions that take them from elsewhere, by the exception's name.
+/// The dates of exceptions that take them from elsewhere, by the exception's name. Clones share the dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HolidayDates(BTreeMap<String, Vec<Date>>);
+pub struct HolidayDates(BTreeMap<String, Arc<[Date]>>);
+
+/// A list of dates as it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DateList {
+    /// Its dates.
+    pub dates: Arc<[Date]>,
+    /// What else is in it.
+    pub errors: Option<DateErrors>,
+}
 
 /// A line that is not a date.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,12 +51,10 @@ fn more(lines: &[usize]) -> String {
     format!("; nor are lines {}{more}", named.join(", "))
 }
 
-impl HolidayDates {
-    /// Reads the dates of the exception of that name: one a line; blank lines and what follows a `#` do not count.
-    ///
-    /// # Errors
-    /// [`DateErrors`] for the lines that are something else; all others are taken.
-    pub fn read(&mut self, exception: &str, text: &str) -> Result<(), DateErrors> {
+impl DateList {
+    /// Reads dates, one a line; blank lines and what follows a `#` do not count.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
         const LONGEST_SHOWN: usize = 40;
         let lines = text.lines().enumerate().filter_map(|(at, line)| {
             let entry = line.split('#').next().unwrap_or_default().trim();
@@ -63,14 +71,30 @@ impl HolidayDates {
                 }
             }
         }
-        self.0.insert(exception.to_owned(), dates);
+        Self { dates: dates.into(), errors }
+    }
+}
+
+impl HolidayDates {
+    /// Reads the dates of the exception of that name, as [`DateList::read`] does.
+    ///
+    /// # Errors
+    /// [`DateErrors`] for the lines that are no dates; all others are taken.
+    pub fn read(&mut self, exception: &str, text: &str) -> Result<(), DateErrors> {
+        let DateList { dates, errors } = DateList::read(text);
+        self.set(exception, dates);
         errors.map_or(Ok(()), Err)
+    }
+
+    /// The exception of that name has these dates.
+    pub fn set(&mut self, exception: &str, dates: Arc<[Date]>) {
+        self.0.insert(exception.to_owned(), dates);
     }
 
     /// The dates of the exception of that name, none if it was not read.
     #[must_use]
     pub fn of(&self, exception: &str) -> &[Date] {
-        self.0.get(exception).map(Vec::as_slice).unwrap_or_default()
+        self.0.get(exception).map(|dates| &**dates).unwrap_or_default()
     }
 }
 

@@ -1,0 +1,213 @@
+//! ConfigMaps with dates, read once for all TDSets that take dates from them.
+//!
+//! Guarantees: one that has not changed is not read again; whoever needs it while it is read waits for that; it is kept
+//! once, and for as long as a TDSet asks for it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::core::ApiResource;
+use kube::{Api, Client};
+
+use super::observation::Blocker;
+use super::state::number;
+use crate::api::condition::State;
+use crate::controllers::manifest::Place;
+use crate::controllers::outcome::Error;
+use crate::controllers::state_store::StateStore;
+use crate::kinds::tdset::api::schedule::DateList;
+use crate::kinds::tdset::api::status::Reason;
+use crate::runtime::call::{self, call};
+
+/// Reads them.
+pub struct Calendars {
+    client: Client,
+    /// Those that are asked for.
+    pub asked: Asked,
+}
+
+/// ConfigMaps that objects ask for.
+#[derive(Default)]
+pub struct Asked {
+    /// All of them, by namespace and name.
+    all: Mutex<HashMap<(String, String), Weak<Calendar>>>,
+    /// Those of each object.
+    of: StateStore<Vec<Arc<Calendar>>>,
+}
+
+/// A ConfigMap.
+#[derive(Debug)]
+pub struct Calendar {
+    namespace: String,
+    name: String,
+    /// As it was read last.
+    found: tokio::sync::Mutex<Option<Found>>,
+}
+
+#[derive(Debug)]
+struct Found {
+    version: Option<String>,
+    texts: BTreeMap<String, String>,
+    /// The dates of the keys that were asked for.
+    lists: BTreeMap<String, Arc<DateList>>,
+}
+
+impl Found {
+    fn list(&mut self, key: &str) -> Option<Arc<DateList>> {
+        if let Some(list) = self.lists.get(key) {
+            return Some(Arc::clone(list));
+        }
+        let list = Arc::new(DateList::read(self.texts.get(key)?));
+        self.lists.insert(key.to_owned(), Arc::clone(&list));
+        Some(list)
+    }
+}
+
+impl Calendars {
+    /// Reads through `client`.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self { client, asked: Asked::default() }
+    }
+
+    /// What a key of a ConfigMap holds, which is at that version at least; none: nobody knows.
+    ///
+    /// # Errors
+    /// When the API server does not say.
+    pub async fn dates(
+        &self,
+        calendar: &Calendar,
+        key: &str,
+        version: Option<&str>,
+    ) -> Result<Result<Arc<DateList>, Blocker>, Error> {
+        let mut slot = calendar.found.lock().await;
+        let is_of_now = |found: &Found| number(found.version.as_deref()) >= number(version);
+        if version.is_none() || !slot.as_ref().is_some_and(is_of_now) {
+            *slot = None;
+        }
+        let found = match &mut *slot {
+            Some(found) => found,
+            empty => match self.read(&calendar.namespace, &calendar.name).await? {
+                Ok(found) => empty.insert(found),
+                Err(blocker) => return Ok(Err(blocker)),
+            },
+        };
+        Ok(found.list(key).ok_or_else(|| {
+            let message = format!("ConfigMap {} has no key {key}", calendar.name);
+            Blocker::dates(State::False, Reason::DatesNotFound, message)
+        }))
+    }
+
+    async fn read(&self, namespace: &str, name: &str) -> Result<Result<Found, Blocker>, Error> {
+        let api = Api::<ConfigMap>::namespaced(self.client.clone(), namespace);
+        match call(api.get(name)).await {
+            Ok(found) => Ok(Ok(Found {
+                version: found.metadata.resource_version,
+                texts: found.data.unwrap_or_default(),
+                lists: BTreeMap::new(),
+            })),
+            Err(error) if error.is_not_found() => {
+                let message = format!("ConfigMap {name} does not exist");
+                Ok(Err(Blocker::dates(State::False, Reason::DatesNotFound, message)))
+            }
+            Err(call::Error::Refused(status)) if status.code == 403 => {
+                let Blocker { reason, message, .. } = Blocker::forbidden("get", "configmaps", "");
+                Ok(Err(Blocker::dates(State::Unknown, reason, message)))
+            }
+            Err(source) => {
+                let resource = ApiResource::erase::<ConfigMap>(&());
+                let place = Place { resource, namespace: namespace.to_owned(), name: name.to_owned() };
+                Err(Error { verb: "read", object: place.to_string(), source })
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// The ConfigMaps of these names, in that order. The object of that uid asks for them from now on, and for no others.
+    pub fn ask<'a>(
+        &self,
+        uid: &str,
+        namespace: &str,
+        names: impl ExactSizeIterator<Item = &'a str>,
+    ) -> Vec<Arc<Calendar>> {
+        if names.len() == 0 {
+            self.of.forget(uid);
+            return Vec::new();
+        }
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let calendars: Vec<_> = names.map(|name| one(&mut all, namespace, name)).collect();
+        drop(all);
+        self.of.update(uid, |asked| asked.clone_from(&calendars));
+        calendars
+    }
+
+    /// The object of that uid asks for none any more.
+    pub fn forget(&self, uid: &str) {
+        self.of.forget(uid);
+    }
+
+    /// Only the objects of these uids are left.
+    pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.of.forget_all_but(uids);
+    }
+}
+
+/// The ConfigMap of that name. Those that nobody asks for any more leave when another one comes.
+fn one(all: &mut HashMap<(String, String), Weak<Calendar>>, namespace: &str, name: &str) -> Arc<Calendar> {
+    let key = (namespace.to_owned(), name.to_owned());
+    if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
+        return known;
+    }
+    all.retain(|_, calendar| calendar.strong_count() > 0);
+    let (namespace, name) = key.clone();
+    let calendar = Arc::new(Calendar { namespace, name, found: tokio::sync::Mutex::default() });
+    all.insert(key, Arc::downgrade(&calendar));
+    calendar
+}
+
+impl fmt::Debug for Calendars {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Calendars")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_objects_share_a_config_map_for_as_long_as_one_asks_for_it() {
+        let calendars = Asked::default();
+        let days = |uid: &str| calendars.ask(uid, "a", ["days"].into_iter()).remove(0);
+        let first = Arc::downgrade(&days("1"));
+        for number in 0..1_000 {
+            assert!(Arc::ptr_eq(&days(&number.to_string()), &first.upgrade().unwrap()));
+        }
+        assert_eq!(first.strong_count(), 1_000);
+        let others = calendars.ask("1", "a", ["more", "days"].into_iter());
+        assert!(Arc::ptr_eq(&others[1], &first.upgrade().unwrap()) && others[0].name == "more");
+        assert!(calendars.ask("1", "a", [].into_iter()).is_empty());
+        assert_eq!(first.strong_count(), 1_000, "those that are held here among them");
+        drop(others);
+        calendars.forget("2");
+        calendars.forget_all_but(&HashSet::from(["3".to_owned()]));
+        assert_eq!(first.strong_count(), 1);
+        calendars.forget("3");
+        assert!(first.upgrade().is_none());
+        let _another = calendars.ask("1", "b", ["days"].into_iter());
+        assert_eq!(calendars.all.lock().unwrap().len(), 1, "nothing is left of those that are gone");
+    }
+
+    #[test]
+    fn a_key_is_read_once() {
+        let texts = BTreeMap::from([("all".to_owned(), "2026-12-25".to_owned())]);
+        let mut found = Found { version: None, texts, lists: BTreeMap::new() };
+        let list = found.list("all").unwrap();
+        assert_eq!(list.dates.len(), 1);
+        assert!(Arc::ptr_eq(&list, &found.list("all").unwrap()));
+        assert_eq!(found.list("none"), None);
+    }
+}
