@@ -115,16 +115,6 @@ fn all() -> Vec<Named> {
         neither_credentials_nor_values_are_shown,
         a_wrong_password_is_not_shown,
     ];
-    let objects = [
-        (
-            "searched::nothing_in_a_cluster_shows_credentials_scripts_or_values".to_owned(),
-            Run::Objects(searched::nothing_in_a_cluster_shows_credentials_scripts_or_values),
-        ),
-        (
-            "objects::a_doubt_is_settled_by_the_word_of_a_person".to_owned(),
-            Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
-        ),
-    ];
     let reports = tests![reports: what_keeps_a_run_from_being_begun_is_reported];
     let waiting = tests![waiting:
         an_application_waits_for_a_script,
@@ -137,7 +127,7 @@ fn all() -> Vec<Named> {
     ];
     let ancestors = tests![ancestors: their_samples_run];
     [
-        &objects[..],
+        &objects()[..],
         &ancestors,
         &concurrent,
         &crashes,
@@ -151,6 +141,20 @@ fn all() -> Vec<Named> {
         &other_engines(),
     ]
     .concat()
+}
+
+/// As objects of a control plane.
+fn objects() -> Vec<Named> {
+    vec![
+        (
+            "searched::nothing_in_a_cluster_shows_credentials_scripts_or_values".to_owned(),
+            Run::Objects(searched::nothing_in_a_cluster_shows_credentials_scripts_or_values),
+        ),
+        (
+            "objects::a_doubt_is_settled_by_the_word_of_a_person".to_owned(),
+            Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
+        ),
+    ]
 }
 
 /// What a run on PostgreSQL does, and what it refuses.

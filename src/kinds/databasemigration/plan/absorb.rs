@@ -164,7 +164,9 @@ fn failed(result: &RunResult) -> (Outcome, Option<(Reason, String)>) {
     let state = error.sql_state.as_ref().map(|state| format!("{state}: ")).unwrap_or_default();
     let message = format!("{at}{state}{}", error.message);
     let outcome = if error.class.is_retryable() { Outcome::Retryable } else { Outcome::Failed };
-    let reason = if reaches(error.class) { Reason::ScriptFailed } else { Reason::NotReached };
+    // Without a server nothing was begun, so that no script has failed.
+    let is_reached = reaches(error.class) && result.server.is_some();
+    let reason = if is_reached { Reason::ScriptFailed } else { Reason::NotReached };
     (outcome, Some((reason, message)))
 }
 
