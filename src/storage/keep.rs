@@ -97,7 +97,7 @@ impl Keeper {
                 return (false, None);
             }
         };
-        self.numbers.has_older(name, before.older().len());
+        self.numbers.has_older(name, before.maybe_stored().len());
         if plan::is_settled(&before) {
             return (true, Some(state(&before)));
         }
@@ -108,7 +108,7 @@ impl Keeper {
         let is_done = self.tell(&before, outcome).await;
         match migration.definition(name).await {
             Ok(after) => {
-                self.numbers.has_older(name, after.older().len());
+                self.numbers.has_older(name, after.maybe_stored().len());
                 (is_done, Some(state(&after)))
             }
             Err(_) => (false, None),

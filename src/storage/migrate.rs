@@ -159,7 +159,12 @@ impl Migration<'_> {
         }
         let mut definition = self.definition(name).await?;
         let (mut place, rewrites) = loop {
-            match plan::begin(&definition, &goal, clock::now())? {
+            let begin = plan::begin(&definition, &goal, clock::now())?;
+            if let Some(all) = plan::restored(&definition).filter(|_| !self.options.is_dry) {
+                definition = self.restore(&definition, &all).await?;
+                continue;
+            }
+            match begin {
                 Begin::Rewrite(place) => break (place, true),
                 Begin::Clean(place) => break (place, false),
                 Begin::Wait(time) => {

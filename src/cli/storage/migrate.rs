@@ -124,7 +124,7 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
     let mut names = options.definitions.clone();
     if options.all {
         let all = look.definitions().await?;
-        names.extend(all.iter().filter(|one| !one.older().is_empty()).map(|one| one.name.clone()));
+        names.extend(all.iter().filter(|one| !one.maybe_stored().is_empty()).map(|one| one.name.clone()));
     }
     let definitions = match read(&look, &names).await {
         Ok(definitions) => definitions,

@@ -69,6 +69,21 @@ impl Migration<'_> {
         }
     }
 
+    /// Has `storedVersions` name these versions, in this state of the definition alone; the definition as it is then.
+    pub(super) async fn restore(
+        &self,
+        definition: &Definition,
+        stored: &[String],
+    ) -> Result<Definition, Error> {
+        let state = json!({"uid": definition.uid, "resourceVersion": definition.resource_version});
+        let body = json!({"metadata": state, "status": {"storedVersions": stored}});
+        match self.insist(|| self.requests.patch_definition(&definition.name, &body, true)).await {
+            Answer::Done(now) => Ok(now),
+            Answer::Refused(status, _) if status.code == 409 => self.definition(&definition.name).await,
+            other => Err(refused("write the status of", definition.name.clone(), other)),
+        }
+    }
+
     /// Writes a condition, whatever else is written to the definition meanwhile.
     async fn say(&self, definition: &Definition, condition: &Condition) -> Result<(), Error> {
         if self.options.is_dry {

@@ -166,6 +166,17 @@ pub fn is_settled(definition: &Definition) -> bool {
         && definition.versions.iter().all(|version| version.is_served)
 }
 
+/// What `storedVersions` has to name before anything is written; none where it does. While the status of a definition may
+/// say too little, nobody may remove a version by what it says: neither while objects are written nor when that ends early.
+#[must_use]
+pub fn restored(definition: &Definition) -> Option<Vec<String>> {
+    let lacks = definition.maybe_stored().len() > definition.older().len();
+    lacks.then(|| {
+        let others = definition.maybe_stored().into_iter().chain([definition.storage_version()]);
+        others.map(str::to_owned).collect()
+    })
+}
+
 /// Whether another pass follows one that has done this.
 #[must_use]
 pub const fn has_next(pass: u32, done: &Tally) -> bool {

@@ -96,7 +96,38 @@ fn what_another_migrator_failed_at_is_done_again() {
         let begins = begin(&definition, &Goal::default(), later());
         assert_eq!(matches!(begins, Ok(Begin::Rewrite(_))), is_doubtful, "{:?}", definition.conditions);
         assert_eq!(is_settled(&definition), !is_doubtful);
+        let others: &[&str] = if is_doubtful { &["v1alpha1"] } else { &[] };
+        assert_eq!(definition.maybe_stored(), others, "{:?}", definition.conditions);
+        let mut unserved = definition.clone();
+        unserved.versions[0].is_served = false;
+        let holds: &[Obstacle] = if is_doubtful { &[Obstacle::Stored] } else { &[] };
+        assert_eq!(obstacles(&unserved, &Usage::default(), "v1alpha1"), holds);
+        let wanted = is_doubtful.then(|| vec!["v1alpha1".to_owned(), "v1".to_owned()]);
+        assert_eq!(restored(&definition), wanted, "nobody may remove a version meanwhile");
+        let named = Definition { stored: wanted.unwrap_or_else(|| definition.stored.clone()), ..definition };
+        assert_eq!(restored(&named), None, "once");
     }
+}
+
+/// Where versions are alike, and etcd may have objects in one whose fields the storage version does not know.
+#[test]
+fn fields_are_looked_for_in_every_version_that_objects_may_be_stored_in() {
+    let version = |name: &str, field: &str, is_stored: bool| {
+        json!({"name": name, "served": true, "storage": is_stored, "schema": {"openAPIV3Schema": {
+            "type": "object", "properties": {"spec": {"type": "object", "properties": {field: {"type": "string"}}}}}}})
+    };
+    let read = |reason: &str| {
+        let object = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.a.dev"},
+            "spec": {"group": "a.dev", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
+                "versions": [version("v1alpha1", "old", false), version("v1", "new", true)]},
+            "status": {"storedVersions": ["v1"], "acceptedNames": {"kind": "Widget", "plural": "widgets"},
+                "conditions": [{"type": "StorageMigrating", "status": "False", "reason": reason,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        Definition::read(object).unwrap().lost
+    };
+    assert_eq!(read("MigrationSucceeded"), [""; 0]);
+    assert_eq!(read("MigrationFailed"), ["spec.old"]);
 }
 
 #[test]
