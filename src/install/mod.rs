@@ -57,6 +57,9 @@ pub const NAME: &str = "gatehouse";
 /// The annotation that says which release wrote an object last.
 pub const INSTALLED_BY: &str = "gatehouse.dev/installed-by";
 
+/// The annotation of a definition that says which versions the gate that wrote it last has it serve.
+pub const SERVED_VERSIONS: &str = "gatehouse.dev/served-versions";
+
 /// How long a definition may take until it is served.
 const ESTABLISHED: Duration = Duration::from_secs(30);
 
@@ -154,7 +157,7 @@ async fn in_force(client: &Client) -> Result<Vec<Certificate>, Error> {
 async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
     let mut written = false;
-    for definition in definitions::all(plan) {
+    for definition in definitions::installed(plan) {
         written |= apply(&api, &definition, policy).await? == Applied::Written;
     }
     Ok(written)
