@@ -44,8 +44,10 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
+use tracing::warn;
 
 use crate::certs::certificate::{Bundle, Certificate};
+use crate::runtime::supervisor::chain;
 use crate::storage;
 use crate::storage::requests::Requests;
 pub use address::Address;
@@ -102,9 +104,6 @@ pub enum Error {
     /// The owner of the webhook configurations is not known.
     #[error(transparent)]
     Owner(#[from] owner::Error),
-    /// The status of a definition could not be written.
-    #[error(transparent)]
-    Storage(#[from] storage::Error),
 }
 
 /// Installs all there is, in the order in which each step may rely on the one before.
@@ -120,7 +119,10 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
     }
     write_configurations(client, plan, policy).await?;
     for name in definitions::names() {
-        storage::say_settled(&Requests::through(client.clone()), &name).await?;
+        // Nothing relies on it, and who may not write the status may install all the same.
+        if let Err(error) = storage::say_settled(&Requests::through(client.clone()), &name).await {
+            warn!(definition = name, error = chain(&error), "failed to say how objects are stored");
+        }
     }
     Ok(())
 }

@@ -49,11 +49,13 @@ pub struct Keeper {
     pub numbers: Numbers,
 }
 
-/// What makes a difference to what is stored: the object, its spec, and the versions that its objects may be in.
-type State = (String, i64, Vec<String>);
+/// What makes a difference: the object, its spec, the versions that its objects may be in, and whether it says that they
+/// are migrated.
+type State = (String, i64, Vec<String>, bool);
 
 fn state(definition: &Definition) -> State {
-    (definition.uid.clone(), definition.generation, definition.stored.clone())
+    let (uid, stored) = (definition.uid.clone(), definition.stored.clone());
+    (uid, definition.generation, stored, definition.says_migrated())
 }
 
 impl Keeper {
@@ -98,12 +100,23 @@ impl Keeper {
             }
         };
         self.numbers.has_older(name, before.maybe_stored().len());
+        // A command that somebody ended may have been the last to say anything.
+        if plan::is_stored_as_wanted(&before)
+            && !before.says_migrated()
+            && let Err(error) = migration.say_settled(name).await
+        {
+            warn!(definition = name, error = chain(&error), "failed to say that it is migrated");
+            return (false, Some(state(&before)));
+        }
         if plan::is_settled(&before) {
             return (true, Some(state(&before)));
         }
         let outcome = migration.run(name).await;
         if stop.is_cancelled() {
             return (false, Some(state(&before)));
+        }
+        if let Err(error @ Error::Held(_)) = &outcome {
+            migration.say_failed(&before, error).await;
         }
         let is_done = self.tell(&before, outcome).await;
         match migration.definition(name).await {
@@ -122,21 +135,26 @@ impl Keeper {
         match outcome {
             Ok(Outcome::Migrated { dropped, last }) => {
                 info!(definition = name, tally = %last, "migrated");
-                let dropped = dropped.join(", ");
-                let note = format!("all objects are stored as {to}, and none as {dropped} any more");
+                let none = if dropped.is_empty() { "another version".to_owned() } else { dropped.join(", ") };
+                let note = format!("all objects are stored as {to}, and none as {none} any more");
                 self.publish(definition, EventType::Normal, "StorageMigrated", note).await;
                 true
             }
-            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => tally.failed == 0,
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) if tally.failed == 0 => true,
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => {
+                let (failed, named) = (tally.failed, tally.named());
+                let note = format!("managed fields of other versions stay in {failed} objects{named}");
+                warn!(definition = name, %note, "not all managed fields are taken away");
+                self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
+                false
+            }
             Ok(Outcome::Interrupted(_)) => false,
             Ok(Outcome::Kept { why: why @ (Kept::Changed | Kept::Deleted), .. }) => {
                 info!(definition = name, why = %why, "not migrated");
                 false
             }
             Ok(Outcome::Kept { why, last }) => {
-                let first = last.failures.first();
-                let first = first.map(|one| format!(", such as {}: {}", one.object, one.reason));
-                let note = format!("objects are not all stored as {to}: {why}{}", first.unwrap_or_default());
+                let note = format!("objects are not all stored as {to}: {why}{}", last.named());
                 warn!(definition = name, %note, "not migrated");
                 self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
                 false

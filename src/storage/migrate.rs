@@ -150,27 +150,40 @@ impl Migration<'_> {
     /// Carries it out for the definition of that name.
     ///
     /// # Errors
-    /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, and the place is
-    /// kept.
+    /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, the place is kept,
+    /// and the condition says why.
     pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
+        let Some((definition, place, rewrites)) = self.begin(name).await? else {
+            return Ok(Outcome::Interrupted(Tally::default()));
+        };
+        let outcome = self.passes(&definition, place, rewrites).await;
+        if rewrites && let Err(error) = &outcome {
+            self.say_failed(&definition, error).await;
+        }
+        outcome
+    }
+
+    /// Waits until it can begin: with which definition, where, and whether objects are to be written; none where it is to
+    /// end before.
+    async fn begin(&self, name: &str) -> Result<Option<(Definition, Checkpoint, bool)>, Error> {
         let mut goal = self.goal.clone();
         if self.options.is_dry {
-            goal.grace = Duration::ZERO;
+            (goal.is_dry, goal.grace) = (true, Duration::ZERO);
         }
         let mut definition = self.definition(name).await?;
-        let (mut place, rewrites) = loop {
+        loop {
             let begin = plan::begin(&definition, &goal, clock::now())?;
             if let Some(all) = plan::restored(&definition).filter(|_| !self.options.is_dry) {
                 definition = self.restore(&definition, &all).await?;
                 continue;
             }
             match begin {
-                Begin::Rewrite(place) => break (place, true),
-                Begin::Clean(place) => break (place, false),
+                Begin::Rewrite(place) => return Ok(Some((definition, place, true))),
+                Begin::Clean(place) => return Ok(Some((definition, place, false))),
                 Begin::Wait(time) => {
                     self.watch.see(Event::Waits(time));
                     if !self.waited(time).await {
-                        return Ok(Outcome::Interrupted(Tally::default()));
+                        return Ok(None);
                     }
                     let before = (definition.uid, definition.generation);
                     definition = self.definition(name).await?;
@@ -180,16 +193,25 @@ impl Migration<'_> {
                     }
                 }
             }
-        };
+        }
+    }
+
+    /// All passes from that place on, and what they lead to.
+    async fn passes(
+        &self,
+        definition: &Definition,
+        mut place: Checkpoint,
+        rewrites: bool,
+    ) -> Result<Outcome, Error> {
         if rewrites {
-            self.say_begun(&definition).await?;
+            self.say_begun(definition).await?;
         }
         let mut workers = Pace::new(self.options.workers);
         loop {
             self.watch.see(Event::Begins { place: &place });
-            if !self.pass(&definition, &mut place, rewrites, &mut workers).await? {
+            if !self.pass(definition, &mut place, rewrites, &mut workers).await? {
                 if rewrites {
-                    self.say_interrupted(&definition, &place).await?;
+                    self.say_interrupted(definition, &place).await?;
                 }
                 return Ok(Outcome::Interrupted(place.tally));
             }
@@ -200,12 +222,12 @@ impl Migration<'_> {
             }
             place.pass += 1;
             place = place.again();
-            self.save(&definition, &place).await;
+            self.save(definition, &place).await;
         }
         if self.options.is_dry {
             return Ok(Outcome::Tried(place.tally));
         }
-        self.finish(&definition, place.tally, rewrites).await
+        self.finish(definition, place.tally, rewrites).await
     }
 
     /// One pass, from its place on; whether it came to its end.
@@ -254,12 +276,12 @@ impl Migration<'_> {
                 Err(Error::NoDefinition(_)) => None,
                 Err(error) => return Err(error),
             };
-            let end = plan::end(before, now.as_ref(), &last);
+            let end = plan::end(before, now.as_ref(), &last, rewrites);
             fail_point::reached("storage: storedVersions is to be written");
             let Some(now) = now.filter(|now| now.uid == before.uid) else {
                 return Ok(Outcome::Kept { why: Kept::Deleted, last });
             };
-            if !self.say_ended(&now, &end, rewrites).await? {
+            if !self.say_ended(&now, &end, (&last, rewrites)).await? {
                 continue;
             }
             self.forget(&now).await;

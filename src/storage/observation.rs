@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::plan::checkpoint::{self, Checkpoint};
-use super::plan::condition;
+use super::plan::{condition, managed_fields};
 
 /// A definition as the API server has it.
 #[derive(Clone, Debug)]
@@ -82,7 +82,11 @@ impl Definition {
         let (meta, spec) = (&definition.metadata, &definition.spec);
         let status = definition.status.as_ref();
         let entries = meta.managed_fields.iter().flatten();
-        let of_spec = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
+        // The place of a migration is written by its own manager, and says nothing about the spec.
+        let of_spec = entries.filter(|entry| {
+            entry.subresource.as_deref().unwrap_or_default().is_empty()
+                && entry.manager.as_deref() != Some(managed_fields::MANAGER)
+        });
         let versions = spec.versions.iter().map(|version| Version {
             name: version.name.clone(),
             is_served: version.served,
@@ -174,6 +178,12 @@ impl Definition {
         };
         let ours = self.condition(condition::TYPE).filter(|one| one["status"] == "True");
         ours.is_none_or(|ours| since(ours) < since(theirs))
+    }
+
+    /// Whether its condition says that all objects are stored in the storage version.
+    #[must_use]
+    pub fn says_migrated(&self) -> bool {
+        self.condition(condition::TYPE).is_some_and(|one| one["status"] == "True")
     }
 
     /// Versions that its status names besides the storage version.

@@ -28,6 +28,10 @@ pub const EVERYWHERE: &[Test] = &[
 
 pub const ONCE: &[Test] = &[
     ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
+    (
+        "an_interrupted_run_says_nothing_of_what_others_have_ended",
+        moving::an_interrupted_run_says_nothing_of_what_others_have_ended,
+    ),
     ("what_a_webhook_of_others_converts_is_moved", webhook::what_a_webhook_of_others_converts_is_moved),
     (
         "what_kubernetes_itself_fails_to_write_is_written",
@@ -44,6 +48,10 @@ pub const IN_TURNS: &[Test] = &[
     ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
     ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
     ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
+    (
+        "what_is_installed_without_v1alpha1_is_said_to_be_migrated",
+        service::what_is_installed_without_v1alpha1_is_said_to_be_migrated,
+    ),
 ];
 
 fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
@@ -60,6 +68,8 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"], "all others are written");
     let said = condition(&widgets.definition(), "StorageMigrated");
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("Kept")), "{said}");
+    let message = said["message"].as_str().expect("a message");
+    assert!(message.contains("widget-007: ") && message.contains("not this one"), "{message}");
 
     let tried = run(bed, &["migrate", &widgets.name, "--dry-run"]);
     assert_eq!(tried.code, 1, "{tried:?}");
@@ -108,6 +118,11 @@ fn managers_of_a_removed_version_lose_nothing(bed: &Bed) {
     let lift = widgets.refuse("left");
     let ran = run(bed, &["migrate", &widgets.name]);
     assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.output.contains("nothing is stored in another version; managed fields: "), "{ran:?}");
+    let said = condition(&widgets.definition(), "StorageMigrated");
+    assert_eq!(said["status"], "True", "{said}");
+    let message = said["message"].as_str().expect("a message");
+    assert!(message.contains("managed fields of other versions stay in 1 objects: "), "{message}");
     lift();
     assert!(!versions("cleaned").contains(&old) && versions("left").contains(&old));
 

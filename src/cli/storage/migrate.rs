@@ -166,6 +166,7 @@ async fn migrate_one(
         is_forced: options.force,
         managed_fields: options.managed_fields.into(),
         grace: options.grace,
+        ..Goal::default()
     };
     let way = Way { chunk: options.chunks.chunk_size, workers: options.workers, is_dry: options.dry_run };
     let progress = Progress::of(name);

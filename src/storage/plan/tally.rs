@@ -10,6 +10,10 @@ const KEPT: usize = 20;
 /// The longest reason that is kept, in bytes.
 const LONGEST_REASON: usize = 512;
 
+/// How many failures a sentence names, and the longest reason in it.
+const NAMED: usize = 3;
+const LONGEST_NAMED: usize = 200;
+
 /// What became of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -83,6 +87,21 @@ impl Tally {
         self.rewritten + self.as_wanted + self.overtaken + self.failed
     }
 
+    /// The first objects that could not be written, each with the reason, as the end of a sentence; empty without any.
+    #[must_use]
+    pub fn named(&self) -> String {
+        let mut text = String::new();
+        for (at, Failure { object, reason }) in self.failures.iter().take(NAMED).enumerate() {
+            let reason = &reason[..reason.floor_char_boundary(LONGEST_NAMED)];
+            text += &format!("{} {object}: {reason}", if at == 0 { ":" } else { ";" });
+        }
+        let named = self.failures.len().min(NAMED) as u64;
+        if named > 0 && self.failed > named {
+            text += &format!("; and {} more", self.failed - named);
+        }
+        text
+    }
+
     /// How many failures are not kept by name.
     #[must_use]
     pub fn unnamed(&self) -> u64 {
@@ -121,6 +140,10 @@ mod tests {
         tally.add(&"a/c", Fate::Gone, true);
         assert_eq!((tally.failed, tally.failures.len(), tally.unnamed()), (23, 20, 3));
         assert!(tally.failures.iter().all(|failure| failure.reason.len() <= LONGEST_REASON));
+        let named = tally.named();
+        assert!(named.starts_with(": a/0: ä") && named.ends_with("; and 20 more"), "{named}");
+        assert!(named.contains("; a/2: ") && !named.contains("a/3") && named.len() < 700, "{named}");
+        assert_eq!(Tally { failed: 4, ..Tally::default() }.named(), "", "their names were not kept");
         assert_eq!((tally.objects(), tally.cleaned, tally.example.as_deref()), (25, 1, Some("a/b")));
     }
 }

@@ -178,9 +178,14 @@ impl<'a> Widgets<'a> {
         assert_eq!(self.in_etcd("v1alpha1").len(), count, "they are stored as that");
     }
 
+    /// Where the definition is.
+    pub fn path_of_definition(&self) -> String {
+        format!("{DEFINITIONS}/{}", self.name)
+    }
+
     /// The definition as it is.
     pub fn definition(&self) -> Value {
-        self.bed.objects.at(&format!("{DEFINITIONS}/{}", self.name))
+        self.bed.objects.at(&self.path_of_definition())
     }
 
     /// The versions that objects may be stored in.
