@@ -7,6 +7,7 @@
 //! are served.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::migrate::{Error, Event, Migration, Options, Outcome, Watch};
+use super::migrate::{Error, Event, Migration, Options, Outcome, Silent, Watch};
 use super::numbers::Numbers;
 use super::observation::Definition;
 use super::plan::tally::Tally;
@@ -70,8 +71,9 @@ impl Keeper {
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
         let mut changes = pin!(watcher(api, config).default_backoff().applied_objects());
         let mut pause = FIRST;
+        let mut failed = None;
         while !stop.is_cancelled() {
-            let (done, seen) = self.look(name, stop).await;
+            let (done, seen) = self.look(name, stop, &mut failed).await;
             let again = if done { None } else { Some(pause) };
             pause = if done { FIRST } else { (pause * 2).min(LONGEST) };
             tokio::select! {
@@ -82,9 +84,16 @@ impl Keeper {
         }
     }
 
-    /// Migrates a definition if that is needed; whether it is as it should be, and in which state it was left.
-    async fn look(&self, name: &str, stop: &CancellationToken) -> (bool, Option<State>) {
-        let meter = Meter { name, numbers: &self.numbers, before: Mutex::default() };
+    /// Migrates a definition if that is needed; whether it is as it should be, and in which state it was left. What could
+    /// not be written before is tried before all others are written again.
+    async fn look(
+        &self,
+        name: &str,
+        stop: &CancellationToken,
+        failed: &mut Option<(State, Outcome)>,
+    ) -> (bool, Option<State>) {
+        let (before, is_unreached) = (Mutex::default(), AtomicBool::default());
+        let meter = Meter { name, numbers: &self.numbers, before, is_unreached };
         let migration = Migration {
             requests: &self.requests,
             goal: Goal::default(),
@@ -92,6 +101,8 @@ impl Keeper {
             stop: stop.clone(),
             watch: &meter,
         };
+        // The numbers stay those of all objects.
+        let quiet = Migration { watch: &Silent, goal: Goal::default(), stop: stop.clone(), ..migration };
         let before = match migration.definition(name).await {
             Ok(before) => before,
             Err(error) => {
@@ -111,16 +122,21 @@ impl Keeper {
         if plan::is_settled(&before) {
             return (true, Some(state(&before)));
         }
-        let outcome = migration.run(name).await;
+        let outcome = match failed.take().filter(|(state_then, _)| *state_then == state(&before)) {
+            Some((_, outcome)) if quiet.still_fails(&before, outcome.failures()).await => Ok(outcome),
+            _ => migration.run(name).await,
+        };
         if stop.is_cancelled() {
             return (false, Some(state(&before)));
         }
         if let Err(error @ Error::Held(_)) = &outcome {
             migration.say_failed(&before, error).await;
         }
+        let again = outcome.as_ref().ok().filter(|outcome| !outcome.failures().is_empty()).cloned();
         let is_done = self.tell(&before, outcome).await;
         match migration.definition(name).await {
             Ok(after) => {
+                *failed = again.map(|outcome| (state(&after), outcome));
                 self.numbers.has_older(name, after.maybe_stored().len());
                 (is_done, Some(state(&after)))
             }
@@ -135,8 +151,9 @@ impl Keeper {
         match outcome {
             Ok(Outcome::Migrated { dropped, last }) => {
                 info!(definition = name, tally = %last, "migrated");
-                let none = if dropped.is_empty() { "another version".to_owned() } else { dropped.join(", ") };
-                let note = format!("all objects are stored as {to}, and none as {none} any more");
+                let older =
+                    if dropped.is_empty() { "another version".to_owned() } else { dropped.join(", ") };
+                let note = format!("all objects are stored as {to}, and none as {older} any more");
                 self.publish(definition, EventType::Normal, "StorageMigrated", note).await;
                 true
             }
@@ -154,7 +171,7 @@ impl Keeper {
                 false
             }
             Ok(Outcome::Kept { why, last }) => {
-                let note = format!("objects are not all stored as {to}: {why}{}", last.named());
+                let note = format!("objects are not all stored as {to}: {}", why.told(&last));
                 warn!(definition = name, %note, "not migrated");
                 self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
                 false
@@ -226,6 +243,8 @@ struct Meter<'a> {
     name: &'a str,
     numbers: &'a Numbers,
     before: Mutex<Tally>,
+    /// Whether it is told that the API server cannot be reached.
+    is_unreached: AtomicBool,
 }
 
 impl Watch for Meter<'_> {
@@ -237,6 +256,7 @@ impl Watch for Meter<'_> {
                 before.clone_from(&place.tally);
             }
             Event::Moves { tally, remaining, .. } => {
+                self.is_unreached.store(false, Ordering::Relaxed);
                 self.numbers.moved(self.name, &before, tally, remaining);
                 before.clone_from(tally);
             }
@@ -245,6 +265,11 @@ impl Watch for Meter<'_> {
                 info!(definition = self.name, pass, %tally, "looked at all objects");
             }
             Event::Waits(time) => info!(definition = self.name, ?time, "waits before it migrates"),
+            Event::Unreached(why) => {
+                if !self.is_unreached.swap(true, Ordering::Relaxed) {
+                    warn!(definition = self.name, why, "waits for the API server");
+                }
+            }
             Event::Forgets(why) => {
                 warn!(definition = self.name, why, "failed to keep the place of a migration");
             }

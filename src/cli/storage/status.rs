@@ -56,7 +56,8 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     let look = looking(&requests, options.chunks);
     let mut all = Vec::new();
     if options.definitions.is_empty() {
-        let is_shown = |one: &Definition| options.all || one.versions.len() > 1 || !one.maybe_stored().is_empty();
+        let is_shown =
+            |one: &Definition| options.all || one.versions.len() > 1 || !one.maybe_stored().is_empty();
         all.extend(look.definitions().await?.into_iter().filter(is_shown));
     }
     match read(&look, &options.definitions).await {
@@ -148,7 +149,10 @@ fn sentences(definition: &Definition, usage: &Usage, version: &str, obstacle: &O
             } else {
                 "storedVersions"
             };
-            format!("  objects may be stored in it ({known}): gatehouse storage migrate {}\n", definition.name)
+            format!(
+                "  objects may be stored in it ({known}): gatehouse storage migrate {}\n",
+                definition.name
+            )
         }
         Obstacle::Served => {
             "  it is served: set served: false in the definition once no client uses it\n".to_owned()

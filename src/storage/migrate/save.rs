@@ -15,7 +15,7 @@ use crate::runtime::clock;
 use crate::runtime::supervisor::chain;
 
 /// How often the place is written.
-pub(super) const INTERVAL: Duration = Duration::from_secs(2);
+pub(super) const INTERVAL: Duration = Duration::from_secs(10);
 
 impl Migration<'_> {
     /// Writes a place down. Where that fails, what takes the migration up begins at an earlier place.
@@ -39,7 +39,7 @@ impl Migration<'_> {
         match self.requests.patch_definition(&definition.name, &body, false).await {
             Answer::Done(_) => {}
             Answer::Refused(status, _) => self.watch.see(Event::Forgets(&reason(&status))),
-            Answer::Nothing(why) => self.watch.see(Event::Forgets(&why)),
+            Answer::Nothing(why) | Answer::Unreached(why) => self.watch.see(Event::Forgets(&why)),
         }
     }
 

@@ -34,9 +34,8 @@ pub struct Condition {
 pub fn of_end(definition: &Definition, end: &End, last: &Tally, rewrites: bool) -> Option<Condition> {
     match end {
         End::Keep(why) => {
-            let failed =
-                || Condition::failed("Kept", &format!("storedVersions stays as it is: {why}{}", last.named()));
-            rewrites.then(failed)
+            let message = format!("storedVersions stays as it is: {}", why.told(last));
+            rewrites.then(|| Condition::failed("Kept", &message))
         }
         End::Said if !rewrites && (!is_stored_as_wanted(definition) || !has(definition)) => None,
         End::Said if last.failed > 0 => {

@@ -38,10 +38,11 @@ pub fn cleaned(
     is_alike: bool,
 ) -> Option<Vec<ManagedFieldsEntry>> {
     let is_stale = |entry: &ManagedFieldsEntry| is_stale(entry.api_version.as_deref().unwrap_or_default());
-    let (stale, mut kept): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_stale);
-    if stale.is_empty() {
+    // Of most objects nothing goes: their entries are not copied.
+    if !entries.iter().any(is_stale) {
         return None;
     }
+    let (stale, mut kept): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_stale);
     if is_alike {
         for mut entry in stale {
             entry.api_version = Some(api_version.to_owned());

@@ -213,6 +213,17 @@ pub enum Kept {
     Deleted,
 }
 
+impl Kept {
+    /// Why, with the objects that are the reason: the first of them.
+    #[must_use]
+    pub fn told(&self, last: &Tally) -> String {
+        match (self, &last.example) {
+            (Self::Unsettled(_), Some(example)) => format!("{self} (such as {example})"),
+            _ => format!("{self}{}", last.named()),
+        }
+    }
+}
+
 /// What the last pass leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {

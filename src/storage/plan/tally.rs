@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::pace::Work;
+
 /// How many failures are kept with their names, and how many reasons are counted.
 const KEPT: usize = 20;
 
@@ -29,6 +31,18 @@ pub enum Fate {
     Failed(String),
 }
 
+impl Fate {
+    /// What it says of the work that the API server had with it; nothing where it was not about the object as it is.
+    #[must_use]
+    pub const fn work(&self) -> Option<Work> {
+        match self {
+            Self::Rewritten => Some(Work::Written),
+            Self::AsWanted => Some(Work::Read),
+            Self::WrittenByOthers | Self::Gone | Self::Failed(_) => None,
+        }
+    }
+}
+
 /// An object that could not be written, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
@@ -36,6 +50,15 @@ pub struct Failure {
     pub object: String,
     /// What the API server said.
     pub reason: String,
+}
+
+impl Failure {
+    /// The namespace of the object, where it has one, and its name.
+    #[must_use]
+    pub fn place(&self) -> (Option<&str>, &str) {
+        let place = self.object.split_once('/');
+        place.map_or((None, self.object.as_str()), |(namespace, name)| (Some(namespace), name))
+    }
 }
 
 /// What a pass has done.
@@ -90,16 +113,18 @@ impl Tally {
     /// The first objects that could not be written, each with the reason, as the end of a sentence; empty without any.
     #[must_use]
     pub fn named(&self) -> String {
-        let mut text = String::new();
-        for (at, Failure { object, reason }) in self.failures.iter().take(NAMED).enumerate() {
-            let reason = &reason[..reason.floor_char_boundary(LONGEST_NAMED)];
-            text += &format!("{} {object}: {reason}", if at == 0 { ":" } else { ";" });
+        if self.failures.is_empty() {
+            return String::new();
         }
-        let named = self.failures.len().min(NAMED) as u64;
-        if named > 0 && self.failed > named {
-            text += &format!("; and {} more", self.failed - named);
-        }
-        text
+        let one = |Failure { object, reason }: &Failure| {
+            format!("{object}: {}", &reason[..reason.floor_char_boundary(LONGEST_NAMED)])
+        };
+        let named: Vec<_> = self.failures.iter().take(NAMED).map(one).collect();
+        let more = match self.failed.saturating_sub(named.len() as u64) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        format!(": {}{more}", named.join("; "))
     }
 
     /// How many failures are not kept by name.
@@ -140,6 +165,9 @@ mod tests {
         tally.add(&"a/c", Fate::Gone, true);
         assert_eq!((tally.failed, tally.failures.len(), tally.unnamed()), (23, 20, 3));
         assert!(tally.failures.iter().all(|failure| failure.reason.len() <= LONGEST_REASON));
+        assert_eq!(tally.failures[2].place(), (Some("a"), "2"));
+        let wide = Failure { object: "b".to_owned(), reason: String::new() };
+        assert_eq!(wide.place(), (None, "b"));
         let named = tally.named();
         assert!(named.starts_with(": a/0: ä") && named.ends_with("; and 20 more"), "{named}");
         assert!(named.contains("; a/2: ") && !named.contains("a/3") && named.len() < 700, "{named}");

@@ -71,7 +71,11 @@ fn objects_are_written_once_every_api_server_has_seen_the_switch() {
     let known = Definition { checkpoint: Some(place.clone()), ..definition() };
     assert_eq!(begin(&known, &goal, later()), Ok(Begin::Rewrite(place.clone())));
     let dry = Goal { is_dry: true, ..goal };
-    assert_eq!(begin(&known, &dry, later()), Ok(Begin::Rewrite(beginning.clone())), "every object is asked about");
+    assert_eq!(
+        begin(&known, &dry, later()),
+        Ok(Begin::Rewrite(beginning.clone())),
+        "every object is asked about"
+    );
     let ended = Definition { checkpoint: Some(place), ..migrated };
     assert_eq!(begin(&ended, &forced, later()), Ok(Begin::Rewrite(beginning)), "somebody else has ended it");
 }
@@ -287,6 +291,14 @@ fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
     let broken = |tried| judge(&object("5"), Answer::Nothing("reset".to_owned()), tried);
     assert_eq!(broken(0), Judgement::Again(Duration::from_millis(200)));
     assert_eq!(broken(4), Judgement::Is(Fate::Failed("reset".to_owned())));
+    let unheard = judge(&object("5"), Answer::Unreached("refused".to_owned()), 59);
+    assert_eq!(unheard, Judgement::Unheard(Duration::from_secs(1)), "that is not about the object");
+    assert_eq!(
+        refused(503, "one", 40),
+        Judgement::Again(Duration::from_secs(10)),
+        "a restart takes its time"
+    );
+    assert_eq!(refused(503, "one", 59), failed);
     let status = Box::new(Status::failure("busy", "TooManyRequests").with_code(429));
     let told = judge(&object("5"), Answer::Refused(status, Some(Duration::from_secs(1))), 7);
     assert_eq!(told, Judgement::Throttled(Duration::from_secs(1)));

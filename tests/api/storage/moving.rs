@@ -60,7 +60,7 @@ impl Others<'_> {
 }
 
 /// So many patches one after the other take longer than two looks into etcd.
-const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
+pub const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     let (count, writers) = if is_night() { (10_000, 20) } else { (300, 4) };

@@ -116,6 +116,19 @@ fn is_refused_by_a_policy(namespace: &Namespace, path: &str) {
     assert!(refused.contains(told), "{refused}");
     let refused = applied(namespace, "v1alpha1", &tdset()).expect_err("a write");
     assert!(refused.contains(told), "{refused}");
+    // So is each of its parts.
+    let cluster = of("v1alpha1", &namespace.name, "etcdclusters") + "/main-3";
+    let status = json!({"status": {"conditions": []}});
+    for (part, change) in [
+        (format!("{path}/status"), &status),
+        (format!("{cluster}/status"), &status),
+        (format!("{cluster}/scale"), &json!({"spec": {"replicas": 1}})),
+    ] {
+        let outcome = bed.objects.one(Ask::patch(format!("{part}?dryRun=All"), change.clone()));
+        let refused = outcome.expect_err("a write by the old version").message;
+        assert!(refused.contains(told), "{part}: {refused}");
+        bed.objects.at(&part);
+    }
     assert_eq!(bed.objects.at(path)["spec"], tdset(), "it is read");
     let new = bed.objects.at(&path.replace("v1alpha1", "v1"))["spec"].clone();
     applied(namespace, "v1", &new).expect("the other version is written");
