@@ -129,12 +129,18 @@ fn other_engines() -> Vec<Named> {
         ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
         ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
         ("two_runs_at_once_apply_each_script_once", mysql::two_runs_at_once_apply_each_script_once),
-        ("a_run_that_is_asked_to_end_ends_its_statement_first", mysql::a_run_that_is_asked_to_end_ends_its_statement_first),
+        (
+            "a_run_that_is_asked_to_end_ends_its_statement_first",
+            mysql::a_run_that_is_asked_to_end_ends_its_statement_first,
+        ),
         ("values_are_not_shown", mysql::values_are_not_shown),
     ];
     let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));
     let on_mysql = both.map(|(test, run)| (format!("mysql::{test}"), Run::MySql(run)));
-    let encrypted = ("mysql::it_asks_for_an_encrypted_connection".to_owned(), Run::MySql(mysql::it_asks_for_an_encrypted_connection));
+    let encrypted = (
+        "mysql::it_asks_for_an_encrypted_connection".to_owned(),
+        Run::MySql(mysql::it_asks_for_an_encrypted_connection),
+    );
     let sqlite = tests![sqlite:
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,

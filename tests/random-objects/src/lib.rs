@@ -53,7 +53,9 @@ impl Source {
             object.insert("metadata".into(), self.metadata());
         }
         for part in ["spec", "status"] {
-            if let (Some(schema), true) = (schema.properties.as_ref().and_then(|all| all.get(part)), self.below(8) > 0) {
+            if let (Some(schema), true) =
+                (schema.properties.as_ref().and_then(|all| all.get(part)), self.below(8) > 0)
+            {
                 object.insert(part.into(), self.value(schema, 0));
             }
         }
