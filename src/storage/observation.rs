@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::plan::checkpoint::{self, Checkpoint};
-use super::plan::{condition, managed_fields};
+use super::plan::condition;
 
 /// A definition as the API server has it.
 #[derive(Clone, Debug)]
@@ -85,7 +85,7 @@ impl Definition {
         // The place of a migration is written by its own manager, and says nothing about the spec.
         let of_spec = entries.filter(|entry| {
             entry.subresource.as_deref().unwrap_or_default().is_empty()
-                && entry.manager.as_deref() != Some(managed_fields::MANAGER)
+                && entry.manager.as_deref() != Some(checkpoint::MANAGER)
         });
         let versions = spec.versions.iter().map(|version| Version {
             name: version.name.clone(),

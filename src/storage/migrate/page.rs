@@ -10,6 +10,7 @@ use futures::stream::{FuturesUnordered, StreamExt as _};
 use super::super::observation::{Definition, ObjectMeta};
 use super::super::plan::checkpoint::Checkpoint;
 use super::super::plan::object::{Answer, Judgement, Patch, judge};
+use super::super::plan::pace::Work;
 use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
 use super::super::requests::{Item, Page};
@@ -125,7 +126,7 @@ impl Migration<'_> {
             }
             match judge(&attempt.object, answer, attempt.tried) {
                 Judgement::Is(fate) => {
-                    workers.pace.answered(fate.work(), took, workers.since.elapsed());
+                    workers.pace.answered(Work::of(&fate), took, workers.since.elapsed());
                     tally.add(&attempt.object, fate, attempt.patch.cleans);
                     fail_point::reached("storage: an object is written");
                     let remaining = remaining + (queue.len() + under_way.len()) as u64;

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::super::observation::Definition;
 use super::super::plan::checkpoint::{ANNOTATION, Checkpoint};
-use super::super::plan::condition::{self, Condition};
+use super::super::plan::condition::Condition;
+use super::super::plan::ending;
 use super::super::plan::object::{Answer, reason};
 use super::super::plan::tally::Tally;
 use super::super::plan::{self, End};
@@ -60,7 +61,7 @@ impl Migration<'_> {
             format!("interrupted in pass {} after {objects} objects: run again to go on", place.pass);
         let interrupted = Condition { is_true: false, reason: "Interrupted", message };
         self.say(definition, |now| {
-            if plan::is_stored_as_wanted(now) { Condition::migrated(now) } else { interrupted.clone() }
+            if plan::is_stored_as_wanted(now) { ending::migrated(now) } else { interrupted.clone() }
         })
         .await
     }
@@ -88,7 +89,7 @@ impl Migration<'_> {
             let definition = self.definition(name).await?;
             if definition.says_migrated()
                 || !plan::is_stored_as_wanted(&definition)
-                || self.write(&definition, &Condition::migrated(&definition), None).await?
+                || self.write(&definition, &ending::migrated(&definition), None).await?
             {
                 return Ok(());
             }
@@ -135,7 +136,7 @@ impl Migration<'_> {
         end: &End,
         (last, rewrites): (&Tally, bool),
     ) -> Result<bool, Error> {
-        let Some(condition) = condition::of_end(definition, end, last, rewrites) else { return Ok(true) };
+        let Some(condition) = ending::of_end(definition, end, last, rewrites) else { return Ok(true) };
         let reduced = matches!(end, End::Reduce(_)).then(|| json!([definition.storage_version()]));
         self.write(definition, &condition, reduced).await
     }

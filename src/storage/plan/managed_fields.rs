@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// The manager of the entry that stands where no other is left. An object without any is taken for one that nobody has
 /// tracked, and the next apply would share all of its fields with a manager `before-first-apply`.
-pub const MANAGER: &str = "gatehouse-storage";
+pub use super::checkpoint::MANAGER;
 
 /// What becomes of entries of other versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,6 +7,7 @@
 
 pub mod checkpoint;
 pub mod condition;
+pub mod ending;
 pub mod managed_fields;
 pub mod object;
 pub mod pace;

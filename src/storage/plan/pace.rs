@@ -7,6 +7,8 @@
 
 use std::time::Duration;
 
+use super::tally::Fate;
+
 /// With how many it begins.
 const FIRST: f64 = 8.0;
 
@@ -43,6 +45,18 @@ pub enum Work {
     Written,
     /// An object was read, and left as it was.
     Read,
+}
+
+impl Work {
+    /// The work that the API server had with an object; none where its answer was not about the object as it is.
+    #[must_use]
+    pub const fn of(fate: &Fate) -> Option<Self> {
+        match fate {
+            Fate::Rewritten => Some(Self::Written),
+            Fate::AsWanted => Some(Self::Read),
+            Fate::WrittenByOthers | Fate::Gone | Fate::Failed(_) => None,
+        }
+    }
 }
 
 /// The answers of one kind.

@@ -4,8 +4,6 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::pace::Work;
-
 /// How many failures are kept with their names, and how many reasons are counted.
 const KEPT: usize = 20;
 
@@ -29,18 +27,6 @@ pub enum Fate {
     Gone,
     /// It could not be written.
     Failed(String),
-}
-
-impl Fate {
-    /// What it says of the work that the API server had with it; nothing where it was not about the object as it is.
-    #[must_use]
-    pub const fn work(&self) -> Option<Work> {
-        match self {
-            Self::Rewritten => Some(Work::Written),
-            Self::AsWanted => Some(Work::Read),
-            Self::WrittenByOthers | Self::Gone | Self::Failed(_) => None,
-        }
-    }
 }
 
 /// An object that could not be written, and why.
