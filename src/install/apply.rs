@@ -17,7 +17,7 @@ use semver::Version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::INSTALLED_BY;
+use super::{INSTALLED_BY, SERVED_VERSIONS};
 use crate::runtime::call::{self, call};
 
 /// Who owns the fields.
@@ -59,8 +59,8 @@ pub enum Policy {
     /// Anybody's but those of a newer release of gatehouse, whose definitions may have fields that this one lacks: API
     /// servers would drop them from what is written.
     UnlessNewerRelease,
-    /// Anybody's but those of another release of gatehouse. In a rolling update two releases run side by side: the
-    /// one that started last has the say, and the other does not undo its work.
+    /// Anybody's but those of another release of gatehouse, or of one with another setting. In a rolling update two of
+    /// them run side by side: the one that started last has the say, and the other does not undo its work.
     UnlessOtherRelease,
 }
 
@@ -71,7 +71,7 @@ pub enum Applied {
     Unchanged,
     /// It is now.
     Written,
-    /// It belongs to another release.
+    /// It belongs to another release, or to one with another setting.
     LeftAlone,
 }
 
@@ -145,15 +145,15 @@ impl Policy {
     /// Whether an object stays as it is because of who wrote it. Without the annotation, a person took it off: that is
     /// a change to undo like any other.
     fn leaves_alone<K: Resource>(self, live: &PartialObjectMeta<K>, wanted: &K) -> bool {
-        let (Some(theirs), Some(ours)) =
-            (live.annotations().get(INSTALLED_BY), wanted.annotations().get(INSTALLED_BY))
-        else {
-            return false;
-        };
+        let both =
+            |annotation| Some((live.annotations().get(annotation)?, wanted.annotations().get(annotation)?));
+        let differs = |annotation| both(annotation).is_some_and(|(theirs, ours)| theirs != ours);
         match self {
             Self::Always => false,
-            Self::UnlessOtherRelease => theirs != ours,
-            Self::UnlessNewerRelease => is_newer(theirs, ours),
+            Self::UnlessOtherRelease => differs(INSTALLED_BY) || differs(SERVED_VERSIONS),
+            Self::UnlessNewerRelease => {
+                both(INSTALLED_BY).is_some_and(|(theirs, ours)| is_newer(theirs, ours))
+            }
         }
     }
 }
@@ -202,4 +202,37 @@ fn doubts(definition: &CustomResourceDefinition) -> String {
 
 fn describe<K: Resource<DynamicType = ()>>(name: &str) -> String {
     format!("{}/{name}", K::plural(&()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use kube::api::ObjectMeta;
+
+    use super::*;
+
+    #[test]
+    fn the_one_that_started_last_has_the_say() {
+        let annotated = |release: &str, served: Option<&str>| {
+            let mut all = BTreeMap::from([(INSTALLED_BY.to_owned(), release.to_owned())]);
+            all.extend(served.map(|served| (SERVED_VERSIONS.to_owned(), served.to_owned())));
+            ObjectMeta { annotations: Some(all), ..ObjectMeta::default() }
+        };
+        let metadata = annotated("1.2.0", Some("v1"));
+        let wanted = CustomResourceDefinition { metadata, ..CustomResourceDefinition::default() };
+        let left = |release, served| {
+            let metadata = annotated(release, served);
+            let live = PartialObjectMeta { metadata, ..PartialObjectMeta::default() };
+            [Policy::Always, Policy::UnlessNewerRelease, Policy::UnlessOtherRelease]
+                .map(|policy| policy.leaves_alone(&live, &wanted))
+        };
+        assert_eq!(left("1.2.0", Some("v1")), [false; 3]);
+        assert_eq!(left("1.2.0", Some("v1,v1alpha1")), [false, false, true], "another setting");
+        assert_eq!(left("1.2.0", None), [false; 3], "it was taken off");
+        assert_eq!(left("1.1.0", Some("v1")), [false, false, true]);
+        assert_eq!(left("1.3.0", None), [false, true, true]);
+        let bare = PartialObjectMeta::<CustomResourceDefinition>::default();
+        assert!(!Policy::UnlessOtherRelease.leaves_alone(&bare, &wanted));
+    }
 }

@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, WebhookConversion,
 };
 
-use super::{Plan, address, annotations};
+use super::{Plan, SERVED_VERSIONS, address, annotations};
 use crate::api::{UnknownVersion, Version};
 use crate::kinds::KINDS;
 
@@ -78,6 +78,17 @@ impl fmt::Display for Served {
 #[must_use]
 pub fn all(plan: &Plan) -> Vec<CustomResourceDefinition> {
     KINDS.iter().map(|kind| with_conversion(kind.definition(), plan)).collect()
+}
+
+/// The same as a gate writes them, with its own setting noted in them: gates with another one leave them alone.
+#[must_use]
+pub fn installed(plan: &Plan) -> Vec<CustomResourceDefinition> {
+    let mut all = all(plan);
+    for definition in &mut all {
+        let noted = (SERVED_VERSIONS.to_owned(), plan.served.to_string());
+        definition.metadata.annotations.get_or_insert_default().extend([noted]);
+    }
+    all
 }
 
 /// The names of the definitions of all kinds.

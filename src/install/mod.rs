@@ -44,8 +44,10 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
+use tracing::warn;
 
 use crate::certs::certificate::{Bundle, Certificate};
+use crate::runtime::supervisor::chain;
 use crate::storage;
 use crate::storage::requests::Requests;
 pub use address::Address;
@@ -56,6 +58,9 @@ pub use definitions::Served;
 pub const NAME: &str = "gatehouse";
 /// The annotation that says which release wrote an object last.
 pub const INSTALLED_BY: &str = "gatehouse.dev/installed-by";
+
+/// The annotation of a definition that says which versions the gate that wrote it last has it serve.
+pub const SERVED_VERSIONS: &str = "gatehouse.dev/served-versions";
 
 /// How long a definition may take until it is served.
 const ESTABLISHED: Duration = Duration::from_secs(30);
@@ -99,9 +104,6 @@ pub enum Error {
     /// The owner of the webhook configurations is not known.
     #[error(transparent)]
     Owner(#[from] owner::Error),
-    /// The status of a definition could not be written.
-    #[error(transparent)]
-    Storage(#[from] storage::Error),
 }
 
 /// Installs all there is, in the order in which each step may rely on the one before.
@@ -117,7 +119,10 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
     }
     write_configurations(client, plan, policy).await?;
     for name in definitions::names() {
-        storage::say_settled(&Requests::through(client.clone()), &name).await?;
+        // Nothing relies on it, and who may not write the status may install all the same.
+        if let Err(error) = storage::say_settled(&Requests::through(client.clone()), &name).await {
+            warn!(definition = name, error = chain(&error), "failed to say how objects are stored");
+        }
     }
     Ok(())
 }
@@ -154,7 +159,7 @@ async fn in_force(client: &Client) -> Result<Vec<Certificate>, Error> {
 async fn write_definitions(client: &Client, plan: &Plan, policy: Policy) -> Result<bool, apply::Error> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
     let mut written = false;
-    for definition in definitions::all(plan) {
+    for definition in definitions::installed(plan) {
         written |= apply(&api, &definition, policy).await? == Applied::Written;
     }
     Ok(written)

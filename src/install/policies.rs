@@ -9,7 +9,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use kube::api::ObjectMeta;
 
-use super::NAME;
+use super::{NAME, webhooks};
 use crate::api::policy::{AuthorRule, Workload};
 use crate::api::{GROUP, Kind, Version};
 use crate::kinds::KINDS;
@@ -35,7 +35,8 @@ pub fn all() -> Vec<Policy> {
 /// An API server that does not serve a version says nothing but that it knows no such thing. Not among [`all`]: who deploys
 /// gatehouse decides when the time has come.
 ///
-/// An object that is being deleted may be written by it, so that who has a finalizer there takes that away.
+/// An object that is being deleted may be written by it, so that who has a finalizer there takes that away. Replicas are
+/// set, and statuses written, by subresources: for these, the rules name them.
 #[must_use]
 pub fn only_hub() -> Policy {
     let (old, hub) = (Version::V1Alpha1, Version::V1.api_version());
@@ -54,8 +55,13 @@ pub fn only_hub() -> Policy {
     // By the version of the request itself, which Equivalent would hide.
     if let Some(constraints) = made.policy.spec.as_mut().and_then(|spec| spec.match_constraints.as_mut()) {
         constraints.match_policy = Some("Exact".to_owned());
+        let parts = |one: &webhooks::Resource| {
+            let parts = ["", "/status"].into_iter().chain(one.has_scale.then_some("/scale"));
+            parts.map(|part| format!("{}{part}", one.plural)).collect::<Vec<_>>()
+        };
         for rule in constraints.resource_rules.iter_mut().flatten() {
             rule.api_versions = Some(vec![old.to_string()]);
+            rule.resources = Some(webhooks::resources().iter().flat_map(parts).collect());
         }
     }
     made

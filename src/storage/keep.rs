@@ -7,6 +7,7 @@
 //! are served.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ use kube::{Api, Client};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::migrate::{Error, Event, Migration, Options, Outcome, Watch};
+use super::migrate::{Error, Event, Migration, Options, Outcome, Silent, Watch};
 use super::numbers::Numbers;
 use super::observation::Definition;
 use super::plan::tally::Tally;
@@ -49,11 +50,13 @@ pub struct Keeper {
     pub numbers: Numbers,
 }
 
-/// What makes a difference to what is stored: the object, its spec, and the versions that its objects may be in.
-type State = (String, i64, Vec<String>);
+/// What makes a difference: the object, its spec, the versions that its objects may be in, and whether it says that they
+/// are migrated.
+type State = (String, i64, Vec<String>, bool);
 
 fn state(definition: &Definition) -> State {
-    (definition.uid.clone(), definition.generation, definition.stored.clone())
+    let (uid, stored) = (definition.uid.clone(), definition.stored.clone());
+    (uid, definition.generation, stored, definition.says_migrated())
 }
 
 impl Keeper {
@@ -68,8 +71,9 @@ impl Keeper {
         let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
         let mut changes = pin!(watcher(api, config).default_backoff().applied_objects());
         let mut pause = FIRST;
+        let mut failed = None;
         while !stop.is_cancelled() {
-            let (done, seen) = self.look(name, stop).await;
+            let (done, seen) = self.look(name, stop, &mut failed).await;
             let again = if done { None } else { Some(pause) };
             pause = if done { FIRST } else { (pause * 2).min(LONGEST) };
             tokio::select! {
@@ -80,9 +84,16 @@ impl Keeper {
         }
     }
 
-    /// Migrates a definition if that is needed; whether it is as it should be, and in which state it was left.
-    async fn look(&self, name: &str, stop: &CancellationToken) -> (bool, Option<State>) {
-        let meter = Meter { name, numbers: &self.numbers, before: Mutex::default() };
+    /// Migrates a definition if that is needed; whether it is as it should be, and in which state it was left. What could
+    /// not be written before is tried before all others are written again.
+    async fn look(
+        &self,
+        name: &str,
+        stop: &CancellationToken,
+        failed: &mut Option<(State, Outcome)>,
+    ) -> (bool, Option<State>) {
+        let (before, is_unreached) = (Mutex::default(), AtomicBool::default());
+        let meter = Meter { name, numbers: &self.numbers, before, is_unreached };
         let migration = Migration {
             requests: &self.requests,
             goal: Goal::default(),
@@ -90,6 +101,8 @@ impl Keeper {
             stop: stop.clone(),
             watch: &meter,
         };
+        // The numbers stay those of all objects.
+        let quiet = Migration { watch: &Silent, goal: Goal::default(), stop: stop.clone(), ..migration };
         let before = match migration.definition(name).await {
             Ok(before) => before,
             Err(error) => {
@@ -97,18 +110,34 @@ impl Keeper {
                 return (false, None);
             }
         };
-        self.numbers.has_older(name, before.older().len());
+        self.numbers.has_older(name, before.maybe_stored().len());
+        // A command that somebody ended may have been the last to say anything.
+        if plan::is_stored_as_wanted(&before)
+            && !before.says_migrated()
+            && let Err(error) = migration.say_settled(name).await
+        {
+            warn!(definition = name, error = chain(&error), "failed to say that it is migrated");
+            return (false, Some(state(&before)));
+        }
         if plan::is_settled(&before) {
             return (true, Some(state(&before)));
         }
-        let outcome = migration.run(name).await;
+        let outcome = match failed.take().filter(|(state_then, _)| *state_then == state(&before)) {
+            Some((_, outcome)) if quiet.still_fails(&before, outcome.failures()).await => Ok(outcome),
+            _ => migration.run(name).await,
+        };
         if stop.is_cancelled() {
             return (false, Some(state(&before)));
         }
+        if let Err(error @ Error::Held(_)) = &outcome {
+            migration.say_failed(&before, error).await;
+        }
+        let again = outcome.as_ref().ok().filter(|outcome| !outcome.failures().is_empty()).cloned();
         let is_done = self.tell(&before, outcome).await;
         match migration.definition(name).await {
             Ok(after) => {
-                self.numbers.has_older(name, after.older().len());
+                *failed = again.map(|outcome| (state(&after), outcome));
+                self.numbers.has_older(name, after.maybe_stored().len());
                 (is_done, Some(state(&after)))
             }
             Err(_) => (false, None),
@@ -122,21 +151,27 @@ impl Keeper {
         match outcome {
             Ok(Outcome::Migrated { dropped, last }) => {
                 info!(definition = name, tally = %last, "migrated");
-                let dropped = dropped.join(", ");
-                let note = format!("all objects are stored as {to}, and none as {dropped} any more");
+                let older =
+                    if dropped.is_empty() { "another version".to_owned() } else { dropped.join(", ") };
+                let note = format!("all objects are stored as {to}, and none as {older} any more");
                 self.publish(definition, EventType::Normal, "StorageMigrated", note).await;
                 true
             }
-            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => tally.failed == 0,
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) if tally.failed == 0 => true,
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => {
+                let (failed, named) = (tally.failed, tally.named());
+                let note = format!("managed fields of other versions stay in {failed} objects{named}");
+                warn!(definition = name, %note, "not all managed fields are taken away");
+                self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
+                false
+            }
             Ok(Outcome::Interrupted(_)) => false,
             Ok(Outcome::Kept { why: why @ (Kept::Changed | Kept::Deleted), .. }) => {
                 info!(definition = name, why = %why, "not migrated");
                 false
             }
             Ok(Outcome::Kept { why, last }) => {
-                let first = last.failures.first();
-                let first = first.map(|one| format!(", such as {}: {}", one.object, one.reason));
-                let note = format!("objects are not all stored as {to}: {why}{}", first.unwrap_or_default());
+                let note = format!("objects are not all stored as {to}: {}", why.told(&last));
                 warn!(definition = name, %note, "not migrated");
                 self.publish(definition, EventType::Warning, "StorageMigrationFailed", note).await;
                 false
@@ -208,6 +243,8 @@ struct Meter<'a> {
     name: &'a str,
     numbers: &'a Numbers,
     before: Mutex<Tally>,
+    /// Whether it is told that the API server cannot be reached.
+    is_unreached: AtomicBool,
 }
 
 impl Watch for Meter<'_> {
@@ -219,6 +256,7 @@ impl Watch for Meter<'_> {
                 before.clone_from(&place.tally);
             }
             Event::Moves { tally, remaining, .. } => {
+                self.is_unreached.store(false, Ordering::Relaxed);
                 self.numbers.moved(self.name, &before, tally, remaining);
                 before.clone_from(tally);
             }
@@ -227,6 +265,11 @@ impl Watch for Meter<'_> {
                 info!(definition = self.name, pass, %tally, "looked at all objects");
             }
             Event::Waits(time) => info!(definition = self.name, ?time, "waits before it migrates"),
+            Event::Unreached(why) => {
+                if !self.is_unreached.swap(true, Ordering::Relaxed) {
+                    warn!(definition = self.name, why, "waits for the API server");
+                }
+            }
             Event::Forgets(why) => {
                 warn!(definition = self.name, why, "failed to keep the place of a migration");
             }

@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use std::pin::pin;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::observation::Definition;
+use super::observation::{Definition, ObjectMeta};
 use super::plan::checkpoint::Checkpoint;
 use super::plan::object::{Answer, reason};
 use super::plan::pace::Pace;
-use super::plan::tally::Tally;
+use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
 use super::plan::{self, Begin, End, Goal, Held, Kept};
-use super::requests::Requests;
+use super::requests::{Page, Requests};
 use crate::runtime::{clock, fail_point};
 
 /// How often a request is made that the API server fails at, and the first pause between two.
@@ -68,6 +69,8 @@ pub enum Event<'a> {
     },
     /// The place cannot be kept: a migration that ends early begins again.
     Forgets(&'a str),
+    /// The API server cannot be reached, which is waited for.
+    Unreached(&'a str),
 }
 
 /// Who is told of what happens on the way.
@@ -109,6 +112,17 @@ pub enum Outcome {
     Interrupted(Tally),
 }
 
+impl Outcome {
+    /// The first objects that could not be written.
+    #[must_use]
+    pub fn failures(&self) -> &[Failure] {
+        match self {
+            Self::Kept { last, .. } | Self::Cleaned(last) => &last.failures,
+            Self::Migrated { .. } | Self::Tried(_) | Self::Interrupted(_) => &[],
+        }
+    }
+}
+
 /// It could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -146,26 +160,56 @@ pub struct Migration<'a> {
     pub watch: &'a dyn Watch,
 }
 
+/// How many patches are under way, by a clock that does not jump.
+struct Workers {
+    pace: Pace,
+    since: Instant,
+}
+
+impl Workers {
+    fn new(most: u16) -> Self {
+        Self { pace: Pace::new(most), since: clock::instant() }
+    }
+}
+
 impl Migration<'_> {
     /// Carries it out for the definition of that name.
     ///
     /// # Errors
-    /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, and the place is
-    /// kept.
+    /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, the place is kept,
+    /// and the condition says why.
     pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
+        let Some((definition, place, rewrites)) = self.begin(name).await? else {
+            return Ok(Outcome::Interrupted(Tally::default()));
+        };
+        let outcome = self.passes(&definition, place, rewrites).await;
+        if rewrites && let Err(error) = &outcome {
+            self.say_failed(&definition, error).await;
+        }
+        outcome
+    }
+
+    /// Waits until it can begin: with which definition, where, and whether objects are to be written; none where it is to
+    /// end before.
+    async fn begin(&self, name: &str) -> Result<Option<(Definition, Checkpoint, bool)>, Error> {
         let mut goal = self.goal.clone();
         if self.options.is_dry {
-            goal.grace = Duration::ZERO;
+            (goal.is_dry, goal.grace) = (true, Duration::ZERO);
         }
         let mut definition = self.definition(name).await?;
-        let (mut place, rewrites) = loop {
-            match plan::begin(&definition, &goal, clock::now())? {
-                Begin::Rewrite(place) => break (place, true),
-                Begin::Clean(place) => break (place, false),
+        loop {
+            let begin = plan::begin(&definition, &goal, clock::now())?;
+            if let Some(all) = plan::restored(&definition).filter(|_| !self.options.is_dry) {
+                definition = self.restore(&definition, &all).await?;
+                continue;
+            }
+            match begin {
+                Begin::Rewrite(place) => return Ok(Some((definition, place, true))),
+                Begin::Clean(place) => return Ok(Some((definition, place, false))),
                 Begin::Wait(time) => {
                     self.watch.see(Event::Waits(time));
                     if !self.waited(time).await {
-                        return Ok(Outcome::Interrupted(Tally::default()));
+                        return Ok(None);
                     }
                     let before = (definition.uid, definition.generation);
                     definition = self.definition(name).await?;
@@ -175,16 +219,25 @@ impl Migration<'_> {
                     }
                 }
             }
-        };
-        if rewrites {
-            self.say_begun(&definition).await?;
         }
-        let mut workers = Pace::new(self.options.workers);
+    }
+
+    /// All passes from that place on, and what they lead to.
+    async fn passes(
+        &self,
+        definition: &Definition,
+        mut place: Checkpoint,
+        rewrites: bool,
+    ) -> Result<Outcome, Error> {
+        if rewrites {
+            self.say_begun(definition).await?;
+        }
+        let mut workers = Workers::new(self.options.workers);
         loop {
             self.watch.see(Event::Begins { place: &place });
-            if !self.pass(&definition, &mut place, rewrites, &mut workers).await? {
+            if !self.pass(definition, &mut place, rewrites, &mut workers).await? {
                 if rewrites {
-                    self.say_interrupted(&definition, &place).await?;
+                    self.say_interrupted(definition, &place).await?;
                 }
                 return Ok(Outcome::Interrupted(place.tally));
             }
@@ -195,50 +248,94 @@ impl Migration<'_> {
             }
             place.pass += 1;
             place = place.again();
-            self.save(&definition, &place).await;
+            self.save(definition, &place).await;
         }
         if self.options.is_dry {
             return Ok(Outcome::Tried(place.tally));
         }
-        self.finish(&definition, place.tally, rewrites).await
+        self.finish(definition, place.tally, rewrites).await
     }
 
-    /// One pass, from its place on; whether it came to its end.
+    /// One pass, from its place on; whether it came to its end. While the objects of a page are written, the next page is
+    /// listed, and the place is saved at which this one begins.
     async fn pass(
         &self,
         definition: &Definition,
         place: &mut Checkpoint,
         rewrites: bool,
-        workers: &mut Pace,
+        workers: &mut Workers,
     ) -> Result<bool, Error> {
         let mut chunk = self.options.chunk;
         let mut saved = clock::instant();
+        workers.pace.begin_pass();
+        let mut ahead = place.clone();
+        let mut listed = self.page(definition, &mut ahead, &mut chunk, true).await;
         loop {
-            let page = match self.convertible(definition, place, &mut chunk).await {
-                Ok(page) => page,
-                Err(error) => {
-                    self.save(definition, place).await;
-                    return Err(error);
-                }
+            place.clone_from(&ahead);
+            let checked = match listed {
+                Ok(page) => self.is_convertible(definition, &page).await.map(|()| page),
+                Err(error) => Err(error),
             };
+            if checked.is_err() {
+                self.save(definition, place).await;
+            }
+            let page = checked?;
             let mut tally = place.tally.clone();
             let remaining = page.metadata.remaining_item_count.unwrap_or_default();
             let objects = page.items.into_iter().map(|item| item.metadata).collect();
-            if !self.objects(definition, (objects, remaining), rewrites, &mut tally, workers).await {
+            let next = page.metadata.next;
+            ahead.next.clone_from(&next);
+            let work = self.objects(definition, (objects, remaining), rewrites, &mut tally, workers);
+            let list = self.following(definition, &mut ahead, &mut chunk);
+            let save = async {
+                if saved.elapsed() >= save::INTERVAL {
+                    self.save(definition, place).await;
+                    saved = clock::instant();
+                }
+            };
+            let (is_whole, following, ()) = futures::join!(work, list, save);
+            if !is_whole {
                 self.save(definition, place).await;
                 place.tally = tally;
                 return Ok(false);
             }
-            place.tally = tally;
-            place.next = page.metadata.next;
-            if place.next.is_empty() {
-                return Ok(true);
+            // Where the token for it was too old and no other is given, the pass begins again.
+            if next.is_empty() || !ahead.next.is_empty() {
+                ahead.tally = tally;
             }
-            if saved.elapsed() >= save::INTERVAL {
-                self.save(definition, place).await;
-                saved = clock::instant();
+            let Some(following) = following else {
+                place.clone_from(&ahead);
+                if !next.is_empty() {
+                    self.save(definition, place).await;
+                }
+                return Ok(next.is_empty());
+            };
+            listed = following;
+        }
+    }
+
+    /// Whether an object still cannot be written of those that could not when this definition was migrated before: that is
+    /// known by writing these alone. Where they can be by now, they are written, and a migration finds out about all.
+    pub async fn still_fails(&self, definition: &Definition, failures: &[Failure]) -> bool {
+        let Some(asked) = definition.asked_version() else { return true };
+        let mut page = Page::default();
+        for (namespace, name) in failures.iter().map(Failure::place) {
+            let (namespace, name) = (namespace.map(str::to_owned), name.to_owned());
+            let named = ObjectMeta { name, namespace, ..ObjectMeta::default() };
+            match self.requests.converted(definition, &named, &asked.name).await {
+                Answer::Done(item) => page.items.push(item),
+                Answer::Refused(status, _) if status.code == 404 => {}
+                _ => return true,
             }
         }
+        if self.is_convertible(definition, &page).await.is_err() {
+            return true;
+        }
+        let rewrites = !plan::is_stored_as_wanted(definition);
+        let objects = page.items.into_iter().map(|item| item.metadata).collect();
+        let (mut tally, mut workers) = (Tally::default(), Workers::new(self.options.workers));
+        let is_whole = self.objects(definition, (objects, 0), rewrites, &mut tally, &mut workers).await;
+        !is_whole || tally.failed > 0
     }
 
     /// Writes what the last pass leads to.
@@ -249,12 +346,12 @@ impl Migration<'_> {
                 Err(Error::NoDefinition(_)) => None,
                 Err(error) => return Err(error),
             };
-            let end = plan::end(before, now.as_ref(), &last);
+            let end = plan::end(before, now.as_ref(), &last, rewrites);
             fail_point::reached("storage: storedVersions is to be written");
             let Some(now) = now.filter(|now| now.uid == before.uid) else {
                 return Ok(Outcome::Kept { why: Kept::Deleted, last });
             };
-            if !self.say_ended(&now, &end, rewrites).await? {
+            if !self.say_ended(&now, &end, (&last, rewrites)).await? {
                 continue;
             }
             self.forget(&now).await;
@@ -277,7 +374,7 @@ impl Migration<'_> {
         let mut place = Checkpoint::at_pass(1, &definition.uid, definition.generation, "");
         let mut chunk = self.options.chunk;
         loop {
-            let page = self.page(definition, &mut place, &mut chunk).await?;
+            let page = self.page(definition, &mut place, &mut chunk, false).await?;
             page.items.iter().for_each(|item| usage.add(definition, &item.metadata));
             place.next = page.metadata.next;
             if place.next.is_empty() || self.stop.is_cancelled() {
@@ -315,9 +412,12 @@ impl Migration<'_> {
         let mut tried = 1;
         loop {
             let answer = ask().await;
+            if let Answer::Unreached(why) = &answer {
+                self.watch.see(Event::Unreached(why));
+            }
             let wait = match &answer {
                 Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => *wait,
-                Answer::Nothing(_) => None,
+                Answer::Nothing(_) | Answer::Unreached(_) => None,
                 _ => return answer,
             };
             let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1));
@@ -350,7 +450,7 @@ fn refused<T>(verb: &'static str, what: String, answer: Answer<T>) -> Error {
     let why = match answer {
         Answer::Done(_) => "an answer that was not expected".to_owned(),
         Answer::Refused(status, _) => reason(&status),
-        Answer::Nothing(why) => why,
+        Answer::Nothing(why) | Answer::Unreached(why) => why,
     };
     Error::Refused { verb, what, why }
 }

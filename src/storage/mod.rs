@@ -11,7 +11,7 @@
 //! `storedVersions` is reduced only in the definition that the migration began with, whose spec has not changed, after a
 //! pass over all objects in which each could be written; a migration that ends early is taken up where it stood.
 //! Assumes: one minute after a definition was written all API servers write in the version that it says.
-//! Never: holds more objects than one page; looks into etcd: that an object was stored in another version shows by its
+//! Never: holds more objects than two pages; looks into etcd: that an object was stored in another version shows by its
 //! being written.
 
 pub mod keep;

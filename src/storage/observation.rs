@@ -82,7 +82,11 @@ impl Definition {
         let (meta, spec) = (&definition.metadata, &definition.spec);
         let status = definition.status.as_ref();
         let entries = meta.managed_fields.iter().flatten();
-        let of_spec = entries.filter(|entry| entry.subresource.as_deref().unwrap_or_default().is_empty());
+        // The place of a migration is written by its own manager, and says nothing about the spec.
+        let of_spec = entries.filter(|entry| {
+            entry.subresource.as_deref().unwrap_or_default().is_empty()
+                && entry.manager.as_deref() != Some(checkpoint::MANAGER)
+        });
         let versions = spec.versions.iter().map(|version| Version {
             name: version.name.clone(),
             is_served: version.served,
@@ -115,7 +119,7 @@ impl Definition {
                 schema.map_or(&Value::Null, |schema| &schema["openAPIV3Schema"])
             };
             let to = schema(read.storage_version());
-            read.lost = read.older().iter().flat_map(|older| lost::lost(schema(older), to)).collect();
+            read.lost = read.maybe_stored().iter().flat_map(|other| lost::lost(schema(other), to)).collect();
         }
         Ok(read)
     }
@@ -176,12 +180,32 @@ impl Definition {
         ours.is_none_or(|ours| since(ours) < since(theirs))
     }
 
-    /// Versions that objects may be stored in besides the storage version.
+    /// Whether its condition says that all objects are stored in the storage version.
+    #[must_use]
+    pub fn says_migrated(&self) -> bool {
+        self.condition(condition::TYPE).is_some_and(|one| one["status"] == "True")
+    }
+
+    /// Versions that its status names besides the storage version.
     #[must_use]
     pub fn older(&self) -> Vec<&str> {
         let others =
             self.stored.iter().map(String::as_str).filter(|stored| *stored != self.storage_version());
         others.collect()
+    }
+
+    /// Versions that objects may be stored in besides the storage version: those that its status names, and all that it
+    /// has while its status may say too little.
+    #[must_use]
+    pub fn maybe_stored(&self) -> Vec<&str> {
+        let mut all = self.older();
+        if self.is_doubtful() {
+            let others = self.versions.iter().map(|version| version.name.as_str());
+            let unnamed: Vec<_> =
+                others.filter(|name| *name != self.storage_version() && !all.contains(name)).collect();
+            all.extend(unnamed);
+        }
+        all
     }
 }
 

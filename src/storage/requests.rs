@@ -186,7 +186,7 @@ impl Requests {
         };
         let (head, bytes) = match tokio::time::timeout(limit, exchange).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => return Answer::Nothing(why),
+            Ok(Err(why)) => return Answer::Unreached(why),
             Err(_) => return Answer::Nothing(format!("no answer within {} s", limit.as_secs())),
         };
         if head.status.is_success() {
@@ -224,6 +224,7 @@ fn and_then<T, U>(answer: Answer<T>, read: impl FnOnce(T) -> Result<U, String>) 
         },
         Answer::Refused(status, wait) => Answer::Refused(status, wait),
         Answer::Nothing(why) => Answer::Nothing(why),
+        Answer::Unreached(why) => Answer::Unreached(why),
     }
 }
 

@@ -11,9 +11,13 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::corpus::bare;
 
+mod cost;
+
 /// With nobody who works so many objects.
-pub const ON_BARE: &[Test] =
-    &[("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions)];
+pub const ON_BARE: &[Test] = &[
+    ("lists_hold_every_object_in_both_versions", lists_hold_every_object_in_both_versions),
+    ("what_conversion_costs_is_counted", cost::what_conversion_costs_is_counted),
+];
 pub const TESTS: &[Test] = &[
     (
         "a_watch_of_the_old_version_sees_an_edit_of_the_new_one",
@@ -72,13 +76,13 @@ fn rewrite(namespace: &Namespace, path: &str, edit: impl Fn(&mut Value)) -> (Val
     })
 }
 
-/// How many TDSets a gate has converted.
-fn converted(gate: &Gate) -> u64 {
+/// How many objects of a kind a gate has converted.
+fn converted(gate: &Gate, kind: &str) -> u64 {
     let page = http_get(gate.health, "/metrics");
     let name = "gatehouse_conversion_objects_total{";
     let counts = page.lines().filter_map(|line| line.strip_prefix(name)?.split_once("} "));
-    let of_ours = r#"kind="TDSet",result="success""#;
-    let ours = counts.filter(|(labels, _)| labels.ends_with(of_ours));
+    let of_ours = format!(r#"kind="{kind}",result="success""#);
+    let ours = counts.filter(|(labels, _)| labels.ends_with(&of_ours));
     ours.map(|(_, count)| count.parse::<u64>().expect("a number")).sum()
 }
 
@@ -86,7 +90,7 @@ fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     let bare = bare::beside(bed);
     let _turn = bare.turn_of_many();
     let (namespace, objects) = (bare.bed.namespace(), &bare.bed.objects);
-    let before = converted(&bare.converter);
+    let before = converted(&bare.converter, "TDSet");
     let name = |index: usize| format!("many-{index:03}");
     let object = |index: usize| if index.is_multiple_of(2) { old(&name(index)) } else { new(&name(index)) };
     for outcome in objects.all((0..MANY).map(|index| Ask::create(&object(index), &namespace.name)).collect())
@@ -98,7 +102,7 @@ fn lists_hold_every_object_in_both_versions(bed: &Bed) {
     for path in [&hub, &spoke] {
         assert_eq!(names(&objects.at(path)), expected, "{path}");
     }
-    assert!(converted(&bare.converter) >= before + MANY as u64, "each was converted");
+    assert!(converted(&bare.converter, "TDSet") >= before + MANY as u64, "each was converted");
     let raw: Value = serde_json::from_str(&bare.bed.kubectl(&["get", "--raw", &spoke]).ok()).expect("JSON");
     assert_eq!(names(&raw), expected);
     assert!(raw["items"].as_array().expect("a list").iter().enumerate().all(|(index, item)| {

@@ -5,6 +5,7 @@
 //! it guards after that change, what still has its version nobody has written. The guard does not look at the Secret.
 
 mod authority;
+mod replicas;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use crate::Test;
 use crate::databasemigration::waiting;
 use crate::installed::{
-    self, CONFIGURATIONS, DATABASEMIGRATIONS, ETCDCLUSTERS, MUTATING, SECRET, TDSETS, VALIDATING, WRITTEN,
+    self, CONFIGURATIONS, DATABASEMIGRATIONS, ETCDCLUSTERS, MUTATING, TDSETS, VALIDATING, WRITTEN,
 };
 
 /// What the guard of each replica looks at.
@@ -42,7 +43,11 @@ pub const TESTS: &[Test] = &[
         "a_new_key_waits_for_its_bundle_to_be_in_force",
         authority::a_new_key_waits_for_its_bundle_to_be_in_force,
     ),
-    ("two_replicas_agree_and_rest", two_replicas_agree_and_rest),
+    ("two_replicas_agree_and_rest", replicas::two_replicas_agree_and_rest),
+    (
+        "replicas_with_other_settings_do_not_undo_each_other",
+        replicas::replicas_with_other_settings_do_not_undo_each_other,
+    ),
     ("an_older_release_leaves_what_a_newer_one_wrote", an_older_release_leaves_what_a_newer_one_wrote),
 ];
 
@@ -369,30 +374,6 @@ fn what_others_change_is_put_back_once(bed: &Bed) {
     life.patch(VALIDATING, json!({"metadata": {"labels": {"team": "platform"}}}));
     life.are_left_alone(&life.versions(&WRITTEN), &[&gate]);
     assert_eq!(life.at(VALIDATING)["metadata"]["labels"]["team"], "platform");
-}
-
-fn two_replicas_agree_and_rest(bed: &Bed) {
-    let life = Life::begin_anew(bed);
-    let one = life.spawn(0, 0);
-    // Behind one address, as replicas of a Deployment are behind one Service. Started at the same time.
-    let other = life.spawn(0, one.address.port());
-    for gate in [&one, &other] {
-        gate.logs("installed");
-    }
-    life.until_guarded();
-    let bundles = life.bundles();
-    assert!(!bundles[0].is_empty() && bundles.iter().all(|bundle| *bundle == bundles[0]), "one authority");
-    assert_eq!(life.at(SECRET)["data"]["ca-bundle.crt"], bundles[0]);
-    let settled = life.are_left_alone(&life.versions(&WRITTEN), &[&one, &other]);
-
-    life.patch(TDSETS, json!({"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": null}}}}}));
-    until("it is put back", || life.bundles() == bundles);
-    life.until_looked_at(&[&one, &other]);
-    let changes = life.changes_since(TDSETS, &settled[TDSETS]);
-    assert!(
-        (2..=3).contains(&changes.len()),
-        "one write wipes it, and one of each puts it back: {changes:?}"
-    );
 }
 
 fn an_older_release_leaves_what_a_newer_one_wrote(bed: &Bed) {

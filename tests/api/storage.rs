@@ -1,17 +1,24 @@
 //! `gatehouse storage` on definitions that are not ours, by what etcd itself holds afterwards.
 
+mod gateway;
 mod kubernetes;
 mod moving;
 mod ours;
 mod rate;
 mod service;
+mod unreached;
 mod webhook;
 mod widgets;
 
+use gatehouse::storage::plan::Goal;
+use gatehouse::storage::plan::tally::Failure;
+use gatehouse::storage::requests::Requests;
+use gatehouse::storage::{Migration, Options, Silent};
 use kit::bed::{Bed, NAMESPACE};
 use kit::objects::{Ask, Objects, condition};
 use kit::wait::eventually;
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::Test;
 use widgets::{Widgets, run, run_as};
@@ -28,11 +35,17 @@ pub const EVERYWHERE: &[Test] = &[
 
 pub const ONCE: &[Test] = &[
     ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
+    (
+        "an_interrupted_run_says_nothing_of_what_others_have_ended",
+        moving::an_interrupted_run_says_nothing_of_what_others_have_ended,
+    ),
+    ("a_definition_of_the_gateway_api_is_migrated", gateway::a_definition_of_the_gateway_api_is_migrated),
     ("what_a_webhook_of_others_converts_is_moved", webhook::what_a_webhook_of_others_converts_is_moved),
     (
         "what_kubernetes_itself_fails_to_write_is_written",
         kubernetes::what_kubernetes_itself_fails_to_write_is_written,
     ),
+    ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
     ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),
@@ -44,6 +57,10 @@ pub const IN_TURNS: &[Test] = &[
     ("the_leader_moves_our_objects_to_v1", ours::the_leader_moves_our_objects_to_v1),
     ("leaders_that_die_are_followed_by_one_that_ends", ours::leaders_that_die_are_followed_by_one_that_ends),
     ("v1alpha1_goes_out_of_service_and_comes_back", service::v1alpha1_goes_out_of_service_and_comes_back),
+    (
+        "what_is_installed_without_v1alpha1_is_said_to_be_migrated",
+        service::what_is_installed_without_v1alpha1_is_said_to_be_migrated,
+    ),
 ];
 
 fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
@@ -60,12 +77,19 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"], "all others are written");
     let said = condition(&widgets.definition(), "StorageMigrated");
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("Kept")), "{said}");
+    let message = said["message"].as_str().expect("a message");
+    assert!(message.contains("widget-007: ") && message.contains("not this one"), "{message}");
 
     let tried = run(bed, &["migrate", &widgets.name, "--dry-run"]);
     assert_eq!(tried.code, 1, "{tried:?}");
     assert!(tried.errors.contains("not this one"), "{tried:?}");
 
+    assert!(still_fails(&widgets, "widget-007"));
+    assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"]);
     lift();
+    assert!(!still_fails(&widgets, "widget-007"), "a leader that tries again begins with what has failed");
+    assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
+    assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]), "nobody knows about the others");
     let ran = run(bed, &["migrate", &widgets.name, "--to", "v1", "--grace", "0s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(widgets.stored_versions(), json!(["v1"]));
@@ -73,6 +97,21 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     let said = condition(&widgets.definition(), "StorageMigrated");
     assert_eq!(said["status"], "True", "{said}");
     assert_eq!(condition(&widgets.definition(), "Established")["status"], "True", "the others are left");
+}
+
+/// Whether one that has failed, as the leader knows it, still does.
+fn still_fails(widgets: &Widgets, name: &str) -> bool {
+    let list = format!("/apis/{}/v1/widgets?fieldSelector=metadata.name%3D{name}", widgets.group);
+    let namespace = widgets.bed.objects.at(&list)["items"][0]["metadata"]["namespace"].clone();
+    let object = format!("{}/{name}", namespace.as_str().expect("it is there"));
+    let failures = [Failure { object, reason: String::new() }];
+    widgets.bed.objects.with(async |client| {
+        let requests = Requests::through(client);
+        let (goal, options, stop) = (Goal::default(), Options::default(), CancellationToken::new());
+        let migration = Migration { requests: &requests, goal, options, stop, watch: &Silent };
+        let definition = migration.definition(&widgets.name).await.expect("it is there");
+        migration.still_fails(&definition, &failures).await
+    })
 }
 
 /// What happens to a manager of a version that goes: kubernetes/kubernetes#111937.
@@ -108,6 +147,11 @@ fn managers_of_a_removed_version_lose_nothing(bed: &Bed) {
     let lift = widgets.refuse("left");
     let ran = run(bed, &["migrate", &widgets.name]);
     assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.output.contains("nothing is stored in another version; managed fields: "), "{ran:?}");
+    let said = condition(&widgets.definition(), "StorageMigrated");
+    assert_eq!(said["status"], "True", "{said}");
+    let message = said["message"].as_str().expect("a message");
+    assert!(message.contains("managed fields of other versions stay in 1 objects: "), "{message}");
     lift();
     assert!(!versions("cleaned").contains(&old) && versions("left").contains(&old));
 

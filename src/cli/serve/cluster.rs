@@ -137,10 +137,14 @@ impl Cluster {
                 life.ready().set();
                 installed.send_replace(true);
                 let Installation { client, plan, certificates, .. } = installation;
+                // Who leaves has no say any more: what is changed from now on is changed by those who stay.
                 tokio::select! {
                     never = run_drift_guard(client, plan, certificates) => match never {},
-                    () = life.stopping() => Ok(()),
+                    () = life.draining() => {}
                 }
+                // The supervisor restarts a task that returns.
+                life.stopping().await;
+                Ok(())
             }
         });
         guarded

@@ -124,7 +124,7 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
     let mut names = options.definitions.clone();
     if options.all {
         let all = look.definitions().await?;
-        names.extend(all.iter().filter(|one| !one.older().is_empty()).map(|one| one.name.clone()));
+        names.extend(all.iter().filter(|one| !one.maybe_stored().is_empty()).map(|one| one.name.clone()));
     }
     let definitions = match read(&look, &names).await {
         Ok(definitions) => definitions,
@@ -166,6 +166,7 @@ async fn migrate_one(
         is_forced: options.force,
         managed_fields: options.managed_fields.into(),
         grace: options.grace,
+        ..Goal::default()
     };
     let way = Way { chunk: options.chunks.chunk_size, workers: options.workers, is_dry: options.dry_run };
     let progress = Progress::of(name);
@@ -204,17 +205,17 @@ fn told(outcome: Outcome) -> (u8, String, Tally) {
                 [] => String::new(),
                 dropped => format!("; storedVersions names {} no more", dropped.join(", ")),
             };
-            let example = last.example.as_ref().filter(|_| last.rewritten > 0);
-            let changing =
-                example.map(|one| format!("; something changes objects with every write, such as {one}"));
-            let text = format!("migrated, {last}{dropped}{}", changing.unwrap_or_default());
-            (OK, text, last)
+            (OK, format!("migrated, {last}{dropped}"), last)
         }
         Outcome::Cleaned(tally) => {
             let text = format!("nothing is stored in another version; managed fields: {tally}");
             (if tally.failed > 0 { FAILED } else { OK }, text, tally)
         }
-        Outcome::Kept { why, last } => (FAILED, format!("storedVersions stays as it is: {why}"), last),
+        Outcome::Kept { why, last } => {
+            // The objects that failed have a line each.
+            let why = if last.failures.is_empty() { why.told(&last) } else { why.to_string() };
+            (FAILED, format!("storedVersions stays as it is: {why}"), last)
+        }
         Outcome::Tried(tally) if tally.failed > 0 => {
             (FAILED, format!("tried, {} would not be written", tally.failed), tally)
         }

@@ -29,13 +29,16 @@ struct State {
     shown: Instant,
     has_bar: bool,
     is_forgetful: bool,
+    /// Whether it is said that the API server cannot be reached.
+    is_unreached: bool,
 }
 
 impl Progress {
     /// One for the definition of that name.
     pub(super) fn of(name: &str) -> Self {
         let now = clock::instant();
-        let state = State { pass: 1, begun: (now, 0), shown: now, has_bar: false, is_forgetful: false };
+        let (has_bar, is_forgetful, is_unreached) = (false, false, false);
+        let state = State { pass: 1, begun: (now, 0), shown: now, has_bar, is_forgetful, is_unreached };
         Self { name: name.to_owned(), is_terminal: bar::is_there(), state: Mutex::new(state) }
     }
 
@@ -102,7 +105,15 @@ impl Watch for Progress {
                     self.line(&mut state, &text);
                 }
             }
-            Event::Moves { tally, remaining, pace } => self.draw(&mut state, tally, remaining, pace),
+            Event::Moves { tally, remaining, pace } => {
+                state.is_unreached = false;
+                self.draw(&mut state, tally, remaining, pace);
+            }
+            Event::Unreached(why) => {
+                if !std::mem::replace(&mut state.is_unreached, true) {
+                    self.line(&mut state, &format!("waiting for the API server: {why}"));
+                }
+            }
             Event::Ends { pass, tally } => {
                 let rate = rate(tally, state.begun, clock::instant());
                 self.line(&mut state, &format!("pass {pass}: {tally}; {rate} objects/s"));

@@ -43,7 +43,7 @@ pub(super) async fn missing(
                 missing.push(format!("{} {} of {}", right.verb, right.resource, right.group));
             }
             Answer::Refused(status, _) => return Err(reason(&status)),
-            Answer::Nothing(why) => return Err(why),
+            Answer::Nothing(why) | Answer::Unreached(why) => return Err(why),
         }
     }
     Ok(missing)

@@ -56,7 +56,8 @@ pub(super) async fn run(options: &Options) -> Result<ExitCode, Failure> {
     let look = looking(&requests, options.chunks);
     let mut all = Vec::new();
     if options.definitions.is_empty() {
-        let is_shown = |one: &Definition| options.all || one.versions.len() > 1 || !one.older().is_empty();
+        let is_shown =
+            |one: &Definition| options.all || one.versions.len() > 1 || !one.maybe_stored().is_empty();
         all.extend(look.definitions().await?.into_iter().filter(is_shown));
     }
     match read(&look, &options.definitions).await {
@@ -91,7 +92,7 @@ type Found = (Definition, Option<Usage>);
 fn others<'a>(definition: &'a Definition, usage: &'a Usage) -> Vec<&'a str> {
     let names = definition.versions.iter().map(|version| version.name.as_str());
     let mut all: Vec<_> = names.filter(|name| *name != definition.storage_version()).collect();
-    for more in definition.older().into_iter().chain(usage.unknown(definition)) {
+    for more in definition.maybe_stored().into_iter().chain(usage.unknown(definition)) {
         if !all.contains(&more) {
             all.push(more);
         }
@@ -109,7 +110,7 @@ fn text(found: &[Found]) -> String {
     let mut rows =
         vec![["DEFINITION", "STORED AS", "MAYBE ALSO AS", "SERVED AS", "OBJECTS"].map(str::to_owned)];
     for (definition, usage) in found {
-        let older = definition.older().join(",");
+        let older = definition.maybe_stored().join(",");
         let served = served(definition);
         rows.push([
             definition.name.clone(),
@@ -142,10 +143,17 @@ fn output_lines(text: &str) -> String {
 
 fn sentences(definition: &Definition, usage: &Usage, version: &str, obstacle: &Obstacle) -> String {
     match obstacle {
-        Obstacle::Stored => format!(
-            "  objects may be stored in it (storedVersions): gatehouse storage migrate {}\n",
-            definition.name
-        ),
+        Obstacle::Stored => {
+            let known = if definition.is_doubtful() {
+                "Kubernetes' own migration failed (StorageMigrating), whatever storedVersions says"
+            } else {
+                "storedVersions"
+            };
+            format!(
+                "  objects may be stored in it ({known}): gatehouse storage migrate {}\n",
+                definition.name
+            )
+        }
         Obstacle::Served => {
             "  it is served: set served: false in the definition once no client uses it\n".to_owned()
         }

@@ -1,18 +1,20 @@
 //! Pages of objects, and the patches that these get.
 
 use std::collections::VecDeque;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use futures::stream::{FuturesUnordered, StreamExt as _};
 
 use super::super::observation::{Definition, ObjectMeta};
 use super::super::plan::checkpoint::Checkpoint;
 use super::super::plan::object::{Answer, Judgement, Patch, judge};
-use super::super::plan::pace::Pace;
+use super::super::plan::pace::Work;
 use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
 use super::super::requests::{Item, Page};
-use super::{Error, Event, Migration, refused};
+use super::{Error, Event, Migration, Workers, refused};
 use crate::runtime::{clock, fail_point};
 
 /// The smallest page that is asked for where larger ones take too long.
@@ -27,26 +29,30 @@ struct Attempt {
 }
 
 impl Migration<'_> {
-    /// The page at a place. A token that is too old is replaced by the one that the API server gives for it, with which
-    /// the pages go on among the objects of now.
+    /// The page at a place; where it `waits`, however long the API server cannot be reached. A token that is too old is
+    /// replaced by the one that the API server gives for it, with which the pages go on among the objects of now.
     pub(super) async fn page(
         &self,
         definition: &Definition,
         place: &mut Checkpoint,
         chunk: &mut u32,
+        waits: bool,
     ) -> Result<Page, Error> {
         loop {
             let (size, next) = (*chunk, place.next.clone());
             match self.insist(|| self.requests.page(definition, size, &next)).await {
                 Answer::Done(page) => return Ok(page),
                 Answer::Refused(status, _) if status.code == 410 && !next.is_empty() => {
-                    let fresh =
-                        status.metadata.and_then(|meta| meta.continue_).filter(|fresh| *fresh != next);
+                    let fresh = status
+                        .metadata
+                        .and_then(|meta| meta.continue_)
+                        .filter(|fresh| *fresh != next && !fresh.is_empty());
                     match fresh {
                         Some(fresh) => place.next = fresh,
                         None => *place = place.again(),
                     }
                 }
+                Answer::Unreached(_) if waits && !self.stop.is_cancelled() => {}
                 // A page that a webhook converts may take longer than a request may.
                 Answer::Nothing(_) if size > SMALLEST && !self.stop.is_cancelled() => {
                     *chunk = (size / 4).max(SMALLEST);
@@ -56,16 +62,28 @@ impl Migration<'_> {
         }
     }
 
-    /// The page at a place, whose objects what converts them answers for. Without it, an API server writes what its cache
-    /// has converted before, and up to Kubernetes 1.36 forgets the managed fields of the version that it cannot convert.
-    pub(super) async fn convertible(
+    /// The page at a place, while something else is done; none where that place is the end of the pass, or the migration
+    /// is to end.
+    pub(super) async fn following(
         &self,
         definition: &Definition,
         place: &mut Checkpoint,
         chunk: &mut u32,
-    ) -> Result<Page, Error> {
-        let page = self.page(definition, place, chunk).await?;
-        let Some(Item { metadata: first }) = page.items.first() else { return Ok(page) };
+    ) -> Option<Result<Page, Error>> {
+        if place.next.is_empty() {
+            return None;
+        }
+        let listed = pin!(self.page(definition, place, chunk, true));
+        match select(pin!(self.stop.cancelled()), listed).await {
+            Either::Left(_) => None,
+            Either::Right((listed, _)) => Some(listed),
+        }
+    }
+
+    /// Makes sure that what converts the objects of a page answers. Without it, an API server writes what its cache has
+    /// converted before, and up to Kubernetes 1.36 forgets the managed fields of the version that it cannot convert.
+    pub(super) async fn is_convertible(&self, definition: &Definition, page: &Page) -> Result<(), Error> {
+        let Some(Item { metadata: first }) = page.items.first() else { return Ok(()) };
         for version in definition.converted_versions() {
             match self.insist(|| self.requests.converted(definition, first, version)).await {
                 Answer::Done(_) => {}
@@ -77,7 +95,7 @@ impl Migration<'_> {
                 }
             }
         }
-        Ok(page)
+        Ok(())
     }
 
     /// Deals with the objects of a page, after which about so many follow; whether with all of them.
@@ -87,12 +105,12 @@ impl Migration<'_> {
         (objects, remaining): (Vec<ObjectMeta>, u64),
         rewrites: bool,
         tally: &mut Tally,
-        pace: &mut Pace,
+        workers: &mut Workers,
     ) -> bool {
         let mut queue: VecDeque<_> = objects.into();
         let mut under_way = FuturesUnordered::new();
         loop {
-            while under_way.len() < pace.limit() && !self.stop.is_cancelled() {
+            while under_way.len() < workers.pace.limit() && !self.stop.is_cancelled() {
                 let Some(object) = queue.pop_front() else { break };
                 match plan::patch(definition, self.goal.managed_fields, &object, rewrites) {
                     None => tally.add(&object, Fate::AsWanted, false),
@@ -103,22 +121,27 @@ impl Migration<'_> {
                 }
             }
             let Some((attempt, answer, took)) = under_way.next().await else { break };
+            if let Answer::Unreached(why) = &answer {
+                self.watch.see(Event::Unreached(why));
+            }
             match judge(&attempt.object, answer, attempt.tried) {
                 Judgement::Is(fate) => {
-                    pace.answered(took);
+                    workers.pace.answered(Work::of(&fate), took, workers.since.elapsed());
                     tally.add(&attempt.object, fate, attempt.patch.cleans);
                     fail_point::reached("storage: an object is written");
                     let remaining = remaining + (queue.len() + under_way.len()) as u64;
-                    self.watch.see(Event::Moves { tally, remaining, pace: pace.limit() });
+                    self.watch.see(Event::Moves { tally, remaining, pace: workers.pace.limit() });
                 }
                 // What is not tried again is dealt with by who takes the page up.
                 _ if self.stop.is_cancelled() => queue.push_front(attempt.object),
-                again @ (Judgement::Again(pause) | Judgement::Throttled(pause)) => {
+                again @ (Judgement::Again(pause)
+                | Judgement::Throttled(pause)
+                | Judgement::Unheard(pause)) => {
                     if matches!(again, Judgement::Throttled(_)) {
-                        pace.throttled();
+                        workers.pace.throttled();
                     }
-                    let attempt = Attempt { tried: attempt.tried + 1, pause, ..attempt };
-                    under_way.push(self.attempt(definition, attempt));
+                    let tried = attempt.tried + u32::from(!matches!(again, Judgement::Unheard(_)));
+                    under_way.push(self.attempt(definition, Attempt { tried, pause, ..attempt }));
                 }
             }
         }

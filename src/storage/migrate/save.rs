@@ -6,14 +6,17 @@ use serde_json::{Value, json};
 
 use super::super::observation::Definition;
 use super::super::plan::checkpoint::{ANNOTATION, Checkpoint};
-use super::super::plan::condition::{self, Condition};
+use super::super::plan::condition::Condition;
+use super::super::plan::ending;
 use super::super::plan::object::{Answer, reason};
+use super::super::plan::tally::Tally;
 use super::super::plan::{self, End};
 use super::{Error, Event, Migration, refused};
 use crate::runtime::clock;
+use crate::runtime::supervisor::chain;
 
 /// How often the place is written.
-pub(super) const INTERVAL: Duration = Duration::from_secs(2);
+pub(super) const INTERVAL: Duration = Duration::from_secs(10);
 
 impl Migration<'_> {
     /// Writes a place down. Where that fails, what takes the migration up begins at an earlier place.
@@ -37,15 +40,17 @@ impl Migration<'_> {
         match self.requests.patch_definition(&definition.name, &body, false).await {
             Answer::Done(_) => {}
             Answer::Refused(status, _) => self.watch.see(Event::Forgets(&reason(&status))),
-            Answer::Nothing(why) => self.watch.see(Event::Forgets(&why)),
+            Answer::Nothing(why) | Answer::Unreached(why) => self.watch.see(Event::Forgets(&why)),
         }
     }
 
     pub(super) async fn say_begun(&self, definition: &Definition) -> Result<(), Error> {
         let message = format!("objects are being written as {}", definition.storage_version());
-        self.say(definition, &Condition { is_true: false, reason: "Migrating", message }).await
+        let begun = Condition { is_true: false, reason: "Migrating", message };
+        self.say(definition, |_| begun.clone()).await
     }
 
+    /// Says that it is not done, unless somebody else has done it meanwhile.
     pub(super) async fn say_interrupted(
         &self,
         definition: &Definition,
@@ -54,29 +59,70 @@ impl Migration<'_> {
         let objects = place.tally.objects();
         let message =
             format!("interrupted in pass {} after {objects} objects: run again to go on", place.pass);
-        self.say(definition, &Condition { is_true: false, reason: "Interrupted", message }).await
+        let interrupted = Condition { is_true: false, reason: "Interrupted", message };
+        self.say(definition, |now| {
+            if plan::is_stored_as_wanted(now) { ending::migrated(now) } else { interrupted.clone() }
+        })
+        .await
     }
 
-    pub(super) async fn say_settled(&self, name: &str) -> Result<(), Error> {
+    /// Says why it cannot be carried out, where objects may be stored in another version. Asks once: what is wrong may be
+    /// that the API server does not answer.
+    pub(in super::super) async fn say_failed(&self, definition: &Definition, error: &Error) {
+        let reason = if matches!(error, Error::Held(_)) { "Held" } else { "Failed" };
+        let failed = Condition::failed(reason, &chain(error));
+        if self.options.is_dry {
+            return;
+        }
+        if let Answer::Done(now) = self.requests.definition(&definition.name).await
+            && now.uid == definition.uid
+            && !now.is_deleted
+            && !plan::is_stored_as_wanted(&now)
+            && let Some(body) = status_body(&now, &failed, None)
+        {
+            drop(self.requests.patch_definition(&now.name, &body, true).await);
+        }
+    }
+
+    pub(in super::super) async fn say_settled(&self, name: &str) -> Result<(), Error> {
         loop {
             let definition = self.definition(name).await?;
-            if definition.condition(condition::TYPE).is_some()
-                || !plan::is_settled(&definition)
-                || self.say_ended(&definition, &End::Said, true).await?
+            if definition.says_migrated()
+                || !plan::is_stored_as_wanted(&definition)
+                || self.write(&definition, &ending::migrated(&definition), None).await?
             {
                 return Ok(());
             }
         }
     }
 
-    /// Writes a condition, whatever else is written to the definition meanwhile.
-    async fn say(&self, definition: &Definition, condition: &Condition) -> Result<(), Error> {
+    /// Has `storedVersions` name these versions, in this state of the definition alone; the definition as it is then.
+    pub(super) async fn restore(
+        &self,
+        definition: &Definition,
+        stored: &[String],
+    ) -> Result<Definition, Error> {
+        let state = json!({"uid": definition.uid, "resourceVersion": definition.resource_version});
+        let body = json!({"metadata": state, "status": {"storedVersions": stored}});
+        match self.insist(|| self.requests.patch_definition(&definition.name, &body, true)).await {
+            Answer::Done(now) => Ok(now),
+            Answer::Refused(status, _) if status.code == 409 => self.definition(&definition.name).await,
+            other => Err(refused("write the status of", definition.name.clone(), other)),
+        }
+    }
+
+    /// Writes a condition, by what the definition is then, whatever else is written to it meanwhile.
+    async fn say(
+        &self,
+        definition: &Definition,
+        condition: impl Fn(&Definition) -> Condition,
+    ) -> Result<(), Error> {
         if self.options.is_dry {
             return Ok(());
         }
         loop {
             let now = self.definition(&definition.name).await?;
-            if now.uid != definition.uid || self.write(&now, condition, None).await? {
+            if now.uid != definition.uid || self.write(&now, &condition(&now), None).await? {
                 return Ok(());
             }
         }
@@ -88,28 +134,11 @@ impl Migration<'_> {
         &self,
         definition: &Definition,
         end: &End,
-        rewrites: bool,
+        (last, rewrites): (&Tally, bool),
     ) -> Result<bool, Error> {
-        let to = definition.storage_version();
-        let migrated = Condition {
-            is_true: true,
-            reason: "Migrated",
-            message: format!("all objects are stored as {to}"),
-        };
-        match end {
-            End::Keep(why) => {
-                let message = format!("storedVersions stays as it is: {why}");
-                self.write(definition, &Condition { is_true: false, reason: "Kept", message }, None).await
-            }
-            End::Reduce(_) => self.write(definition, &migrated, Some(json!([to]))).await,
-            End::Said => {
-                if rewrites || definition.condition(condition::TYPE).is_some() {
-                    self.write(definition, &migrated, None).await
-                } else {
-                    Ok(true)
-                }
-            }
-        }
+        let Some(condition) = ending::of_end(definition, end, last, rewrites) else { return Ok(true) };
+        let reduced = matches!(end, End::Reduce(_)).then(|| json!([definition.storage_version()]));
+        self.write(definition, &condition, reduced).await
     }
 
     /// Writes a condition, and `storedVersions`, into this state of the definition; false where it has another by now.
@@ -119,23 +148,24 @@ impl Migration<'_> {
         condition: &Condition,
         stored: Option<Value>,
     ) -> Result<bool, Error> {
-        let conditions = condition.among(&definition.conditions, clock::now());
-        let mut status = json!({});
-        if let Some(conditions) = conditions {
-            status["conditions"] = json!(conditions);
-        }
-        if let Some(stored) = stored {
-            status["storedVersions"] = stored;
-        }
-        if status == json!({}) {
-            return Ok(true);
-        }
-        let state = json!({"uid": definition.uid, "resourceVersion": definition.resource_version});
-        let body = json!({"metadata": state, "status": status});
+        let Some(body) = status_body(definition, condition, stored) else { return Ok(true) };
         match self.insist(|| self.requests.patch_definition(&definition.name, &body, true)).await {
             Answer::Done(_) => Ok(true),
             Answer::Refused(status, _) if status.code == 409 => Ok(false),
             other => Err(refused("write the status of", definition.name.clone(), other)),
         }
     }
+}
+
+/// What writes a condition, and `storedVersions`, into this state of the definition; none where both are there.
+fn status_body(definition: &Definition, condition: &Condition, stored: Option<Value>) -> Option<Value> {
+    let mut status = json!({});
+    if let Some(conditions) = condition.among(&definition.conditions, clock::now()) {
+        status["conditions"] = json!(conditions);
+    }
+    if let Some(stored) = stored {
+        status["storedVersions"] = stored;
+    }
+    let state = json!({"uid": definition.uid, "resourceVersion": definition.resource_version});
+    (status != json!({})).then(|| json!({"metadata": state, "status": status}))
 }

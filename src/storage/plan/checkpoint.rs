@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::tally::Tally;
 
+/// As whom a migration writes.
+pub const MANAGER: &str = "gatehouse-storage";
+
 /// The annotation that a place is written to.
 pub const ANNOTATION: &str = "gatehouse.dev/storage-migration";
 

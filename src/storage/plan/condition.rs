@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 /// Its type.
 pub const TYPE: &str = "StorageMigrated";
 
+/// The longest message, in bytes.
+const LONGEST: usize = 1024;
+
 /// Whether objects are stored as they should be, and what a reader should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
@@ -20,7 +23,24 @@ pub struct Condition {
     pub message: String,
 }
 
+fn bounded(message: &str) -> String {
+    message[..message.floor_char_boundary(LONGEST)].to_owned()
+}
+
 impl Condition {
+    /// All objects are stored in that version, as they should be; with what else there is to say.
+    #[must_use]
+    pub fn migrated(to: &str, besides: &str) -> Self {
+        let message = bounded(&format!("all objects are stored as {to}{besides}"));
+        Self { is_true: true, reason: "Migrated", message }
+    }
+
+    /// They may not be, and why.
+    #[must_use]
+    pub fn failed(reason: &'static str, why: &str) -> Self {
+        Self { is_true: false, reason, message: bounded(why) }
+    }
+
     /// The conditions with this one among them; none where it is there as it is.
     #[must_use]
     pub fn among(&self, conditions: &[Value], now: Timestamp) -> Option<Vec<Value>> {
@@ -48,6 +68,12 @@ impl Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn its_message_has_a_bound() {
+        let long = Condition::failed("Failed", &"ä".repeat(LONGEST));
+        assert!(long.message.len() <= LONGEST);
+    }
 
     #[test]
     fn it_is_written_once_and_leaves_the_others() {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 /// The manager of the entry that stands where no other is left. An object without any is taken for one that nobody has
 /// tracked, and the next apply would share all of its fields with a manager `before-first-apply`.
-pub const MANAGER: &str = "gatehouse-storage";
+pub use super::checkpoint::MANAGER;
 
 /// What becomes of entries of other versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,10 +38,11 @@ pub fn cleaned(
     is_alike: bool,
 ) -> Option<Vec<ManagedFieldsEntry>> {
     let is_stale = |entry: &ManagedFieldsEntry| is_stale(entry.api_version.as_deref().unwrap_or_default());
-    let (stale, mut kept): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_stale);
-    if stale.is_empty() {
+    // Of most objects nothing goes: their entries are not copied.
+    if !entries.iter().any(is_stale) {
         return None;
     }
+    let (stale, mut kept): (Vec<_>, Vec<_>) = entries.iter().cloned().partition(is_stale);
     if is_alike {
         for mut entry in stale {
             entry.api_version = Some(api_version.to_owned());

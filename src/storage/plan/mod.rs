@@ -7,6 +7,7 @@
 
 pub mod checkpoint;
 pub mod condition;
+pub mod ending;
 pub mod managed_fields;
 pub mod object;
 pub mod pace;
@@ -41,6 +42,8 @@ pub struct Goal {
     pub loses_fields: bool,
     /// Whether objects are written although the status of the definition says that none is stored in another version.
     pub is_forced: bool,
+    /// Whether nothing is to be written: every object is asked about.
+    pub is_dry: bool,
     /// What becomes of managed fields of other versions.
     pub managed_fields: Policy,
     /// How long ago the definition has to have been written.
@@ -53,6 +56,7 @@ impl Default for Goal {
             to: None,
             loses_fields: false,
             is_forced: false,
+            is_dry: false,
             managed_fields: Policy::default(),
             grace: GRACE,
         }
@@ -144,26 +148,44 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
         return Err(Held::LosesFields { definition: name(), stored, fields });
     }
     let beginning = Checkpoint::at_pass(1, &definition.uid, definition.generation, stored);
-    if definition.stored == [stored] && !goal.is_forced && !definition.is_doubtful() {
+    if is_stored_as_wanted(definition) && !goal.is_forced {
         return Ok(Begin::Clean(beginning));
     }
+    // Where the status says that all is done, the place is that of a migration which somebody else has ended since.
+    let known = definition.checkpoint.as_ref();
+    let known = known.filter(|_| !goal.is_dry && !is_stored_as_wanted(definition));
     // A clock that is behind the API server's must not make this longer than it is.
     let age = definition.written.map_or(Duration::ZERO, |written| {
         Duration::try_from(now.duration_since(written)).unwrap_or_default()
     });
     match goal.grace.checked_sub(age) {
         Some(rest) if !rest.is_zero() => Ok(Begin::Wait(rest)),
-        _ => Ok(Begin::Rewrite(beginning.or_where(definition.checkpoint.as_ref()))),
+        _ => Ok(Begin::Rewrite(beginning.or_where(known))),
     }
 }
 
-/// Whether nothing has to be looked at: no object may be stored in an older version, and no managed fields can be of a
+/// Whether no object may be stored in another version.
+#[must_use]
+pub fn is_stored_as_wanted(definition: &Definition) -> bool {
+    definition.stored == [definition.storage_version()] && !definition.is_doubtful()
+}
+
+/// Whether nothing has to be looked at: no object may be stored in another version, and no managed fields can be of a
 /// version that is not served.
 #[must_use]
 pub fn is_settled(definition: &Definition) -> bool {
-    definition.older().is_empty()
-        && !definition.is_doubtful()
-        && definition.versions.iter().all(|version| version.is_served)
+    is_stored_as_wanted(definition) && definition.versions.iter().all(|version| version.is_served)
+}
+
+/// What `storedVersions` has to name before anything is written; none where it does. While the status of a definition may
+/// say too little, nobody may remove a version by what it says: neither while objects are written nor when that ends early.
+#[must_use]
+pub fn restored(definition: &Definition) -> Option<Vec<String>> {
+    let lacks = definition.maybe_stored().len() > definition.older().len();
+    lacks.then(|| {
+        let others = definition.maybe_stored().into_iter().chain([definition.storage_version()]);
+        others.map(str::to_owned).collect()
+    })
 }
 
 /// Whether another pass follows one that has done this.
@@ -178,12 +200,29 @@ pub enum Kept {
     /// Objects could not be written.
     #[error("{0} objects could not be written")]
     Failed(u64),
+    /// The last of all passes has still written some.
+    #[error(
+        "{0} objects were still stored otherwise in the last of {PASSES} passes: an API server has not seen the \
+         definition, or something changes them with every write; run again"
+    )]
+    Unsettled(u64),
     /// It is another definition by now, or one with another spec.
     #[error("the definition has been changed meanwhile: run again")]
     Changed,
     /// It is gone.
     #[error("the definition has been deleted meanwhile")]
     Deleted,
+}
+
+impl Kept {
+    /// Why, with the objects that are the reason: the first of them.
+    #[must_use]
+    pub fn told(&self, last: &Tally) -> String {
+        match (self, &last.example) {
+            (Self::Unsettled(_), Some(example)) => format!("{self} (such as {example})"),
+            _ => format!("{self}{}", last.named()),
+        }
+    }
 }
 
 /// What the last pass leads to.
@@ -197,9 +236,10 @@ pub enum End {
     Keep(Kept),
 }
 
-/// What is written to the status of a definition after the last pass, by what it was at the beginning and is now.
+/// What is written to the status of a definition after the last pass, by what it was at the beginning and is now. A pass
+/// that `rewrites` nothing, but takes managed fields away, does not change how objects are stored, whatever comes of it.
 #[must_use]
-pub fn end(before: &Definition, now: Option<&Definition>, last: &Tally) -> End {
+pub fn end(before: &Definition, now: Option<&Definition>, last: &Tally, rewrites: bool) -> End {
     let Some(now) = now else { return End::Keep(Kept::Deleted) };
     if now.uid != before.uid || now.is_deleted {
         return End::Keep(Kept::Deleted);
@@ -207,11 +247,14 @@ pub fn end(before: &Definition, now: Option<&Definition>, last: &Tally) -> End {
     if now.generation != before.generation || now.storage_version() != before.storage_version() {
         return End::Keep(Kept::Changed);
     }
-    if last.failed > 0 {
+    if rewrites && last.failed > 0 {
         return End::Keep(Kept::Failed(last.failed));
     }
+    if rewrites && last.rewritten > 0 {
+        return End::Keep(Kept::Unsettled(last.rewritten));
+    }
     let older: Vec<_> = now.older().into_iter().map(str::to_owned).collect();
-    if older.is_empty() { End::Said } else { End::Reduce(older) }
+    if older.is_empty() || !rewrites { End::Said } else { End::Reduce(older) }
 }
 
 /// Whether objects may have managed fields to take away. Those of versions that the definition does not have any more

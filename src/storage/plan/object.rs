@@ -16,12 +16,15 @@ use super::tally::Fate;
 /// How often an object is tried whose patch the API server failed at.
 const TRIES: u32 = 5;
 
-/// How often one is tried that the API server had no time for: for about ten minutes.
+/// How often one is tried that the API server had no time for, or that found none which works: for about ten minutes.
 const TRIES_THROTTLED: u32 = 60;
 
 /// The first pause before an object is tried again, and the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The pause before a server is asked again that could not be reached.
+const PAUSE_UNREACHED: Duration = Duration::from_secs(1);
 
 /// A merge patch.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,8 +54,10 @@ pub enum Answer<T> {
     Done(T),
     /// No, and what it asks to be waited for.
     Refused(Box<Status>, Option<Duration>),
-    /// Nothing that could be read; what was wrong.
+    /// Nothing that could be read, or not in time; what was wrong.
     Nothing(String),
+    /// There was no connection, or it broke; what was wrong. That is about the server, whatever was asked for.
+    Unreached(String),
 }
 
 /// What an answer means.
@@ -64,6 +69,8 @@ pub enum Judgement {
     Again(Duration),
     /// The same, and there are too many requests.
     Throttled(Duration),
+    /// The same, and it does not count as a try: nobody has heard of it.
+    Unheard(Duration),
 }
 
 /// What the answer to a patch of `object` means that was tried `tried` times before.
@@ -75,12 +82,14 @@ pub fn judge(object: &ObjectMeta, answer: Answer<ObjectMeta>, tried: u32) -> Jud
             Judgement::Is(Fate::AsWanted)
         }
         Answer::Done(_) => Judgement::Is(Fate::Rewritten),
+        Answer::Unreached(_) => Judgement::Unheard(PAUSE_UNREACHED),
         Answer::Nothing(_) if tried + 1 < TRIES => Judgement::Again(pause),
         Answer::Nothing(why) => Judgement::Is(Fate::Failed(why)),
         Answer::Refused(status, wait) => {
             let wait = wait.map_or(pause, |wait| wait.min(LONGEST_PAUSE));
             match status.code {
                 429 if tried + 1 < TRIES_THROTTLED => Judgement::Throttled(wait),
+                502 | 503 if tried + 1 < TRIES_THROTTLED => Judgement::Again(wait),
                 500.. if tried + 1 < TRIES => Judgement::Again(wait),
                 409 if is_about(&status, object) => Judgement::Is(Fate::WrittenByOthers),
                 404 if is_about(&status, object) => Judgement::Is(Fate::Gone),

@@ -10,6 +10,10 @@ const KEPT: usize = 20;
 /// The longest reason that is kept, in bytes.
 const LONGEST_REASON: usize = 512;
 
+/// How many failures a sentence names, and the longest reason in it.
+const NAMED: usize = 3;
+const LONGEST_NAMED: usize = 200;
+
 /// What became of one object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
@@ -32,6 +36,15 @@ pub struct Failure {
     pub object: String,
     /// What the API server said.
     pub reason: String,
+}
+
+impl Failure {
+    /// The namespace of the object, where it has one, and its name.
+    #[must_use]
+    pub fn place(&self) -> (Option<&str>, &str) {
+        let place = self.object.split_once('/');
+        place.map_or((None, self.object.as_str()), |(namespace, name)| (Some(namespace), name))
+    }
 }
 
 /// What a pass has done.
@@ -83,6 +96,23 @@ impl Tally {
         self.rewritten + self.as_wanted + self.overtaken + self.failed
     }
 
+    /// The first objects that could not be written, each with the reason, as the end of a sentence; empty without any.
+    #[must_use]
+    pub fn named(&self) -> String {
+        if self.failures.is_empty() {
+            return String::new();
+        }
+        let one = |Failure { object, reason }: &Failure| {
+            format!("{object}: {}", &reason[..reason.floor_char_boundary(LONGEST_NAMED)])
+        };
+        let named: Vec<_> = self.failures.iter().take(NAMED).map(one).collect();
+        let more = match self.failed.saturating_sub(named.len() as u64) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        format!(": {}{more}", named.join("; "))
+    }
+
     /// How many failures are not kept by name.
     #[must_use]
     pub fn unnamed(&self) -> u64 {
@@ -121,6 +151,13 @@ mod tests {
         tally.add(&"a/c", Fate::Gone, true);
         assert_eq!((tally.failed, tally.failures.len(), tally.unnamed()), (23, 20, 3));
         assert!(tally.failures.iter().all(|failure| failure.reason.len() <= LONGEST_REASON));
+        assert_eq!(tally.failures[2].place(), (Some("a"), "2"));
+        let wide = Failure { object: "b".to_owned(), reason: String::new() };
+        assert_eq!(wide.place(), (None, "b"));
+        let named = tally.named();
+        assert!(named.starts_with(": a/0: ä") && named.ends_with("; and 20 more"), "{named}");
+        assert!(named.contains("; a/2: ") && !named.contains("a/3") && named.len() < 700, "{named}");
+        assert_eq!(Tally { failed: 4, ..Tally::default() }.named(), "", "their names were not kept");
         assert_eq!((tally.objects(), tally.cleaned, tally.example.as_deref()), (25, 1, Some("a/b")));
     }
 }

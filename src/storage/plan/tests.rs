@@ -10,7 +10,7 @@ use super::usage::{Obstacle, Usage, obstacles};
 use super::*;
 use crate::storage::observation::Version;
 
-fn definition() -> Definition {
+pub(super) fn definition() -> Definition {
     let version = |name: &str, is_stored| Version {
         name: name.to_owned(),
         is_served: true,
@@ -64,8 +64,36 @@ fn objects_are_written_once_every_api_server_has_seen_the_switch() {
     assert_eq!(begin(&unknown, &goal, later()), Ok(Begin::Wait(GRACE)));
     let migrated = Definition { stored: vec!["v1".to_owned()], ..definition() };
     assert_eq!(begin(&migrated, &goal, soon), Ok(Begin::Clean(beginning.clone())), "nothing is stored");
-    let forced = Goal { is_forced: true, ..goal };
-    assert_eq!(begin(&migrated, &forced, later()), Ok(Begin::Rewrite(beginning)));
+    let forced = Goal { is_forced: true, ..goal.clone() };
+    assert_eq!(begin(&migrated, &forced, later()), Ok(Begin::Rewrite(beginning.clone())));
+
+    let place = Checkpoint { pass: 2, next: "token".to_owned(), ..beginning.clone() };
+    let known = Definition { checkpoint: Some(place.clone()), ..definition() };
+    assert_eq!(begin(&known, &goal, later()), Ok(Begin::Rewrite(place.clone())));
+    let dry = Goal { is_dry: true, ..goal };
+    assert_eq!(
+        begin(&known, &dry, later()),
+        Ok(Begin::Rewrite(beginning.clone())),
+        "every object is asked about"
+    );
+    let ended = Definition { checkpoint: Some(place), ..migrated };
+    assert_eq!(begin(&ended, &forced, later()), Ok(Begin::Rewrite(beginning)), "somebody else has ended it");
+}
+
+#[test]
+fn what_a_migration_writes_to_a_definition_does_not_make_it_young() {
+    let entry = |manager: &str, subresource: &str, time: &str| {
+        json!({"manager": manager, "operation": "Update", "apiVersion": "apiextensions.k8s.io/v1",
+            "subresource": subresource, "time": time, "fieldsType": "FieldsV1", "fieldsV1": {}})
+    };
+    let object = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.a.dev", "managedFields": [
+            entry("helm", "", "2026-01-01T00:00:00Z"), entry("kube-apiserver", "status", "2026-01-02T00:00:00Z"),
+            entry(managed_fields::MANAGER, "", "2026-01-03T00:00:00Z")]},
+        "spec": {"group": "a.dev", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
+            "versions": [{"name": "v1", "served": true, "storage": true}]}});
+    let written = Definition::read(object).unwrap().written.map(|written| written.to_string());
+    assert_eq!(written.as_deref(), Some("2026-01-01T00:00:00Z"));
 }
 
 #[test]
@@ -96,7 +124,38 @@ fn what_another_migrator_failed_at_is_done_again() {
         let begins = begin(&definition, &Goal::default(), later());
         assert_eq!(matches!(begins, Ok(Begin::Rewrite(_))), is_doubtful, "{:?}", definition.conditions);
         assert_eq!(is_settled(&definition), !is_doubtful);
+        let others: &[&str] = if is_doubtful { &["v1alpha1"] } else { &[] };
+        assert_eq!(definition.maybe_stored(), others, "{:?}", definition.conditions);
+        let mut unserved = definition.clone();
+        unserved.versions[0].is_served = false;
+        let holds: &[Obstacle] = if is_doubtful { &[Obstacle::Stored] } else { &[] };
+        assert_eq!(obstacles(&unserved, &Usage::default(), "v1alpha1"), holds);
+        let wanted = is_doubtful.then(|| vec!["v1alpha1".to_owned(), "v1".to_owned()]);
+        assert_eq!(restored(&definition), wanted, "nobody may remove a version meanwhile");
+        let named = Definition { stored: wanted.unwrap_or_else(|| definition.stored.clone()), ..definition };
+        assert_eq!(restored(&named), None, "once");
     }
+}
+
+/// Where versions are alike, and etcd may have objects in one whose fields the storage version does not know.
+#[test]
+fn fields_are_looked_for_in_every_version_that_objects_may_be_stored_in() {
+    let version = |name: &str, field: &str, is_stored: bool| {
+        json!({"name": name, "served": true, "storage": is_stored, "schema": {"openAPIV3Schema": {
+            "type": "object", "properties": {"spec": {"type": "object", "properties": {field: {"type": "string"}}}}}}})
+    };
+    let read = |reason: &str| {
+        let object = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.a.dev"},
+            "spec": {"group": "a.dev", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
+                "versions": [version("v1alpha1", "old", false), version("v1", "new", true)]},
+            "status": {"storedVersions": ["v1"], "acceptedNames": {"kind": "Widget", "plural": "widgets"},
+                "conditions": [{"type": "StorageMigrating", "status": "False", "reason": reason,
+                    "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        Definition::read(object).unwrap().lost
+    };
+    assert_eq!(read("MigrationSucceeded"), [""; 0]);
+    assert_eq!(read("MigrationFailed"), ["spec.old"]);
 }
 
 #[test]
@@ -131,22 +190,30 @@ fn what_holds_a_migration_back_says_what_to_do() {
 #[test]
 fn stored_versions_are_reduced_only_where_nothing_has_changed_and_nothing_failed() {
     let (before, done) = (definition(), Tally::default());
-    assert_eq!(end(&before, Some(&before), &done), End::Reduce(vec!["v1alpha1".to_owned()]));
+    assert_eq!(end(&before, Some(&before), &done, true), End::Reduce(vec!["v1alpha1".to_owned()]));
     let newer = Definition { resource_version: "8".to_owned(), ..definition() };
-    assert_eq!(end(&before, Some(&newer), &done), End::Reduce(vec!["v1alpha1".to_owned()]));
+    assert_eq!(end(&before, Some(&newer), &done, true), End::Reduce(vec!["v1alpha1".to_owned()]));
     let said = Definition { stored: vec!["v1".to_owned()], ..definition() };
-    assert_eq!(end(&before, Some(&said), &done), End::Said);
+    assert_eq!(end(&before, Some(&said), &done, true), End::Said);
     let failed = Tally { failed: 1, ..Tally::default() };
-    assert_eq!(end(&before, Some(&before), &failed), End::Keep(Kept::Failed(1)));
+    assert_eq!(end(&before, Some(&before), &failed, true), End::Keep(Kept::Failed(1)));
     let changed = Definition { generation: 3, ..definition() };
-    assert_eq!(end(&before, Some(&changed), &done), End::Keep(Kept::Changed));
+    assert_eq!(end(&before, Some(&changed), &done, true), End::Keep(Kept::Changed));
     for gone in [
         None,
         Some(Definition { uid: "v".to_owned(), ..definition() }),
         Some(Definition { is_deleted: true, ..definition() }),
     ] {
-        assert_eq!(end(&before, gone.as_ref(), &done), End::Keep(Kept::Deleted));
+        assert_eq!(end(&before, gone.as_ref(), &done, true), End::Keep(Kept::Deleted));
     }
+    let rewritten = Tally { rewritten: 1, ..Tally::default() };
+    let kept = end(&before, Some(&before), &rewritten, true);
+    assert_eq!(kept, End::Keep(Kept::Unsettled(1)), "an API server may not have seen the switch");
+    for tally in [&failed, &rewritten, &done] {
+        assert_eq!(end(&said, Some(&said), tally, false), End::Said, "only managed fields were looked at");
+        assert_eq!(end(&said, Some(&before), tally, false), End::Said, "it has written no object");
+    }
+    assert_eq!(end(&said, Some(&changed), &done, false), End::Keep(Kept::Changed));
 }
 
 #[test]
@@ -224,6 +291,14 @@ fn what_others_have_done_is_no_failure_and_what_may_pass_is_tried_again() {
     let broken = |tried| judge(&object("5"), Answer::Nothing("reset".to_owned()), tried);
     assert_eq!(broken(0), Judgement::Again(Duration::from_millis(200)));
     assert_eq!(broken(4), Judgement::Is(Fate::Failed("reset".to_owned())));
+    let unheard = judge(&object("5"), Answer::Unreached("refused".to_owned()), 59);
+    assert_eq!(unheard, Judgement::Unheard(Duration::from_secs(1)), "that is not about the object");
+    assert_eq!(
+        refused(503, "one", 40),
+        Judgement::Again(Duration::from_secs(10)),
+        "a restart takes its time"
+    );
+    assert_eq!(refused(503, "one", 59), failed);
     let status = Box::new(Status::failure("busy", "TooManyRequests").with_code(429));
     let told = judge(&object("5"), Answer::Refused(status, Some(Duration::from_secs(1))), 7);
     assert_eq!(told, Judgement::Throttled(Duration::from_secs(1)));

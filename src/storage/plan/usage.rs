@@ -112,7 +112,7 @@ pub enum Obstacle {
 /// What stands in the way of removing a version, in the order in which it is dealt with.
 #[must_use]
 pub fn obstacles(definition: &Definition, usage: &Usage, version: &str) -> Vec<Obstacle> {
-    let is_stored = definition.stored.iter().any(|stored| stored == version);
+    let is_stored = version == definition.storage_version() || definition.maybe_stored().contains(&version);
     let all = [
         (is_stored, Obstacle::Stored),
         (definition.serves(version), Obstacle::Served),

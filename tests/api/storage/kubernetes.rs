@@ -1,11 +1,18 @@
 //! What the migrator of Kubernetes itself leaves behind: `StorageVersionMigration`, on by default from 1.37.
 
+use std::thread;
 use std::time::Duration;
 
+use gatehouse::storage::keep::Keeper;
+use gatehouse::storage::numbers::Numbers;
+use gatehouse::storage::requests::Requests;
 use kit::bed::Bed;
 use kit::objects::{Ask, condition};
-use kit::wait::within;
+use kit::wait::{eventually, within};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::widgets::{Widgets, run};
 
@@ -31,15 +38,69 @@ pub fn what_kubernetes_itself_fails_to_write_is_written(bed: &Bed) {
     assert_eq!(widgets.stored_versions(), json!(["v1"]), "Kubernetes says that etcd has nothing else");
     assert!(widgets.in_etcd("v1alpha1").contains(&"widget-007".to_owned()));
 
+    is_doubted(&widgets);
+    assert_eq!(widgets.stored_versions(), json!(["v1"]), "who only looks writes nothing");
+
+    is_shown_by_a_leader(&widgets);
+
     let migrate = || run(bed, &["migrate", &widgets.name, "--grace", "0s"]);
     let ran = migrate();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.errors.contains("widget-007") && ran.errors.contains("not this one"), "{ran:?}");
     assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"], "all others are written");
     assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "False");
+    assert_eq!(
+        widgets.stored_versions(),
+        json!(["v1alpha1", "v1"]),
+        "the API server keeps the version again"
+    );
     lift();
     let ran = migrate();
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
     assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "True");
+    assert_eq!(
+        (widgets.stored_versions(), widgets.held_back("v1alpha1")),
+        (json!(["v1"]), json!(["Served", "ManagedFields"]))
+    );
+}
+
+/// What is shown does not take `storedVersions` at its word either.
+fn is_doubted(widgets: &Widgets) {
+    let bed = widgets.bed;
+    let shown = run(bed, &["status", &widgets.name]);
+    let row = shown.output.lines().find(|line| line.starts_with(&widgets.name)).expect("a row");
+    assert_eq!(row.split_whitespace().nth(2), Some("v1alpha1"), "{shown:?}");
+    assert!(shown.output.contains("Kubernetes' own migration failed"), "{shown:?}");
+    let held = widgets.held_back("v1alpha1");
+    assert_eq!(held[0], "Stored", "{held}");
+    // Definitions of other tests come and go.
+    eventually(|| {
+        let tried = run(bed, &["migrate", "--all", "--dry-run"]);
+        let told = format!("{}: tried, 1 would not be written", widgets.name);
+        if tried.output.contains(&told) { Ok(()) } else { Err(format!("{tried:?}")) }
+    });
+}
+
+/// The metric of the alert, by one that keeps this definition as the leader keeps ours.
+fn is_shown_by_a_leader(widgets: &Widgets) {
+    let numbers = Numbers::default();
+    let mut registry = Registry::default();
+    numbers.register(&mut registry);
+    let wanted = format!("gatehouse_storage_older_versions{{definition=\"{}\"}} 1", widgets.name);
+    let stop = CancellationToken::new();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            widgets.bed.objects.with(async |client| {
+                let (requests, definitions) = (Requests::through(client.clone()), vec![widgets.name.clone()]);
+                Keeper { requests, client, definitions, numbers }.run(&stop).await;
+            });
+        });
+        let _stops = stop.clone().drop_guard();
+        eventually(|| {
+            let mut page = String::new();
+            encode(&mut page, &registry).expect("a page");
+            if page.contains(&wanted) { Ok(()) } else { Err(format!("no {wanted} in {page}")) }
+        });
+    });
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use kit::bed::Bed;
-use kit::objects::Ask;
+use kit::objects::{Ask, condition};
 use kit::program::Program;
 use kit::random::{Random, is_night};
 use kit::wait::eventually;
@@ -60,7 +60,7 @@ impl Others<'_> {
 }
 
 /// So many patches one after the other take longer than two looks into etcd.
-const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
+pub const SLOWLY: [&str; 6] = ["--workers", "1", "--chunk-size", "10", "--grace", "0s"];
 
 pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
     let (count, writers) = if is_night() { (10_000, 20) } else { (300, 4) };
@@ -124,6 +124,8 @@ pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
     let counted = |what: &str| place["tally"][what].as_u64().expect("a number");
     let dealt = counted("rewritten");
     assert!(dealt > 0 && place["pass"] == 1, "{place}");
+    let tried = run(bed, &["migrate", &widgets.name, "--dry-run"]);
+    assert!(tried.output.contains("tried, all 201 would be written"), "all of them: {tried:?}");
 
     let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -139,4 +141,26 @@ pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
     assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
     let annotations = widgets.definition()["metadata"]["annotations"].clone();
     assert_eq!(annotations["gatehouse.dev/storage-migration"], Value::Null, "the place is taken away");
+}
+
+/// As beside a leader that has ended the migration which the command is about.
+pub fn an_interrupted_run_says_nothing_of_what_others_have_ended(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "ended", false);
+    widgets.make(200);
+    widgets.store_as_v1();
+    let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
+    let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
+    let migrator = Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
+    eventually(|| if widgets.in_etcd("v1alpha1").len() <= 180 { Ok(()) } else { Err("it has not got on") });
+    let status = format!("{}/status", widgets.path_of_definition());
+    bed.objects.must(Ask::patch(status, json!({"status": {"storedVersions": ["v1"]}})));
+    migrator.terminate();
+    assert_eq!(migrator.code(), Some(1));
+    let said = condition(&widgets.definition(), "StorageMigrated");
+    assert_eq!((&said["status"], &said["reason"]), (&json!("True"), &json!("Migrated")), "{said}");
+    // The place that it has left is none of a migration of now.
+    let ran = run(bed, &["migrate", &widgets.name, "--force", "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.errors.contains("pass 1: 201 objects"), "from the beginning: {ran:?}");
+    assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
 }

@@ -180,4 +180,13 @@ pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
     });
     let failed = |line: &&str| line.starts_with("gatehouse_storage_failing_objects") && !line.ends_with(" 0");
     assert_eq!(page.lines().find(failed), None);
+
+    // What a command says that a person ended beside it.
+    let conditions = bed.objects.at(&installed::definition("tdsets"))["status"]["conditions"].clone();
+    let mut conditions = conditions.as_array().cloned().expect("conditions");
+    let said = conditions.iter_mut().find(|one| one["type"] == "StorageMigrated").expect("it is there");
+    (said["status"], said["reason"]) = ("False".into(), "Interrupted".into());
+    let status = installed::definition("tdsets") + "/status";
+    bed.objects.must(Ask::patch(status, json!({"status": {"conditions": conditions}})));
+    eventually(|| if is_migrated(bed, "tdsets") { Ok(()) } else { Err("it stays so") });
 }

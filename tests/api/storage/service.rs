@@ -2,7 +2,7 @@
 
 use gatehouse::install::policies;
 use kit::bed::{Bed, Namespace};
-use kit::objects::{Ask, of};
+use kit::objects::{Ask, condition, of};
 use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::ours::{in_etcd, made_as_v1alpha1, tdset, until_converted};
 use super::widgets::run;
 use crate::beds::WORKS_NONE;
-use crate::installed::TDSETS;
+use crate::installed::{self, TDSETS};
 
 fn gate_that_serves(bed: &Bed, versions: &str) -> Gate {
     let words = [&WORKS_NONE[..], &["--served-versions", versions]].concat();
@@ -91,6 +91,18 @@ pub fn v1alpha1_goes_out_of_service_and_comes_back(bed: &Bed) {
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
 }
 
+/// Installed where nothing was, by a gate that has never served the old version.
+pub fn what_is_installed_without_v1alpha1_is_said_to_be_migrated(bed: &Bed) {
+    let _turn = bed.turn();
+    installed::clear(bed);
+    let _gate = gate_that_serves(bed, "v1");
+    let said = eventually(|| {
+        let said = condition(&bed.objects.at(TDSETS), "StorageMigrated");
+        if said["status"] == "True" { Ok(said) } else { Err(said.to_string()) }
+    });
+    assert_eq!(said["message"], "all objects are stored as v1");
+}
+
 /// It is read, and no longer written.
 fn is_refused_by_a_policy(namespace: &Namespace, path: &str) {
     let bed = namespace.bed;
@@ -104,6 +116,19 @@ fn is_refused_by_a_policy(namespace: &Namespace, path: &str) {
     assert!(refused.contains(told), "{refused}");
     let refused = applied(namespace, "v1alpha1", &tdset()).expect_err("a write");
     assert!(refused.contains(told), "{refused}");
+    // So is each of its parts.
+    let cluster = of("v1alpha1", &namespace.name, "etcdclusters") + "/main-3";
+    let status = json!({"status": {"conditions": []}});
+    for (part, change) in [
+        (format!("{path}/status"), &status),
+        (format!("{cluster}/status"), &status),
+        (format!("{cluster}/scale"), &json!({"spec": {"replicas": 1}})),
+    ] {
+        let outcome = bed.objects.one(Ask::patch(format!("{part}?dryRun=All"), change.clone()));
+        let refused = outcome.expect_err("a write by the old version").message;
+        assert!(refused.contains(told), "{part}: {refused}");
+        bed.objects.at(&part);
+    }
     assert_eq!(bed.objects.at(path)["spec"], tdset(), "it is read");
     let new = bed.objects.at(&path.replace("v1alpha1", "v1"))["spec"].clone();
     applied(namespace, "v1", &new).expect("the other version is written");

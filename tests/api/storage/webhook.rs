@@ -120,7 +120,12 @@ fn converted(mut object: Value, to: &str) -> Value {
 }
 
 fn define(bed: &Bed, converter: &Converter, stored: &str) {
-    let version = |name: &str, field: &str| {
+    define_with(bed, converter, &[("v1alpha1", "oars"), ("v1", "rowers")], stored);
+}
+
+/// With these versions, each with the field that it has.
+fn define_with(bed: &Bed, converter: &Converter, versions: &[(&str, &str)], stored: &str) {
+    let version = |&(name, field): &(&str, &str)| {
         let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {
             "spec": {"type": "object", "properties": {field: {"type": "integer"}}}}}});
         json!({"name": name, "served": true, "storage": name == stored, "schema": schema})
@@ -132,7 +137,7 @@ fn define(bed: &Bed, converter: &Converter, stored: &str) {
             "names": {"kind": "Boat", "plural": "boats", "singular": "boat"},
             "conversion": {"strategy": "Webhook",
                 "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}},
-            "versions": [version("v1alpha1", "oars"), version("v1", "rowers")]}});
+            "versions": versions.iter().map(version).collect::<Vec<_>>()}});
     bed.objects.must(Ask::apply(&definition, "", ""));
     bed.until_established(NAME);
 }
@@ -219,5 +224,62 @@ pub fn what_a_webhook_of_others_converts_is_moved(bed: &Bed) {
     converter.is_down.store(false, Ordering::Relaxed);
     let old = bed.objects.at(&path(&namespace, "v1alpha1", "boat-7"));
     assert_eq!(old["spec"], json!({"oars": 14}));
+
+    v1alpha1_is_removed_and_comes_back(&namespace, &converter);
     bed.objects.discard(vec![DEFINITION.to_owned()]);
+}
+
+/// A server-side apply of one boat, by a manager of its own.
+fn applied(namespace: &Namespace, version: &str, spec: &Value) -> Result<Value, String> {
+    let boat = json!({"apiVersion": format!("{GROUP}/{version}"), "kind": "Boat", "metadata": {"name": "boat-7"},
+        "spec": spec});
+    let Ask { method, path, body } = Ask::apply(&boat, &namespace.name, "");
+    let path = path.replace("fieldManager=kit", "fieldManager=team");
+    namespace.bed.objects.one(Ask { method, path, body }).map_err(|refusal| refusal.message)
+}
+
+/// Waits until the API server serves the old version, or does not.
+fn until_served(namespace: &Namespace, is_served: bool) {
+    let old = path(namespace, "v1alpha1", "boat-7");
+    eventually(|| match namespace.bed.objects.one(Ask::get(&old)) {
+        Ok(_) if is_served => Ok(()),
+        Err(refusal) if refusal.code == 404 && !is_served => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+}
+
+/// The definition loses the version for good, a manager that applied by it goes on, and both ways lead back.
+fn v1alpha1_is_removed_and_comes_back(namespace: &Namespace, converter: &Converter) {
+    let bed = namespace.bed;
+    applied(namespace, "v1alpha1", &json!({"oars": 14})).expect("it is served");
+    let cleaned = run(bed, &["migrate", NAME, "--grace", "0s", "--managed-fields", "others"]);
+    assert_eq!(cleaned.code, 0, "{cleaned:?}");
+    define_with(bed, converter, &[("v1", "rowers")], "v1");
+    until_served(namespace, false);
+    let after = eventually(|| applied(namespace, "v1", &json!({"rowers": 8})));
+    assert_eq!(after["spec"], json!({"rowers": 8}), "the manager of old goes on");
+    for number in 0..COUNT {
+        let change =
+            Ask::patch(path(namespace, "v1", &format!("boat-{number}")), json!({"spec": {"rowers": 1}}));
+        bed.objects.must(change);
+    }
+
+    // Back again, and stored in it.
+    define(bed, converter, "v1");
+    until_served(namespace, true);
+    let old = eventually(|| bed.objects.read(&path(namespace, "v1alpha1", "boat-3")));
+    assert_eq!(old["spec"], json!({"oars": 2}));
+    define(bed, converter, "v1alpha1");
+    until_stored_as(namespace, "v1alpha1");
+    let ran = run(bed, &["migrate", NAME, "--to", "v1alpha1", "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let stored = || bed.objects.at(DEFINITION)["status"]["storedVersions"].clone();
+    assert_eq!((stored(), in_etcd(bed, "v1"), in_etcd(bed, "v1alpha1")), (json!(["v1alpha1"]), 0, COUNT));
+    define(bed, converter, "v1");
+    until_stored_as(namespace, "v1");
+    let ran = run(bed, &["migrate", NAME, "--to", "v1", "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!((stored(), in_etcd(bed, "v1alpha1"), in_etcd(bed, "v1")), (json!(["v1"]), 0, COUNT));
+    let boat = bed.objects.at(&path(namespace, "v1", "boat-3"));
+    assert_eq!(boat["spec"], json!({"rowers": 1}));
 }

@@ -67,6 +67,15 @@ pub fn stored_in(bed: &Bed, resource: &str) -> Vec<(String, String)> {
     values.into_iter().map(object).collect()
 }
 
+/// What `storage status` says holds a version of a definition back.
+pub fn held_back(bed: &Bed, definition: &str, version: &str) -> Value {
+    let ran = run(bed, &["status", definition, "-o", "json"]);
+    let told: Value = serde_json::from_str(&ran.output).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
+    let others = told["definitions"][0]["otherVersions"].as_array().cloned().unwrap_or_default();
+    let found = others.into_iter().find(|other| other["version"] == version);
+    found.map_or_else(|| json!([]), |mut other| other["heldBackBy"].take())
+}
+
 /// The definition of a test, in a group of its own.
 pub struct Widgets<'a> {
     pub bed: &'a Bed,
@@ -178,9 +187,14 @@ impl<'a> Widgets<'a> {
         assert_eq!(self.in_etcd("v1alpha1").len(), count, "they are stored as that");
     }
 
+    /// Where the definition is.
+    pub fn path_of_definition(&self) -> String {
+        format!("{DEFINITIONS}/{}", self.name)
+    }
+
     /// The definition as it is.
     pub fn definition(&self) -> Value {
-        self.bed.objects.at(&format!("{DEFINITIONS}/{}", self.name))
+        self.bed.objects.at(&self.path_of_definition())
     }
 
     /// The versions that objects may be stored in.
@@ -190,12 +204,7 @@ impl<'a> Widgets<'a> {
 
     /// What `storage status` says holds a version back.
     pub fn held_back(&self, version: &str) -> Value {
-        let ran = run(self.bed, &["status", &self.name, "-o", "json"]);
-        let told: Value =
-            serde_json::from_str(&ran.output).unwrap_or_else(|error| panic!("{error}: {ran:?}"));
-        let others = told["definitions"][0]["otherVersions"].as_array().cloned().unwrap_or_default();
-        let found = others.into_iter().find(|other| other["version"] == version);
-        found.map_or_else(|| json!([]), |mut other| other["heldBackBy"].take())
+        held_back(self.bed, &self.name, version)
     }
 
     /// The names of the objects that etcd holds in a version, without the one by which the test found out.
