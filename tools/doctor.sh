@@ -219,7 +219,7 @@ check_rust_built() {
     if [[ ! -d $target/debug/deps ]]; then
         if asked test e2e; then seconds=300; else seconds=180; fi
     fi
-    if asked e2e && [[ ! -d $target/$HOSTTYPE-unknown-linux-gnu/release/deps ]]; then seconds=$((seconds + 400)); fi
+    if asked e2e && [[ ! -d $target/$HOSTTYPE-unknown-linux-gnu/quick/deps ]]; then seconds=$((seconds + 400)); fi
     ((seconds)) || return 0
     duration "$seconds"
     notes+=("compiled first, with Cargo: gatehouse and its dependencies (about $REPLY once, on two cores)")

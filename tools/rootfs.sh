@@ -3,8 +3,8 @@
 #
 #   tools/rootfs.sh FOLDER
 #
-# IMAGE_PROFILE is the cargo profile: `dist`, which ships, unless it is set; `release` builds in a third of the time,
-# and `dev` is for trials.
+# IMAGE_PROFILE is the cargo profile: `dist`, which ships, unless it is set; `release` builds in a third of the time, `quick`,
+# which the checks use, in less, and `dev` is for trials.
 # `make image` packs the folder, and the Dockerfile's build stage runs this very script.
 set -euo pipefail
 
