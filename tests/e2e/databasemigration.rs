@@ -85,16 +85,19 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
         if waits["state"]["running"].is_object() { Ok(()) } else { Err(waits.to_string()) }
     });
 
-    // A Job that is gone leaves nothing behind, and what it has applied is not run again.
+    // Of a Job that is gone the texts stay that a deletion takes back, until another run has applied some; what it has
+    // applied is not run again.
     let jobs = namespace.list("jobs", "app.kubernetes.io/instance=shop");
     assert_eq!(jobs.len(), 1, "{jobs:?}");
     let run = jobs[0]["metadata"]["name"].as_str().expect("a name").to_owned();
     namespace.kubectl(&["delete", "job", &run, "--timeout=60s"]).ok();
-    namespace.until_gone(&format!("configmap/{run}"));
+    let texts = format!("configmap/{run}");
+    assert!(namespace.get(&texts).is_some(), "the texts of what was applied");
     let waits = namespace.get("pod/application").expect("a pod");
     assert_eq!(waits["status"]["phase"], "Pending", "{}", waits["status"]);
     namespace.apply(&migration(&["1", "2", "3"]));
     until_applied(&namespace, 3);
+    namespace.until_gone(&texts);
     namespace.until("pod/application", |pod| {
         if pod["status"]["phase"] == "Running" { Ok(()) } else { Err(pod["status"].to_string()) }
     });

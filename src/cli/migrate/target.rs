@@ -72,7 +72,14 @@ impl Target {
         let (Some(engine), Some(name)) = (self.engine, self.database.clone()) else {
             return Err("--engine and --database say which database".to_owned());
         };
-        Ok(Database { engine, host: self.host.clone(), port: self.port, name, tls: self.tls_mode })
+        Ok(Database {
+            engine,
+            host: self.host.clone(),
+            port: self.port,
+            name,
+            file: None,
+            tls: self.tls_mode,
+        })
     }
 
     /// The history of the command line.

@@ -90,6 +90,9 @@ pub struct Database {
     pub port: Option<u16>,
     /// Its name; for SQLite, the path of its file.
     pub name: String,
+    /// For SQLite, which file it is, wherever it is mounted: its claim, and the path there. Absent where a person asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// How the connection is encrypted. Absent: Require; for SQLite nothing is.
     #[serde(default)]
     pub tls: TlsMode,
@@ -609,6 +612,7 @@ mod tests {
             json!({"history": {"table": "u"}}),
             json!({"database": {"host": "staging"}}),
             json!({"database": {"name": "other"}}),
+            json!({"database": {"file": "staging/app.db"}}),
             json!({"database": {"port": 5433}}),
             json!({"baseline": "1"}),
             json!({"outOfOrder": "Allow"}),

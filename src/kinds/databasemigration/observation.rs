@@ -21,9 +21,9 @@ pub struct Observed {
     pub runs: Vec<Run>,
     /// The ConfigMaps that runs read, by name: their uids.
     pub snapshots: BTreeMap<String, String>,
-    /// What the ConfigMap has that `status.plan.snapshot` names, by key: empty where nothing can be asked of it, or it
-    /// is gone.
-    pub planned: BTreeMap<String, Vec<u8>>,
+    /// The texts that are kept, by key of their ConfigMap: those of the plan, or of what was applied where the object is
+    /// being deleted. Empty where there are none.
+    pub kept: BTreeMap<String, Vec<u8>>,
     /// The ConfigMaps that scripts come from, by name. One that is not in here does not exist.
     pub sources: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// The other migrations that have to be ready, by name. One that is not in here does not exist.

@@ -43,11 +43,16 @@ pub async fn parts(
         return Ok(observed);
     }
     observed.snapshots = snapshots(operator, spec).await?;
-    if let Some(name) = observed.status.plan.as_ref().and_then(|plan| plan.snapshot.clone())
+    let kept = if spec.is_deleting() {
+        observed.status.applied_snapshot.clone()
+    } else {
+        observed.status.plan.as_ref().and_then(|plan| plan.snapshot.clone())
+    };
+    if let Some(name) = kept
         && observed.snapshots.contains_key(&name)
         && let Some(found) = read::<ConfigMap>(operator, spec, &name).await?
     {
-        observed.planned = keys(found);
+        observed.kept = keys(found);
     }
     for name in spec.config_maps() {
         if let Some(found) = read::<ConfigMap>(operator, spec, name).await? {

@@ -1,11 +1,17 @@
 //! What to do for a DatabaseMigration, as data. Pure: time and everything else that was read are arguments.
 //!
-//! Guarantees: at most one run at a time is started, and none while one is under way; what another run has ended with
-//! is in the status before the next one is created; a run follows another one for the same purpose only where that one
-//! failed for a passing reason, or where a person asks for it; nothing is run that has not been approved where approval
-//! is required, not even to take scripts back; what was approved is what runs, whatever becomes of where it came from; of several objects with one series only the oldest starts runs that apply scripts; an object that is being
-//! deleted waits for its run, unless that only reads. What was applied is looked for again each day, by a run that only
-//! reads; what is not there any more is applied again only when a person asks for it.
+//! Guarantees:
+//! - At most one run is started at a time, and none while one is under way. What another run has ended with is in the
+//!   status before the next one is created.
+//! - A run follows another one for the same purpose only where that one failed for a passing reason, or where a person
+//!   asks for it.
+//! - Where approval is required, nothing is run that has not been approved, down scripts included. What was approved is
+//!   what runs, also when the ConfigMap that it came from was edited or deleted.
+//! - Of several objects with one series only the oldest starts runs that apply scripts.
+//! - An object that is being deleted waits for its run, unless that only reads.
+//! - What was applied is looked for again each day, by a run that only reads. What is not there any more is applied again
+//!   only when a person asks for it.
+//!
 //! Never: ends a run.
 
 mod absorb;
@@ -164,6 +170,7 @@ fn current(situation: &Situation) -> Option<CurrentRun> {
         attempt: run.attempt,
         purpose: run.purpose.as_str().to_owned(),
         started_at: run.created.map(Time),
+        resolved: run.resolved.clone(),
         waiting: match &run.state {
             RunState::Active(why) => why.as_deref().map(absorb::cut),
             RunState::Ended(_) => None,
@@ -230,15 +237,19 @@ fn may_have_applied(status: &DatabaseMigrationStatus) -> bool {
     status.applied_count.unwrap_or_default() > 0 || status.last_run.as_ref().is_some_and(is_open)
 }
 
-/// ConfigMaps of runs whose Jobs are gone, but for the texts that a person has approved, or that a deletion takes back.
+/// ConfigMaps of runs whose Jobs are gone, except for that of an approved plan and that of what a deletion takes back.
 fn unread<'a>(
     spec: &'a Spec,
     observed: &'a Observed,
     status: &'a DatabaseMigrationStatus,
 ) -> impl Iterator<Item = Action> + use<'a> {
-    let is_asked_for = spec.approval.is_some() || spec.deletion_policy == DeletionPolicy::Revert;
-    let kept = status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref()).filter(|_| is_asked_for);
-    let is_read = move |name: &String| kept == Some(name) || observed.runs.iter().any(|run| run.job == *name);
+    let planned = status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref());
+    let planned = planned.filter(|_| spec.approval.is_some());
+    let reverts = spec.deletion_policy == DeletionPolicy::Revert;
+    let applied = status.applied_snapshot.as_ref().filter(|_| reverts);
+    let is_read = move |name: &String| {
+        planned == Some(name) || applied == Some(name) || observed.runs.iter().any(|run| run.job == *name)
+    };
     let unread = observed.snapshots.iter().filter(move |(name, _)| !is_read(name));
     unread.map(|(name, uid)| Action::DeleteSnapshot { name: name.clone(), uid: uid.clone() })
 }

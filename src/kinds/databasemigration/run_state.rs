@@ -56,8 +56,13 @@ fn waiting(job: &Job, pods: &[Pod], now: Timestamp) -> Option<String> {
     let since = |created: Option<Timestamp>| created.map(|created| now.duration_since(created));
     let is_slow = |age: Option<SignedDuration>| age.is_some_and(|age| age >= PATIENCE);
     let name = job.name_any();
-    let Some(pod) = pods.iter().find(|pod| pod.metadata.deletion_timestamp.is_none()) else {
-        return is_slow(since(job.creation_timestamp().map(|time| time.0))).then(|| {
+    let Some(pod) = pods.first() else {
+        // Of a pod that was there and is gone, the Job knows.
+        let had_one = job.status.as_ref().is_some_and(|status| {
+            [status.active, status.failed, status.succeeded].into_iter().flatten().any(|count| count > 0)
+        });
+        let is_late = is_slow(since(job.creation_timestamp().map(|time| time.0)));
+        return (is_late && !had_one).then(|| {
             format!(
                 "no pod was made in {} s, as where a quota, a policy or a missing ServiceAccount refuses it: see kubectl \
                  describe job {name}",
@@ -65,17 +70,18 @@ fn waiting(job: &Job, pods: &[Pod], now: Timestamp) -> Option<String> {
             )
         });
     };
+    let has_started =
+        |pod: &Pod| state(pod).is_some_and(|state| state.running.is_some() || state.terminated.is_some());
+    if pods.iter().any(|pod| has_started(pod) || pod.metadata.deletion_timestamp.is_some()) {
+        return None;
+    }
     let status = pod.status.as_ref()?;
     let unscheduled =
         status.conditions.iter().flatten().find(|one| one.type_ == "PodScheduled" && one.status == "False");
     if let Some(unscheduled) = unscheduled {
         return unscheduled.message.clone().or_else(|| unscheduled.reason.clone());
     }
-    let state = state(pod);
-    if state.is_some_and(|state| state.running.is_some() || state.terminated.is_some()) {
-        return None;
-    }
-    let waiting = state.and_then(|state| state.waiting.as_ref());
+    let waiting = state(pod).and_then(|state| state.waiting.as_ref());
     let reason = waiting.and_then(|waiting| waiting.reason.clone()).unwrap_or_default();
     if !matches!(reason.as_str(), "" | "ContainerCreating" | "PodInitializing") {
         let message = waiting.and_then(|waiting| waiting.message.clone());
@@ -190,6 +196,12 @@ mod tests {
         let pull = json!({"waiting": {"reason": "ImagePullBackOff", "message": "not found"}});
         assert_eq!(active(&[pod(&pull)], "2026-11-24T12:00:02Z").unwrap(), "ImagePullBackOff: not found");
         assert_eq!(active(&[pod(&json!({"running": {}}))], NOW), None);
+        let mut ending = pod(&json!({"waiting": {"reason": "ContainerCreating"}}));
+        ending.metadata.deletion_timestamp = ending.metadata.creation_timestamp.clone();
+        assert_eq!(active(&[ending], NOW), None, "it is being ended");
+        let mut evicted = job(&json!([]));
+        evicted.status.as_mut().unwrap().failed = Some(1);
+        assert_eq!(of(&evicted, &[], NOW.parse().unwrap()), RunState::Active(None), "it had a pod");
     }
 
     #[test]

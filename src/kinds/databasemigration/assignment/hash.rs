@@ -2,7 +2,7 @@
 
 use aws_lc_rs::digest::{Context, SHA256};
 
-use super::{Assignment, Database, Engine, ScriptKind, Transaction};
+use super::{Assignment, Database, ScriptKind, Transaction};
 use crate::api::checksum::hexadecimal;
 
 /// A script as the hash of a plan sees it.
@@ -25,9 +25,9 @@ pub struct Planned<'a> {
 #[must_use]
 pub fn plan_hash<'a>(assignment: &Assignment, scripts: impl IntoIterator<Item = Planned<'a>>) -> String {
     let Assignment { database, history, baseline, out_of_order, accept_checksums, .. } = assignment;
-    let Database { engine, host, port, name, .. } = database;
+    let Database { engine, host, port, name, file, .. } = database;
     // Where a file is mounted says nothing of which one it is.
-    let name = if *engine == Engine::SQLite { name.rsplit('/').next().unwrap_or_default() } else { name };
+    let name = file.as_ref().unwrap_or(name);
     let port = port.or(engine.port());
     let around = (engine, host, port, name, history, baseline, out_of_order, accept_checksums);
     let mut hash = Context::new(&SHA256);

@@ -46,6 +46,9 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
     let is_gone = |current: &CurrentRun| current.number > told;
     let Some(gone) = status.current_run.clone().filter(is_gone) else { return (status, None) };
     let finished = lost(&status, &gone, observed.now);
+    if Purpose::named(&gone.purpose) == Some(Purpose::Apply) {
+        status.applied_snapshot = Some(gone.job);
+    }
     status.last_error = None;
     status.last_run = Some(finished.clone());
     (status, Some(finished))
@@ -58,7 +61,7 @@ fn lost(before: &DatabaseMigrationStatus, run: &CurrentRun, now: Timestamp) -> F
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.clone(),
-        resolved: before.last_run.as_ref().and_then(|last| last.resolved.clone()),
+        resolved: run.resolved.clone().or_else(|| before.last_run.as_ref()?.resolved.clone()),
         outcome: Outcome::Lost,
         reason: Some(Reason::RunLost.as_str().to_owned()),
         message: Some(format!("Job {} was deleted before it ended", run.job)),
@@ -84,12 +87,11 @@ fn finished(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending, now: T
     }
 }
 
-/// The answer to a doubt that was used last: it is not used twice. A run that did not come to it has not used it.
+/// The answer to a doubt that was used last: it is not used twice. A run that failed before it had read the history has
+/// not used it.
 fn used(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending) -> Option<String> {
-    let unused =
-        |class| !reaches(class) || matches!(class, result::Class::Busy | result::Class::Configuration);
-    let error = report(ending).and_then(|result| result.last_error.as_ref());
-    let used = run.resolved.clone().filter(|_| !error.is_some_and(|error| unused(error.class)));
+    let is_unused = |result: &RunResult| result.outcome == result::Outcome::Failed && result.plan.is_none();
+    let used = run.resolved.clone().filter(|_| !report(ending).is_some_and(is_unused));
     used.or_else(|| before.last_run.as_ref()?.resolved.clone())
 }
 
@@ -130,8 +132,8 @@ fn outcome(
         Ending::Late(said) => {
             let current = before.current_run.as_ref().filter(|current| current.job == run.job);
             if let (None, Some(waiting)) = (said, current.and_then(|current| current.waiting.as_ref())) {
-                let message = format!("the run did not start within runner.deadline: {waiting}");
-                return (Outcome::Lost, Some((Reason::DeadlineExceeded, message)));
+                let message = format!("the run did not start in the time that it has: {waiting}");
+                return (Outcome::Lost, Some((Reason::PodNotStarted, message)));
             }
             let message =
                 "the run took longer than runner.deadline and was ended; what it had open is rolled back";
@@ -218,6 +220,10 @@ fn in_doubt(result: &RunResult) -> String {
 fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending, finished: &FinishedRun) {
     status.last_run = Some(finished.clone());
     status.last_error = None;
+    let may_have_applied = report(ending).is_none_or(|result| result.applied_now > 0);
+    if purpose == Purpose::Apply && may_have_applied {
+        status.applied_snapshot = Some(finished.job.clone());
+    }
     let Some(result) = report(ending) else { return };
     if let Some(server) = &result.server {
         status.server_version = Some(cut(&server.version));
@@ -231,13 +237,11 @@ fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending,
         // A run that was blocked, or failed, has made no plan that could be approved.
         let is_made = purpose == Purpose::Plan && finished.outcome == Outcome::Done;
         let key = is_made.then(|| finished.key.clone()).or_else(|| before.key.filter(|_| is_same));
-        let has_texts = is_made || purpose == Purpose::Apply;
-        let snapshot =
-            has_texts.then(|| finished.job.clone()).or_else(|| before.snapshot.filter(|_| is_same));
+        let snapshot = is_made.then(|| finished.job.clone()).or_else(|| before.snapshot.filter(|_| is_same));
         let left = i32::try_from(plan.pending_count).unwrap_or(i32::MAX);
         // A run lists what was to be run when it began.
         let is_done = finished.outcome == Outcome::Done && purpose == Purpose::Apply;
-        let left = if is_done { 0 } else { left.saturating_sub(now_applied(purpose, result)) };
+        let left = if is_done { 0 } else { (left - now_applied(purpose, result)).max(0) };
         let passed = if is_done { plan.pending.len() } else { index(now_applied(purpose, result)) };
         let pending: Vec<_> = plan.pending.iter().skip(passed).take(MOST_PENDING).cloned().collect();
         status.pending_count = Some(left);

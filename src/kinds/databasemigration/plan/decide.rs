@@ -75,7 +75,7 @@ impl View<'_> {
         // What the scripts came from may have been deleted along with the object.
         let texts = match self.texts(Phase::Failed) {
             Ok(texts) => texts,
-            Err(situation) => match assignment::kept(self.spec, &self.observed.planned) {
+            Err(situation) => match assignment::kept(self.spec, &self.observed.kept) {
                 Some(texts) => texts,
                 None => return with_way_out(*situation),
             },
@@ -100,29 +100,42 @@ impl View<'_> {
         }
     }
 
-    /// The hash of the plan that these texts are, where nobody has approved it and somebody has to.
+    /// The hash of the plan that these texts are, where nobody has approved it and somebody has to. Where a text is in a
+    /// Secret, only the run can tell, and compares it.
     fn unapproved(&self, texts: &[Texts]) -> Option<String> {
         let approved = self.spec.approval.as_ref()?;
-        let planning = key(self.spec, texts, Purpose::Plan, None);
-        let made = self.status.plan.as_ref().filter(|plan| plan.key.as_ref() == Some(&planning));
-        let hash = hash_of_plan(self.spec, texts).or_else(|| made.map(|plan| plan.hash.clone()));
-        let hash = hash.unwrap_or_else(|| "unknown".to_owned());
-        (hash != *approved).then_some(hash)
+        match hash_of_plan(self.spec, texts) {
+            Some(hash) => (hash != *approved).then_some(hash),
+            None => approved.is_empty().then(|| "that a run with mode Plan has found".to_owned()),
+        }
     }
 
-    /// The texts that were approved, as long as their run has not come to an end: what they came from may have changed.
+    /// The texts that are planned, run or looked for: those that were approved, or those that there are.
+    fn chosen(&self) -> Result<Vec<Texts>, Box<Situation>> {
+        self.approved().map_or_else(|| self.texts(Phase::Pending), Ok)
+    }
+
+    /// The texts that were approved, until their run has come to an end: what they came from may have changed.
     fn approved(&self) -> Option<Vec<Texts>> {
+        let purpose = match self.spec.mode {
+            Mode::Plan => return None,
+            Mode::Rehearse => Purpose::Rehearse,
+            Mode::Apply => Purpose::Apply,
+        };
         let approved = self.spec.approval.as_ref()?;
         let plan = self.status.plan.as_ref().filter(|plan| plan.hash == *approved)?;
-        let texts = assignment::kept(self.spec, &self.observed.planned)?;
+        let texts = assignment::kept(self.spec, &self.observed.kept)?;
         if plan.key.as_ref() != Some(&key(self.spec, &texts, Purpose::Plan, None)) {
             return None;
         }
-        let purpose = if self.spec.mode == Mode::Rehearse { Purpose::Rehearse } else { Purpose::Apply };
         let run = key(self.spec, &texts, purpose, Some(approved));
+        let is_over = |last: &FinishedRun| match last.outcome {
+            Outcome::Done | Outcome::Failed | Outcome::Blocked => true,
+            Outcome::Retryable | Outcome::Lost => last.attempt > self.spec.retries || is_verification(last),
+            Outcome::InDoubt => is_verification(last),
+        };
         let last = self.status.last_run.as_ref().filter(|last| last.key == run);
-        let is_over = |outcome| matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::Blocked);
-        (!last.is_some_and(|last| is_over(last.outcome))).then_some(texts)
+        (!last.is_some_and(is_over)).then_some(texts)
     }
 
     /// What is done for all others.
@@ -136,7 +149,7 @@ impl View<'_> {
             );
             return Situation::Stalled(Verdict::new(Phase::Blocked, Reason::OtherMigration, message));
         }
-        let texts = match self.approved().map_or_else(|| self.texts(Phase::Pending), Ok) {
+        let texts = match self.chosen() {
             Ok(texts) => texts,
             Err(situation) => return *situation,
         };
@@ -162,7 +175,7 @@ impl View<'_> {
         if run.purpose != Purpose::Verify || self.spec.is_deleting() || !self.spec.faults.is_empty() {
             return None;
         }
-        let wanted = self.wanted(&self.texts(Phase::Pending).ok()?).ok()?;
+        let wanted = self.wanted(&self.chosen().ok()?).ok()?;
         let verification = || Verification::Runs(Box::new(run.clone()));
         (wanted.key == run.key).then(|| Situation::Verifies(self.done(&wanted), verification()))
     }

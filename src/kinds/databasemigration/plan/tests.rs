@@ -70,11 +70,15 @@ impl Cluster {
             seen.required.clear();
             return seen;
         }
-        let named = seen.status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref());
+        let named = if self.object.metadata.deletion_timestamp.is_some() {
+            seen.status.applied_snapshot.as_ref()
+        } else {
+            seen.status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref())
+        };
         if let Some(name) = named.filter(|name| seen.snapshots.contains_key(*name)) {
             let data = self.told[name]["data"].as_object().unwrap();
             let bytes = |text: &Value| text.as_str().unwrap().as_bytes().to_vec();
-            seen.planned = data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect();
+            seen.kept = data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect();
         }
         seen
     }
@@ -169,6 +173,9 @@ impl Cluster {
     fn end_as(&mut self, change: impl FnOnce(&mut RunResult)) -> Plan {
         let mut result = said(result::Outcome::Succeeded, 2, &[]);
         change(&mut result);
+        if result.outcome == result::Outcome::Succeeded && self.last_purpose() == Purpose::Apply {
+            result.applied_now = 2;
+        }
         if let Some(plan) = &mut result.plan {
             plan.hash = hash(&self.assignment());
         }

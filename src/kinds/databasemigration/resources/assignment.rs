@@ -11,7 +11,7 @@ use crate::kinds::databasemigration::assignment::{
     Run, Script, ScriptKind, Timeouts, Transaction, VERSION, checksum, plan_hash,
 };
 use crate::kinds::databasemigration::observation::{Observed, Purpose};
-use crate::kinds::databasemigration::spec::Spec;
+use crate::kinds::databasemigration::spec::{Spec, texts as sources};
 
 /// Where the file of a SQLite database is mounted.
 pub const DATABASE: &str = "/database";
@@ -183,8 +183,10 @@ pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str
     let assignment =
         serde_json::to_string(&build(spec, texts, &nobody(purpose, approved))).unwrap_or_default();
     let secrets: Vec<_> = secret_files(texts).into_values().map(|one| (one.name, one.key)).collect();
-    let around =
-        (&spec.database.credentials_secret, &spec.database.tls, &spec.database.file, secrets, &spec.retry);
+    // Who has the object name another ConfigMap means other texts than those of the plan, whatever these are.
+    let references = spec.scripts.iter().flat_map(sources).map(|source| &source.config_map_key_ref);
+    let references: Vec<_> = references.filter(|_| purpose == Purpose::Plan).collect();
+    let around = (&spec.database.credentials_secret, &spec.database.tls, secrets, references, &spec.retry);
     hash(&format!("{assignment}{}", serde_json::to_string(&around).unwrap_or_default()), KEY_LENGTH)
 }
 
@@ -192,14 +194,16 @@ pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str
 #[must_use]
 pub fn build(spec: &Spec, texts: &[Texts], planned: &Planned) -> Assignment {
     let database = &spec.database;
-    let file = database.file.as_ref().map(|file| format!("{DATABASE}/{}", file.path));
+    let file = database.file.as_ref();
+    let path = file.map(|file| format!("{DATABASE}/{}", file.path));
     Assignment {
         version: VERSION,
         database: Database {
             engine: engine(database.engine),
             host: database.host.clone(),
             port: database.port.and_then(|port| u16::try_from(port).ok()),
-            name: file.or_else(|| database.name.clone()).unwrap_or_default(),
+            name: path.or_else(|| database.name.clone()).unwrap_or_default(),
+            file: file.map(|file| format!("{}/{}", file.claim_name, file.path)),
             tls: tls(spec),
         },
         history: History {

@@ -32,6 +32,11 @@ pub struct DatabaseMigrationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied_count: Option<i32>,
 
+    /// The ConfigMap with the texts of the last run that may have applied some. With deletionPolicy Revert it stays, for a
+    /// deletion takes back by them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub applied_snapshot: Option<String>,
+
     /// The newest of those scripts, at most 50, in the order in which they were applied.
     #[schemars(length(max = 50))]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +121,7 @@ pub struct PlanStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 
-    /// The ConfigMap with the texts that the plan was made of. It stays as long as they may still have to be run.
+    /// The ConfigMap with the texts that the plan was made of. Where approval is required it stays, for they are what runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
 
@@ -177,6 +182,10 @@ pub struct CurrentRun {
     /// When its Job was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<Time>,
+
+    /// The value of the annotation gatehouse.dev/resolve that it goes by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<String>,
 
     /// Why its container has not started, as of the last look. Absent where it has, or where nothing is known.
     #[schemars(length(max = 1024))]

@@ -88,7 +88,7 @@ fn judge_applied(
 fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
     match (&now.inline, applied) {
         (Some(inline), Some(applied)) => checksum(inline.as_bytes()) != applied,
-        (Some(_), None) => now != before,
+        (Some(inline), None) => before.inline.as_ref().is_some_and(|before| before != inline),
         (None, _) => false,
     }
 }

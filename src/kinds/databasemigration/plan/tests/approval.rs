@@ -141,3 +141,49 @@ fn a_plan_that_was_not_made_is_nothing_to_approve() {
     });
     is(&plan, Phase::Blocked, "False", "ChecksumMismatch");
 }
+
+#[test]
+fn whoever_names_another_config_map_means_its_texts() {
+    let (mut cluster, _) = approved();
+    let mut scripts = json!(cluster.object.spec.scripts);
+    scripts[1]["up"]["configMapKeyRef"]["name"] = json!("sql-2");
+    let corrected = [("002.sql".to_owned(), b"INSERT INTO a".to_vec())].into();
+    cluster.observed.sources.insert("sql-2".to_owned(), corrected);
+    cluster.edit(&json!({"spec": {"scripts": scripts}}));
+    base_is_ready(&mut cluster);
+    assert_eq!(cluster.last_purpose(), Purpose::Plan);
+}
+
+#[test]
+fn what_was_approved_counts_no_longer_once_its_run_is_over() {
+    let edit = |cluster: &mut Cluster| {
+        let text = [("002.sql".to_owned(), b"INSERT INTO a".to_vec())].into();
+        cluster.observed.sources.insert("sql".to_owned(), text);
+        cluster.settle();
+        cluster.last_purpose()
+    };
+    // Its runs have failed as often as they may.
+    let (mut cluster, _) = approved();
+    cluster.edit(&json!({"spec": {"retry": {"limit": 0}}}));
+    base_is_ready(&mut cluster);
+    is(&cluster.end_as(failure(Class::Connection)), Phase::Failed, "False", "RetriesExhausted");
+    assert_eq!(edit(&mut cluster), Purpose::Plan);
+    // It is applied, and the daily look failed.
+    let (mut cluster, _) = approved();
+    base_is_ready(&mut cluster);
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    cluster.later(25.hours());
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Verify);
+    cluster.end_as(failure(Class::Connection));
+    assert_eq!(edit(&mut cluster), Purpose::Plan);
+    // Only the plan is asked for now.
+    let (mut cluster, _) = approved();
+    base_is_ready(&mut cluster);
+    cluster.end_as(|_| ());
+    cluster.edit(&json!({"spec": {"mode": "Plan"}}));
+    cluster.settle();
+    cluster.end_as(|result| *result = said(result::Outcome::Planned, 2, &[]));
+    let runs = cluster.created.len();
+    assert_eq!((edit(&mut cluster), cluster.created.len()), (Purpose::Plan, runs + 1));
+}

@@ -118,3 +118,43 @@ fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
         assert_eq!(cluster.last_purpose(), Purpose::Revert);
     }
 }
+
+#[test]
+fn what_was_planned_since_is_not_taken_back() {
+    let mut cluster = applied(&json!({}));
+    cluster.edit(&json!({"spec": {"mode": "Plan"}}));
+    let edited = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP ALL".to_vec())];
+    cluster.observed.sources.insert("sql".to_owned(), edited.into());
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Plan);
+    cluster.end_as(|result| *result = said(result::Outcome::Planned, 1, &[]));
+    cluster.observed.runs.clear();
+    cluster.settle();
+    cluster.observed.sources.clear();
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+    assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["000.down.sql"], "DROP");
+}
+
+#[test]
+fn a_down_script_in_a_secret_is_compared_by_its_run() {
+    let secret = |key: &str| json!({"secretKeyRef": {"name": "sql", "key": key}});
+    let scripts = json!([{"id": "1", "kind": "Schema", "up": secret("up"), "down": secret("down")}]);
+    let mut cluster =
+        Cluster::new(&json!({"spec": {"approval": {"required": true}, "deletionPolicy": "Revert",
+        "scripts": scripts}}));
+    cluster.settle();
+    cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["1"]));
+    let hash = cluster.approval_asked_for().unwrap();
+    cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
+    cluster.settle();
+    cluster.end_as(|result| result.applied_now = 1);
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    cluster.settle();
+    let plan = cluster.end_as(failure(Class::Syntax));
+    is(&plan, Phase::Failed, "False", "RevertFailed");
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "corrected"}}}));
+    is(&cluster.settle(), Phase::Reverting, "False", "Reverting");
+    assert_eq!(cluster.assignment().approved_plan_hash, Some(hash));
+}

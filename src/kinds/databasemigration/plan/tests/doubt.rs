@@ -46,7 +46,11 @@ fn a_word_that_no_run_came_to_is_not_used_up() {
         cluster.settle();
         cluster.end_as(in_doubt);
         is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
-        is(&cluster.end_as(failure(class)), Phase::Pending, "False", "BackingOff");
+        let plan = cluster.end_as(|result| {
+            failure(class)(result);
+            result.plan = None;
+        });
+        is(&plan, Phase::Pending, "False", "BackingOff");
         cluster.later(1.minutes());
         cluster.settle();
         // It still finds the doubt, and the word settles it.
@@ -79,4 +83,30 @@ fn a_word_that_was_corrected_is_the_one_that_counts() {
     cluster.carry_out(plan.actions.iter().find(|one| matches!(one, Action::CreateSnapshot(_))).unwrap());
     says(&mut cluster, "002=retry");
     assert_eq!(cluster.assignment().resolve.unwrap().resolution, Resolution::Retry);
+}
+
+#[test]
+fn a_word_settles_one_doubt_and_not_the_one_after_it() {
+    // The connection breaks again in the middle of the script, or the Job is deleted while the run is at work.
+    let breaks: fn(&mut Cluster) -> Plan = |cluster| {
+        cluster.end_as(|result| {
+            failure(Class::Connection)(result);
+            in_doubt(result);
+        })
+    };
+    let is_deleted: fn(&mut Cluster) -> Plan = |cluster| {
+        cluster.observed.runs.clear();
+        cluster.settle();
+        cluster.later(1.minutes());
+        cluster.settle();
+        assert_eq!(cluster.assignment().resolve, None);
+        cluster.end_as(in_doubt)
+    };
+    for ends in [breaks, is_deleted] {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        cluster.end_as(in_doubt);
+        is(&says(&mut cluster, "002=retry"), Phase::Running, "False", "Running");
+        is(&ends(&mut cluster), Phase::InDoubt, "False", "InDoubt");
+    }
 }

@@ -13,7 +13,7 @@ fn a_run_that_does_not_start_needs_attention_and_is_tried_again() {
     let plan = cluster.end(Ending::Late(None));
     is(&plan, Phase::Pending, "False", "BackingOff");
     let last = plan.status.last_run.unwrap();
-    assert_eq!((last.outcome, last.reason.as_deref()), (Outcome::Lost, Some("DeadlineExceeded")));
+    assert_eq!((last.outcome, last.reason.as_deref()), (Outcome::Lost, Some("PodNotStarted")));
     assert!(last.message.unwrap().contains("did not start"));
     // The second one starts, and takes too long.
     cluster.later(1.minutes());
