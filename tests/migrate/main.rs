@@ -213,6 +213,7 @@ fn other_engines() -> Vec<Named> {
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
+        a_rehearsal_says_how_its_script_failed,
         a_run_at_work_is_not_in_doubt,
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,

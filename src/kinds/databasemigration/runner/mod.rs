@@ -209,7 +209,7 @@ impl Course<'_> {
     }
 
     /// The same, after a session that is still at work without the lock has come to its end.
-    async fn planned_in_peace(&mut self, patience: Patience<'_>) -> Result<(Work, Vec<Row>), End> {
+    async fn planned_after_others(&mut self, patience: Patience<'_>) -> Result<(Work, Vec<Row>), End> {
         loop {
             match self.planned().await {
                 Err(End::Failed(failure)) if failure.class == Class::Busy => {
@@ -222,7 +222,7 @@ impl Course<'_> {
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
         // What blocks is told before anything is written.
-        self.planned_in_peace(patience).await?;
+        self.planned_after_others(patience).await?;
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;
         self.settle(&work, &rows).await?;
