@@ -58,6 +58,8 @@ pub struct Request {
 /// Why a run ended before it was done.
 enum End {
     Failed(Failure),
+    /// The next script had no session of its own to run in. None has failed.
+    NoSession(Failure),
     Blocked(Box<Blocked>),
     InDoubt(InDoubt, Option<Failure>),
 }
@@ -77,7 +79,7 @@ pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Pro
             result.outcome = Outcome::Blocked;
             result.blocked = Some(*blocked);
         }
-        Err(End::Failed(failure)) => told(&mut result, &failure),
+        Err(End::Failed(failure) | End::NoSession(failure)) => told(&mut result, &failure),
         Err(End::InDoubt(in_doubt, failure)) => {
             if let Some(failure) = failure {
                 told(&mut result, &failure);
@@ -140,10 +142,7 @@ async fn carried_out(
                 Mode::Revert => course.revert(patience).await,
                 _ => course.apply(patience).await,
             };
-            // Also after a failure: what is applied is told. The failure is what ends the run.
-            if let Ok(rows) = course.log.read(&mut course.connection).await {
-                course.tell(&rows);
-            }
+            course.read_again().await;
             done
         }
     }
@@ -185,6 +184,20 @@ impl Course<'_> {
                 Err(End::InDoubt(InDoubt { id: row.id.clone(), statement: row.statement }, None))
             }
             _ => Ok(Outcome::Read),
+        }
+    }
+
+    /// Tells what is applied after the last script, also after one that failed: its failure is what ends the run.
+    async fn read_again(&mut self) {
+        // What a script set may hide rows. Where no other session is to be had, this one is asked all the same.
+        if let Err(failure) = self.connection.reset().await {
+            tracing::debug!(
+                failure = failure.message,
+                "the history is read in the session of the last script"
+            );
+        }
+        if let Ok(rows) = self.log.read(&mut self.connection).await {
+            self.tell(&rows);
         }
     }
 
