@@ -23,6 +23,7 @@ mod redaction;
 mod reports;
 mod reverting;
 mod searched;
+mod sessions;
 mod sqlite;
 mod tls;
 mod waiting;
@@ -85,6 +86,13 @@ impl Run {
 macro_rules! tests {
     ($module:ident: $($test:ident),* $(,)?) => {
         [$((concat!(stringify!($module), "::", stringify!($test)).to_owned(), Run::Servers($module::$test))),*]
+    };
+}
+
+/// The tests of a module that run on the server that they are given, by name.
+macro_rules! on_server {
+    ($module:ident: $($test:ident),* $(,)?) => {
+        [$((stringify!($test), $module::$test as OnServer)),*]
     };
 }
 
@@ -179,32 +187,29 @@ fn on_postgres() -> Vec<Named> {
 
 /// On other engines than PostgreSQL alone.
 fn other_engines() -> Vec<Named> {
-    let both: [(&str, OnServer); 10] = [
-        ("a_script_goes_on_behind_what_has_run_of_it", mysql::a_script_goes_on_behind_what_has_run_of_it),
-        ("changes_of_rows_are_taken_back", mysql::changes_of_rows_are_taken_back),
-        ("a_run_that_is_killed_leaves_a_doubt", mysql::a_run_that_is_killed_leaves_a_doubt),
-        ("two_runs_at_once_apply_each_script_once", mysql::two_runs_at_once_apply_each_script_once),
-        (
-            "a_run_that_is_asked_to_end_ends_its_statement_first",
-            mysql::a_run_that_is_asked_to_end_ends_its_statement_first,
-        ),
-        ("a_run_at_work_is_not_in_doubt", mysql::a_run_at_work_is_not_in_doubt),
-        (
-            "what_a_script_set_is_set_again_where_it_goes_on",
-            mysql::what_a_script_set_is_set_again_where_it_goes_on,
-        ),
-        (
-            "what_a_script_sets_does_not_reach_the_next_one",
-            mysql::what_a_script_sets_does_not_reach_the_next_one,
-        ),
-        (
-            "what_commits_by_itself_runs_statement_by_statement",
-            mysql::what_commits_by_itself_runs_statement_by_statement,
-        ),
-        ("values_are_not_shown", mysql::values_are_not_shown),
+    let scripts = on_server![mysql:
+        a_script_goes_on_behind_what_has_run_of_it,
+        changes_of_rows_are_taken_back,
+        a_run_that_is_killed_leaves_a_doubt,
+        two_runs_at_once_apply_each_script_once,
+        a_run_that_is_asked_to_end_ends_its_statement_first,
+        a_run_at_work_is_not_in_doubt,
+        what_a_script_set_is_set_again_where_it_goes_on,
+        what_a_script_sets_does_not_reach_the_next_one,
+        what_commits_by_itself_runs_statement_by_statement,
+        values_are_not_shown,
     ];
-    let mariadb = both.map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(run)));
-    let on_mysql = both.map(|(test, run)| (format!("mysql::{test}"), Run::MySql(run)));
+    let sessions = on_server![sessions:
+        a_script_that_no_other_session_follows_is_applied,
+        nothing_is_taken_back_for_want_of_a_session,
+        no_script_runs_where_the_lock_was_not_passed_on,
+        nothing_is_taken_back_without_the_lock,
+    ];
+    let both: Vec<(&str, OnServer)> = scripts.into_iter().chain(sessions).collect();
+    let mariadb: Vec<Named> =
+        both.iter().map(|(test, run)| (format!("mariadb::{test}"), Run::MariaDb(*run))).collect();
+    let on_mysql: Vec<Named> =
+        both.iter().map(|(test, run)| (format!("mysql::{test}"), Run::MySql(*run))).collect();
     let encrypted = (
         "mysql::it_asks_for_an_encrypted_connection".to_owned(),
         Run::MySql(mysql::it_asks_for_an_encrypted_connection),
@@ -213,6 +218,7 @@ fn other_engines() -> Vec<Named> {
         scripts_run_once_and_fail_whole,
         two_runs_at_once_apply_each_script_once,
         a_rehearsal_leaves_nothing,
+        a_rehearsal_says_how_its_script_failed,
         a_run_at_work_is_not_in_doubt,
         what_only_reads_makes_no_file,
         a_run_that_is_asked_to_end_ends_its_statement_first,

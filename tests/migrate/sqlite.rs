@@ -118,11 +118,30 @@ pub fn a_rehearsal_leaves_nothing(_: &Servers) {
     assert_eq!((code, &result["outcome"]), (Some(0), &json!("Rehearsed")), "{result}");
 }
 
+/// A statement that writes, and does not end by itself.
+const ENDLESS: &str = "CREATE TABLE a AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                       SELECT COUNT(*) FROM n";
+
+pub fn a_rehearsal_says_how_its_script_failed(_: &Servers) {
+    let mut bed = Bed::new();
+    bed.assignment["mode"] = json!("Rehearse");
+    // SQLite rolls back what it is asked to end while it writes, so that there is nothing left to roll back.
+    bed.script("1", ENDLESS);
+    let program = Program::start(&bed.command("r1"), &bed.folder.path().join("log")).unwrap();
+    program.logs("script begun");
+    program.terminate();
+    assert_eq!(program.code(), Some(10));
+    let report = std::fs::read_to_string(bed.folder.path().join("r1.report")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&report).unwrap()["lastError"]["class"], "Interrupted");
+    bed.assignment["scripts"][0]["timeouts"] = json!({ "statement": "200ms" });
+    let (code, result) = bed.run("r2");
+    assert_eq!((code, &result["lastError"]["class"]), (Some(20), &json!("StatementTimeout")), "{result}");
+    assert_eq!(bed.count("a"), None);
+}
+
 pub fn a_run_that_is_asked_to_end_ends_its_statement_first(_: &Servers) {
     let mut bed = Bed::new();
-    let endless = "CREATE TABLE a AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
-                   SELECT COUNT(*) FROM n";
-    bed.script("1", endless);
+    bed.script("1", ENDLESS);
     let program = Program::start(&bed.command("r1"), &bed.folder.path().join("log")).unwrap();
     program.logs("script begun");
     program.terminate();

@@ -3,7 +3,8 @@
 //! Guarantees, of a text that runs in a transaction: it and its row are committed together or not at all. Of one that runs
 //! statement by statement: the history has the statement before the server does, so that after a crash it is known which
 //! one is in doubt. A statement that the server refused is known to have failed, and is tried again; one that was not
-//! answered is in doubt.
+//! answered is in doubt. Of all: each try begins with the reset of the session, so that a reset that fails is a failure
+//! before a text and never one of the text that is done.
 
 use std::time::Duration;
 
@@ -102,6 +103,7 @@ impl Carrier<'_> {
         let patience = Patience::of(self.lock_wait, self.stop);
         let (mut task, mut pause) = (task, PAUSE);
         loop {
+            self.begin_session(task).await?;
             let tried = match task.text.way {
                 Way::Transaction => self.in_transaction(task, begun).await.map_err(End::from),
                 Way::Check => self.check(task, begun).await.map_err(End::from),
@@ -110,16 +112,16 @@ impl Carrier<'_> {
             let failure = match tried {
                 Ok(()) => {
                     self.progress.tell(Step::Done { id: task.id(), took: begun.elapsed() });
-                    return self.connection.reset().await.map_err(End::from);
+                    return Ok(());
                 }
                 Err(End::Failed(failure)) => failure.of(task.id()),
                 Err(end) => return Err(end),
             };
-            let _reset = self.connection.reset().await;
+            self.reset_where_possible().await;
             let may_pass =
                 matches!(failure.class, Class::LockTimeout | Class::Deadlock | Class::Serialization);
             if !may_pass || patience.pause(pause, failure.clone()).await.is_err() {
-                self.leave_word(task, &failure).await;
+                self.note(task, &failure).await;
                 return Err(failure.into());
             }
             self.progress.tell(Step::Again { id: task.id(), message: &failure.message });
@@ -127,8 +129,25 @@ impl Carrier<'_> {
         }
     }
 
-    /// Leaves in the history that a transaction failed, where it can.
-    async fn leave_word(&mut self, task: Task<'_>, failure: &Failure) {
+    /// Takes back what was set in the session before this text. Where that fails, no text has.
+    async fn begin_session(&mut self, task: Task<'_>) -> Result<(), End> {
+        let reset = self.connection.reset().await;
+        reset.map_err(|failure| {
+            let message = format!("no session for script {}: {}", task.id(), failure.message);
+            End::NoSession(Failure { message, ..failure })
+        })
+    }
+
+    /// The same behind a text, where it can be done. Where it cannot, the history is written all the same, which looks at the
+    /// row of the series first; the next try or script does not begin before the reset is done.
+    async fn reset_where_possible(&mut self) {
+        if let Err(failure) = self.connection.reset().await {
+            tracing::warn!(failure = failure.message, "failed to reset the session of a script");
+        }
+    }
+
+    /// Notes in the history that a transaction failed, where it can.
+    async fn note(&mut self, task: Task<'_>, failure: &Failure) {
         if task.text.way == Way::Statements || task.is_down || failure.is_unanswered {
             return;
         }
@@ -192,8 +211,10 @@ impl Carrier<'_> {
             self.connection.control(&format!("SET LOCAL lock_timeout = '{lock}'")).await?;
         }
         let rows = self.run_all(task).await;
-        self.connection.control(closing).await?;
+        let closed = self.connection.control(closing).await;
+        // How the check failed is told, whatever its end is.
         found_nothing(rows?)?;
+        closed?;
         let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(State::Applied) };
         self.log.write_alone(self.connection, &entry).await
     }
@@ -215,7 +236,7 @@ impl Carrier<'_> {
             if failure.is_unanswered {
                 return Err(in_doubt(*task, number, failure));
             }
-            let _reset = self.connection.reset().await;
+            self.reset_where_possible().await;
             let after = invalid_indexes(self.connection).await.unwrap_or_default();
             let new = after.into_iter().filter(|index| !before.contains(index)).collect();
             let left = left_by(&task.text.all, &before, new);
@@ -255,11 +276,9 @@ impl Carrier<'_> {
         if self.engine().rolls_back_schema() {
             return self.connection.reset().await;
         }
-        // Without autocommit, the last ones are not committed yet. The session stays where there is no other one.
+        // Without autocommit, the last ones are not committed yet.
         self.connection.control("COMMIT").await?;
-        if let Err(failure) = self.connection.reset().await {
-            tracing::warn!(failure = failure.message, "failed to begin another session");
-        }
+        self.reset_where_possible().await;
         Ok(())
     }
 

@@ -70,7 +70,7 @@ pub(super) struct Connection {
     /// As the server calls its version.
     pub(super) version: String,
     /// The lock that it has, where that goes with the session and has to be passed on to the next one.
-    pub(super) lock: Option<user_lock::Halves>,
+    pub(super) lock: user_lock::Held,
     /// A script has run in it.
     is_used: bool,
     is_halted: Arc<AtomicBool>,
@@ -143,7 +143,7 @@ impl Connection {
             secrets,
             session: String::new(),
             version: String::new(),
-            lock: None,
+            lock: user_lock::Held::Nothing,
             is_used: false,
             is_halted,
         };

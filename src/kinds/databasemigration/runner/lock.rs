@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::assignment::Engine;
 use super::super::result::Class;
-use super::connection::user_lock::{Halves, got, let_go};
+use super::connection::user_lock::{Halves, Held, got, let_go};
 use super::connection::{Connection, Value};
 use super::failure::Failure;
 use super::progress::{Progress, Step};
@@ -97,7 +97,7 @@ impl Lock {
                 if !got(connection, &halves[0], 0).await? {
                     false
                 } else if got(connection, &halves[1], 0).await? {
-                    connection.lock = Some(halves);
+                    connection.lock = Held::Both(halves);
                     true
                 } else {
                     let_go(connection, &halves[0]).await?;

@@ -58,6 +58,8 @@ pub struct Request {
 /// Why a run ended before it was done.
 enum End {
     Failed(Failure),
+    /// The next script had no session of its own to run in. None has failed.
+    NoSession(Failure),
     Blocked(Box<Blocked>),
     InDoubt(InDoubt, Option<Failure>),
 }
@@ -77,7 +79,7 @@ pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Pro
             result.outcome = Outcome::Blocked;
             result.blocked = Some(*blocked);
         }
-        Err(End::Failed(failure)) => told(&mut result, &failure),
+        Err(End::Failed(failure) | End::NoSession(failure)) => told(&mut result, &failure),
         Err(End::InDoubt(in_doubt, failure)) => {
             if let Some(failure) = failure {
                 told(&mut result, &failure);
@@ -140,10 +142,7 @@ async fn carried_out(
                 Mode::Revert => course.revert(patience).await,
                 _ => course.apply(patience).await,
             };
-            // Also after a failure: what is applied is told. The failure is what ends the run.
-            if let Ok(rows) = course.log.read(&mut course.connection).await {
-                course.tell(&rows);
-            }
+            course.read_again().await;
             done
         }
     }
@@ -188,6 +187,20 @@ impl Course<'_> {
         }
     }
 
+    /// Tells what is applied after the last script, also after one that failed: its failure is what ends the run.
+    async fn read_again(&mut self) {
+        // What a script set may hide rows. Where no other session is to be had, this one is asked all the same.
+        if let Err(failure) = self.connection.reset().await {
+            tracing::debug!(
+                failure = failure.message,
+                "the history is read in the session of the last script"
+            );
+        }
+        if let Ok(rows) = self.log.read(&mut self.connection).await {
+            self.tell(&rows);
+        }
+    }
+
     /// What there is to do, once no other session is at work.
     async fn planned(&mut self) -> Result<(Work, Vec<Row>), End> {
         let rows = self.log.read(&mut self.connection).await?;
@@ -209,7 +222,7 @@ impl Course<'_> {
     }
 
     /// The same, after a session that is still at work without the lock has come to its end.
-    async fn planned_in_peace(&mut self, patience: Patience<'_>) -> Result<(Work, Vec<Row>), End> {
+    async fn planned_after_others(&mut self, patience: Patience<'_>) -> Result<(Work, Vec<Row>), End> {
         loop {
             match self.planned().await {
                 Err(End::Failed(failure)) if failure.class == Class::Busy => {
@@ -222,7 +235,7 @@ impl Course<'_> {
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
         // What blocks is told before anything is written.
-        self.planned_in_peace(patience).await?;
+        self.planned_after_others(patience).await?;
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;
         self.settle(&work, &rows).await?;

@@ -17,7 +17,7 @@ const LOOKS: &str = "; SET LOCAL client_connection_check_interval = '5s'";
 
 impl Course<'_> {
     pub(super) async fn rehearse(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        let (work, _) = self.planned_in_peace(patience).await?;
+        let (work, _) = self.planned_after_others(patience).await?;
         let pending: Vec<_> = work.pending.iter().map(|one| &self.scripts[one.index]).collect();
         let engine = self.connection.engine();
         let is_postgres = engine == Engine::PostgreSQL;
@@ -35,11 +35,20 @@ impl Course<'_> {
         let looks_after_clients = is_postgres && self.connection.one(looks).await?.is_some();
         self.log.begin(&mut self.connection, None).await?;
         let rehearsed = self.rehearsed(&pending, looks_after_clients).await;
-        self.connection.control("ROLLBACK").await?;
+        let ended = self.end_rehearsal(engine).await;
+        // SQLite rolls back by itself what is interrupted or finds the disk full, and then has nothing to roll back: what is
+        // told is how the script failed.
+        rehearsed?;
+        ended?;
+        Ok(Outcome::Rehearsed)
+    }
+
+    async fn end_rehearsal(&mut self, engine: Engine) -> Result<(), Failure> {
+        let rolled_back = self.connection.control("ROLLBACK").await;
         if engine == Engine::SQLite {
             self.connection.control("PRAGMA query_only = 0").await?;
         }
-        rehearsed.map(|()| Outcome::Rehearsed)
+        rolled_back
     }
 
     async fn rehearsed(&mut self, pending: &[&Loaded], looks_after_clients: bool) -> Result<(), End> {

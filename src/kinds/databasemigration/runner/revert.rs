@@ -58,7 +58,7 @@ impl Course<'_> {
     /// Takes back what this run applied, where that is what follows a failure.
     pub(super) async fn revert_this_run(&mut self, done: &[usize], end: &End) {
         let is_wanted = self.request.assignment.on_failure == OnFailure::RevertThisRun;
-        // What is in doubt stays as it is, with all that it rests on.
+        // What is in doubt stays as it is, with all that it rests on; and where a script had no session, none has failed.
         if !is_wanted || !matches!(end, End::Failed(failure) if !failure.class.is_retryable()) {
             return;
         }
@@ -79,7 +79,7 @@ impl Course<'_> {
             Some(down) => {
                 let task = Task { loaded, text: down, is_down: true, from: 1, position: row.position };
                 let taken = self.carrier().carry(task).await;
-                if let Err(End::Failed(failure)) = &taken {
+                if let Err(End::Failed(failure) | End::NoSession(failure)) = &taken {
                     tracing::warn!(script = id, failure = failure.message, "failed to take a script back");
                 }
                 taken?;

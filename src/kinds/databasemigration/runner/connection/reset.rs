@@ -2,11 +2,15 @@
 //!
 //! Guarantees: the next script, and what gatehouse itself writes, find a session as the server gives it to any client. MySQL
 //! and MariaDB take nothing back by a statement (variables, the database that USE turned to, temporary tables), so that there
-//! another session takes the place of one in which a script has run. The lock is never free in between.
+//! another session takes the place of one in which a script has run. The lock is never free in between. Where no other session
+//! is to be had, the one that is there keeps its lock; where the lock could not be passed on, no session is reset any more, so
+//! that no script follows.
 
 use super::super::super::assignment::Engine;
+use super::super::super::result::Class;
 use super::super::failure::Failure;
-use super::{Connection, user_lock};
+use super::Connection;
+use super::user_lock::{Held, pass};
 
 /// How a session of PostgreSQL begins, and each script in it.
 pub(in super::super) const ANEW: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
@@ -16,6 +20,9 @@ pub(in super::super) const ANEW: &str = "RESET SESSION AUTHORIZATION; RESET ROLE
 impl Connection {
     /// Takes back what a script set for the session, and sets what gatehouse needs.
     pub(in super::super) async fn reset(&mut self) -> Result<(), Failure> {
+        if matches!(self.lock, Held::Lost) {
+            return Err(Failure::new(Class::Busy, "the lock was lost on the way to another session"));
+        }
         match self.engine() {
             Engine::PostgreSQL => self.set_up().await,
             Engine::MySQL | Engine::MariaDB if self.is_used => self.renew().await,
@@ -43,13 +50,16 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts another session in the place of this one. Where that is not to be had, this one stays.
+    /// Puts another session in the place of this one. Where none is to be had, this one stays, with its lock. Where the
+    /// lock cannot be passed on, this one stays without it.
     async fn renew(&mut self) -> Result<(), Failure> {
         let mut next = Self::to(&self.access).await?;
-        if let Some(halves) = self.lock.clone() {
-            user_lock::pass(&halves, self, &mut next).await?;
-            next.lock = Some(halves);
+        // While it is passed on, neither session has all of it.
+        let lock = std::mem::replace(&mut self.lock, Held::Lost);
+        if let Held::Both(halves) = &lock {
+            pass(halves, self, &mut next).await?;
         }
+        next.lock = lock;
         *self = next;
         Ok(())
     }

@@ -11,6 +11,17 @@ const UNTIL_PASSED: i64 = 5;
 /// session to another: who has the second one gets the first one, too.
 pub(in super::super) type Halves = [String; 2];
 
+/// What a session has of our lock.
+#[derive(Debug)]
+pub(in super::super) enum Held {
+    /// Nothing: it was not asked for, or the engine has another one.
+    Nothing,
+    /// All of it, which has to be passed on to the next session.
+    Both(Halves),
+    /// Not all of it any more: passing it on failed half way, so that another run may have it.
+    Lost,
+}
+
 /// Whether the session has got a lock, in that time.
 pub(in super::super) async fn got(
     connection: &mut Connection,
@@ -28,15 +39,18 @@ pub(in super::super) async fn let_go(connection: &mut Connection, half: &str) ->
     connection.rows(sql, &[Value::Text(half)]).await.map(|_| ())
 }
 
-/// Passes a lock on from one session to another, so that nobody gets it in between.
+/// Passes a lock on from one session to another, so that nobody gets it in between. After a failure neither has all of it.
 pub(super) async fn pass(halves: &Halves, from: &mut Connection, to: &mut Connection) -> Result<(), Failure> {
     for half in halves.iter().rev() {
         // A session that broke off has nothing to let go.
         let _gone = let_go(from, half).await;
-        if !got(to, half, UNTIL_PASSED).await? {
-            let message = "the lock could not be passed on to another session";
-            return Err(Failure::new(Class::Busy, message));
-        }
+        let why = match got(to, half, UNTIL_PASSED).await {
+            Ok(true) => continue,
+            Ok(false) => "another session has it".to_owned(),
+            Err(failure) => failure.message,
+        };
+        let message = format!("the lock could not be passed on to another session: {why}");
+        return Err(Failure::new(Class::Busy, message));
     }
     Ok(())
 }

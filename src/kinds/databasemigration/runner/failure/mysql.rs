@@ -21,7 +21,8 @@ fn class(number: u16) -> Class {
         1205 | 3572 => Class::LockTimeout,
         1213 => Class::Deadlock,
         1020 => Class::Serialization,
-        1040 | 1053 | 1203 | 1927 | 2002 | 2006 | 2013 => Class::Connection,
+        // With 1226 the user has reached a limit of its account, which holds for a time.
+        1040 | 1053 | 1203 | 1226 | 1927 | 2002 | 2006 | 2013 => Class::Connection,
         1044 | 1045 | 1698 => Class::Authentication,
         1142 | 1143 | 1227 | 1370 => Class::Permission,
         1064 | 1149 => Class::Syntax,
@@ -70,6 +71,7 @@ fn message(number: u16, said: &str) -> String {
         | 1205
         | 1213
         | 1215
+        | 1226
         | 1227
         | 1304
         | 1305
@@ -102,6 +104,8 @@ mod tests {
         assert_eq!(message(1366, "Incorrect integer value: 'x'"), "a value is not one of its type");
         assert_eq!(message(1644, "raised 'x'"), "the server refused the statement, error 1644");
         assert_eq!(message(1146, "Table 'a.b' doesn't exist"), "Table 'a.b' doesn't exist");
+        let limited = "User 'app' has exceeded the 'max_user_connections' resource (current value: 1)";
+        assert_eq!((class(1226), &*message(1226, limited)), (Class::Connection, limited));
         let told = message(1054, "Unknown column 'a@b.c' in 'field list'");
         assert_eq!(told, "Unknown column '[redacted]' in 'field list'");
     }
