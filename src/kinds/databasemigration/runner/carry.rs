@@ -119,7 +119,7 @@ impl Carrier<'_> {
             let may_pass =
                 matches!(failure.class, Class::LockTimeout | Class::Deadlock | Class::Serialization);
             if !may_pass || patience.pause(pause, failure.clone()).await.is_err() {
-                self.leave_word(task, &failure).await;
+                self.note_failure(task, &failure).await;
                 return Err(failure.into());
             }
             self.progress.tell(Step::Again { id: task.id(), message: &failure.message });
@@ -127,8 +127,8 @@ impl Carrier<'_> {
         }
     }
 
-    /// Leaves in the history that a transaction failed, where it can.
-    async fn leave_word(&mut self, task: Task<'_>, failure: &Failure) {
+    /// Notes in the history that a transaction failed, where it can.
+    async fn note_failure(&mut self, task: Task<'_>, failure: &Failure) {
         if task.text.way == Way::Statements || task.is_down || failure.is_unanswered {
             return;
         }

@@ -33,7 +33,7 @@ const UNTIL_CANCELLED: Duration = Duration::from_secs(10);
 /// How long a server may take to say how far it is.
 const UNTIL_TOLD: Duration = Duration::from_secs(2);
 /// Between two words about a statement that takes long.
-const BETWEEN_WORDS: Duration = Duration::from_secs(5);
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A value of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -70,7 +70,7 @@ pub(super) struct Connection {
     /// As the server calls its version.
     pub(super) version: String,
     /// The lock that it has, where that goes with the session and has to be passed on to the next one.
-    pub(super) lock: Option<user_lock::Halves>,
+    pub(super) lock: Option<user_lock::LockNames>,
     /// A script has run in it.
     is_used: bool,
     is_halted: Arc<AtomicBool>,
@@ -238,7 +238,7 @@ impl Connection {
         let mut running = pin!(streamed(wire, secrets, text));
         let mut ended: Option<Failure> = None;
         let mut give_up = None;
-        let mut words = tokio::time::interval_at(begun + BETWEEN_WORDS, BETWEEN_WORDS);
+        let mut reports = tokio::time::interval_at(begun + REPORT_INTERVAL, REPORT_INTERVAL);
         loop {
             let over = watch.limit.filter(|_| ended.is_none()).map(|limit| begun + limit);
             tokio::select! {
@@ -257,7 +257,7 @@ impl Connection {
                     let message = "the server did not end the statement when it was asked to";
                     return Ran::failed(Failure { is_unanswered: true, ..Failure::new(Class::Connection, message) });
                 }
-                _ = words.tick() => {
+                _ = reports.tick() => {
                     let asked = async { if has_phases { cancel.phase().await } else { None } };
                     let phase = tokio::time::timeout(UNTIL_TOLD, asked).await.ok().flatten();
                     watch.progress.tell(Step::Running { id: watch.id, elapsed: begun.elapsed(), phase: phase.as_ref() });
