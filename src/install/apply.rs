@@ -17,7 +17,7 @@ use semver::Version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{INSTALLED_BY, SERVED_VERSIONS};
+use super::INSTALLED_BY;
 use crate::runtime::call::{self, call};
 
 /// Who owns the fields.
@@ -59,8 +59,8 @@ pub enum Policy {
     /// Anybody's but those of a newer release of gatehouse, whose definitions may have fields that this one lacks: API
     /// servers would drop them from what is written.
     UnlessNewerRelease,
-    /// Anybody's but those of another release of gatehouse, or of one with another setting. In a rolling update two of
-    /// them run side by side: the one that started last has the say, and the other does not undo its work.
+    /// Anybody's but those of another release of gatehouse. In a rolling update two of them run side by side: the one that
+    /// started last decides, and the other does not undo its work.
     UnlessOtherRelease,
 }
 
@@ -71,7 +71,7 @@ pub enum Applied {
     Unchanged,
     /// It is now.
     Written,
-    /// It belongs to another release, or to one with another setting.
+    /// It belongs to another release.
     LeftAlone,
 }
 
@@ -83,26 +83,42 @@ pub async fn apply<K>(api: &Api<K>, wanted: &K, policy: Policy) -> Result<Applie
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
 {
-    let name = wanted.name_any();
+    apply_by(api, &wanted.name_any(), policy, |_| wanted.clone()).await
+}
+
+/// The same, where what is wanted depends on what there is: it is decided by the state that is written over.
+///
+/// # Errors
+/// When the API server refuses it or does not answer.
+pub(super) async fn apply_by<K>(
+    api: &Api<K>,
+    name: &str,
+    policy: Policy,
+    decide: impl Fn(Option<&PartialObjectMeta<K>>) -> K,
+) -> Result<Applied, Error>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
+{
     let failed = |verb| {
-        let object = describe::<K>(&name);
+        let object = describe::<K>(name);
         move |source| Error::Call { verb, object, source }
     };
     let mut attempt = 0;
     loop {
-        let before = call(api.get_metadata_opt(&name)).await.map_err(failed("read"))?;
+        let before = call(api.get_metadata_opt(name)).await.map_err(failed("read"))?;
+        let wanted = decide(before.as_ref());
         let is_bound = policy != Policy::Always;
-        if before.as_ref().is_some_and(|live| policy.leaves_alone(live, wanted)) {
+        if before.as_ref().is_some_and(|live| policy.leaves_alone(live, &wanted)) {
             if policy == Policy::UnlessNewerRelease {
                 tracing::warn!(
-                    object = describe::<K>(&name),
+                    object = describe::<K>(name),
                     "left alone, since a newer release wrote it: after a rollback, start with --replace-newer"
                 );
             }
             return Ok(Applied::LeftAlone);
         }
         let version = before.and_then(|before| before.resource_version());
-        match write(api, &name, wanted, version.as_ref().filter(|_| is_bound)).await {
+        match write(api, name, &wanted, version.as_ref().filter(|_| is_bound)).await {
             Err(error) if error.is_lost_race() && attempt < ATTEMPTS => {
                 tokio::time::sleep(FIRST_PAUSE * 2_u32.pow(attempt)).await;
                 attempt += 1;
@@ -110,7 +126,7 @@ where
             Err(error) => return Err(failed("apply")(error)),
             Ok(after) if after.resource_version() == version => return Ok(Applied::Unchanged),
             Ok(_) => {
-                tracing::info!(object = describe::<K>(&name), "applied");
+                tracing::info!(object = describe::<K>(name), "applied");
                 return Ok(Applied::Written);
             }
         }
@@ -147,10 +163,9 @@ impl Policy {
     fn leaves_alone<K: Resource>(self, live: &PartialObjectMeta<K>, wanted: &K) -> bool {
         let both =
             |annotation| Some((live.annotations().get(annotation)?, wanted.annotations().get(annotation)?));
-        let differs = |annotation| both(annotation).is_some_and(|(theirs, ours)| theirs != ours);
         match self {
             Self::Always => false,
-            Self::UnlessOtherRelease => differs(INSTALLED_BY) || differs(SERVED_VERSIONS),
+            Self::UnlessOtherRelease => both(INSTALLED_BY).is_some_and(|(theirs, ours)| theirs != ours),
             Self::UnlessNewerRelease => {
                 both(INSTALLED_BY).is_some_and(|(theirs, ours)| is_newer(theirs, ours))
             }
@@ -213,25 +228,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_that_started_last_has_the_say() {
-        let annotated = |release: &str, served: Option<&str>| {
-            let mut all = BTreeMap::from([(INSTALLED_BY.to_owned(), release.to_owned())]);
-            all.extend(served.map(|served| (SERVED_VERSIONS.to_owned(), served.to_owned())));
+    fn the_release_that_started_last_decides() {
+        let annotated = |release: &str| {
+            let all = BTreeMap::from([(INSTALLED_BY.to_owned(), release.to_owned())]);
             ObjectMeta { annotations: Some(all), ..ObjectMeta::default() }
         };
-        let metadata = annotated("1.2.0", Some("v1"));
+        let metadata = annotated("1.2.0");
         let wanted = CustomResourceDefinition { metadata, ..CustomResourceDefinition::default() };
-        let left = |release, served| {
-            let metadata = annotated(release, served);
+        let left = |release| {
+            let metadata = annotated(release);
             let live = PartialObjectMeta { metadata, ..PartialObjectMeta::default() };
             [Policy::Always, Policy::UnlessNewerRelease, Policy::UnlessOtherRelease]
                 .map(|policy| policy.leaves_alone(&live, &wanted))
         };
-        assert_eq!(left("1.2.0", Some("v1")), [false; 3]);
-        assert_eq!(left("1.2.0", Some("v1,v1alpha1")), [false, false, true], "another setting");
-        assert_eq!(left("1.2.0", None), [false; 3], "it was taken off");
-        assert_eq!(left("1.1.0", Some("v1")), [false, false, true]);
-        assert_eq!(left("1.3.0", None), [false, true, true]);
+        assert_eq!(left("1.2.0"), [false; 3]);
+        assert_eq!(left("1.1.0"), [false, false, true]);
+        assert_eq!(left("1.3.0"), [false, true, true]);
         let bare = PartialObjectMeta::<CustomResourceDefinition>::default();
         assert!(!Policy::UnlessOtherRelease.leaves_alone(&bare, &wanted));
     }

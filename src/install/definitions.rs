@@ -2,7 +2,7 @@
 //!
 //! Guarantees: every version that an object may be stored in is there; the hub is served, whichever others are not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -10,7 +10,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceConversion, CustomResourceDefinition, WebhookConversion,
 };
 
-use super::{Plan, SERVED_VERSIONS, address, annotations};
+use super::{INSTALLED_BY, Plan, SERVED_VERSIONS, address, annotations};
 use crate::api::{UnknownVersion, Version};
 use crate::kinds::KINDS;
 
@@ -80,15 +80,44 @@ pub fn all(plan: &Plan) -> Vec<CustomResourceDefinition> {
     KINDS.iter().map(|kind| with_conversion(kind.definition(), plan)).collect()
 }
 
-/// The same as a gate writes them, with its own setting noted in them: gates with another one leave them alone.
+/// The same as a gate writes them, with its own setting noted in them: gates with another one keep to that.
 #[must_use]
 pub fn installed(plan: &Plan) -> Vec<CustomResourceDefinition> {
     let mut all = all(plan);
     for definition in &mut all {
-        let noted = (SERVED_VERSIONS.to_owned(), plan.served.to_string());
-        definition.metadata.annotations.get_or_insert_default().extend([noted]);
+        note(definition, &plan.served);
     }
     all
+}
+
+/// A definition of [`installed`] for an object with those annotations which a gate of the same release with another
+/// setting wrote last: with the versions served that this one wants. All else is the same for both, the conversion and
+/// the bundle among it, so that each of them may put that right. None where no such gate wrote it.
+#[must_use]
+pub fn as_noted(
+    wanted: &CustomResourceDefinition,
+    plan: &Plan,
+    live: &BTreeMap<String, String>,
+) -> Option<(CustomResourceDefinition, Served)> {
+    let release = wanted.metadata.annotations.as_ref()?.get(INSTALLED_BY);
+    let noted = live.get(SERVED_VERSIONS).filter(|_| live.get(INSTALLED_BY) == release)?;
+    // What no gate writes was changed by a person, and is put right like any other change.
+    let served = noted.parse::<Served>().ok().filter(|served| *served != plan.served)?;
+    let mut definition = wanted.clone();
+    serve(&mut definition, &served);
+    note(&mut definition, &served);
+    Some((definition, served))
+}
+
+fn note(definition: &mut CustomResourceDefinition, served: &Served) {
+    let noted = (SERVED_VERSIONS.to_owned(), served.to_string());
+    definition.metadata.annotations.get_or_insert_default().extend([noted]);
+}
+
+fn serve(definition: &mut CustomResourceDefinition, served: &Served) {
+    for version in &mut definition.spec.versions {
+        version.served = served.has(&version.name);
+    }
 }
 
 /// The names of the definitions of all kinds.
@@ -106,9 +135,7 @@ pub fn with_conversion(mut definition: CustomResourceDefinition, plan: &Plan) ->
             conversion_review_versions: vec!["v1".to_owned()],
         }),
     });
-    for version in &mut definition.spec.versions {
-        version.served = plan.served.has(&version.name);
-    }
+    serve(&mut definition, &plan.served);
     definition.metadata.annotations.get_or_insert_default().extend(annotations());
     definition
 }

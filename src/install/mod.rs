@@ -43,7 +43,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MutatingWebhookConfiguration, ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt as _};
 use tracing::warn;
 
 use crate::certs::certificate::{Bundle, Certificate};
@@ -51,7 +51,7 @@ use crate::runtime::supervisor::chain;
 use crate::storage;
 use crate::storage::requests::Requests;
 pub use address::Address;
-use apply::{Applied, Policy, apply};
+use apply::{Applied, Policy, apply, apply_by};
 pub use definitions::Served;
 
 /// What both webhook configurations are called.
@@ -129,10 +129,34 @@ pub async fn install(client: &Client, plan: &Plan, listener: SocketAddr) -> Resu
 
 /// Writes everything again as far as it differs; whether anything did.
 async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
-    let policy = Policy::UnlessOtherRelease;
-    let definitions = write_definitions(client, plan, policy).await?;
-    let configurations = write_configurations(client, plan, policy).await?;
+    let definitions = restore_definitions(client, plan).await?;
+    let configurations = write_configurations(client, plan, Policy::UnlessOtherRelease).await?;
     Ok(definitions || configurations)
+}
+
+/// Writes the definitions again as far as they differ; whether any did. The served versions stay as the gate has them
+/// that wrote a definition last: two gates with other settings would undo each other's work without end. All else is
+/// put right whoever wrote it, for that gate may be gone.
+async fn restore_definitions(client: &Client, plan: &Plan) -> Result<bool, apply::Error> {
+    let api = Api::<CustomResourceDefinition>::all(client.clone());
+    let mut written = false;
+    for wanted in definitions::installed(plan) {
+        let name = wanted.name_any();
+        let applied = apply_by(&api, &name, Policy::UnlessOtherRelease, |live| {
+            let noted = live.and_then(|live| definitions::as_noted(&wanted, plan, live.annotations()));
+            let Some((definition, theirs)) = noted else { return wanted.clone() };
+            warn!(
+                definition = name,
+                %theirs,
+                ours = %plan.served,
+                "a replica with other --served-versions wrote the definition: its versions stay served until the next \
+                 leader installs, or a replica starts"
+            );
+            definition
+        });
+        written |= applied.await? == Applied::Written;
+    }
+    Ok(written)
 }
 
 /// The CA bundles by which API servers verify the gate: certificates that all of our objects carry, as they

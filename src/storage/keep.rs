@@ -50,13 +50,49 @@ pub struct Keeper {
     pub numbers: Numbers,
 }
 
-/// What makes a difference: the object, its spec, the versions that its objects may be in, and whether it says that they
-/// are migrated.
-type State = (String, i64, Vec<String>, bool);
+/// What makes a difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct State {
+    /// The object.
+    uid: String,
+    /// Its spec.
+    generation: i64,
+    /// The versions that its objects may be in.
+    stored: Vec<String>,
+    /// Whether it says that they are migrated.
+    says_migrated: bool,
+}
 
-fn state(definition: &Definition) -> State {
-    let (uid, stored) = (definition.uid.clone(), definition.stored.clone());
-    (uid, definition.generation, stored, definition.says_migrated())
+impl State {
+    fn of(definition: &Definition) -> Self {
+        let (uid, stored) = (definition.uid.clone(), definition.stored.clone());
+        Self { uid, generation: definition.generation, stored, says_migrated: definition.says_migrated() }
+    }
+}
+
+/// A definition as it was left.
+#[derive(Clone, Debug)]
+struct Seen {
+    state: State,
+    version: Option<u128>,
+}
+
+impl Seen {
+    fn of(definition: &Definition) -> Self {
+        Self { state: State::of(definition), version: version(definition) }
+    }
+
+    /// Whether the definition has been changed since, in what makes a difference. A watch tells late, and of each state:
+    /// also of those that it had on the way to this one.
+    fn is_outdated_by(&self, definition: &Definition) -> bool {
+        let versions = version(definition).zip(self.version);
+        versions.is_none_or(|(theirs, seen)| theirs > seen) && self.state != State::of(definition)
+    }
+}
+
+/// Its resource version. Those of one resource may be compared as numbers (KEP-5504).
+fn version(definition: &Definition) -> Option<u128> {
+    definition.resource_version.parse().ok()
 }
 
 impl Keeper {
@@ -91,7 +127,7 @@ impl Keeper {
         name: &str,
         stop: &CancellationToken,
         failed: &mut Option<(State, Outcome)>,
-    ) -> (bool, Option<State>) {
+    ) -> (bool, Option<Seen>) {
         let (before, is_unreached) = (Mutex::default(), AtomicBool::default());
         let meter = Meter { name, numbers: &self.numbers, before, is_unreached };
         let migration = Migration {
@@ -111,23 +147,24 @@ impl Keeper {
             }
         };
         self.numbers.has_older(name, before.maybe_stored().len());
+        let mut seen = Seen::of(&before);
         // A command that somebody ended may have been the last to say anything.
-        if plan::is_stored_as_wanted(&before)
-            && !before.says_migrated()
-            && let Err(error) = migration.say_settled(name).await
-        {
-            warn!(definition = name, error = chain(&error), "failed to say that it is migrated");
-            return (false, Some(state(&before)));
+        if plan::is_stored_as_wanted(&before) && !before.says_migrated() {
+            if let Err(error) = migration.say_settled(name).await {
+                warn!(definition = name, error = chain(&error), "failed to say that it is migrated");
+                return (false, Some(seen));
+            }
+            seen.state.says_migrated = true;
         }
         if plan::is_settled(&before) {
-            return (true, Some(state(&before)));
+            return (true, Some(seen));
         }
-        let outcome = match failed.take().filter(|(state_then, _)| *state_then == state(&before)) {
+        let outcome = match failed.take().filter(|(then, _)| *then == State::of(&before)) {
             Some((_, outcome)) if quiet.still_fails(&before, outcome.failures()).await => Ok(outcome),
             _ => migration.run(name).await,
         };
         if stop.is_cancelled() {
-            return (false, Some(state(&before)));
+            return (false, Some(seen));
         }
         if let Err(error @ Error::Held(_)) = &outcome {
             migration.say_failed(&before, error).await;
@@ -136,9 +173,9 @@ impl Keeper {
         let is_done = self.tell(&before, outcome).await;
         match migration.definition(name).await {
             Ok(after) => {
-                *failed = again.map(|outcome| (state(&after), outcome));
+                *failed = again.map(|outcome| (State::of(&after), outcome));
                 self.numbers.has_older(name, after.maybe_stored().len());
-                (is_done, Some(state(&after)))
+                (is_done, Some(Seen::of(&after)))
             }
             Err(_) => (false, None),
         }
@@ -203,8 +240,8 @@ impl Keeper {
     }
 }
 
-/// Resolves when the definition is in another state than that.
-async fn until_other_than<Changes>(seen: Option<&State>, changes: &mut std::pin::Pin<&mut Changes>)
+/// Resolves when the definition is changed after it was seen so, in what makes a difference.
+async fn until_other_than<Changes>(seen: Option<&Seen>, changes: &mut std::pin::Pin<&mut Changes>)
 where
     Changes: futures::Stream<Item = Result<CustomResourceDefinition, watcher::Error>>,
 {
@@ -215,7 +252,7 @@ where
             continue;
         };
         let Ok(definition) = Definition::read(object) else { continue };
-        if seen.is_some_and(|seen| *seen != state(&definition)) {
+        if seen.is_some_and(|seen| seen.is_outdated_by(&definition)) {
             return;
         }
     }
@@ -274,5 +311,42 @@ impl Watch for Meter<'_> {
                 warn!(definition = self.name, why, "failed to keep the place of a migration");
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt as _;
+    use futures::stream;
+    use serde_json::json;
+
+    use super::*;
+
+    /// The definition in that state, and what it says then.
+    fn definition(resource_version: &str, status: &str, stored: &[&str]) -> CustomResourceDefinition {
+        let condition = json!({"type": "StorageMigrated", "status": status, "reason": "A", "message": "",
+            "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let object = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.a.dev", "uid": "u", "generation": 1, "resourceVersion": resource_version},
+            "spec": {"group": "a.dev", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
+                "versions": [{"name": "v1", "served": true, "storage": true}]},
+            "status": {"storedVersions": stored, "conditions": [condition]}});
+        serde_json::from_value(object).unwrap()
+    }
+
+    #[test]
+    fn what_was_written_before_it_was_seen_is_no_change() {
+        let seen = definition("9", "False", &["v1alpha1", "v1"]);
+        let seen = Seen::of(&Definition::read(serde_json::to_value(seen).unwrap()).unwrap());
+        let is_change = |changes: Vec<CustomResourceDefinition>| {
+            let changes = stream::iter(changes.into_iter().map(Ok)).chain(stream::pending());
+            until_other_than(Some(&seen), &mut pin!(changes)).now_or_never().is_some()
+        };
+        let own = || vec![definition("7", "True", &["v1"]), definition("8", "False", &["v1"])];
+        assert!(!is_change(own()), "the watch tells of them late");
+        let same = definition("10", "False", &["v1alpha1", "v1"]);
+        assert!(!is_change([own(), vec![same]].concat()), "it is newer, and says the same");
+        assert!(is_change([own(), vec![definition("10", "False", &["v1"])]].concat()));
+        assert!(is_change(vec![definition("none", "False", &["v1"])]), "nobody knows how old it is");
     }
 }

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::observation::{Definition, ObjectMeta};
 use super::plan::checkpoint::Checkpoint;
-use super::plan::object::{Answer, reason};
+use super::plan::object::{Answer, PAUSE_UNREACHED, reason};
 use super::plan::pace::Pace;
 use super::plan::tally::{Failure, Tally};
 use super::plan::usage::Usage;
@@ -160,6 +160,15 @@ pub struct Migration<'a> {
     pub watch: &'a dyn Watch,
 }
 
+/// How long an API server is waited for that cannot be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Patience {
+    /// For a few tries: nothing has been begun, or who asks does so again later.
+    Short,
+    /// Until the migration is to end.
+    Unbounded,
+}
+
 /// How many patches are under way, by a clock that does not jump.
 struct Workers {
     pace: Pace,
@@ -269,7 +278,7 @@ impl Migration<'_> {
         let mut saved = clock::instant();
         workers.pace.begin_pass();
         let mut ahead = place.clone();
-        let mut listed = self.page(definition, &mut ahead, &mut chunk, true).await;
+        let mut listed = self.page(Patience::Unbounded, definition, &mut ahead, &mut chunk).await;
         loop {
             place.clone_from(&ahead);
             let checked = match listed {
@@ -341,7 +350,7 @@ impl Migration<'_> {
     /// Writes what the last pass leads to.
     async fn finish(&self, before: &Definition, last: Tally, rewrites: bool) -> Result<Outcome, Error> {
         for _ in 0..TRIES {
-            let now = match self.definition(&before.name).await {
+            let now = match self.read(Patience::Unbounded, &before.name).await {
                 Ok(now) => Some(now),
                 Err(Error::NoDefinition(_)) => None,
                 Err(error) => return Err(error),
@@ -374,7 +383,7 @@ impl Migration<'_> {
         let mut place = Checkpoint::at_pass(1, &definition.uid, definition.generation, "");
         let mut chunk = self.options.chunk;
         loop {
-            let page = self.page(definition, &mut place, &mut chunk, false).await?;
+            let page = self.page(Patience::Short, definition, &mut place, &mut chunk).await?;
             page.items.iter().for_each(|item| usage.add(definition, &item.metadata));
             place.next = page.metadata.next;
             if place.next.is_empty() || self.stop.is_cancelled() {
@@ -388,7 +397,7 @@ impl Migration<'_> {
     /// # Errors
     /// The API server does not list them.
     pub async fn definitions(&self) -> Result<Vec<Definition>, Error> {
-        match self.insist(|| self.requests.definitions()).await {
+        match self.insist(Patience::Short, || self.requests.definitions()).await {
             Answer::Done(all) => Ok(all),
             other => Err(refused("list", "the definitions".to_owned(), other)),
         }
@@ -399,32 +408,43 @@ impl Migration<'_> {
     /// # Errors
     /// There is none, or the API server does not answer.
     pub async fn definition(&self, name: &str) -> Result<Definition, Error> {
-        let what = || format!("the definition {name}");
-        match self.insist(|| self.requests.definition(name)).await {
+        self.read(Patience::Short, name).await
+    }
+
+    async fn read(&self, patience: Patience, name: &str) -> Result<Definition, Error> {
+        match self.insist(patience, || self.requests.definition(name)).await {
             Answer::Done(definition) => Ok(definition),
             Answer::Refused(status, _) if status.code == 404 => Err(Error::NoDefinition(name.to_owned())),
-            other => Err(refused("read", what(), other)),
+            other => Err(refused("read", format!("the definition {name}"), other)),
         }
     }
 
-    /// Asks until there is an answer that is not about the moment, a few times at most.
-    async fn insist<T, F: Future<Output = Answer<T>>>(&self, ask: impl Fn() -> F) -> Answer<T> {
+    /// Asks until there is an answer that is not about the moment, a few times at most. How often the API server cannot
+    /// be reached matters only to who has no patience.
+    async fn insist<T, F: Future<Output = Answer<T>>>(
+        &self,
+        patience: Patience,
+        ask: impl Fn() -> F,
+    ) -> Answer<T> {
         let mut tried = 1;
         loop {
             let answer = ask().await;
             if let Answer::Unreached(why) = &answer {
                 self.watch.see(Event::Unreached(why));
             }
-            let wait = match &answer {
-                Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => *wait,
-                Answer::Nothing(_) | Answer::Unreached(_) => None,
+            let longer = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1));
+            let (pause, counts) = match &answer {
+                Answer::Unreached(_) if patience == Patience::Unbounded => (PAUSE_UNREACHED, false),
+                Answer::Refused(status, wait) if status.code == 429 || status.code >= 500 => {
+                    (wait.unwrap_or(longer), true)
+                }
+                Answer::Nothing(_) | Answer::Unreached(_) => (longer, true),
                 _ => return answer,
             };
-            let pause = FIRST_PAUSE.saturating_mul(2_u32.saturating_pow(tried - 1));
-            if tried == TRIES || !self.waited(wait.unwrap_or(pause)).await {
+            if counts && tried == TRIES || !self.waited(pause).await {
                 return answer;
             }
-            tried += 1;
+            tried += u32::from(counts);
         }
     }
 
@@ -454,3 +474,6 @@ fn refused<T>(verb: &'static str, what: String, answer: Answer<T>) -> Error {
     };
     Error::Refused { verb, what, why }
 }
+
+#[cfg(test)]
+mod tests;

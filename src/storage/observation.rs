@@ -170,14 +170,10 @@ impl Definition {
     /// reason of its condition that it failed.
     #[must_use]
     pub fn is_doubtful(&self) -> bool {
-        let since = |condition: &Value| condition["lastTransitionTime"].as_str().map(str::to_owned);
-        let Some(theirs) =
-            self.condition("StorageMigrating").filter(|one| one["reason"] == "MigrationFailed")
-        else {
-            return false;
-        };
+        let Some(theirs) = condition::failed_by_kubernetes(&self.conditions) else { return false };
         let ours = self.condition(condition::TYPE).filter(|one| one["status"] == "True");
-        ours.is_none_or(|ours| since(ours) < since(theirs))
+        // Times are in whole seconds: theirs may be the later one of two in the same second.
+        ours.is_none_or(|ours| condition::since(ours) <= condition::since(theirs))
     }
 
     /// Whether its condition says that all objects are stored in the storage version.

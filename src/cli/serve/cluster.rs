@@ -137,7 +137,7 @@ impl Cluster {
                 life.ready().set();
                 installed.send_replace(true);
                 let Installation { client, plan, certificates, .. } = installation;
-                // Who leaves has no say any more: what is changed from now on is changed by those who stay.
+                // A replica that drains corrects nothing any more: the replicas that stay write what they want.
                 tokio::select! {
                     never = run_drift_guard(client, plan, certificates) => match never {},
                     () = life.draining() => {}

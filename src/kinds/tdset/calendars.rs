@@ -1,10 +1,11 @@
 //! ConfigMaps with dates, read once for all TDSets that take dates from them.
 //!
-//! Guarantees: one that has not changed is not read again; whoever needs it while it is read waits for that; it is kept
-//! once, and for as long as a TDSet asks for it.
+//! Guarantees: one that has not changed is not read again; of those who need one that nobody watches, or that is missing,
+//! all that wait while it is read share the next read; it is kept once, and for as long as a TDSet asks for it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -42,8 +43,28 @@ pub struct Asked {
 pub struct Calendar {
     namespace: String,
     name: String,
-    /// As it was read last.
-    found: tokio::sync::Mutex<Option<Found>>,
+    /// How many reads of it were begun.
+    begun: AtomicU64,
+    /// The last one, unless that failed.
+    read: tokio::sync::Mutex<Option<Read>>,
+}
+
+/// What the API server said.
+#[derive(Debug)]
+struct Read {
+    /// Which of all reads it was, from 1 on.
+    nth: u64,
+    found: Result<Found, Blocker>,
+}
+
+impl Read {
+    /// Whether it does for one who asked when so many reads were begun, of a ConfigMap that is at that version at least:
+    /// it was begun after that, or has that version.
+    fn does(&self, begun: u64, version: Option<&str>) -> bool {
+        let has_version =
+            |found: &Found| version.is_some() && number(found.version.as_deref()) >= number(version);
+        self.nth > begun || self.found.as_ref().is_ok_and(has_version)
+    }
 }
 
 #[derive(Debug)]
@@ -82,22 +103,25 @@ impl Calendars {
         key: &str,
         version: Option<&str>,
     ) -> Result<Result<Arc<DateList>, Blocker>, Error> {
-        let mut slot = calendar.found.lock().await;
-        let is_of_now = |found: &Found| number(found.version.as_deref()) >= number(version);
-        if version.is_none() || !slot.as_ref().is_some_and(is_of_now) {
-            *slot = None;
-        }
-        let found = match &mut *slot {
-            Some(found) => found,
-            empty => match self.read(&calendar.namespace, &calendar.name).await? {
-                Ok(found) => empty.insert(found),
-                Err(blocker) => return Ok(Err(blocker)),
-            },
+        // Many may wait for the same read: without that count, each of them would read after the other.
+        let begun = calendar.begun.load(Ordering::SeqCst);
+        let mut slot = calendar.read.lock().await;
+        drop(slot.take_if(|read| !read.does(begun, version)));
+        let read = match &mut *slot {
+            Some(read) => read,
+            empty => {
+                let nth = calendar.begun.fetch_add(1, Ordering::SeqCst) + 1;
+                let found = self.read(&calendar.namespace, &calendar.name).await?;
+                empty.insert(Read { nth, found })
+            }
         };
-        Ok(found.list(key).ok_or_else(|| {
-            let message = format!("ConfigMap {} has no key {key}", calendar.name);
-            Blocker::dates(State::False, Reason::DatesNotFound, message)
-        }))
+        Ok(match &mut read.found {
+            Err(blocker) => Err(blocker.clone()),
+            Ok(found) => found.list(key).ok_or_else(|| {
+                let message = format!("ConfigMap {} has no key {key}", calendar.name);
+                Blocker::dates(State::False, Reason::DatesNotFound, message)
+            }),
+        })
     }
 
     async fn read(&self, namespace: &str, name: &str) -> Result<Result<Found, Blocker>, Error> {
@@ -126,7 +150,13 @@ impl Calendars {
 }
 
 impl Asked {
-    /// The ConfigMaps of these names, in that order. The object of that uid asks for them from now on, and for no others.
+    /// The object of that uid is there: what it asks for is kept until it is forgotten.
+    pub fn admit(&self, uid: &str) {
+        self.of.admit(uid);
+    }
+
+    /// The ConfigMaps of these names, in that order. The object of that uid asks for them from now on, and for no others,
+    /// unless it has gone meanwhile.
     pub fn ask<'a>(
         &self,
         uid: &str,
@@ -134,13 +164,13 @@ impl Asked {
         names: impl ExactSizeIterator<Item = &'a str>,
     ) -> Vec<Arc<Calendar>> {
         if names.len() == 0 {
-            self.of.forget(uid);
+            self.of.put(uid, Vec::new());
             return Vec::new();
         }
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let calendars: Vec<_> = names.map(|name| one(&mut all, namespace, name)).collect();
         drop(all);
-        self.of.update(uid, |asked| asked.clone_from(&calendars));
+        self.of.put(uid, calendars.clone());
         calendars
     }
 
@@ -163,7 +193,8 @@ fn one(all: &mut HashMap<(String, String), Weak<Calendar>>, namespace: &str, nam
     }
     all.retain(|_, calendar| calendar.strong_count() > 0);
     let (namespace, name) = key.clone();
-    let calendar = Arc::new(Calendar { namespace, name, found: tokio::sync::Mutex::default() });
+    let (begun, read) = (AtomicU64::default(), tokio::sync::Mutex::default());
+    let calendar = Arc::new(Calendar { namespace, name, begun, read });
     all.insert(key, Arc::downgrade(&calendar));
     calendar
 }
@@ -176,12 +207,22 @@ impl fmt::Debug for Calendars {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use axum::http::{Request, Response, StatusCode};
+    use futures::future::join_all;
+    use kube::client::Body;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn many_objects_share_a_config_map_for_as_long_as_one_asks_for_it() {
         let calendars = Asked::default();
-        let days = |uid: &str| calendars.ask(uid, "a", ["days"].into_iter()).remove(0);
+        let days = |uid: &str| {
+            calendars.admit(uid);
+            calendars.ask(uid, "a", ["days"].into_iter()).remove(0)
+        };
         let first = Arc::downgrade(&days("1"));
         for number in 0..1_000 {
             assert!(Arc::ptr_eq(&days(&number.to_string()), &first.upgrade().unwrap()));
@@ -197,8 +238,57 @@ mod tests {
         assert_eq!(first.strong_count(), 1);
         calendars.forget("3");
         assert!(first.upgrade().is_none());
+        drop(calendars.ask("3", "a", ["days"].into_iter()));
+        let left = calendars.of.of("3");
+        assert!(left.is_empty(), "a pass over an object that has gone leaves nothing: {left:?}");
         let _another = calendars.ask("1", "b", ["days"].into_iter());
         assert_eq!(calendars.all.lock().unwrap().len(), 1, "nothing is left of those that are gone");
+    }
+
+    /// Answers that there is none, and counts.
+    fn missing(reads: &Arc<AtomicU64>) -> Client {
+        let reads = Arc::clone(reads);
+        let service = tower::service_fn(move |_: Request<Body>| {
+            reads.fetch_add(1, Ordering::SeqCst);
+            let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
+                "message": "not found", "code": 404});
+            let mut answer = Response::new(Body::from(status.to_string().into_bytes()));
+            *answer.status_mut() = StatusCode::NOT_FOUND;
+            async {
+                tokio::task::yield_now().await;
+                Ok::<_, Infallible>(answer)
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    #[tokio::test]
+    async fn all_who_wait_while_it_is_read_share_the_next_read() {
+        let reads = Arc::new(AtomicU64::default());
+        let calendars = Calendars::new(missing(&reads));
+        let calendar = calendars.asked.ask("1", "a", ["days"].into_iter()).remove(0);
+        let ask = || calendars.dates(&calendar, "all", None);
+        for answer in join_all((0..16).map(|_| ask())).await {
+            assert_eq!(answer.unwrap().unwrap_err().message, "ConfigMap days does not exist");
+        }
+        assert_eq!(reads.load(Ordering::SeqCst), 2, "the first one was begun before the others asked");
+        assert!(ask().await.unwrap().is_err());
+        assert_eq!(reads.load(Ordering::SeqCst), 3, "it may have been made meanwhile");
+    }
+
+    #[test]
+    fn a_read_does_for_who_asked_before_it_and_for_who_knows_of_no_later_version() {
+        let found = |version: &str| {
+            let (texts, lists) = (BTreeMap::new(), BTreeMap::new());
+            Found { version: Some(version.to_owned()), texts, lists }
+        };
+        let read = Read { nth: 2, found: Ok(found("7")) };
+        let does = |begun| [None, Some("6"), Some("7"), Some("8")].map(|version| read.does(begun, version));
+        assert_eq!(does(1), [true; 4]);
+        assert_eq!(does(2), [false, true, true, false]);
+        let blocker = Blocker::dates(State::False, Reason::DatesNotFound, String::new());
+        let missing = Read { nth: 2, found: Err(blocker) };
+        assert!(missing.does(1, None) && !missing.does(2, None) && !missing.does(2, Some("7")));
     }
 
     #[test]

@@ -148,6 +148,7 @@ impl Reconciler for Operator {
 
     fn seen(&self, object: &Watched<TDSet>) {
         self.claims.seen(object, object.0.as_ref().ok().map(spec::subjects));
+        self.calendars.asked.admit(uid(object.meta()));
         self.board.admit(object.meta());
     }
 

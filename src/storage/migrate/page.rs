@@ -14,7 +14,7 @@ use super::super::plan::pace::Work;
 use super::super::plan::tally::{Fate, Tally};
 use super::super::plan::{self};
 use super::super::requests::{Item, Page};
-use super::{Error, Event, Migration, Workers, refused};
+use super::{Error, Event, Migration, Patience, Workers, refused};
 use crate::runtime::{clock, fail_point};
 
 /// The smallest page that is asked for where larger ones take too long.
@@ -29,18 +29,18 @@ struct Attempt {
 }
 
 impl Migration<'_> {
-    /// The page at a place; where it `waits`, however long the API server cannot be reached. A token that is too old is
-    /// replaced by the one that the API server gives for it, with which the pages go on among the objects of now.
+    /// The page at a place. A token that is too old is replaced by the one that the API server gives for it, with which
+    /// the pages go on among the objects of now.
     pub(super) async fn page(
         &self,
+        patience: Patience,
         definition: &Definition,
         place: &mut Checkpoint,
         chunk: &mut u32,
-        waits: bool,
     ) -> Result<Page, Error> {
         loop {
             let (size, next) = (*chunk, place.next.clone());
-            match self.insist(|| self.requests.page(definition, size, &next)).await {
+            match self.insist(patience, || self.requests.page(definition, size, &next)).await {
                 Answer::Done(page) => return Ok(page),
                 Answer::Refused(status, _) if status.code == 410 && !next.is_empty() => {
                     let fresh = status
@@ -52,7 +52,6 @@ impl Migration<'_> {
                         None => *place = place.again(),
                     }
                 }
-                Answer::Unreached(_) if waits && !self.stop.is_cancelled() => {}
                 // A page that a webhook converts may take longer than a request may.
                 Answer::Nothing(_) if size > SMALLEST && !self.stop.is_cancelled() => {
                     *chunk = (size / 4).max(SMALLEST);
@@ -73,7 +72,7 @@ impl Migration<'_> {
         if place.next.is_empty() {
             return None;
         }
-        let listed = pin!(self.page(definition, place, chunk, true));
+        let listed = pin!(self.page(Patience::Unbounded, definition, place, chunk));
         match select(pin!(self.stop.cancelled()), listed).await {
             Either::Left(_) => None,
             Either::Right((listed, _)) => Some(listed),
@@ -85,7 +84,8 @@ impl Migration<'_> {
     pub(super) async fn is_convertible(&self, definition: &Definition, page: &Page) -> Result<(), Error> {
         let Some(Item { metadata: first }) = page.items.first() else { return Ok(()) };
         for version in definition.converted_versions() {
-            match self.insist(|| self.requests.converted(definition, first, version)).await {
+            let ask = || self.requests.converted(definition, first, version);
+            match self.insist(Patience::Unbounded, ask).await {
                 Answer::Done(_) => {}
                 // It is gone: the next page has another one.
                 Answer::Refused(status, _) if status.code == 404 => {}

@@ -11,7 +11,7 @@ use super::super::plan::ending;
 use super::super::plan::object::{Answer, reason};
 use super::super::plan::tally::Tally;
 use super::super::plan::{self, End};
-use super::{Error, Event, Migration, refused};
+use super::{Error, Event, Migration, Patience, refused};
 use crate::runtime::clock;
 use crate::runtime::supervisor::chain;
 
@@ -89,7 +89,7 @@ impl Migration<'_> {
             let definition = self.definition(name).await?;
             if definition.says_migrated()
                 || !plan::is_stored_as_wanted(&definition)
-                || self.write(&definition, &ending::migrated(&definition), None).await?
+                || self.write(Patience::Short, &definition, &ending::migrated(&definition), None).await?
             {
                 return Ok(());
             }
@@ -104,7 +104,8 @@ impl Migration<'_> {
     ) -> Result<Definition, Error> {
         let state = json!({"uid": definition.uid, "resourceVersion": definition.resource_version});
         let body = json!({"metadata": state, "status": {"storedVersions": stored}});
-        match self.insist(|| self.requests.patch_definition(&definition.name, &body, true)).await {
+        let ask = || self.requests.patch_definition(&definition.name, &body, true);
+        match self.insist(Patience::Short, ask).await {
             Answer::Done(now) => Ok(now),
             Answer::Refused(status, _) if status.code == 409 => self.definition(&definition.name).await,
             other => Err(refused("write the status of", definition.name.clone(), other)),
@@ -121,8 +122,10 @@ impl Migration<'_> {
             return Ok(());
         }
         loop {
-            let now = self.definition(&definition.name).await?;
-            if now.uid != definition.uid || self.write(&now, &condition(&now), None).await? {
+            let now = self.read(Patience::Unbounded, &definition.name).await?;
+            if now.uid != definition.uid
+                || self.write(Patience::Unbounded, &now, &condition(&now), None).await?
+            {
                 return Ok(());
             }
         }
@@ -138,18 +141,20 @@ impl Migration<'_> {
     ) -> Result<bool, Error> {
         let Some(condition) = ending::of_end(definition, end, last, rewrites) else { return Ok(true) };
         let reduced = matches!(end, End::Reduce(_)).then(|| json!([definition.storage_version()]));
-        self.write(definition, &condition, reduced).await
+        self.write(Patience::Unbounded, definition, &condition, reduced).await
     }
 
     /// Writes a condition, and `storedVersions`, into this state of the definition; false where it has another by now.
     async fn write(
         &self,
+        patience: Patience,
         definition: &Definition,
         condition: &Condition,
         stored: Option<Value>,
     ) -> Result<bool, Error> {
         let Some(body) = status_body(definition, condition, stored) else { return Ok(true) };
-        match self.insist(|| self.requests.patch_definition(&definition.name, &body, true)).await {
+        let ask = || self.requests.patch_definition(&definition.name, &body, true);
+        match self.insist(patience, ask).await {
             Answer::Done(_) => Ok(true),
             Answer::Refused(status, _) if status.code == 409 => Ok(false),
             other => Err(refused("write the status of", definition.name.clone(), other)),

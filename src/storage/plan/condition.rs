@@ -3,11 +3,14 @@
 //! `kubectl wait --for=condition=StorageMigrated crd/tdsets.gatehouse.dev` waits for it. Kubernetes' own migrator keeps
 //! another one beside it, `StorageMigrating` (1.36 and later).
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 /// Its type.
 pub const TYPE: &str = "StorageMigrated";
+
+/// The type of that of Kubernetes' own migrator.
+const OF_KUBERNETES: &str = "StorageMigrating";
 
 /// The longest message, in bytes.
 const LONGEST: usize = 1024;
@@ -21,6 +24,19 @@ pub struct Condition {
     pub reason: &'static str,
     /// A sentence.
     pub message: String,
+}
+
+/// The condition by which Kubernetes' own migrator says that it failed.
+#[must_use]
+pub fn failed_by_kubernetes(conditions: &[Value]) -> Option<&Value> {
+    let theirs = conditions.iter().find(|one| one["type"] == OF_KUBERNETES);
+    theirs.filter(|one| one["reason"] == "MigrationFailed")
+}
+
+/// Since when a condition is what it is, in whole seconds.
+#[must_use]
+pub fn since(condition: &Value) -> Option<Timestamp> {
+    condition["lastTransitionTime"].as_str()?.parse().ok()
 }
 
 fn bounded(message: &str) -> String {
@@ -41,6 +57,14 @@ impl Condition {
         Self { is_true: false, reason, message: bounded(why) }
     }
 
+    /// Since when it is so, as of `now`. That all objects are stored as they should be is known after a failure of
+    /// Kubernetes' own migrator, and has to show as later also where the clock that wrote the failure is ahead.
+    fn begins(&self, conditions: &[Value], now: Timestamp) -> Timestamp {
+        let failed = failed_by_kubernetes(conditions).filter(|_| self.is_true).and_then(since);
+        let after = failed.and_then(|failed| failed.checked_add(SignedDuration::from_secs(1)).ok());
+        after.map_or(now, |after| now.max(after))
+    }
+
     /// The conditions with this one among them; none where it is there as it is.
     #[must_use]
     pub fn among(&self, conditions: &[Value], now: Timestamp) -> Option<Vec<Value>> {
@@ -50,7 +74,7 @@ impl Condition {
         let before = known.map_or(Value::Null, |at| all[at].clone());
         let since = match &before["lastTransitionTime"] {
             Value::String(since) if before["status"] == status => since.clone(),
-            _ => format!("{now:.0}"),
+            _ => format!("{:.0}", self.begins(conditions, now)),
         };
         let condition = json!({"type": TYPE, "status": status, "reason": self.reason, "message": self.message,
             "lastTransitionTime": since});
@@ -90,5 +114,28 @@ mod tests {
         assert_eq!(next[1]["lastTransitionTime"], "2026-01-01T00:00:00Z", "only what it says has changed");
         let done = condition(true, "done").among(&next, later).unwrap();
         assert_eq!((done.len(), &done[1]["lastTransitionTime"]), (2, &json!("2026-01-02T00:00:00Z")));
+    }
+
+    #[test]
+    fn it_shows_as_later_than_a_failure_of_kubernetes_whatever_the_clocks_say() {
+        let failed = |reason: &str| {
+            json!({"type": OF_KUBERNETES, "status": "False", "reason": reason,
+                "lastTransitionTime": "2026-01-01T12:00:00Z"})
+        };
+        let written = |conditions: &[Value], condition: &Condition, now: &str| {
+            let all = condition.among(conditions, now.parse().unwrap()).unwrap();
+            all.last().unwrap()["lastTransitionTime"].as_str().unwrap().to_owned()
+        };
+        let (theirs, done) = ([failed("MigrationFailed")], Condition::migrated("v1", ""));
+        for (now, since) in [
+            ("2026-01-01T11:00:00Z", "2026-01-01T12:00:01Z"),
+            ("2026-01-01T12:00:00.9Z", "2026-01-01T12:00:01Z"),
+            ("2026-01-01T12:00:02Z", "2026-01-01T12:00:02Z"),
+        ] {
+            assert_eq!(written(&theirs, &done, now), since, "{now}");
+        }
+        let now = "2026-01-01T11:00:00Z";
+        assert_eq!(written(&theirs, &Condition::failed("Kept", "why"), now), now);
+        assert_eq!(written(&[failed("MigrationSucceeded")], &done, now), now);
     }
 }

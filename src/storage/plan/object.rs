@@ -24,7 +24,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// The pause before a server is asked again that could not be reached.
-const PAUSE_UNREACHED: Duration = Duration::from_secs(1);
+pub const PAUSE_UNREACHED: Duration = Duration::from_secs(1);
 
 /// A merge patch.
 #[derive(Clone, Debug, PartialEq)]

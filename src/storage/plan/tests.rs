@@ -112,6 +112,7 @@ fn what_another_migrator_failed_at_is_done_again() {
         (vec![failed.clone()], true),
         (vec![failed.clone(), at(late, "StorageMigrated", "False", "Kept")], true),
         (vec![failed.clone(), at(late, "StorageMigrated", "True", "Migrated")], false),
+        (vec![failed.clone(), at(early, "StorageMigrated", "True", "Migrated")], true),
         (
             vec![
                 at(late, "StorageMigrating", "False", "MigrationFailed"),

@@ -65,7 +65,7 @@ pub fn what_kubernetes_itself_fails_to_write_is_written(bed: &Bed) {
     );
 }
 
-/// What is shown does not take `storedVersions` at its word either.
+/// What is shown does not rely on `storedVersions` either.
 fn is_doubted(widgets: &Widgets) {
     let bed = widgets.bed;
     let shown = run(bed, &["status", &widgets.name]);

@@ -33,7 +33,7 @@ const UNTIL_CANCELLED: Duration = Duration::from_secs(10);
 /// How long a server may take to say how far it is.
 const UNTIL_TOLD: Duration = Duration::from_secs(2);
 /// Between two words about a statement that takes long.
-const BETWEEN_WORDS: Duration = Duration::from_secs(5);
+const REPORT_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A value of a statement.
 #[derive(Clone, Copy, Debug)]
@@ -238,7 +238,7 @@ impl Connection {
         let mut running = pin!(streamed(wire, secrets, text));
         let mut ended: Option<Failure> = None;
         let mut give_up = None;
-        let mut words = tokio::time::interval_at(begun + BETWEEN_WORDS, BETWEEN_WORDS);
+        let mut words = tokio::time::interval_at(begun + REPORT_INTERVAL, REPORT_INTERVAL);
         loop {
             let over = watch.limit.filter(|_| ended.is_none()).map(|limit| begun + limit);
             tokio::select! {

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::assignment::Engine;
 use super::super::result::Class;
-use super::connection::user_lock::{Halves, Held, got, let_go};
+use super::connection::user_lock::{Held, LockNames, got, let_go};
 use super::connection::{Connection, Value};
 use super::failure::Failure;
 use super::progress::{Progress, Step};
@@ -93,14 +93,14 @@ impl Lock {
                 answer.first().and_then(|row| row.first()?.as_deref()) == Some("true")
             }
             Engine::MySQL | Engine::MariaDB => {
-                let halves = halves(name);
-                if !got(connection, &halves[0], 0).await? {
+                let lock_names = lock_names(name);
+                if !got(connection, &lock_names[0], 0).await? {
                     false
-                } else if got(connection, &halves[1], 0).await? {
-                    connection.lock = Held::Both(halves);
+                } else if got(connection, &lock_names[1], 0).await? {
+                    connection.lock = Held::Both(lock_names);
                     true
                 } else {
-                    let_go(connection, &halves[0]).await?;
+                    let_go(connection, &lock_names[0]).await?;
                     false
                 }
             }
@@ -111,7 +111,7 @@ impl Lock {
 }
 
 /// What MySQL calls it.
-fn halves(name: &str) -> Halves {
+fn lock_names(name: &str) -> LockNames {
     let key = key(name);
     [format!("gatehouse/{key:x}"), format!("gatehouse/{key:x}/2")]
 }
@@ -122,7 +122,7 @@ pub(super) async fn is_taken(connection: &mut Connection, name: &str) -> Result<
         // It shows the session itself.
         Engine::PostgreSQL => Ok(false),
         Engine::MySQL | Engine::MariaDB => {
-            let [first, second] = halves(name);
+            let [first, second] = lock_names(name);
             let sql = "SELECT CAST(COALESCE(IS_USED_LOCK(?), IS_USED_LOCK(?)) AS CHAR)";
             let rows = connection.rows(sql, &[Value::Text(&first), Value::Text(&second)]).await?;
             Ok(rows.first().is_some_and(|row| row.first().is_some_and(Option::is_some)))

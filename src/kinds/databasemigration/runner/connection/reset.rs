@@ -56,8 +56,8 @@ impl Connection {
         let mut next = Self::to(&self.access).await?;
         // While it is passed on, neither session has all of it.
         let lock = std::mem::replace(&mut self.lock, Held::Lost);
-        if let Held::Both(halves) = &lock {
-            pass(halves, self, &mut next).await?;
+        if let Held::Both(lock_names) = &lock {
+            pass(lock_names, self, &mut next).await?;
         }
         next.lock = lock;
         *self = next;

@@ -9,7 +9,7 @@ const UNTIL_PASSED: i64 = 5;
 
 /// Two locks that are one of ours: who wants it takes the first one, and then the second one. So it can pass from one
 /// session to another: who has the second one gets the first one, too.
-pub(in super::super) type Halves = [String; 2];
+pub(in super::super) type LockNames = [String; 2];
 
 /// What a session has of our lock.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub(in super::super) enum Held {
     /// Nothing: it was not asked for, or the engine has another one.
     Nothing,
     /// All of it, which has to be passed on to the next session.
-    Both(Halves),
+    Both(LockNames),
     /// Not all of it any more: passing it on failed half way, so that another run may have it.
     Lost,
 }
@@ -40,8 +40,12 @@ pub(in super::super) async fn let_go(connection: &mut Connection, half: &str) ->
 }
 
 /// Passes a lock on from one session to another, so that nobody gets it in between. After a failure neither has all of it.
-pub(super) async fn pass(halves: &Halves, from: &mut Connection, to: &mut Connection) -> Result<(), Failure> {
-    for half in halves.iter().rev() {
+pub(super) async fn pass(
+    lock_names: &LockNames,
+    from: &mut Connection,
+    to: &mut Connection,
+) -> Result<(), Failure> {
+    for half in lock_names.iter().rev() {
         // A session that broke off has nothing to let go.
         let _gone = let_go(from, half).await;
         let why = match got(to, half, UNTIL_PASSED).await {
