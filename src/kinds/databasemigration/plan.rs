@@ -88,6 +88,21 @@ enum Situation {
     Leaves,
 }
 
+impl Situation {
+    /// The same, with what lets an object go that its down scripts hold.
+    fn with_way_out(self) -> Self {
+        let told = |verdict: Verdict| Verdict {
+            message: format!("{}; deletionPolicy Retain lets the object go as things are", verdict.message),
+            ..verdict
+        };
+        match self {
+            Self::Waits(verdict, at) => Self::Waits(told(verdict), at),
+            Self::Stalled(verdict) => Self::Stalled(told(verdict)),
+            other => other,
+        }
+    }
+}
+
 /// A run that looks whether what was applied still is.
 #[derive(Clone, Debug, PartialEq)]
 enum Verification {

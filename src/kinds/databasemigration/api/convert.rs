@@ -50,6 +50,7 @@ const V1ALPHA1: &[Row] = &[
     same("/status/appliedCount"),
     same("/status/conditions"),
     hub_only("/status/applied"),
+    hub_only("/status/appliedSnapshot"),
     hub_only("/status/currentRun"),
     hub_only("/status/lastRun"),
     hub_only("/status/lastError"),

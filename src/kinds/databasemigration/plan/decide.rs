@@ -77,7 +77,7 @@ impl View<'_> {
             Ok(texts) => texts,
             Err(situation) => match assignment::kept(self.spec, &self.observed.kept) {
                 Some(texts) => texts,
-                None => return with_way_out(*situation),
+                None => return situation.with_way_out(),
             },
         };
         if let Some(hash) = self.unapproved(&texts) {
@@ -85,7 +85,7 @@ impl View<'_> {
                 "the down scripts are those of plan {hash}, which has to be approved: set spec.approval.planHash to it"
             );
             let verdict = Verdict::new(Phase::AwaitingApproval, Reason::AwaitingApproval, message);
-            return with_way_out(Situation::Waits(verdict, None));
+            return Situation::Waits(verdict, None).with_way_out();
         }
         let approved = self.spec.approval.clone();
         let wanted = Wanted {
@@ -95,7 +95,7 @@ impl View<'_> {
         };
         match self.last(&wanted) {
             Some(FinishedRun { outcome: Outcome::Done, .. }) => Situation::Leaves,
-            Some(last) => with_way_out(self.after(last, wanted, texts)),
+            Some(last) => self.after(last, wanted, texts).with_way_out(),
             None => self.start(wanted, texts, 1, None),
         }
     }
@@ -409,19 +409,6 @@ impl View<'_> {
         let told = self.status.last_run.iter().map(|run| run.number);
         let number = known.chain(told).max().unwrap_or_default().saturating_add(1);
         Planned { key, number, attempt, purpose, resolve: None, approved: None }
-    }
-}
-
-/// The same, with what lets an object go that its down scripts hold.
-fn with_way_out(situation: Situation) -> Situation {
-    let told = |verdict: Verdict| Verdict {
-        message: format!("{}; deletionPolicy Retain lets the object go as things are", verdict.message),
-        ..verdict
-    };
-    match situation {
-        Situation::Waits(verdict, at) => Situation::Waits(told(verdict), at),
-        Situation::Stalled(verdict) => Situation::Stalled(told(verdict)),
-        other => other,
     }
 }
 
