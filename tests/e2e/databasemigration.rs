@@ -92,7 +92,7 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
     let run = jobs[0]["metadata"]["name"].as_str().expect("a name").to_owned();
     namespace.kubectl(&["delete", "job", &run, "--timeout=60s"]).ok();
     let texts = format!("configmap/{run}");
-    assert!(namespace.get(&texts).is_some(), "the texts of what was applied");
+    namespace.get(&texts).expect("the texts of what was applied");
     let waits = namespace.get("pod/application").expect("a pod");
     assert_eq!(waits["status"]["phase"], "Pending", "{}", waits["status"]);
     namespace.apply(&migration(&["1", "2", "3"]));
