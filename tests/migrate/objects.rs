@@ -84,10 +84,10 @@ pub fn a_doubt_is_settled_by_the_word_of_a_person(servers: &Servers, plane: &Con
     assert_eq!(node.run(&node.next_pod()), 0);
     until(&namespace, "base", "Applied");
 
-    let sleeps = "SELECT count(*)::text FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()";
+    let sleeps = "SELECT count(*)::text FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND datname = current_database() AND pid <> pg_backend_pid()";
     let at_work = || if bed.value(sleeps) == "1" { Ok(()) } else { Err("no script sleeps".to_owned()) };
     node.kill(&node.next_pod(), at_work);
-    bed.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()");
+    bed.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND datname = current_database() AND pid <> pg_backend_pid()");
     assert_eq!(node.run(&node.next_pod()), 30);
     let found = until(&namespace, "shop", "InDoubt");
     assert!(
