@@ -8,7 +8,7 @@
 //! GATEHOUSE_PROGRAM=other make bench      # of another build, to compare with on the same machine
 //! ```
 //!
-//! What is told:
+//! It reports:
 //!
 //! - of the boundary: when the first, the middle and the last count was written, counted from it, and when the last status
 //!   told of it;
@@ -17,7 +17,7 @@
 //! - the rate, as a share of what the same API server takes of bare patches of each kind, as many at a time. The share is
 //!   what to compare between machines and releases: both meet the same API server, etcd and disk.
 //!
-//! Nothing is asserted about time. There is no controller-manager, so that nobody else writes. The operator is a process
+//! It asserts no times. There is no controller-manager, so that nobody else writes. The operator is a process
 //! of its own, so that reviews are not in what is counted.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot begin ends")]
@@ -278,7 +278,7 @@ impl Snapshot {
     }
 }
 
-/// The calls that the API server has answered so far, by verb and resource, whoever asked.
+/// How many calls the API server has answered so far, of all clients, by verb and resource.
 async fn calls(client: &Client) -> BTreeMap<String, u64> {
     let request = hyper::Request::get("/metrics").body(Vec::new()).expect("a request");
     let page = client.request_text(request).await.expect("the API server shows its metrics");

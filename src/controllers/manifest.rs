@@ -20,6 +20,7 @@ use kube::core::ApiResource;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::api::checksum::hexadecimal;
 use crate::api::quantity::Quantity;
 
 /// The annotation with the hash of what was applied last.
@@ -143,7 +144,8 @@ impl Manifest {
 #[must_use]
 pub fn hash(text: &str, bytes: usize) -> String {
     let hash = digest(&SHA256, text.as_bytes());
-    hash.as_ref().iter().take(bytes).fold(String::new(), |digits, byte| format!("{digits}{byte:02x}"))
+    let hash = hash.as_ref();
+    hexadecimal(hash.get(..bytes).unwrap_or(hash))
 }
 
 fn annotations(object: &mut Value) -> Option<&mut Map<String, Value>> {

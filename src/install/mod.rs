@@ -135,8 +135,8 @@ async fn restore(client: &Client, plan: &Plan) -> Result<bool, Error> {
 }
 
 /// Writes the definitions again as far as they differ; whether any did. The served versions stay as the gate has them
-/// that wrote a definition last: two gates with other settings would undo each other's work without end. All else is
-/// put right whoever wrote it, for that gate may be gone.
+/// that wrote a definition last: two gates with other settings would undo each other's work without end. This one
+/// corrects all else, whichever gate wrote it, for that one may be gone.
 async fn restore_definitions(client: &Client, plan: &Plan) -> Result<bool, apply::Error> {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
     let mut written = false;

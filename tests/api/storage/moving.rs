@@ -107,14 +107,20 @@ impl Drop for StopsAtTheEnd<'_> {
     }
 }
 
-pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
-    let widgets = Widgets::stored_as_v1alpha1(bed, "interrupted", false);
+/// 200 objects, and a migration that has written some of them.
+fn at_work<'a>(bed: &'a Bed, name: &str) -> (Widgets<'a>, Program) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, name, false);
     widgets.make(200);
     widgets.store_as_v1();
     let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
     let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
     let migrator = Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
     eventually(|| if widgets.in_etcd("v1alpha1").len() <= 180 { Ok(()) } else { Err("it has not got on") });
+    (widgets, migrator)
+}
+
+pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
+    let (widgets, migrator) = at_work(bed, "interrupted");
     migrator.terminate();
     assert_eq!(migrator.code(), Some(1));
     let left = widgets.in_etcd("v1alpha1").len();
@@ -145,13 +151,7 @@ pub fn an_interrupted_run_is_taken_up(bed: &Bed) {
 
 /// As beside a leader that has ended the migration which the command is about.
 pub fn an_interrupted_run_says_nothing_of_what_others_have_ended(bed: &Bed) {
-    let widgets = Widgets::stored_as_v1alpha1(bed, "ended", false);
-    widgets.make(200);
-    widgets.store_as_v1();
-    let words = [&["migrate", &widgets.name][..], &SLOWLY].concat();
-    let log = bed.cluster.folder().join(format!("migrator-{}.log", widgets.group));
-    let migrator = Program::start(&command(bed.cluster.kubeconfig(), &words), &log).expect("it starts");
-    eventually(|| if widgets.in_etcd("v1alpha1").len() <= 180 { Ok(()) } else { Err("it has not got on") });
+    let (widgets, migrator) = at_work(bed, "ended");
     let status = format!("{}/status", widgets.path_of_definition());
     bed.objects.must(Ask::patch(status, json!({"status": {"storedVersions": ["v1"]}})));
     migrator.terminate();

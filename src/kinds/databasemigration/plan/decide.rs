@@ -100,8 +100,8 @@ impl View<'_> {
         }
     }
 
-    /// The hash of the plan that these texts are, where nobody has approved it and somebody has to. Where a text is in a
-    /// Secret, only the run can tell, and compares it.
+    /// The hash of the plan of these texts, where it needs an approval that it does not have. A plan with a text from a
+    /// Secret passes: its run computes the hash and compares it.
     fn unapproved(&self, texts: &[Texts]) -> Option<String> {
         let approved = self.spec.approval.as_ref()?;
         match hash_of_plan(self.spec, texts) {

@@ -95,7 +95,7 @@ impl Cluster {
         words.into_iter().find(|word| word.len() == 64).map(str::to_owned)
     }
 
-    /// What the newest run was told to do.
+    /// The assignment of the newest run.
     fn assignment(&self) -> Assignment {
         read(&self.told[self.created.last().unwrap()])
     }
@@ -200,7 +200,7 @@ impl Cluster {
     }
 }
 
-/// What a run is told to do, as it is in its ConfigMap.
+/// The assignment in the ConfigMap of a run.
 fn read(snapshot: &Value) -> Assignment {
     Assignment::read(snapshot["data"][ASSIGNMENT].as_str().unwrap()).unwrap()
 }
@@ -240,6 +240,16 @@ fn failure(class: Class) -> impl FnOnce(&mut RunResult) {
             class,
             message: "a value is there already that has to be unique: constraint a_b_key, table a".to_owned(),
         });
+    }
+}
+
+/// The run found that the history contradicts what it was told, at the script 001.
+fn blocked(reason: result::BlockedReason, message: &'static str) -> impl FnOnce(&mut RunResult) {
+    move |result| {
+        result.outcome = result::Outcome::Blocked;
+        let id = Some("001".to_owned());
+        result.blocked =
+            Some(result::Blocked { reason, id, expected: None, found: None, message: message.to_owned() });
     }
 }
 

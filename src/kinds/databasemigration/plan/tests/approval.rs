@@ -129,16 +129,7 @@ fn a_plan_that_was_not_made_is_nothing_to_approve() {
     assert_eq!((cluster.created.len(), cluster.last_purpose()), (2, Purpose::Plan), "it is tried again");
     let plan = planning().end_as(failure(Class::Authentication));
     is(&plan, Phase::Failed, "False", "NotReached");
-    let plan = planning().end_as(|result| {
-        result.outcome = result::Outcome::Blocked;
-        result.blocked = Some(result::Blocked {
-            reason: result::BlockedReason::ChecksumMismatch,
-            id: Some("001".to_owned()),
-            expected: None,
-            found: None,
-            message: "edited".to_owned(),
-        });
-    });
+    let plan = planning().end_as(blocked(result::BlockedReason::ChecksumMismatch, "edited"));
     is(&plan, Phase::Blocked, "False", "ChecksumMismatch");
 }
 

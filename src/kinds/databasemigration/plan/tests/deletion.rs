@@ -85,7 +85,7 @@ fn what_was_applied_is_taken_back_where_its_scripts_are_gone() {
     cluster.settle();
     assert_eq!(cluster.last_purpose(), Purpose::Revert);
     assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["000.down.sql"], "DROP");
-    // Without them, what lets the object go is told.
+    // Without them, the message names what lets the object go.
     let mut cluster = applied(&json!({}));
     cluster.observed.sources.clear();
     cluster.observed.snapshots.clear();

@@ -23,15 +23,6 @@ fn ended(name: &'static str, change: impl FnOnce(&mut RunResult)) -> Situation {
     situation(name, &cluster, &plan)
 }
 
-fn blocked(reason: result::BlockedReason, message: &'static str) -> impl FnOnce(&mut RunResult) {
-    move |result| {
-        result.outcome = result::Outcome::Blocked;
-        let id = Some("001".to_owned());
-        result.blocked =
-            Some(result::Blocked { reason, id, expected: None, found: None, message: message.to_owned() });
-    }
-}
-
 fn wrong_password(result: &mut RunResult) {
     result.outcome = result::Outcome::Failed;
     (result.server, result.plan, result.applied_count) = (None, None, 0);

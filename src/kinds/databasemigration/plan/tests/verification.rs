@@ -72,16 +72,7 @@ fn what_is_missing_in_the_history_is_told_and_applied_only_when_a_person_asks() 
 #[test]
 fn a_script_that_was_edited_behind_our_back_is_told() {
     let mut cluster = looking();
-    let plan = cluster.end_as(|result| {
-        result.outcome = result::Outcome::Blocked;
-        result.blocked = Some(result::Blocked {
-            reason: result::BlockedReason::ChecksumMismatch,
-            id: Some("001".to_owned()),
-            expected: None,
-            found: None,
-            message: "edited".to_owned(),
-        });
-    });
+    let plan = cluster.end_as(blocked(result::BlockedReason::ChecksumMismatch, "edited"));
     is(&plan, Phase::Blocked, "False", "ChecksumMismatch");
 }
 
