@@ -7,6 +7,7 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::core::ApiResource;
 use kube::{Api, Resource, ResourceExt as _};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -68,6 +69,25 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
                 self.write(&write).await
             }
         }
+    }
+
+    /// Has no deletion of the object wait for us any more, also one that is to come, where the object is as it was decided
+    /// on: a spec or a status that was written meanwhile may have given the deletion something to do.
+    ///
+    /// Assumes: the status was reported before.
+    ///
+    /// # Errors
+    /// When the object is another one by now, the API server refuses, or there is no answer.
+    pub async fn withdraw_finalizer(&self) -> Result<(), Failure> {
+        let live = self.live().await?;
+        let (new, old) = (live.meta(), self.object.meta());
+        let is_same = new.generation == old.generation
+            && new.deletion_timestamp.is_some() == old.deletion_timestamp.is_some()
+            && stored_status(&live) == Some(json!(self.status.after));
+        if !is_same {
+            return Err(Failure::moved("the object was changed meanwhile"));
+        }
+        self.write(&finalizer::write::<Kind::Object>(new, Kind::FINALIZER, false, Kind::MANAGER)).await
     }
 
     /// An object of that name in the same namespace.
@@ -162,11 +182,10 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     async fn same_but_for_metadata(&self) -> Option<ObjectMeta> {
         let live = self.live().await.ok()?;
         let (new, old) = (live.meta(), self.object.meta());
-        let status = |object: &Kind::Object| serde_json::to_value(object).ok()?.get("status").cloned();
         let is_same = new.generation == old.generation
             && new.deletion_timestamp == old.deletion_timestamp
             && new.finalizers == old.finalizers
-            && status(&live) == status(self.object);
+            && stored_status(&live) == stored_status(self.object);
         is_same.then(|| new.clone())
     }
 
@@ -187,4 +206,9 @@ impl<Kind: Reconciler> Execution<'_, Kind> {
     ) -> Failure {
         Failure::Api(Error { verb, object: self.place::<K>(name).to_string(), source })
     }
+}
+
+/// The status of an object as JSON.
+fn stored_status<Object: Serialize>(object: &Object) -> Option<Value> {
+    serde_json::to_value(object).ok()?.get("status").cloned()
 }

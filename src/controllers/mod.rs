@@ -40,6 +40,7 @@ pub mod status;
 pub mod unworked;
 
 use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -50,7 +51,7 @@ use kube::core::DeserializeGuard;
 use kube::runtime::controller::{Action, Config, Controller};
 use kube::runtime::reflector::{self, ObjectRef};
 use kube::runtime::watcher::{self, Event, watcher};
-use kube::runtime::{PredicateConfig, WatchStreamExt as _, predicates};
+use kube::runtime::{PredicateConfig, WatchStreamExt as _};
 use kube::{Client, Resource, ResourceExt as _};
 use tokio::sync::watch;
 use tracing::{debug, warn};
@@ -69,6 +70,9 @@ const CONCURRENCY: u16 = 32;
 
 /// Passes in a row that have to fail for a failure to be a lasting one, which the status says: some ten seconds.
 const LASTING: u32 = 5;
+
+/// How the names of those annotations begin by which users ask for something.
+const ANNOTATIONS: &str = "gatehouse.dev/";
 
 /// An object as it is watched: one that no release can read still has its metadata.
 ///
@@ -180,6 +184,18 @@ impl<Kind: Reconciler> Context<Kind> {
     }
 }
 
+/// What users ask for by an object, as a number: its spec, its deletion, and the annotations of gatehouse, such as an
+/// answer to a doubt. Its status and whatever else others write into it begin no reconciliation.
+fn asked_for<K: Resource>(object: &K) -> Option<u64> {
+    let mut hasher = DefaultHasher::new();
+    object.meta().generation.hash(&mut hasher);
+    let ours = object.annotations().iter().filter(|(name, _)| name.starts_with(ANNOTATIONS));
+    for annotation in ours {
+        annotation.hash(&mut hasher);
+    }
+    Some(hasher.finish())
+}
+
 /// `namespace/name` of an object.
 pub fn named<K: Resource>(object: &K) -> String {
     format!("{}/{}", object.namespace().unwrap_or_default(), object.name_any())
@@ -242,7 +258,7 @@ async fn run_in<Kind: Reconciler>(
         })
         .reflect(writer)
         .applied_objects()
-        .predicate_filter(predicates::generation, PredicateConfig::default())
+        .predicate_filter(asked_for, PredicateConfig::default())
         .filter_map(|object| {
             // The watch begins again by itself; the queue would stop meanwhile, other triggers and all.
             let found = object.inspect_err(|error| warn!(controller = Kind::NAME, %error, "failed to watch"));
@@ -273,4 +289,30 @@ async fn run_in<Kind: Reconciler>(
         () = once_ready => {}
     }
     passes.await;
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_reconciliation_begins_by_what_users_ask_for() {
+        let asked = |metadata: serde_json::Value| {
+            let object: ConfigMap = serde_json::from_value(json!({"metadata": metadata})).unwrap();
+            asked_for(&object)
+        };
+        let before = asked(json!({"generation": 1}));
+        assert_ne!(asked(json!({"generation": 2})), before);
+        assert_ne!(asked(json!({"generation": 1, "annotations": {"gatehouse.dev/retry": "now"}})), before);
+        for others in [
+            json!({"generation": 1, "resourceVersion": "2"}),
+            json!({"generation": 1, "finalizers": ["a"], "labels": {"gatehouse.dev/a": "b"}}),
+            json!({"generation": 1, "annotations": {"example.com/seen": "now"}}),
+        ] {
+            assert_eq!(asked(others.clone()), before, "{others}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Reason, Refusal, Status, Tls};
-use kit::wait::{PATIENCE, reached};
+use kit::wait::{PATIENCE, reached_async};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
 use crate::bed::Bed;
@@ -76,7 +76,7 @@ impl Cluster {
     /// Waits until a voter serves what takes a quorum.
     pub async fn serves(&mut self, member: usize) {
         let client = self.client(member);
-        let served = reached(PATIENCE, async || {
+        let served = reached_async(PATIENCE, async || {
             self.bed.check().unwrap();
             client.members().await
         });

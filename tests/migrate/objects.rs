@@ -40,6 +40,14 @@ pub fn until(namespace: &Namespace<'_>, name: &str, reason: &str) -> Value {
     })
 }
 
+/// Waits until a deletion would wait for nothing, so that gatehouse may be gone by then.
+pub fn until_released(namespace: &Namespace<'_>, name: &str) {
+    namespace.bed.objects.until(&format!("{KIND}/{name}"), &namespace.name, |found| {
+        let finalizers = &found["metadata"]["finalizers"];
+        if finalizers.is_null() { Ok(()) } else { Err(format!("{name} has the finalizers {finalizers}")) }
+    });
+}
+
 fn annotate(namespace: &Namespace<'_>, name: &str, annotation: &str, value: &str) {
     let change = json!({"metadata": {"annotations": {annotation: value}}});
     namespace.change(&format!("databasemigration/{name}"), &change);
@@ -83,10 +91,14 @@ pub fn a_doubt_is_settled_by_the_word_of_a_person(servers: &Servers, plane: &Con
     annotate(&namespace, "base", "gatehouse.dev/retry", "corrected");
     assert_eq!(node.run(&node.next_pod()), 0);
     until(&namespace, "base", "Applied");
+    until_released(&namespace, "base");
 
     let sleeps = "SELECT count(*)::text FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND datname = current_database() AND pid <> pg_backend_pid()";
     let at_work = || if bed.value(sleeps) == "1" { Ok(()) } else { Err("no script sleeps".to_owned()) };
-    node.kill(&node.next_pod(), at_work);
+    let pod = node.next_pod();
+    let held = namespace.get(KIND, "shop")["metadata"]["finalizers"].clone();
+    assert_eq!(held, json!(["gatehouse.dev/database-migration"]), "a deletion waits for a run");
+    node.kill(&pod, at_work);
     bed.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(600)%' AND datname = current_database() AND pid <> pg_backend_pid()");
     assert_eq!(node.run(&node.next_pod()), 30);
     let found = until(&namespace, "shop", "InDoubt");
@@ -98,6 +110,7 @@ pub fn a_doubt_is_settled_by_the_word_of_a_person(servers: &Servers, plane: &Con
     annotate(&namespace, "shop", "gatehouse.dev/resolve", "001=applied");
     assert_eq!(node.run(&node.next_pod()), 0);
     until(&namespace, "shop", "Applied");
+    until_released(&namespace, "shop");
     assert_eq!(bed.history(), ["000 applied", "001 applied"]);
     assert_eq!(bed.value("SELECT count(*)::text FROM slow"), "0", "it was not run again");
 }

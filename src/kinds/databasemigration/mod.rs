@@ -225,7 +225,7 @@ impl Reconciler for Operator {
     async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         match action {
             Action::Hold => execution.set_finalizer(true).await?,
-            Action::Release => execution.set_finalizer(false).await?,
+            Action::Release => execution.withdraw_finalizer().await?,
             Action::CreateSnapshot(manifest) => create::<ConfigMap>(execution, manifest).await?,
             Action::CreateJob(manifest) => create::<Job>(execution, manifest).await?,
             Action::DeleteSnapshot { name, uid } => {

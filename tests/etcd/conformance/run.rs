@@ -8,7 +8,7 @@ use gatehouse::kinds::etcdcluster::observation::MemberId;
 use kit::membership::belief::Belief;
 use kit::membership::trace::{Line, Seat, Step, Trace, View};
 use kit::membership::{Answer, Call, Cluster as Model, Outcomes, Window};
-use kit::wait::reached;
+use kit::wait::reached_async;
 use testbed::EtcdVersion;
 use tokio::time::{Instant, sleep_until};
 
@@ -199,7 +199,7 @@ impl Run {
             (true, false) => support::short(),
         };
         let mut passing = BTreeSet::new();
-        let answer = reached(WRONG_VIEW, async || {
+        let answer = reached_async(WRONG_VIEW, async || {
             let answer = self.ask_once(step, limits).await;
             // A late failure on a connection that is whole makes a member think that there is none, and etcd makes an
             // identity of the peer URL and the second: what was removed within it is meant again.
@@ -282,7 +282,7 @@ impl Run {
         if let Some(id) = begins {
             let client = self.client(id, support::short());
             let line = Line { step, answer: None, seen: None };
-            let answered = reached(SETTLED, async || client.status().await).await;
+            let answered = reached_async(SETTLED, async || client.status().await).await;
             answered.map_err(|error| self.end(&line, &format!("it does not answer: {error}")))?;
         }
         if !matches!(step, Step::Wait | Step::Look) {
@@ -297,10 +297,10 @@ impl Run {
             let alone = async || {
                 if self.is_alone().await { Ok(None) } else { Err("a member leads without a quorum") }
             };
-            return reached(SETTLED, alone).await.map_err(str::to_owned);
+            return reached_async(SETTLED, alone).await.map_err(str::to_owned);
         }
         let agreed = async || self.agree().await.ok_or("the members do not agree, in spite of a quorum");
-        let (members, leader, term) = reached(SETTLED, agreed).await?;
+        let (members, leader, term) = reached_async(SETTLED, agreed).await?;
         self.term = term;
         let mut seats = Vec::new();
         for member in &members {
@@ -387,7 +387,7 @@ impl Run {
         for id in gone {
             let place = self.place(id);
             let ended = async || if self.cluster.bed.runs(place) { Err(()) } else { Ok(()) };
-            if reached(SETTLED, ended).await.is_err() {
+            if reached_async(SETTLED, ended).await.is_err() {
                 let line = Line { step: Step::Look, answer: None, seen: None };
                 return Err(self.end(&line, &format!("member {id} was removed, and goes on")));
             }

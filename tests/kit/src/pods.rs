@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::bed::Namespace;
 use crate::objects::Ask;
-use crate::wait::eventually;
+use crate::wait::{PATIENCE, eventually, reached};
 
 /// What stands for a node of one namespace.
 #[derive(Debug)]
@@ -70,17 +70,24 @@ impl<'a> Node<'a> {
         Pod { object, job }
     }
 
-    /// Runs a pod, and reports its end; its exit code.
+    /// Runs a pod, and reports its end; its exit code. One that does not end is killed, and its log is shown.
     #[track_caller]
     pub fn run(&self, pod: &Pod) -> i32 {
         let (mut command, message) = self.command(pod);
-        let output = command.output().expect("the program");
-        self.logs
-            .borrow_mut()
-            .extend([&output.stdout, &output.stderr].map(|log| String::from_utf8_lossy(log).into_owned()));
-        let code = output.status.code().unwrap_or(137);
+        let path = message.with_file_name("log");
+        let file = fs::File::create(&path).expect("a file");
+        command.stdout(file.try_clone().expect("a file")).stderr(file);
+        let mut child = command.spawn().expect("the program");
+        let ended = reached(PATIENCE, || child.try_wait().expect("a child").ok_or("it has not ended"));
+        if ended.is_err() {
+            child.kill().expect("it is there");
+            child.wait().expect("it is there");
+        }
+        let log = fs::read_to_string(&path).expect("a log");
+        let code = ended.unwrap_or_else(|why| panic!("{command:?}: {why}: {log}")).code().unwrap_or(137);
         let said = fs::read_to_string(&message).unwrap_or_default();
-        assert!(!said.is_empty(), "{command:?} said nothing: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(!said.is_empty(), "{command:?} said nothing: {log}");
+        self.logs.borrow_mut().push(log);
         self.report(pod, code, &said);
         code
     }

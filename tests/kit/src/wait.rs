@@ -27,12 +27,20 @@ pub fn eventually<T, E: Display>(look: impl FnMut() -> Result<T, E>) -> T {
 
 /// The same, with a limit of its own.
 #[track_caller]
-pub fn within<T, E: Display>(limit: Duration, mut look: impl FnMut() -> Result<T, E>) -> T {
+pub fn within<T, E: Display>(limit: Duration, look: impl FnMut() -> Result<T, E>) -> T {
+    reached(limit, look).unwrap_or_else(|last| panic!("not within {:?}: {last}", patient(limit)))
+}
+
+/// The same for callers that go on where the state does not come.
+///
+/// # Errors
+/// What was there instead at the last look.
+pub fn reached<T, E>(limit: Duration, mut look: impl FnMut() -> Result<T, E>) -> Result<T, E> {
     let (begun, limit) = (Instant::now(), patient(limit));
     loop {
-        match look() {
-            Ok(found) => return found,
-            Err(last) => assert!(begun.elapsed() < limit, "not within {limit:?}: {last}"),
+        let looked = look();
+        if looked.is_ok() || begun.elapsed() >= limit {
+            return looked;
         }
         std::thread::park_timeout(PAUSE);
     }
@@ -44,7 +52,7 @@ pub async fn eventually_async<T, E: Display>(
     look: impl AsyncFnMut() -> Result<T, E>,
     tell: impl Fn() -> String,
 ) -> T {
-    let found = reached(limit, look).await;
+    let found = reached_async(limit, look).await;
     found.unwrap_or_else(|last| panic!("not within {:?}: {last}\n{}", patient(limit), tell()))
 }
 
@@ -52,7 +60,10 @@ pub async fn eventually_async<T, E: Display>(
 ///
 /// # Errors
 /// What was there instead at the last look.
-pub async fn reached<T, E>(limit: Duration, mut look: impl AsyncFnMut() -> Result<T, E>) -> Result<T, E> {
+pub async fn reached_async<T, E>(
+    limit: Duration,
+    mut look: impl AsyncFnMut() -> Result<T, E>,
+) -> Result<T, E> {
     let (begun, limit) = (Instant::now(), patient(limit));
     loop {
         let looked = look().await;
