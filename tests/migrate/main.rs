@@ -58,8 +58,6 @@ enum Run {
     MySql(OnServer),
     /// On servers, and as objects of a control plane.
     Objects(fn(&Servers, &ControlPlane)),
-    /// The same, at night.
-    ObjectsAtNight(fn(&Servers, &ControlPlane)),
 }
 
 /// What the tests that are asked for run on.
@@ -74,15 +72,13 @@ impl Run {
             Self::Servers(run) => run(servers),
             Self::MariaDb(run) => run(&servers.mariadb),
             Self::MySql(run) => run(servers.mysql.as_ref().expect("started for it")),
-            Self::Objects(run) | Self::ObjectsAtNight(run) => {
-                run(servers, plane.as_ref().expect("started for it"));
-            }
+            Self::Objects(run) => run(servers, plane.as_ref().expect("started for it")),
         }
     }
 
     /// Whether it runs at night alone: MySQL is fetched from where it changes.
     const fn is_long(self) -> bool {
-        matches!(self, Self::MySql(_) | Self::ObjectsAtNight(_))
+        matches!(self, Self::MySql(_))
     }
 }
 
@@ -164,7 +160,7 @@ fn objects() -> Vec<Named> {
         ),
         (
             "objects::a_doubt_is_settled_by_the_word_of_a_person".to_owned(),
-            Run::ObjectsAtNight(objects::a_doubt_is_settled_by_the_word_of_a_person),
+            Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
         ),
     ]
 }
@@ -263,8 +259,6 @@ fn start(tests: &[Named]) -> Result<Ground, String> {
         println!("figure: MySQL {}", server.sql("", "SELECT VERSION()")[0][0]);
         servers.mysql = Some(server);
     }
-    let plane = asks(|run| matches!(run, Run::Objects(_) | Run::ObjectsAtNight(_)))
-        .then(objects::control_plane)
-        .transpose()?;
+    let plane = asks(|run| matches!(run, Run::Objects(_))).then(objects::control_plane).transpose()?;
     Ok(Ground { servers, plane })
 }
