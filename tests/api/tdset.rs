@@ -24,6 +24,7 @@ pub mod counts;
 pub mod crashing_operator;
 pub mod crowd;
 pub mod dates;
+pub mod other_tools;
 pub mod targets;
 mod watched;
 

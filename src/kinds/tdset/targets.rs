@@ -101,7 +101,7 @@ impl Targets {
             WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
         let same = |one: &Metadata, other: &Metadata| one.resource_version() == other.resource_version();
-        let (objects, changes) = DiffingStore::watch(api, trim, same);
+        let (objects, changes) = DiffingStore::watch(api, trim, same, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let subjects = changes.map(move |object| {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
@@ -156,6 +156,11 @@ impl Targets {
         let controller = metadata.as_ref().and_then(Controller::of);
         let watched = objects.is_filled();
         Ok(Ok(Scaled { place, scale, is_unset, writer, controller, watched }))
+    }
+
+    /// The scale of the workload of that object was written, and is now so.
+    pub fn wrote(&self, uid: &str, scale: Arc<Scale>) {
+        self.scales.update(uid, |last| *last = Some(scale));
     }
 
     /// The bounds of a ScaledObject of KEDA; none where there is none of that name.
