@@ -173,20 +173,17 @@ fn tell(line: &str) {
 
 /// When each count of 4 was written, sorted.
 async fn written(client: &Client, count: u32, variant: Variant, patience: Duration) -> Vec<Timestamp> {
-    let of = async |variant: Variant, share: Variant| {
+    let is_bound = |number: u32| variant.of_number(number) == Variant::Autoscaler;
+    let of = async |share: Variant| {
         let (counted, field) = share.counted(client);
-        let is_of = |number: u32| {
-            let is_bound = variant.of_number(number) == Variant::Autoscaler;
-            is_bound == (share == Variant::Autoscaler)
-        };
-        let names: BTreeSet<_> = (0..count).filter(|number| is_of(*number)).map(name).collect();
+        let numbers = (0..count).filter(|number| is_bound(*number) == (share == Variant::Autoscaler));
+        let names: BTreeSet<_> = numbers.map(name).collect();
         let number = u32::try_from(names.len()).expect("a count");
         let looks =
             |object: &DynamicObject| object.data["spec"][field] == 4 && names.contains(&object.name_any());
         if names.is_empty() { Vec::new() } else { seen(&counted, number, patience, looks).await }
     };
-    let (mut moments, others) =
-        futures::join!(of(variant, Variant::Create), of(variant, Variant::Autoscaler));
+    let (mut moments, others) = futures::join!(of(Variant::Create), of(Variant::Autoscaler));
     moments.extend(others);
     moments.sort();
     moments

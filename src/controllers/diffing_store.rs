@@ -16,7 +16,7 @@ use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::runtime::clock;
 
@@ -74,8 +74,13 @@ where
                     kept.heed(event, same)
                 }
                 Err(error) => {
-                    warn!(resource, %error, "failed to watch");
-                    if outage.lasts(clock::instant()) {
+                    let now = clock::instant();
+                    if outage.is_news(now) {
+                        warn!(resource, %error, "failed to watch");
+                    } else {
+                        debug!(resource, %error, "still failed to watch");
+                    }
+                    if outage.lasts(now) {
                         kept.filled.send_replace(false);
                     }
                     Vec::new()
@@ -154,10 +159,15 @@ struct Outage {
 }
 
 impl Outage {
+    /// Whether a failure at `now` is the first one of an outage. One line of the log is enough for each: without the
+    /// right to watch a kind, an outage has no end.
+    fn is_news(&self, now: Instant) -> bool {
+        self.span.is_none_or(|(_, last)| now.duration_since(last) >= TOLERATED)
+    }
+
     /// It failed at `now`: whether that lasts.
     fn lasts(&mut self, now: Instant) -> bool {
-        let is_same = |(_, last): &(Instant, Instant)| now.duration_since(*last) < TOLERATED;
-        let since = self.span.filter(is_same).map_or(now, |(since, _)| since);
+        let since = if self.is_news(now) { now } else { self.span.map_or(now, |(since, _)| since) };
         self.span = Some((since, now));
         self.is_lasting |= now.duration_since(since) > TOLERATED;
         self.is_lasting
@@ -241,6 +251,7 @@ mod tests {
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         let mut outage = Outage::default();
         for (second, lasts) in [(0, false), (30, false), (60, false), (61, true), (90, true)] {
+            assert_eq!(outage.is_news(after(second)), second == 0, "{second}");
             assert_eq!(outage.lasts(after(second)), lasts, "{second}");
         }
         assert!(outage.ends() && !outage.ends());

@@ -142,6 +142,14 @@ fn until_notes(namespace: &Namespace, name: &str, reason: &str, count: usize) ->
     })
 }
 
+/// Waits until an object is older than what managed fields tell apart, which is whole seconds: what is written in that of
+/// the creation is what the object came with.
+fn until_seconds_old(namespace: &Namespace, resource: &str, name: &str) {
+    let object = namespace.get(resource, name);
+    let made: Timestamp = object["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+    eventually(|| if clock::now().duration_since(made).as_secs() > 1 { Ok(()) } else { Err("it is new") });
+}
+
 /// The field managers that own the count of a workload.
 fn owners_of_count(object: &Value) -> Vec<String> {
     let managers = object["metadata"]["managedFields"].as_array().unwrap().iter();

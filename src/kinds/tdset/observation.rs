@@ -5,7 +5,7 @@ mod field_owner;
 mod object_key;
 
 pub use bounds::{Bounds, tells_of_none};
-pub use field_owner::{FieldOwner, is_only_in_the_template, other, other_of_max, trim};
+pub use field_owner::{FieldOwner, is_only_in_the_template, is_owned, other, other_of_max, trim};
 pub use object_key::ObjectKey;
 
 use std::sync::Arc;

@@ -67,15 +67,29 @@ pub fn trim(metadata: &mut ObjectMeta) {
 }
 
 /// The entries that own one of these fields. Where the field is not known, those that may.
-fn owners<'a>(metadata: &'a ObjectMeta, names: &[&str]) -> Vec<&'a ManagedFieldsEntry> {
-    let entries = metadata.managed_fields.as_deref().unwrap_or_default();
-    let has = |entry: &&ManagedFieldsEntry| {
+fn owners<'a>(metadata: &'a ObjectMeta, names: &'a [&str]) -> Vec<&'a ManagedFieldsEntry> {
+    let sure: Vec<_> = sure_owners(metadata, names).collect();
+    if sure.is_empty() { metadata.managed_fields.iter().flatten().collect() } else { sure }
+}
+
+/// The entries that own one of these fields, as they say themselves.
+fn sure_owners<'a>(
+    metadata: &'a ObjectMeta,
+    names: &'a [&str],
+) -> impl Iterator<Item = &'a ManagedFieldsEntry> {
+    let has = |entry: &ManagedFieldsEntry| {
         let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
         fields.is_some_and(|fields| names.iter().any(|name| fields.pointer(name).is_some()))
     };
-    let scales = |entry: &&ManagedFieldsEntry| entry.subresource.as_deref() == Some(SCALE);
-    let sure: Vec<_> = entries.iter().filter(|entry| has(entry) || scales(entry)).collect();
-    if sure.is_empty() { entries.iter().collect() } else { sure }
+    let scales = |entry: &ManagedFieldsEntry| entry.subresource.as_deref() == Some(SCALE);
+    metadata.managed_fields.iter().flatten().filter(move |entry| has(entry) || scales(entry))
+}
+
+/// Whether managed fields say who wrote the count. Where a workload was applied without its count, the API server keeps
+/// nobody who scales it (kubernetes `apimachinery/pkg/util/managedfields/internal/skipnonapplied.go`).
+#[must_use]
+pub fn is_owned(metadata: &ObjectMeta) -> bool {
+    sure_owners(metadata, &COUNTS).next().is_some()
 }
 
 fn is_ours(entry: &ManagedFieldsEntry) -> bool {
