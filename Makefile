@@ -140,8 +140,8 @@ model: ## The plan of EtcdCluster explored further: five members, at random, som
 	cargo test --workspace --test model -- --include-ignored --nocapture --test-threads=1
 
 .PHONY: coverage
-coverage: ## How much of the plan of EtcdCluster its exploration goes through, branch by branch
-	@tools/coverage.sh
+coverage: ## How much of the plan of EtcdCluster, or of that in FOLDER, its exploration goes through, branch by branch
+	@tools/coverage.sh $(FOLDER)
 
 .PHONY: test-pure
 test-pure: ## The pure tests alone

@@ -5,6 +5,7 @@
 //! make bench COUNT=1000 VARIANT=ref       # for Deployments that are there
 //! make bench VARIANT=autoscaler           # for HorizontalPodAutoscalers that are there
 //! make bench VARIANT=dates                # all take their holidays from one ConfigMap
+//! make bench VARIANT=mixed CONTROLLERS=1  # a third of each of the first three, with the controllers of Kubernetes
 //! GATEHOUSE_PROGRAM=other make bench      # of another build, to compare with on the same machine
 //! ```
 //!
@@ -17,12 +18,13 @@
 //! - the rate, as a share of what the same API server takes of bare patches of each kind, as many at a time. The share is
 //!   what to compare between machines and releases: both meet the same API server, etcd and disk.
 //!
-//! It asserts no times. There is no controller-manager, so that nobody else writes. The operator is a process
-//! of its own, so that reviews are not in what is counted.
+//! It asserts no times. There is no controller-manager, so that nobody else writes, unless `CONTROLLERS=1` asks for one:
+//! then what its controllers call is among the calls. The operator is a process of its own, so that reviews are not in
+//! what is counted.
 
 #![expect(clippy::expect_used, clippy::panic, reason = "a benchmark that cannot begin ends")]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -47,6 +49,8 @@ const AT_A_TIME: usize = 32;
 const CREATION: Duration = Duration::from_millis(40);
 /// How long anything else may take.
 const PATIENCE: Duration = Duration::from_mins(10);
+/// How much longer both may take beside the controllers of Kubernetes, which make ReplicaSets and pods meanwhile.
+const BESIDE_CONTROLLERS: u32 = 4;
 /// An operator is at rest that has reconciled nothing for so long: longer than a status waits that differs in numbers.
 const REST: Duration = Duration::from_secs(3);
 /// The field manager of counts, so that what is applied has an owner as in production.
@@ -59,6 +63,8 @@ enum Variant {
     Reference,
     Autoscaler,
     Dates,
+    /// One after the other: it makes its Deployment, it is for one that is there, it is for an autoscaler.
+    Mixed,
 }
 
 impl Variant {
@@ -68,11 +74,20 @@ impl Variant {
             "ref" => Self::Reference,
             "autoscaler" => Self::Autoscaler,
             "dates" => Self::Dates,
-            _ => panic!("{word}: expected create, ref, autoscaler or dates"),
+            "mixed" => Self::Mixed,
+            _ => panic!("{word}: expected create, ref, autoscaler, dates or mixed"),
         }
     }
 
-    /// The objects that have the counts, and the field.
+    /// What the TDSet of that number is for.
+    fn of_number(self, number: u32) -> Self {
+        match self {
+            Self::Mixed => [Self::Create, Self::Reference, Self::Autoscaler][number as usize % 3],
+            other => other,
+        }
+    }
+
+    /// The objects that have the counts, and the field. Of mixed ones, those that are no autoscalers.
     fn counted(self, client: &Client) -> (Api<DynamicObject>, &'static str) {
         match self {
             Self::Autoscaler => {
@@ -89,20 +104,23 @@ fn main() {
     let words: Vec<_> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let count = words.first().map_or(10_000, |word| word.parse().expect("a count of TDSets"));
     let variant = words.get(1).map_or(Variant::Create, |word| Variant::of(word));
-    let options = Options { controller_manager: false, ..Options::from_env().expect("sound options") };
+    let controllers = std::env::var("CONTROLLERS").is_ok_and(|word| word == "1");
+    let options = Options { controller_manager: controllers, ..Options::from_env().expect("sound options") };
     let program =
         std::env::var_os("GATEHOUSE_PROGRAM").map_or_else(|| kit::gatehouse!().into(), PathBuf::from);
     let bed = Bed::with_gate(&options, &program, &["--only", "gate"]);
     let bed = bed.unwrap_or_else(|error| panic!("{error}"));
-    let post = Post { bed: &bed, kubeconfig: bed.kubeconfig_of("gatehouse") };
+    let slower = if controllers { BESIDE_CONTROLLERS } else { 1 };
+    let post = Post { bed: &bed, kubeconfig: bed.kubeconfig_of("gatehouse"), slower };
     bed.objects.with(async |client| measure(&post, &client, count, variant).await);
 }
 
 async fn measure(post: &Post<'_>, client: &Client, count: u32, variant: Variant) {
     let operator = Operator::start(post);
-    println!("operator without an object: {}", memory(&operator));
-    let boundary = clock::now() + Duration::from_secs(20) + CREATION * count;
+    tell(&format!("operator without an object: {}", memory(&operator)));
+    let boundary = clock::now() + (Duration::from_secs(20) + CREATION * count) * post.slower;
     let boundary = Timestamp::from_second(boundary.as_second()).expect("a time");
+    let patience = PATIENCE * post.slower;
     let (counted, field) = variant.counted(client);
     let tdsets = api(client, ("gatehouse.dev", "v1", "TDSet", "tdsets"));
     prepare(client, count, variant).await;
@@ -111,30 +129,30 @@ async fn measure(post: &Post<'_>, client: &Client, count: u32, variant: Variant)
     let created = Instant::now();
     all(count, async |number| tdsets.create(&PostParams::default(), &tdset(number, boundary, variant)).await)
         .await;
-    println!("{count} TDSets created through the gate in {:.1?}", created.elapsed());
-    seen(&tdsets, count, |object| object.data["status"]["nextTransition"]["replicas"] == 4).await;
+    tell(&format!("{count} TDSets created through the gate in {:.1?}", created.elapsed()));
+    let knows = |object: &DynamicObject| object.data["status"]["nextTransition"]["replicas"] == 4;
+    seen(&tdsets, count, patience, knows).await;
     operator.rest().await;
     assert!(clock::now() < boundary, "all are made after the boundary: raise CREATION");
     before.tell(&Snapshot::of(client, &operator).await, "made", count);
-    println!("operator with {count} objects: {}", memory(&operator));
+    tell(&format!("operator with {count} objects: {}", memory(&operator)));
 
     let before = Snapshot::of(client, &operator).await;
-    let told = seen(&tdsets, count, |object| object.data["status"]["scheduledReplicas"] == 4);
-    let written = seen(&counted, count, |object| object.data["spec"][field] == 4);
-    let (told, written) = futures::join!(told, written);
+    let told = seen(&tdsets, count, patience, |object| object.data["status"]["scheduledReplicas"] == 4);
+    let (told, written) = futures::join!(told, written(client, count, variant, patience));
     operator.rest().await;
     before.tell(&Snapshot::of(client, &operator).await, "moved", count);
     let after = |moments: &[Timestamp], share: usize| {
         let moment = moments[(moments.len() - 1) * share / 100];
         moment.duration_since(boundary).as_secs_f64()
     };
-    println!(
+    tell(&format!(
         "counts written after the boundary: first {:.3} s, half {:.3} s, last {:.3} s",
         after(&written, 0),
         after(&written, 50),
         after(&written, 100)
-    );
-    println!("statuses written: last {:.3} s", after(&told, 100));
+    ));
+    tell(&format!("statuses written: last {:.3} s", after(&told, 100)));
     let ours = f64::from(count) / after(&written, 100);
 
     operator.stop();
@@ -142,17 +160,40 @@ async fn measure(post: &Post<'_>, client: &Client, count: u32, variant: Variant)
     let operator = Operator::start(post);
     operator.rest_after(count).await;
     before.tell(&Snapshot::of(client, &operator).await, "met by an operator that begins", count);
-    println!("operator that begins with {count} objects: {}", memory(&operator));
+    tell(&format!("operator that begins with {count} objects: {}", memory(&operator)));
     operator.stop();
-    println!("transitions: {ours:.0}/s");
+    tell(&format!("transitions: {ours:.0}/s"));
     compare(&counted, field, count, variant, ours).await;
+}
+
+/// A line of the report, as `tools/nightly.sh` writes it down.
+fn tell(line: &str) {
+    println!("figure: {line}");
+}
+
+/// When each count of 4 was written, sorted.
+async fn written(client: &Client, count: u32, variant: Variant, patience: Duration) -> Vec<Timestamp> {
+    let is_bound = |number: u32| variant.of_number(number) == Variant::Autoscaler;
+    let of = async |share: Variant| {
+        let (counted, field) = share.counted(client);
+        let numbers = (0..count).filter(|number| is_bound(*number) == (share == Variant::Autoscaler));
+        let names: BTreeSet<_> = numbers.map(name).collect();
+        let number = u32::try_from(names.len()).expect("a count");
+        let looks =
+            |object: &DynamicObject| object.data["spec"][field] == 4 && names.contains(&object.name_any());
+        if names.is_empty() { Vec::new() } else { seen(&counted, number, patience, looks).await }
+    };
+    let (mut moments, others) = futures::join!(of(Variant::Create), of(Variant::Autoscaler));
+    moments.extend(others);
+    moments.sort();
+    moments
 }
 
 /// What the API server takes of bare patches while no operator runs.
 async fn compare(counted: &Api<DynamicObject>, field: &str, count: u32, variant: Variant, ours: f64) {
     let rate = |name: &str, took: Duration| {
         let bare = f64::from(count) / took.as_secs_f64();
-        println!("bare {name}: {bare:.0}/s, of which transitions are a share of {:.2}", ours / bare);
+        tell(&format!("bare {name}: {bare:.0}/s, of which transitions are a share of {:.2}", ours / bare));
     };
     let spec = |count: u32| json!({"spec": {field: count}});
     let params = PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
@@ -188,6 +229,8 @@ async fn compare(counted: &Api<DynamicObject>, field: &str, count: u32, variant:
 struct Post<'a> {
     bed: &'a Bed,
     kubeconfig: PathBuf,
+    /// How much longer things may take than without the controllers of Kubernetes.
+    slower: u32,
 }
 
 /// The operator, as a process of its own.
@@ -198,7 +241,7 @@ struct Operator {
 
 impl Operator {
     /// Starts one, and waits until it works.
-    fn start(Post { bed, kubeconfig }: &Post) -> Self {
+    fn start(Post { bed, kubeconfig, .. }: &Post) -> Self {
         let serve = ["serve", "--only", "controllers", "--health-listen", "127.0.0.1:0"];
         let mut command = Program::gatehouse(&bed.program, &serve);
         command.env("KUBECONFIG", kubeconfig).env("GATEHOUSE_LOG", "info");
@@ -268,11 +311,11 @@ impl Snapshot {
         let cpu = each(after.cpu.saturating_sub(self.cpu).as_secs_f64() * 1000.0);
         let number = |number: u64| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
         let passes = each(number(after.passes - self.passes));
-        println!("an object {what}: {cpu:.2} ms of processor time, {passes:.2} reconciliations");
+        tell(&format!("an object {what}: {cpu:.2} ms of processor time, {passes:.2} reconciliations"));
         for (call, sum) in &after.calls {
             let calls = each(number(sum - self.calls.get(call).copied().unwrap_or_default()));
             if calls >= 0.01 {
-                println!("  {calls:.2} {call}");
+                tell(&format!("an object {what}: {calls:.2} {call}"));
             }
         }
     }
@@ -312,6 +355,7 @@ async fn all<Answer>(count: u32, ask: impl AsyncFn(u32) -> kube::Result<Answer>)
 async fn seen(
     objects: &Api<DynamicObject>,
     count: u32,
+    patience: Duration,
     looks: impl Fn(&DynamicObject) -> bool,
 ) -> Vec<Timestamp> {
     let mut seen = BTreeMap::new();
@@ -324,7 +368,7 @@ async fn seen(
             }
         }
     };
-    tokio::time::timeout(PATIENCE, all).await.expect("all in time");
+    tokio::time::timeout(patience, all).await.expect("all in time");
     let mut moments: Vec<_> = seen.into_values().collect();
     moments.sort();
     moments
@@ -341,10 +385,13 @@ fn name(number: u32) -> String {
 
 /// Makes what the TDSets are for.
 async fn prepare(client: &Client, count: u32, variant: Variant) {
-    let make = async |objects: Api<DynamicObject>, object: &dyn Fn(u32) -> Value| {
+    let make = async |objects: Api<DynamicObject>, of: &[Variant], object: &dyn Fn(u32) -> Value| {
         all(count, async |number| {
+            if !of.contains(&variant.of_number(number)) {
+                return Ok(None);
+            }
             let object = serde_json::from_value(object(number)).expect("an object");
-            objects.create(&PostParams::default(), &object).await
+            objects.create(&PostParams::default(), &object).await.map(Some)
         })
         .await;
     };
@@ -356,12 +403,9 @@ async fn prepare(client: &Client, count: u32, variant: Variant) {
         let objects = api(client, ("", "v1", "ConfigMap", "configmaps"));
         objects.create(&PostParams::default(), &dates).await.expect("it is made");
     }
-    if matches!(variant, Variant::Reference | Variant::Autoscaler) {
-        make(api(client, ("apps", "v1", "Deployment", "deployments")), &|number| deployment(number)).await;
-    }
-    if variant == Variant::Autoscaler {
-        make(variant.counted(client).0, &|number| autoscaler(number)).await;
-    }
+    let there = [Variant::Reference, Variant::Autoscaler];
+    make(Variant::Reference.counted(client).0, &there, &deployment).await;
+    make(Variant::Autoscaler.counted(client).0, &there[1..], &autoscaler).await;
 }
 
 fn deployment(number: u32) -> Value {
@@ -380,6 +424,7 @@ fn autoscaler(number: u32) -> Value {
 
 /// One replica, and four from the boundary on.
 fn tdset(number: u32, boundary: Timestamp, variant: Variant) -> DynamicObject {
+    let variant = variant.of_number(number);
     let end = boundary + Duration::from_hours(1);
     let between = json!({"start": boundary.to_string(), "end": end.to_string()});
     let mut exceptions = vec![json!({"name": "rush", "between": between, "replicas": 4})];

@@ -3,7 +3,8 @@
 #
 #   tools/coverage.sh [FOLDER]
 #
-# FOLDER is src/kinds/etcdcluster/plan unless it is given. Builds gatehouse and the exploration anew, in
+# FOLDER is src/kinds/etcdcluster/plan unless it is given. What goes through src/kinds/tdset is the exploration of
+# schedules, and through all else that of the model. Builds gatehouse and the exploration anew, in
 # target/coverage. Wants llvm-profdata and llvm-cov of the compiler's version of LLVM: those of the toolchain
 # (`rustup component add llvm-tools`), or in LLVM_TOOLS.
 set -euo pipefail
@@ -13,6 +14,10 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/lib/common.sh"
 cd -- "$tools/.."
 
 readonly folder=${1:-src/kinds/etcdcluster/plan} coverage=$PWD/target/coverage
+case $folder in
+src/kinds/tdset | src/kinds/tdset/*) exploration=schedules ;;
+*) exploration=model ;;
+esac
 host=$(rustc -vV | sed -n 's/^host: //p')
 llvm=${LLVM_TOOLS:-$(rustc --print sysroot)/lib/rustlib/$host/bin}
 [[ -d $folder ]] || fail "there is no folder $folder"
@@ -23,7 +28,7 @@ done
 export CARGO_TARGET_DIR=$coverage RUSTC_WORKSPACE_WRAPPER=$tools/lib/instrumented.sh
 # What is built runs while it is built, too.
 export LLVM_PROFILE_FILE=$coverage/build-%p.profraw
-program=$(cargo test --workspace --test model --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
+program=$(cargo test --workspace --test "$exploration" --no-run --message-format json | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -1)
 [[ -x $program ]] || fail "the exploration was not built"
 
 rm -f -- "$coverage"/*.profraw

@@ -9,6 +9,9 @@
 //! that another client has taken over there is taken back. What the manifest leaves out belongs to the client that
 //! wrote it.
 
+use std::sync::Arc;
+
+use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
@@ -97,12 +100,14 @@ pub struct Note {
 const LONGEST_NOTE: usize = 1024;
 
 /// What became of a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteOutcome {
     /// Whether it changed anything.
     pub changed: bool,
     /// Resource version of the object afterwards.
     pub resource_version: Option<String>,
+    /// The scale afterwards, where it was written.
+    pub scale: Option<Arc<Scale>>,
 }
 
 impl ApiWrite {
@@ -115,10 +120,6 @@ impl ApiWrite {
             Self::Create { .. } | Self::Delete { .. } | Self::Status { .. } | Self::Event(_) => None,
         }
     }
-}
-
-impl WriteOutcome {
-    const NONE: Self = Self { changed: false, resource_version: None };
 }
 
 /// Does what plans ask for.
@@ -150,7 +151,7 @@ impl ApiWriter {
             }
             ApiWrite::Event(note) => {
                 self.publish(note, regarding).await;
-                Ok(WriteOutcome::NONE)
+                Ok(WriteOutcome::default())
             }
         }
     }
@@ -160,11 +161,12 @@ impl ApiWriter {
         let mut params = PatchParams::apply(apply.manager);
         params.force = apply.seen.is_some();
         let patch = Patch::Apply(&apply.manifest.object);
-        let answer = call(self.api(place).patch(&place.name, &params, &patch)).await;
+        // Nothing else is looked at in the answer.
+        let answer = call(self.api(place).patch_metadata(&place.name, &params, &patch)).await;
         let after = answer.map_err(failed("apply", place))?.resource_version();
         let changed = apply.seen.is_none() || apply.seen != after;
         debug!(object = %place, manager = apply.manager, changed, "applied");
-        Ok(WriteOutcome { changed, resource_version: after })
+        Ok(WriteOutcome { changed, resource_version: after, ..WriteOutcome::default() })
     }
 
     async fn merge(&self, merge: &Merge) -> Result<WriteOutcome, Error> {
@@ -172,15 +174,17 @@ impl ApiWriter {
         let params = PatchParams { field_manager: Some(merge.manager.to_owned()), ..PatchParams::default() };
         let patch = Patch::Merge(&merge.manifest.object);
         let (api, name) = (self.api(place), place.name.as_str());
-        let after = if merge.scale {
+        let (after, scale) = if merge.scale {
             let answer = call(api.patch_scale(name, &params, &patch)).await;
-            answer.map_err(failed("patch the scale of", place))?.metadata.resource_version
+            let scale = answer.map_err(failed("patch the scale of", place))?;
+            (scale.metadata.resource_version.clone(), Some(Arc::new(scale)))
         } else {
-            call(api.patch(name, &params, &patch)).await.map_err(failed("patch", place))?.resource_version()
+            let answer = call(api.patch_metadata(name, &params, &patch)).await;
+            (answer.map_err(failed("patch", place))?.resource_version(), None)
         };
         let changed = merge.seen.is_none() || merge.seen != after;
         debug!(object = %place, manager = merge.manager, changed, "merged");
-        Ok(WriteOutcome { changed, resource_version: after })
+        Ok(WriteOutcome { changed, resource_version: after, scale })
     }
 
     async fn say(&self, manifest: &Manifest, manager: &str) -> Result<WriteOutcome, Error> {
@@ -190,7 +194,7 @@ impl ApiWriter {
         let answer = call(self.api(place).patch_status(&place.name, &params, &patch)).await;
         let after = answer.map_err(failed("write the status of", place))?.resource_version();
         debug!(object = %place, "status written");
-        Ok(WriteOutcome { changed: true, resource_version: after })
+        Ok(WriteOutcome { changed: true, resource_version: after, ..WriteOutcome::default() })
     }
 
     async fn create(&self, manifest: &Manifest, manager: &str) -> Result<WriteOutcome, Error> {
@@ -201,7 +205,7 @@ impl ApiWriter {
         let answer = call(async { api.create(&params, &object?).await }).await;
         let after = answer.map_err(failed("create", place))?.resource_version();
         debug!(object = %place, manager, "created");
-        Ok(WriteOutcome { changed: true, resource_version: after })
+        Ok(WriteOutcome { changed: true, resource_version: after, ..WriteOutcome::default() })
     }
 
     async fn delete(
@@ -213,8 +217,8 @@ impl ApiWriter {
         let only = Preconditions { uid: Some(uid.to_owned()), resource_version };
         let params = DeleteParams { preconditions: Some(only), ..DeleteParams::background() };
         match call(self.api(place).delete(&place.name, &params)).await {
-            Ok(_) => Ok(WriteOutcome { changed: true, resource_version: None }),
-            Err(error) if error.is_not_found() => Ok(WriteOutcome::NONE),
+            Ok(_) => Ok(WriteOutcome { changed: true, ..WriteOutcome::default() }),
+            Err(error) if error.is_not_found() => Ok(WriteOutcome::default()),
             Err(error) => Err(failed("delete", place)(error)),
         }
     }

@@ -3,7 +3,7 @@
 //! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that went while
 //! nobody watched is missed when the list is read again.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use crate::runtime::clock;
 
@@ -31,6 +31,9 @@ pub struct DiffingStore<Object> {
 
 struct State<Object> {
     objects: Objects<Object>,
+    /// The same by namespace and what they are grouped by.
+    groups: HashMap<(String, String), BTreeMap<String, Arc<Object>>>,
+    group: fn(&Object) -> Option<&str>,
     /// The objects of the list that is being read.
     listed: HashSet<(String, String)>,
 }
@@ -46,14 +49,15 @@ where
     Object: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     /// A shelf of the objects of `api`, and each of them that comes, goes or changes, as it was and as it is; it is
-    /// kept while that stream is polled. `trim` takes out what nobody looks at, and `same` says whether what is left
-    /// is as before.
+    /// kept while that stream is polled. `trim` takes out what nobody looks at, `same` says whether what is left is as
+    /// before, and `group` by what objects are looked for together.
     pub fn watch(
         api: Api<Object>,
         trim: fn(&mut Object),
         same: fn(&Object, &Object) -> bool,
+        group: fn(&Object) -> Option<&str>,
     ) -> (Self, BoxStream<'static, Arc<Object>>) {
-        let state = Arc::new(Mutex::new(State { objects: HashMap::new(), listed: HashSet::new() }));
+        let state = Arc::new(Mutex::new(State::new(group)));
         let shelf = Self { state, filled: Arc::new(watch::Sender::new(false)) };
         let kept = shelf.clone();
         let resource = api.resource_url().to_owned();
@@ -70,8 +74,13 @@ where
                     kept.heed(event, same)
                 }
                 Err(error) => {
-                    warn!(resource, %error, "failed to watch");
-                    if outage.lasts(clock::instant()) {
+                    let now = clock::instant();
+                    if outage.is_news(now) {
+                        warn!(resource, %error, "failed to watch");
+                    } else {
+                        debug!(resource, %error, "still failed to watch");
+                    }
+                    if outage.lasts(now) {
                         kept.filled.send_replace(false);
                     }
                     Vec::new()
@@ -102,12 +111,7 @@ where
             Event::Apply(object) => state.put(object, same),
             Event::Delete(object) => {
                 let (namespace, name) = key(&object);
-                state
-                    .objects
-                    .get_mut(&namespace)
-                    .and_then(|objects| objects.remove(&name))
-                    .into_iter()
-                    .collect()
+                state.take(&namespace, &name).into_iter().collect()
             }
         }
     }
@@ -130,14 +134,11 @@ where
         self.lock().objects.get(namespace)?.get(name).cloned()
     }
 
-    /// All objects of a namespace that `pick` takes, by name.
-    pub fn all(&self, namespace: &str, pick: impl Fn(&Object) -> bool) -> Vec<Arc<Object>> {
+    /// All objects of a group in a namespace that `pick` takes, by name. The others are not looked at.
+    pub fn all_of(&self, namespace: &str, group: &str, pick: impl Fn(&Object) -> bool) -> Vec<Arc<Object>> {
         let state = self.lock();
-        let objects = state.objects.get(namespace).into_iter().flat_map(HashMap::values);
-        let mut picked: Vec<_> = objects.filter(|object| pick(object)).cloned().collect();
-        drop(state);
-        picked.sort_by_key(|object| object.name_any());
-        picked
+        let objects = state.groups.get(&(namespace.to_owned(), group.to_owned())).into_iter();
+        objects.flat_map(BTreeMap::values).filter(|object| pick(object)).cloned().collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, State<Object>> {
@@ -158,10 +159,15 @@ struct Outage {
 }
 
 impl Outage {
+    /// Whether a failure at `now` is the first one of an outage. One line of the log is enough for each: without the
+    /// right to watch a kind, an outage has no end.
+    fn is_news(&self, now: Instant) -> bool {
+        self.span.is_none_or(|(_, last)| now.duration_since(last) >= TOLERATED)
+    }
+
     /// It failed at `now`: whether that lasts.
     fn lasts(&mut self, now: Instant) -> bool {
-        let is_same = |(_, last): &(Instant, Instant)| now.duration_since(*last) < TOLERATED;
-        let since = self.span.filter(is_same).map_or(now, |(since, _)| since);
+        let since = if self.is_news(now) { now } else { self.span.map_or(now, |(since, _)| since) };
         self.span = Some((since, now));
         self.is_lasting |= now.duration_since(since) > TOLERATED;
         self.is_lasting
@@ -174,10 +180,38 @@ impl Outage {
 }
 
 impl<Object: Resource> State<Object> {
+    fn new(group: fn(&Object) -> Option<&str>) -> Self {
+        Self { objects: HashMap::new(), groups: HashMap::new(), group, listed: HashSet::new() }
+    }
+
+    /// Takes an object away.
+    fn take(&mut self, namespace: &str, name: &str) -> Option<Arc<Object>> {
+        let objects = self.objects.get_mut(namespace)?;
+        let object = objects.remove(name)?;
+        if objects.is_empty() {
+            self.objects.remove(namespace);
+        }
+        if let Some(group) = (self.group)(&object) {
+            let group = (namespace.to_owned(), group.to_owned());
+            if let Some(objects) = self.groups.get_mut(&group) {
+                objects.remove(name);
+                if objects.is_empty() {
+                    self.groups.remove(&group);
+                }
+            }
+        }
+        Some(object)
+    }
+
     fn put(&mut self, object: Object, same: fn(&Object, &Object) -> bool) -> Vec<Arc<Object>> {
         let (namespace, name) = key(&object);
+        let before = self.take(&namespace, &name);
         let object = Arc::new(object);
-        let before = self.objects.entry(namespace).or_default().insert(name, Arc::clone(&object));
+        if let Some(group) = (self.group)(&object) {
+            let group = self.groups.entry((namespace.clone(), group.to_owned())).or_default();
+            group.insert(name.clone(), Arc::clone(&object));
+        }
+        self.objects.entry(namespace).or_default().insert(name, Arc::clone(&object));
         match before {
             Some(before) if same(&before, &object) => Vec::new(),
             before => before.into_iter().chain([object]).collect(),
@@ -187,18 +221,9 @@ impl<Object: Resource> State<Object> {
     /// Takes away what is not in the list.
     fn sweep(&mut self) -> Vec<Arc<Object>> {
         let listed = std::mem::take(&mut self.listed);
-        let mut gone = Vec::new();
-        for objects in self.objects.values_mut() {
-            objects.retain(|_, object| {
-                let stays = listed.contains(&key(&**object));
-                if !stays {
-                    gone.push(Arc::clone(object));
-                }
-                stays
-            });
-        }
-        self.objects.retain(|_, objects| !objects.is_empty());
-        gone
+        let all = self.objects.values().flat_map(HashMap::values).map(|object| key(&**object));
+        let gone: Vec<_> = all.filter(|key| !listed.contains(key)).collect();
+        gone.iter().filter_map(|(namespace, name)| self.take(namespace, name)).collect()
     }
 }
 
@@ -214,6 +239,10 @@ impl<Object> fmt::Debug for DiffingStore<Object> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -222,10 +251,54 @@ mod tests {
         let after = |seconds: u64| start + Duration::from_secs(seconds);
         let mut outage = Outage::default();
         for (second, lasts) in [(0, false), (30, false), (60, false), (61, true), (90, true)] {
+            assert_eq!(outage.is_news(after(second)), second == 0, "{second}");
             assert_eq!(outage.lasts(after(second)), lasts, "{second}");
         }
         assert!(outage.ends() && !outage.ends());
         assert!(!outage.lasts(after(91)));
+    }
+
+    #[test]
+    fn of_a_group_no_other_object_is_looked_at() {
+        use k8s_openapi::api::core::v1::ConfigMap;
+
+        let shelf = DiffingStore::<ConfigMap> {
+            state: Arc::new(Mutex::new(State::new(|object| {
+                object.data.as_ref()?.keys().next().map(String::as_str)
+            }))),
+            filled: Arc::new(watch::Sender::new(false)),
+        };
+        let object = |name: &str, group: &str| {
+            let metadata = json!({"name": name, "namespace": "a"});
+            let object = json!({"metadata": metadata, "data": {group: ""}});
+            serde_json::from_value::<ConfigMap>(object).unwrap()
+        };
+        let heed = |event: Event<ConfigMap>| shelf.heed(event, |one, other| one == other).len();
+        for number in 0..1_000 {
+            heed(Event::Apply(object(&format!("one-{number}"), &format!("group-{number}"))));
+        }
+        let looked = Cell::new(0);
+        let names = |group: &str| {
+            let found = shelf.all_of("a", group, |_| {
+                looked.set(looked.get() + 1);
+                true
+            });
+            found.iter().map(|object| object.name_any()).collect::<Vec<_>>()
+        };
+        assert_eq!((names("group-7"), looked.get()), (vec!["one-7".to_owned()], 1));
+        // It goes with the object to another group, and away with it.
+        assert_eq!(heed(Event::Apply(object("one-7", "group-8"))), 2);
+        assert_eq!(
+            (names("group-7").len(), names("group-8")),
+            (0, vec!["one-7".to_owned(), "one-8".to_owned()])
+        );
+        heed(Event::Delete(object("one-8", "group-8")));
+        assert_eq!(names("group-8"), ["one-7"]);
+        heed(Event::Init);
+        heed(Event::InitApply(object("one-9", "group-9")));
+        assert_eq!(heed(Event::InitDone), 998);
+        assert_eq!((names("group-8").len(), names("group-9").len()), (0, 1));
+        assert_eq!(shelf.lock().groups.len(), 1, "nothing is left of groups without an object");
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::kinds::tdset::api::schedule::DateList;
 use crate::kinds::tdset::api::status::Reason;
 use crate::runtime::call::{self, call};
 
+/// So many ConfigMaps are not worth a sweep.
+const FEW: usize = 64;
+
 /// Reads them.
 pub struct Calendars {
     client: Client,
@@ -32,10 +35,19 @@ pub struct Calendars {
 /// ConfigMaps that objects ask for.
 #[derive(Default)]
 pub struct Asked {
-    /// All of them, by namespace and name.
-    all: Mutex<HashMap<(String, String), Weak<Calendar>>>,
+    /// All of them.
+    all: Mutex<All>,
     /// Those of each object.
     of: StateStore<Vec<Arc<Calendar>>>,
+}
+
+/// ConfigMaps by namespace and name, those that nobody asks for any more among them until they are swept out.
+#[derive(Default)]
+struct All {
+    calendars: HashMap<(String, String), Weak<Calendar>>,
+    /// How many there are when they are swept the next time: twice as many as were left by the last sweep, so that each
+    /// of them is looked at a few times on the whole, however many come.
+    sweep_at: usize,
 }
 
 /// A ConfigMap.
@@ -168,7 +180,7 @@ impl Asked {
             return Vec::new();
         }
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
-        let calendars: Vec<_> = names.map(|name| one(&mut all, namespace, name)).collect();
+        let calendars: Vec<_> = names.map(|name| all.one(namespace, name)).collect();
         drop(all);
         self.of.put(uid, calendars.clone());
         calendars
@@ -185,18 +197,23 @@ impl Asked {
     }
 }
 
-/// The ConfigMap of that name. Those that nobody asks for any more leave when another one comes.
-fn one(all: &mut HashMap<(String, String), Weak<Calendar>>, namespace: &str, name: &str) -> Arc<Calendar> {
-    let key = (namespace.to_owned(), name.to_owned());
-    if let Some(known) = all.get(&key).and_then(Weak::upgrade) {
-        return known;
+impl All {
+    /// The ConfigMap of that name.
+    fn one(&mut self, namespace: &str, name: &str) -> Arc<Calendar> {
+        let key = (namespace.to_owned(), name.to_owned());
+        if let Some(known) = self.calendars.get(&key).and_then(Weak::upgrade) {
+            return known;
+        }
+        if self.calendars.len() >= self.sweep_at {
+            self.calendars.retain(|_, calendar| calendar.strong_count() > 0);
+            self.sweep_at = self.calendars.len().saturating_mul(2).max(FEW);
+        }
+        let (namespace, name) = key.clone();
+        let (begun, read) = (AtomicU64::default(), tokio::sync::Mutex::default());
+        let calendar = Arc::new(Calendar { namespace, name, begun, read });
+        self.calendars.insert(key, Arc::downgrade(&calendar));
+        calendar
     }
-    all.retain(|_, calendar| calendar.strong_count() > 0);
-    let (namespace, name) = key.clone();
-    let (begun, read) = (AtomicU64::default(), tokio::sync::Mutex::default());
-    let calendar = Arc::new(Calendar { namespace, name, begun, read });
-    all.insert(key, Arc::downgrade(&calendar));
-    calendar
 }
 
 impl fmt::Debug for Calendars {
@@ -241,8 +258,27 @@ mod tests {
         drop(calendars.ask("3", "a", ["days"].into_iter()));
         let left = calendars.of.of("3");
         assert!(left.is_empty(), "a pass over an object that has gone leaves nothing: {left:?}");
-        let _another = calendars.ask("1", "b", ["days"].into_iter());
-        assert_eq!(calendars.all.lock().unwrap().len(), 1, "nothing is left of those that are gone");
+    }
+
+    #[test]
+    fn those_that_nobody_asks_for_any_more_leave_and_the_others_are_not_looked_at_each_time() {
+        let calendars = Asked::default();
+        let ask = |uid: &str, name: String| {
+            calendars.admit(uid);
+            calendars.ask(uid, "a", [name.as_str()].into_iter())
+        };
+        let kept = || calendars.all.lock().unwrap().calendars.len();
+        for number in 0..10_000 {
+            drop(ask("1", number.to_string()));
+            assert!(kept() <= FEW, "{number}");
+        }
+        for number in 0..1_000 {
+            let uid = number.to_string();
+            drop(ask(&uid, uid.clone()));
+        }
+        assert!((1_000..=1_000 + FEW).contains(&kept()), "{}", kept());
+        let next = calendars.all.lock().unwrap().sweep_at;
+        assert!(next > 1_000, "a sweep is due at {next}");
     }
 
     /// Answers that there is none, and counts.

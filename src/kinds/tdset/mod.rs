@@ -34,11 +34,12 @@ use futures::channel::mpsc;
 use futures::stream::{self, BoxStream};
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, ObjectMeta};
 use kube::runtime::reflector::ObjectRef;
 use kube::{Client, Resource as _, ResourceExt as _};
+use tokio::sync::OnceCell;
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
@@ -76,6 +77,8 @@ pub struct Operator {
     deployments: Cache<Deployment>,
     services: Cache<Service>,
     autoscalers: DiffingStore<HorizontalPodAutoscaler>,
+    /// Whether the API server takes a lower bound of 0 of those.
+    scales_to_zero: OnceCell<bool>,
     targets: Targets,
     calendars: Calendars,
     claims: Arc<TargetOwnership>,
@@ -109,8 +112,12 @@ impl Reconciler for Operator {
     fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);
         let (services, of_services) = Cache::watch(&client, realm, trim_service);
-        let (autoscalers, of_autoscalers) =
-            DiffingStore::watch(realm.api(client.clone()), trim_autoscaler, is_same_autoscaler);
+        let (autoscalers, of_autoscalers) = DiffingStore::watch(
+            realm.api(client.clone()),
+            trim_autoscaler,
+            is_same_autoscaler,
+            name_of_scaled,
+        );
         let (targets, of_targets) = Targets::new(client.clone(), realm.clone());
         let (told, of_claims) = mpsc::unbounded();
         let claims = Arc::new(TargetOwnership::new(told));
@@ -124,6 +131,7 @@ impl Reconciler for Operator {
             deployments,
             services,
             autoscalers,
+            scales_to_zero: OnceCell::new(),
             targets,
             claims,
             due_queue: DueQueue::default(),
@@ -242,6 +250,9 @@ impl Reconciler for Operator {
 
     async fn execute(&self, execution: &Execution<'_, Self>, action: &Action) -> Result<Executed, Failure> {
         let effect = execution.perform(&action.0).await?;
+        if let Some(scale) = effect.scale {
+            self.targets.wrote(execution.spec.uid(), scale);
+        }
         Ok(Executed { changed: effect.changed, resource_version: effect.resource_version })
     }
 
@@ -341,7 +352,7 @@ fn trim_service(service: &mut Service) {
     service.metadata.managed_fields = None;
 }
 
-/// The same of an autoscaler, of which nothing but its target and its bounds matters.
+/// The same of an autoscaler, of which nothing but its target, its bounds and the type of its metrics matters.
 fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
     autoscaler.status = None;
     let metadata = std::mem::take(&mut autoscaler.metadata);
@@ -349,8 +360,16 @@ fn trim_autoscaler(autoscaler: &mut HorizontalPodAutoscaler) {
     observation::trim(&mut autoscaler.metadata);
     observation::trim_owners(&mut autoscaler.metadata);
     if let Some(spec) = &mut autoscaler.spec {
-        (spec.metrics, spec.behavior) = (None, None);
+        let metrics = spec.metrics.take().unwrap_or_default();
+        let kept = metrics.into_iter().find(observation::tells_of_none);
+        spec.metrics = kept.map(|kept| vec![MetricSpec { type_: kept.type_, ..MetricSpec::default() }]);
+        spec.behavior = None;
     }
+}
+
+/// The name of what an autoscaler scales.
+fn name_of_scaled(autoscaler: &HorizontalPodAutoscaler) -> Option<&str> {
+    Some(&autoscaler.spec.as_ref()?.scale_target_ref.name)
 }
 
 /// Whether two autoscalers differ in nothing that matters.
@@ -358,7 +377,8 @@ fn is_same_autoscaler(one: &HorizontalPodAutoscaler, other: &HorizontalPodAutosc
     let key = |autoscaler: &HorizontalPodAutoscaler| {
         let metadata = &autoscaler.metadata;
         let owner = Controller::of(metadata);
-        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), observation::other(metadata), owner)
+        let writers = (observation::other(metadata), observation::other_of_max(metadata));
+        (metadata.uid.clone(), metadata.deletion_timestamp.clone(), writers, owner)
     };
     one.spec == other.spec && key(one) == key(other)
 }

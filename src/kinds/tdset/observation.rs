@@ -4,8 +4,8 @@ mod bounds;
 mod field_owner;
 mod object_key;
 
-pub use bounds::Bounds;
-pub use field_owner::{FieldOwner, is_only_in_the_template, other, trim};
+pub use bounds::{Bounds, tells_of_none};
+pub use field_owner::{FieldOwner, is_only_in_the_template, is_owned, other, other_of_max, trim};
 pub use object_key::ObjectKey;
 
 use std::sync::Arc;
@@ -55,6 +55,9 @@ pub struct Observed {
     pub carried: Unreported,
     /// Another client that takes the count back each time that it is written.
     pub contest: Option<Contest>,
+    /// What the API server has not said for a while, or will not: then nothing else is known but the time, the status and
+    /// what is remembered.
+    pub unread_object: Option<Blocker>,
     /// The write that the API server refused in this reconciliation.
     pub refused: Option<RefusedWrite>,
 }
@@ -88,6 +91,8 @@ pub struct Reverted {
     pub from: i32,
     /// The count that is written in its place.
     pub to: i32,
+    /// Whether it is the upper bound of an autoscaler.
+    pub is_max: bool,
 }
 
 /// Another client that takes the count back each time that it is written.
@@ -189,6 +194,12 @@ impl Writer {
     #[must_use]
     pub fn of(metadata: &ObjectMeta) -> Self {
         other(metadata).map_or(Self::Ours, Self::Other)
+    }
+
+    /// The same of the upper bound of an autoscaler.
+    #[must_use]
+    pub fn of_max(metadata: &ObjectMeta) -> Self {
+        other_of_max(metadata).map_or(Self::Ours, Self::Other)
     }
 }
 

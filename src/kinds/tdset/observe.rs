@@ -10,7 +10,7 @@ use kube::ResourceExt as _;
 use kube::core::ApiResource;
 
 use super::Operator;
-use super::kept::ObjectState;
+use super::kept::{Kept, ObjectState};
 use super::observation::{Blocker, Bounds, Controller, Observed, Scaled, controls};
 use super::spec::{Autoscaler, DatesSource, Spec};
 use super::state::ReconcileState;
@@ -21,6 +21,7 @@ use crate::kinds::tdset::api::schedule::HolidayDates;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::AutoscalerKind;
 use crate::kinds::tdset::api::v1::{TDSet, TDSetStatus};
+use crate::runtime::call::call;
 
 /// What is there, as of `now`. `is_lasting`: what could not be read before could not be for a while; then that is in the
 /// way, and no error.
@@ -34,12 +35,32 @@ pub async fn parts(
     (state, is_lasting): (&ObjectState, bool),
     now: Timestamp,
 ) -> Result<Observed, Error> {
-    let (namespace, name) = (spec.namespace(), spec.name());
     let ObjectState { recall, kept } = state;
-    let status = said_last(tdset, recall);
+    let known = Observed {
+        now,
+        status: said_last(tdset, recall),
+        outlook: kept.outlook(),
+        carried: recall.carried.clone(),
+        contest: recall.reverts.contest(now),
+        ..Observed::default()
+    };
     if spec.timetable.is_err() && !spec.is_deleting() {
-        return Ok(Observed { now, status, carried: recall.carried.clone(), ..Observed::default() });
+        return Ok(known);
     }
+    match read(operator, spec, kept, &known).await {
+        Ok(observed) => Ok(observed),
+        Err(error) if is_lasting || error.class() == Class::Permanent => {
+            let blocker = Blocker::ready(Reason::TargetNotReadable, error.said());
+            Ok(Observed { unread_object: Some(blocker), ..known })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// What is there, beside what is known.
+async fn read(operator: &Operator, spec: &Spec, kept: &Kept, known: &Observed) -> Result<Observed, Error> {
+    let (namespace, name) = (spec.namespace(), spec.name());
+    let status = &known.status;
     let create = spec.create();
     let deployment = match create {
         Some(_) => operator.deployments.find(namespace, name).await?,
@@ -60,38 +81,24 @@ pub async fn parts(
                     .map_or_else(|| status.active_window.is_none(), |asked| asked != count)
             };
             let asks = |count| keeps || spec.autoscaler.is_none() && is_other(count);
-            let found = operator.targets.scaled(spec.uid(), namespace, reference, asks).await;
-            Some(found.or_else(|error| unreadable(error, is_lasting).map(Err))?)
+            Some(operator.targets.scaled(spec.uid(), namespace, reference, asks).await?)
         }
         None => None,
     };
     let (dates, unread) = dates(operator, spec).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
     Ok(Observed {
-        now,
-        status,
         target,
         autoscaler: autoscaler(operator, spec).await?,
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
         unread,
-        outlook: kept.outlook(),
         whole: kept.whole(deployment.as_ref(), service.as_ref()),
         deployment,
         service,
-        carried: recall.carried.clone(),
-        contest: recall.reverts.contest(now),
-        refused: None,
+        ..known.clone()
     })
-}
-
-/// What is said of a workload that could not be read, where that lasts or will not end by itself.
-fn unreadable(error: Error, is_lasting: bool) -> Result<Blocker, Error> {
-    if !is_lasting && error.class() != Class::Permanent {
-        return Err(error);
-    }
-    Ok(Blocker::ready(Reason::TargetNotReadable, error.said()))
 }
 
 /// Watches what stands where something is to be made, so that its going is noticed.
@@ -116,7 +123,12 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
     let found = match kind {
         AutoscalerKind::HorizontalPodAutoscaler => {
             let found = operator.autoscalers.get(spec.namespace(), name);
-            found.map(|found| Bounds::of(&found))
+            let mut bounds = found.as_deref().map(Bounds::of);
+            if let Some(bounds) = bounds.as_mut().filter(|bounds| !bounds.goes_to_zero) {
+                let measures_none = found.as_deref().is_some_and(Bounds::measures_none);
+                bounds.goes_to_zero = measures_none && scales_to_zero(operator).await?;
+            }
+            bounds
         }
         AutoscalerKind::ScaledObject => {
             match operator.targets.scaled_object(spec.uid(), spec.namespace(), name).await? {
@@ -137,6 +149,25 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
     let scales = found.scales.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
     let message = format!("{kind} {name} scales {scales}, and not {workload}");
     Ok(Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message))))
+}
+
+/// The version from which on the API server takes a lower bound of 0, unless that is switched off (feature gate
+/// HPAScaleToZero).
+const SCALES_TO_ZERO: (u32, u32) = (1, 37);
+
+/// Whether the API server takes a lower bound of 0.
+async fn scales_to_zero(operator: &Operator) -> Result<bool, Error> {
+    let read = async || match call(operator.client.apiserver_version()).await {
+        Ok(version) => {
+            let number = |text: &str| text.trim_end_matches('+').parse().unwrap_or(0_u32);
+            Ok((number(&version.major), number(&version.minor)) >= SCALES_TO_ZERO)
+        }
+        Err(source) => {
+            let error = Error { verb: "read", object: "the version of the API server".to_owned(), source };
+            if error.class() == Class::Permanent { Ok(false) } else { Err(error) }
+        }
+    };
+    operator.scales_to_zero.get_or_try_init(read).await.copied()
 }
 
 /// Another TDSet that holds the workload or the autoscaler. A Deployment that this one made is its own: any other TDSet
@@ -161,7 +192,7 @@ fn holder(
 /// The autoscalers of the workload, without that of the spec, and without the one that KEDA makes for that.
 fn autoscalers(operator: &Operator, spec: &Spec) -> Vec<String> {
     let workload = spec.workload();
-    let found = operator.autoscalers.all(spec.namespace(), |autoscaler| {
+    let found = operator.autoscalers.all_of(spec.namespace(), &workload.name, |autoscaler| {
         if !Bounds::scale(autoscaler, &workload) {
             return false;
         }

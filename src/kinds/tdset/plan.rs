@@ -3,6 +3,7 @@
 //! Guarantees: nothing is planned that is so already; nothing is planned for an object of another owner; the next
 //! look is never later than the next transition.
 
+mod clocks;
 mod conditions;
 mod events;
 mod hold;
@@ -15,6 +16,7 @@ pub use events::{problems, warnings};
 pub use status::{in_own_namespace, invalid_statements};
 pub use transitions::lateness;
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,7 +38,7 @@ use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::status::{ConditionType, Reason};
 use crate::kinds::tdset::api::v1::{Create, PastTransition, TDSet, TDSetStatus};
 use hold::Hold;
-use schedule_state::{Counter, ScheduleState};
+use schedule_state::{Counter, ScheduleState, controlled};
 
 /// Longest time between two looks at what is not watched: a kind that is not there, or may not be watched.
 const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
@@ -112,16 +114,21 @@ fn note(observed: &Observed, before: i32) -> Plan {
     Plan { status, due: Some(observed.now), wake: Some(observed.now), ..Plan::default() }
 }
 
+/// What a deletion waits for that has something to leave behind: what it is left with cannot be seen or written, and may
+/// be later.
+const UNREAD: [Reason; 2] = [Reason::RightMissing, Reason::TargetNotReadable];
+
 /// What to do for an object that is being deleted and waits for us: give the workload the count, or the autoscaler the
 /// bounds, that it is to be left with, if it is ours to give, and let the object go.
 fn leaving(spec: &Spec, observed: &Observed) -> Plan {
-    let held = observed.holder.is_some() || !observed.autoscalers.is_empty();
-    let left = spec.replicas_on_deletion().filter(|_| !held);
-    let write = match (left, &observed.target, spec.bounds_on_deletion(), &observed.autoscaler) {
+    let is_theirs = observed.holder.is_some() || controlled(spec, observed).is_some();
+    let left = spec.replicas_on_deletion().filter(|_| !is_theirs && observed.autoscalers.is_empty());
+    let bounds = spec.bounds_on_deletion().filter(|_| !is_theirs);
+    let write = match (left, &observed.target, bounds, &observed.autoscaler) {
         (Some(left), Some(Ok(scaled)), ..) if scaled.count() != left || scaled.is_unset => {
             Some(scale::count(scaled, left))
         }
-        (_, target, Some(left), Some(Ok(bounds))) if observed.holder.is_none() => {
+        (_, target, Some(left), Some(Ok(bounds))) => {
             let asleep = target.as_ref().and_then(|target| target.as_ref().ok());
             let asleep = asleep.filter(|scaled| scaled.count() == 0 && left.min_replicas > 0);
             let woken = asleep.map(|scaled| scale::count(scaled, left.min_replicas));
@@ -129,8 +136,11 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         }
         _ => None,
     };
-    let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
-    let waits = may_not.filter(|blocker| blocker.reason == Reason::RightMissing && left.is_some());
+    let target = observed.target.as_ref().filter(|_| left.is_some()).and_then(|found| found.as_ref().err());
+    let autoscaler = observed.autoscaler.as_ref().filter(|_| bounds.is_some());
+    let unread = observed.unread_object.as_ref().filter(|_| spec.leaves_something());
+    let unread = unread.or(target).or_else(|| autoscaler.and_then(|found| found.as_ref().err()));
+    let waits = unread.filter(|blocker| UNREAD.contains(&blocker.reason));
     let why = observed.refused.as_ref().map(|refused| refused.why.clone());
     let status = match why.or_else(|| waits.map(|blocker| blocker.message.clone())) {
         Some(why) => status::refused(&spec.metadata, why, observed),
@@ -158,9 +168,10 @@ fn wake(view: &ScheduleState) -> Timestamp {
         None => foreign,
     };
     let unwatched = unwatched
+        || view.observed.unread_object.is_some()
         || view.observed.unread.is_some()
         || (view.observed.autoscaler.as_ref().is_some_and(Result::is_err) && view.is_keda());
-    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { resync };
+    let sleep = if unwatched { resync.min(UNWATCHED_SLEEP) } else { spread(resync, view.spec.uid()) };
     let sleep = SignedDuration::try_from(sleep).unwrap_or_default();
     let latest = now.checked_add(sleep).unwrap_or(now);
     let next = view.next().map(|next| next.time);
@@ -169,9 +180,20 @@ fn wake(view: &ScheduleState) -> Timestamp {
     times.into_iter().flatten().fold(latest, Timestamp::min)
 }
 
+/// Up to a fifth less than that time, by the uid: many objects that came at once are not looked at together for good.
+fn spread(sleep: Duration, uid: &str) -> Duration {
+    let mut hasher = DefaultHasher::new();
+    uid.hash(&mut hasher);
+    let share = u32::try_from(hasher.finish() % 200).unwrap_or_default();
+    sleep.saturating_sub((sleep / 1_000).saturating_mul(share))
+}
+
 /// The count comes first: it is what the timetable is about. Only the finalizer is before it, so that a TDSet that is
 /// deleted at any moment has undone what it is to undo.
 fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
+    if view.observed.unread_object.is_some() {
+        return (Vec::new(), Whole::default());
+    }
     let (wanted, is_on) = (view.spec.leaves_something(), finalizer::is_on(&view.spec.metadata, FINALIZER));
     let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();

@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_count_that_is_taken_back_before_a_transition_was_told_is_told_of_next() {
-        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6 };
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, is_max: false };
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
         state.begin();
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_told_of_once() {
-        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2 };
+        let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2, is_max: false };
         let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
         let mut state = ReconcileState::default();
         for (versions, count) in

@@ -101,7 +101,7 @@ impl Targets {
             WatchScope::Namespace(name) => Api::namespaced_with(self.client.clone(), name, resource),
         };
         let same = |one: &Metadata, other: &Metadata| one.resource_version() == other.resource_version();
-        let (objects, changes) = DiffingStore::watch(api, trim, same);
+        let (objects, changes) = DiffingStore::watch(api, trim, same, |_| None);
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         let subjects = changes.map(move |object| {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
@@ -152,10 +152,16 @@ impl Targets {
             _ => self.read_metadata(&place).await?,
         };
         let is_told = is_of_now || asks_writer;
-        let writer = metadata.as_ref().filter(|_| is_told).map_or(Writer::Unknown, Writer::of);
+        let writer = metadata.as_ref().filter(|_| is_told);
+        let writer = writer.map_or(Writer::Unknown, |metadata| writer_of(&place.resource, metadata));
         let controller = metadata.as_ref().and_then(Controller::of);
         let watched = objects.is_filled();
         Ok(Ok(Scaled { place, scale, is_unset, writer, controller, watched }))
+    }
+
+    /// The scale of the workload of that object was written, and is now so.
+    pub fn wrote(&self, uid: &str, scale: Arc<Scale>) {
+        self.scales.update(uid, |last| *last = Some(scale));
     }
 
     /// The bounds of a ScaledObject of KEDA; none where there is none of that name.
@@ -323,6 +329,13 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
     })
 }
 
+/// Who wrote the count of a workload. Of the kinds of Kubernetes the field is known: where nobody owns it, nobody knows,
+/// and it is not the client that applied the rest.
+fn writer_of(resource: &ApiResource, metadata: &ObjectMeta) -> Writer {
+    let is_known = resource.group == "apps";
+    if is_known && !observation::is_owned(metadata) { Writer::Unknown } else { Writer::of(metadata) }
+}
+
 /// What the watch tells of an object, while it goes on.
 fn known(objects: &DiffingStore<Metadata>, namespace: &str, name: &str) -> Option<Arc<Metadata>> {
     objects.get(namespace, name).filter(|_| objects.is_filled())
@@ -345,6 +358,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn who_applied_a_workload_without_its_count_did_not_write_that() {
+        let entry = json!({"manager": "argocd-controller", "operation": "Apply", "time": "2026-01-01T00:00:00Z",
+            "fieldsV1": {"f:spec": {"f:template": {}}}});
+        let metadata = json!({"creationTimestamp": "2025-01-01T00:00:00Z", "managedFields": [entry]});
+        let mut metadata: ObjectMeta = serde_json::from_value(metadata).unwrap();
+        observation::trim(&mut metadata);
+        let deployments = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
+        assert_eq!(writer_of(&deployments, &metadata), Writer::Unknown);
+        // Of a custom kind the field is not known: it may be.
+        assert!(matches!(writer_of(&scaled_objects(), &metadata), Writer::Other(_)));
+    }
 
     #[test]
     fn a_kind_is_found_by_its_name_and_has_to_have_a_scale() {

@@ -1,8 +1,11 @@
 //! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
+use gatehouse::runtime::clock;
+use jiff::Timestamp;
 use kit::bed::{Bed, Namespace};
 use kit::objects::Ask;
 use kit::operator::Fate;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::watched::Counts;
@@ -21,6 +24,11 @@ pub const TESTS: &[Test] = &[
     ("a_workload_sleeps_beside_its_autoscaler_and_wakes", a_workload_sleeps_beside_its_autoscaler_and_wakes),
     ("stated_bounds_are_left_behind", stated_bounds_are_left_behind),
     ("a_scaled_object_gets_its_bounds", a_scaled_object_gets_its_bounds),
+    (
+        "an_autoscaler_goes_to_none_each_night_by_its_bounds",
+        an_autoscaler_goes_to_none_each_night_by_its_bounds,
+    ),
+    ("an_upper_bound_that_is_fought_over_is_named", an_upper_bound_that_is_fought_over_is_named),
 ];
 
 pub const ON_CLOCKS: &[Test] = &[(
@@ -176,6 +184,59 @@ fn stated_bounds_are_left_behind(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(8)));
 }
 
+fn an_autoscaler_goes_to_none_each_night_by_its_bounds(bed: &Bed) {
+    let namespace = bed.namespace();
+    let counts = Counts::of(&namespace, "deployments", "web");
+    foreign(&namespace, "web", 3);
+    let metric = json!({"type": "External", "external": {
+        "metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    namespace.create(&json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 9, "metrics": [metric]}}));
+    let fields = json!({"defaultReplicas": 0, "autoscaler": {"name": "web"}});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    // A night, a day, and another night. Nobody tells how long the queue is, so the autoscaler itself does nothing at
+    // night, and neither does gatehouse.
+    for (asked, count) in [(0, 3), (4, 4), (0, 4)] {
+        patch(&namespace, "hours", &json!({"defaultReplicas": asked}));
+        namespace.until("hpa/web", "{.spec.minReplicas}", &asked.to_string());
+        namespace.until("deployment/web", "{.spec.replicas}", &count.to_string());
+        namespace.until("tdset/hours", "{.status.scheduledReplicas}", &asked.to_string());
+        let object = namespace.get("tdset", "hours");
+        assert!(!message(&object, "Ready").contains("rests"), "{object}");
+    }
+    counts.until(&[3, 4]);
+}
+
+fn an_upper_bound_that_is_fought_over_is_named(bed: &Bed) {
+    let namespace = bed.namespace();
+    foreign(&namespace, "web", 3);
+    autoscaler(&namespace, "web", "web", 1, 10);
+    let fields = json!({"autoscaler": {"name": "web", "maxReplicas": 30}});
+    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
+    namespace.until("hpa/web", "{.spec.maxReplicas}", "30");
+    namespace.until("tdset/hours", "{.status.scheduledReplicas}", "2");
+    // Managed fields tell whole seconds, and what is written in that of the creation is what the object came with.
+    let made =
+        namespace.get("hpa", "web")["metadata"]["creationTimestamp"].as_str().unwrap().parse::<Timestamp>();
+    let made = made.unwrap();
+    eventually(|| if clock::now().duration_since(made).as_secs() > 1 { Ok(()) } else { Err("it is new") });
+    let path = format!("{}?fieldManager=chef", namespace.path("hpa/web"));
+    let write = || bed.objects.must(Ask::patch(&*path, json!({"spec": {"maxReplicas": 7}})));
+    for times in 1..=3 {
+        write();
+        namespace.until("hpa/web", "{.spec.maxReplicas}", "30");
+        let notes = super::until_notes(&namespace, "hours", "ReplicasReverted", times);
+        let note = "maxReplicas of HorizontalPodAutoscaler web 7 → 30: taken back from chef";
+        assert!(notes.iter().all(|one| one == note), "{notes:?}");
+    }
+    write();
+    let object = until_condition(&namespace, "hours", "Conflict", "True", "Contested");
+    assert!(message(&object, "Conflict").starts_with("chef writes another count each time"), "{object}");
+    assert_eq!(bounds(&namespace, "web"), (json!(2), json!(7)));
+}
+
 /// The kind of KEDA, as far as bounds go.
 fn define_scaled_objects(bed: &Bed) {
     let count = json!({"type": "integer", "format": "int32"});
@@ -227,4 +288,16 @@ fn a_scaled_object_gets_its_bounds(bed: &Bed) {
     bed.objects.must(Ask::patch(&*format!("{path}/web"), json!({"spec": {"minReplicaCount": 7}})));
     until(0);
     assert_eq!(namespace.get("deployment", "web")["spec"]["replicas"], 3);
+    // The autoscaler that KEDA makes of it is none beside it.
+    let keda = bed.objects.at(&format!("{path}/web"));
+    let owner = json!({"apiVersion": "keda.sh/v1alpha1", "kind": "ScaledObject", "name": "web",
+        "uid": keda["metadata"]["uid"], "controller": true});
+    let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"});
+    namespace.create(&json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "keda-hpa-web", "ownerReferences": [owner]},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 20}}));
+    patch(&namespace, "hours", &json!({"defaultReplicas": 5}));
+    until(5);
+    until_condition(&namespace, "hours", "Conflict", "False", "NoConflict");
+    assert_eq!(bounds(&namespace, "keda-hpa-web"), (json!(1), json!(20)));
 }

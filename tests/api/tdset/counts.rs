@@ -2,6 +2,7 @@
 
 use gatehouse::runtime::clock;
 use kit::bed::Bed;
+use kit::objects::http_get;
 use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("a_count_by_kubectl_scale_is_undone", a_count_by_kubectl_scale_is_undone),
     ("a_workload_that_is_deleted_is_made_again", a_workload_that_is_deleted_is_made_again),
     ("a_client_that_writes_again_and_again_is_named", a_client_that_writes_again_and_again_is_named),
+    ("a_refused_service_hides_nothing_of_the_day", a_refused_service_hides_nothing_of_the_day),
 ];
 
 pub const ON_CLOCKS: &[Test] = &[
@@ -50,6 +52,13 @@ fn a_count_by_kubectl_scale_is_undone(bed: &Bed) {
             [note] if *note == format!("replicas 7 → {count}: taken back from kubectl") => Ok(()),
             notes => Err(format!("{name}: {notes:?}")),
         });
+        let labels = format!("namespace=\"{}\",name=\"{name}\",manager=\"kubectl\"", namespace.name);
+        let counted = format!("gatehouse_tdset_reverts_total{{{labels}}} 1");
+        eventually(|| {
+            let page = bed.gate(|gate| http_get(gate.health, "/metrics"));
+            let lines = || page.lines().filter(|line| line.starts_with("gatehouse_tdset_reverts_total"));
+            if lines().any(|line| line == counted) { Ok(()) } else { Err(lines().collect::<String>()) }
+        });
     }
 }
 
@@ -75,6 +84,40 @@ fn a_client_that_writes_again_and_again_is_named(bed: &Bed) {
     patch(&namespace, "hours", &json!({"defaultReplicas": 3}));
     expected.push(3);
     counts.until(&expected);
+}
+
+fn a_refused_service_hides_nothing_of_the_day(bed: &Bed) {
+    let namespace = bed.namespace();
+    let limit = "count/services";
+    namespace.create(&json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"},
+        "spec": {"hard": {limit: "0"}}}));
+    bed.objects.until("resourcequota/none", &namespace.name, |quota| {
+        if quota["status"]["hard"][limit] == "0" { Ok(()) } else { Err(quota["status"].to_string()) }
+    });
+    let pace = json!({"step": 1, "every": "1h"});
+    let window = json!([{"name": "always", "from": "00:00", "to": "24:00", "replicas": 2}]);
+    let mut object = tdset("shop", &json!({"windows": window, "ramp": {"up": pace, "down": pace}}));
+    object["spec"]["target"]["create"]["servicePort"] = json!(80);
+    namespace.create(&object);
+    let object = until_condition(&namespace, "shop", "Ready", "False", "WriteRefused");
+    assert!(message(&object, "Ready").contains("exceeded quota: none"), "{object}");
+    namespace.until("deployment/shop", "{.spec.replicas}", "2");
+    patch(
+        &namespace,
+        "shop",
+        &json!({"windows": [{"name": "always", "from": "00:00", "to": "24:00", "replicas": 6}]}),
+    );
+    namespace.until("deployment/shop", "{.spec.replicas}", "3");
+    let status = until_status(&namespace, "shop", |status| status["ramp"]["to"] == 6);
+    assert_eq!(
+        (&status["activeWindow"], &status["scheduledReplicas"]),
+        (&json!("always"), &json!(6)),
+        "{status}"
+    );
+    until_condition(&namespace, "shop", "Ready", "False", "WriteRefused");
+    namespace.delete("resourcequota/none");
+    namespace.until_created("service/shop");
+    assert_eq!(namespace.get("deployment", "shop")["spec"]["replicas"], 3, "no step was taken for that");
 }
 
 fn a_workload_that_is_deleted_is_made_again(bed: &Bed) {

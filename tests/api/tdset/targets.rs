@@ -2,6 +2,7 @@
 
 use kit::bed::{Bed, NAMESPACE};
 use kit::objects::Ask;
+use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::watched::Counts;
@@ -28,6 +29,14 @@ pub const TESTS: &[Test] = &[
         a_deleted_schedule_leaves_the_count_that_it_states,
     ),
     ("nothing_holds_up_a_deletion_without_a_workload", nothing_holds_up_a_deletion_without_a_workload),
+    (
+        "what_the_api_server_does_not_say_is_told_of_and_waited_for",
+        what_the_api_server_does_not_say_is_told_of_and_waited_for,
+    ),
+    (
+        "a_longer_name_than_a_label_takes_has_a_workload_too",
+        a_longer_name_than_a_label_takes_has_a_workload_too,
+    ),
 ];
 
 /// A definition of a kind with a count that is called `size`, in a group of its own.
@@ -192,6 +201,17 @@ fn what_a_controller_owns_is_left_to_it(bed: &Bed) {
         "name": "owner", "uid": "0e0f8a3a-7c8a-4b1e-9d57-2f1f6d0a7b11", "controller": true}]);
     namespace.create(&object);
     for (name, owner) in [("etcd", "EtcdCluster etcd"), ("rollout", "Owner owner")] {
+        // Neither is it left with another count.
+        let left =
+            json!({"apiVersion": "apps/v1", "kind": "StatefulSet", "name": name, "replicasOnDeletion": 0});
+        let fields = json!({"defaultReplicas": 0, "target": {"ref": left}});
+        namespace.create(&for_workload("leaves", "apps/v1", "StatefulSet", name, &fields));
+        until_condition(&namespace, "leaves", "Conflict", "True", "ControlledByOther");
+        namespace.until("tdset/leaves", "{.metadata.finalizers[0]}", "gatehouse.dev/replicas-on-deletion");
+        delete(&namespace, "leaves");
+        let found = namespace.get("statefulset", name);
+        assert_ne!(found["spec"]["replicas"], 0, "{name}");
+        assert!(!owners_of_count(&found).contains(&"gatehouse-tdset-count".to_owned()), "{found}");
         namespace.create(&for_workload(name, "apps/v1", "StatefulSet", name, &json!({"defaultReplicas": 0})));
         let found = until_condition(&namespace, name, "Conflict", "True", "ControlledByOther");
         let expected = format!("StatefulSet {name} is controlled by {owner}: its count is left to that");
@@ -278,4 +298,80 @@ fn nothing_holds_up_a_deletion_without_a_workload(bed: &Bed) {
     namespace.create(&left_with("nothing", 6));
     until_condition(&namespace, "hours", "Ready", "False", "TargetNotFound");
     delete(&namespace, "hours");
+}
+
+fn what_the_api_server_does_not_say_is_told_of_and_waited_for(bed: &Bed) {
+    const GROUP: &str = "unread.example.com";
+    let namespace = bed.namespace();
+    let mut object = definition(GROUP, true);
+    let mut newer = object["spec"]["versions"][0].clone();
+    (newer["name"], newer["storage"]) = (json!("v2"), json!(false));
+    object["spec"]["versions"].as_array_mut().unwrap().push(newer);
+    // Nobody answers there.
+    let webhook = json!({"conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/convert"}});
+    let unanswered = json!({"strategy": "Webhook", "webhook": webhook});
+    object["spec"]["conversion"] = unanswered.clone();
+    bed.objects.must(Ask::create(&object, ""));
+    bed.until_established(&format!("widgets.{GROUP}"));
+    grant(bed, GROUP);
+    let stored = format!("{GROUP}/v1");
+    namespace.create(
+        &json!({"apiVersion": stored, "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1}}),
+    );
+    let version = format!("{GROUP}/v2");
+    let reference = json!({"apiVersion": version, "kind": "Widget", "name": "one", "replicasOnDeletion": 4});
+    namespace.create(&for_workload(
+        "hours",
+        &version,
+        "Widget",
+        "one",
+        &json!({"target": {"ref": reference}}),
+    ));
+    let object = until_condition(&namespace, "hours", "Ready", "False", "TargetNotReadable");
+    let said = message(&object, "Ready");
+    let expected = format!("failed to read the scale of widgets {}/one: ", namespace.name);
+    assert!(said.starts_with(&expected), "{said}");
+    assert_eq!(object["status"]["scheduledReplicas"], 2, "the timetable is told all the same");
+
+    // As soon as it can be read again it has its count.
+    let definition = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{GROUP}");
+    let convert = |conversion: &Value| {
+        bed.objects.must(Ask::patch(&*definition, json!({"spec": {"conversion": conversion}})));
+    };
+    let none = json!({"strategy": "None", "webhook": null});
+    convert(&none);
+    let widgets = format!("/apis/{stored}/namespaces/{}/widgets", namespace.name);
+    let until_size = |size: u32| {
+        bed.objects.follow(&widgets, "one", |found| {
+            let found = found.map(|widget| &widget["spec"]["size"]);
+            if found == Some(&json!(size)) { Ok(()) } else { Err(format!("its size is {found:?}")) }
+        });
+    };
+    until_size(2);
+    namespace.until("tdset/hours", "{.metadata.finalizers[0]}", "gatehouse.dev/replicas-on-deletion");
+
+    // A deletion waits until it can leave the count behind.
+    convert(&unanswered);
+    let scale = format!("/apis/{version}/namespaces/{}/widgets/one/scale", namespace.name);
+    eventually(|| match bed.objects.one(Ask::get(&*scale)) {
+        Err(refusal) if refusal.code == 500 => Ok(()),
+        other => Err(format!("{other:?}")),
+    });
+    namespace.delete("tdset/hours");
+    until_condition(&namespace, "hours", "Ready", "False", "WriteRefused");
+    assert_eq!(bed.objects.at(&format!("{widgets}/one"))["spec"]["size"], 2);
+    convert(&none);
+    until_size(4);
+    namespace.until_gone("tdset/hours");
+}
+
+fn a_longer_name_than_a_label_takes_has_a_workload_too(bed: &Bed) {
+    let namespace = bed.namespace();
+    let name = ["long"; 40].join("-");
+    foreign(&namespace, &name[..63], 5);
+    namespace.create(&for_workload(&name, "apps/v1", "Deployment", &name[..63], &json!({})));
+    namespace.until(&format!("deployment/{}", &name[..63]), "{.spec.replicas}", "2");
+    namespace.until(&format!("tdset/{name}"), "{.status.replicas}", "2");
+    delete(&namespace, &name);
 }

@@ -259,9 +259,12 @@ impl World {
         let finalizers = merge.manifest.object["metadata"]["finalizers"].as_array().map_or(0, Vec::len);
         self.schedules[at].has_finalizer = finalizers > 0;
         if finalizers == 0 && self.schedules[at].is_deleting {
-            let Target::Reference(left) = self.schedules[at].spec.target else { return Ok(true) };
             let found = pending.planned.seen.deployment.as_ref().map(|found| found.count);
-            if self.eldest() == Some(at) && found.is_some() && found != left {
+            if let Target::Reference(left) = self.schedules[at].spec.target
+                && self.eldest() == Some(at)
+                && found.is_some()
+                && found != left
+            {
                 self.breaks(Rule::LeftWithAnotherCount);
             }
             self.schedules[at].is_gone = true;

@@ -64,6 +64,8 @@ pub enum Fault {
     ResumesInSilence,
     /// It does not ask which controller owns a workload.
     IgnoresControllers,
+    /// It does not ask that of a workload that it is to leave with a count.
+    LeavesWhatIsControlled,
     /// It tells of no count that it takes back.
     TakesBackInSilence,
     /// It tells of no count that it writes where the status says already that it is asked for.
@@ -118,7 +120,8 @@ impl Hand {
             observed.status.ramp = None;
             observed.status.scheduled_replicas = observed.status.replicas;
         }
-        if self.has(Fault::IgnoresControllers)
+        let is_leaving = tdset.metadata.deletion_timestamp.is_some();
+        if (self.has(Fault::IgnoresControllers) || self.has(Fault::LeavesWhatIsControlled) && is_leaving)
             && let Some(Ok(Scaled { controller, .. })) = &mut observed.target
         {
             *controller = None;

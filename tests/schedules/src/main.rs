@@ -61,6 +61,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::ForgetsRampsInEdits, slices::edited_on_a_ramp, Rule::RampOutpaced),
     (Fault::ResumesInSilence, slices::suspended, Rule::CountedInSilence),
     (Fault::IgnoresControllers, slices::controlled, Rule::ControlledWritten),
+    (Fault::LeavesWhatIsControlled, slices::controlled, Rule::ControlledWritten),
     (Fault::TakesBackInSilence, slices::taken_back, Rule::CountedInSilence),
     (Fault::GoesBackInSilence, slices::returned, Rule::CountedInSilence),
 ];

@@ -142,7 +142,12 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     if spec.target.is_foreign() {
         target = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
     }
-    if let Target::Reference(Some(left)) = &spec.target {
+    let left = match spec.target {
+        Target::Reference(left) => left,
+        Target::Controlled => Some(4),
+        Target::Create | Target::Autoscaler | Target::Lent => None,
+    };
+    if let Some(left) = left {
         target["ref"]["replicasOnDeletion"] = json!(left);
     }
     let mut object = json!({

@@ -196,11 +196,16 @@ pub fn edited_on_a_ramp() -> Slice {
     Slice::new(start, &[RAMPING], &["tdset.apply-deployment", "tdset.write-count"])
 }
 
-/// A workload that a controller of our own owns.
+/// A workload that a controller of our own owns, with a schedule that goes.
 pub fn controlled() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Controlled, ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
     start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
-    Slice::new(start, &[CONFLICT], &["tdset.write-status"])
+    Slice::new(
+        start,
+        &[CONFLICT, GONE],
+        &["tdset.write-status", "tdset.add-finalizer", "tdset.remove-finalizer"],
+    )
 }
 
 /// A person scales, and the count is taken back.

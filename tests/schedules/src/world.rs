@@ -53,7 +53,7 @@ pub enum Target {
     Reference(Option<i32>),
     /// One that is made, with an autoscaler.
     Autoscaler,
-    /// A foreign one that another controller owns.
+    /// A foreign one that another controller owns; the schedule is to leave it with 4, and leaves it alone.
     Controlled,
     /// A foreign one whose count is its own outside of the window, and is given back after it.
     Lent,

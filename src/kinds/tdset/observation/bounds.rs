@@ -1,10 +1,11 @@
 //! An autoscaler, as far as its bounds go: a HorizontalPodAutoscaler, or a ScaledObject of KEDA. Pure.
 //!
-//! Assumes, of HorizontalPodAutoscalers: one with a lower bound of 1 or more leaves a workload of no replicas alone
+//! Assumes, of HorizontalPodAutoscalers: one leaves a workload of no replicas alone, unless it has brought it there
+//! itself, as those with metrics of the types Object and External do whose lower bound is 0, from Kubernetes 1.37 on
 //! (kubernetes `pkg/controller/podautoscaler/horizontal.go`). Of ScaledObjects: an absent lower bound is 0 and an absent
 //! upper one 100 (KEDA `apis/keda/v1alpha1/scaledobject_types.go`).
 
-use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, MetricSpec};
 use kube::Resource as _;
 use kube::core::DynamicObject;
 use serde_json::Value;
@@ -31,8 +32,12 @@ pub struct Bounds {
     pub written_min: Option<i32>,
     /// The upper bound, as it is written.
     pub written_max: Option<i32>,
-    /// Who wrote them last.
+    /// Who wrote the lower bound last.
     pub writer: Writer,
+    /// Who wrote the upper one last.
+    pub writer_of_max: Writer,
+    /// Whether it may have a lower bound of 0, with which it goes to 0 and comes back by itself.
+    pub goes_to_zero: bool,
     /// What has made it.
     pub controller: Option<Controller>,
     /// Whether it is being deleted.
@@ -42,18 +47,21 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Those of a HorizontalPodAutoscaler.
+    /// Those of a HorizontalPodAutoscaler. One that has a lower bound of 0 goes to 0.
     #[must_use]
     pub fn of(found: &HorizontalPodAutoscaler) -> Self {
         let spec = found.spec.as_ref();
+        let written_min = spec.and_then(|spec| spec.min_replicas);
         Self {
             kind: AutoscalerKind::HorizontalPodAutoscaler,
             place: Place::of(found),
             uid: found.metadata.uid.clone().unwrap_or_default(),
             resource_version: found.metadata.resource_version.clone(),
-            written_min: spec.and_then(|spec| spec.min_replicas),
+            written_min,
             written_max: spec.map(|spec| spec.max_replicas),
             writer: Writer::of(&found.metadata),
+            writer_of_max: Writer::of_max(&found.metadata),
+            goes_to_zero: written_min == Some(0),
             controller: Controller::of(&found.metadata),
             is_deleting: found.metadata.deletion_timestamp.is_some(),
             scales: Self::scaled(found),
@@ -98,6 +106,8 @@ impl Bounds {
             written_min: count("/spec/minReplicaCount"),
             written_max: count("/spec/maxReplicaCount"),
             writer: Writer::of(found.meta()),
+            writer_of_max: Writer::of_max(found.meta()),
+            goes_to_zero: true,
             controller: Controller::of(found.meta()),
             is_deleting: found.meta().deletion_timestamp.is_some(),
             scales,
@@ -129,15 +139,23 @@ impl Bounds {
         self.written_max.unwrap_or(MOST_OF_SCALED_OBJECTS)
     }
 
-    /// The least that the lower bound can be. 0 where the autoscaler goes to 0 and comes back by itself: a
-    /// ScaledObject, and a HorizontalPodAutoscaler that has a lower bound of 0 already, as far as the cluster lets it
-    /// (feature gate HPAScaleToZero).
+    /// The least that the lower bound can be.
     #[must_use]
     pub fn least_min(&self) -> i32 {
-        match self.kind {
-            AutoscalerKind::HorizontalPodAutoscaler if self.written_min != Some(0) => 1,
-            AutoscalerKind::HorizontalPodAutoscaler | AutoscalerKind::ScaledObject => 0,
-        }
+        i32::from(!self.goes_to_zero)
+    }
+
+    /// Whether it leaves 0 by itself, whoever has brought the workload there.
+    #[must_use]
+    pub fn leaves_zero(&self) -> bool {
+        self.kind == AutoscalerKind::ScaledObject
+    }
+
+    /// Whether a HorizontalPodAutoscaler has a metric that tells something of a workload of no replicas.
+    #[must_use]
+    pub fn measures_none(found: &HorizontalPodAutoscaler) -> bool {
+        let metrics = found.spec.iter().filter_map(|spec| spec.metrics.as_ref()).flatten();
+        metrics.into_iter().any(tells_of_none)
     }
 
     /// `HorizontalPodAutoscaler web`.
@@ -145,4 +163,10 @@ impl Bounds {
     pub fn shown(&self) -> String {
         format!("{} {}", self.kind.as_str(), self.place.name)
     }
+}
+
+/// Whether a metric tells something of a workload of no replicas: it is not one of its pods.
+#[must_use]
+pub fn tells_of_none(metric: &MetricSpec) -> bool {
+    ["Object", "External"].contains(&metric.type_.as_str())
 }

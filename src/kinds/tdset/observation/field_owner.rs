@@ -13,6 +13,9 @@ use super::super::names::{COUNT_MANAGER, MANAGER};
 /// Fields that hold a count, as managed fields name them.
 const COUNTS: [&str; 3] = ["/f:spec/f:replicas", "/f:spec/f:minReplicas", "/f:spec/f:minReplicaCount"];
 
+/// The same of fields that hold the upper bound of an autoscaler.
+const MAXIMA: [&str; 2] = ["/f:spec/f:maxReplicas", "/f:spec/f:maxReplicaCount"];
+
 /// Field managers of tools that apply a repository again and again, by themselves: no person decides on
 /// such a write when it is made. Argo CD and Flux (their own names for their field managers).
 const RECONCILERS: [&str; 5] = [
@@ -48,24 +51,45 @@ pub fn trim(metadata: &mut ObjectMeta) {
     if let Some(entries) = &mut metadata.managed_fields {
         entries.retain_mut(|entry| {
             let fields = entry.fields_v1.take().unwrap_or_default().0;
-            let counts = COUNTS.iter().any(|count| fields.pointer(count).is_some());
+            let has = |names: &[&str]| names.iter().any(|name| fields.pointer(name).is_some());
             let in_spec = fields.get("f:spec").is_some();
-            entry.fields_v1 = counts.then(|| FieldsV1(json!({"f:spec": {"f:replicas": {}}})));
-            counts || entry.subresource.as_deref() == Some(SCALE) || (in_spec && entry.subresource.is_none())
+            let kept = match (has(&COUNTS), has(&MAXIMA)) {
+                (true, true) => Some(json!({"f:spec": {"f:replicas": {}, "f:maxReplicas": {}}})),
+                (true, false) => Some(json!({"f:spec": {"f:replicas": {}}})),
+                (false, true) => Some(json!({"f:spec": {"f:maxReplicas": {}}})),
+                (false, false) => None,
+            };
+            let is_kept = kept.is_some();
+            entry.fields_v1 = kept.map(FieldsV1);
+            is_kept || entry.subresource.as_deref() == Some(SCALE) || (in_spec && entry.subresource.is_none())
         });
     }
 }
 
-/// The entries that own the count. Where its field is not known, those that may.
-fn owners(metadata: &ObjectMeta) -> Vec<&ManagedFieldsEntry> {
-    let entries = metadata.managed_fields.as_deref().unwrap_or_default();
-    let counts = |entry: &&ManagedFieldsEntry| {
+/// The entries that own one of these fields. Where the field is not known, those that may.
+fn owners<'a>(metadata: &'a ObjectMeta, names: &'a [&str]) -> Vec<&'a ManagedFieldsEntry> {
+    let sure: Vec<_> = sure_owners(metadata, names).collect();
+    if sure.is_empty() { metadata.managed_fields.iter().flatten().collect() } else { sure }
+}
+
+/// The entries that own one of these fields, as they say themselves.
+fn sure_owners<'a>(
+    metadata: &'a ObjectMeta,
+    names: &'a [&str],
+) -> impl Iterator<Item = &'a ManagedFieldsEntry> {
+    let has = |entry: &ManagedFieldsEntry| {
         let fields = entry.fields_v1.as_ref().map(|fields| &fields.0);
-        fields.is_some_and(|fields| COUNTS.iter().any(|count| fields.pointer(count).is_some()))
+        fields.is_some_and(|fields| names.iter().any(|name| fields.pointer(name).is_some()))
     };
-    let scales = |entry: &&ManagedFieldsEntry| entry.subresource.as_deref() == Some(SCALE);
-    let sure: Vec<_> = entries.iter().filter(|entry| counts(entry) || scales(entry)).collect();
-    if sure.is_empty() { entries.iter().collect() } else { sure }
+    let scales = |entry: &ManagedFieldsEntry| entry.subresource.as_deref() == Some(SCALE);
+    metadata.managed_fields.iter().flatten().filter(move |entry| has(entry) || scales(entry))
+}
+
+/// Whether managed fields say who wrote the count. Where a workload was applied without its count, the API server keeps
+/// nobody who scales it (kubernetes `apimachinery/pkg/util/managedfields/internal/skipnonapplied.go`).
+#[must_use]
+pub fn is_owned(metadata: &ObjectMeta) -> bool {
+    sure_owners(metadata, &COUNTS).next().is_some()
 }
 
 fn is_ours(entry: &ManagedFieldsEntry) -> bool {
@@ -76,7 +100,17 @@ fn is_ours(entry: &ManagedFieldsEntry) -> bool {
 /// since the client that makes a workload overrules nobody.
 #[must_use]
 pub fn other(metadata: &ObjectMeta) -> Option<FieldOwner> {
-    let owners = owners(metadata);
+    other_of(metadata, &COUNTS)
+}
+
+/// The same of the upper bound of an autoscaler.
+#[must_use]
+pub fn other_of_max(metadata: &ObjectMeta) -> Option<FieldOwner> {
+    other_of(metadata, &MAXIMA)
+}
+
+fn other_of(metadata: &ObjectMeta, names: &[&str]) -> Option<FieldOwner> {
+    let owners = owners(metadata, names);
     if owners.iter().any(|entry| is_ours(entry)) {
         return None;
     }
@@ -92,7 +126,7 @@ pub fn other(metadata: &ObjectMeta) -> Option<FieldOwner> {
 /// Whether the count would be lost if what [`MANAGER`] applies did not have it: nobody else owns it.
 #[must_use]
 pub fn is_only_in_the_template(metadata: &ObjectMeta) -> bool {
-    let owners = owners(metadata);
+    let owners = owners(metadata, &COUNTS);
     !owners.is_empty() && owners.iter().all(|entry| entry.manager.as_deref() == Some(MANAGER))
 }
 
@@ -125,6 +159,17 @@ mod tests {
         let edit = json!({"manager": "edit", "fieldsV1": size, "time": late});
         assert_eq!(of(json!([edit])), Some("edit".to_owned()));
         assert_eq!(of(json!([])), None);
+    }
+
+    #[test]
+    fn each_bound_of_an_autoscaler_has_its_own_writer() {
+        let entry =
+            |manager: &str, field: &str| json!({"manager": manager, "fieldsV1": {"f:spec": {field: {}}}});
+        for (min, max) in [("f:minReplicas", "f:maxReplicas"), ("f:minReplicaCount", "f:maxReplicaCount")] {
+            let metadata = metadata(&json!([entry(COUNT_MANAGER, min), entry("argo", max)]));
+            assert_eq!(other(&metadata), None);
+            assert_eq!(other_of_max(&metadata).map(|hand| hand.manager).as_deref(), Some("argo"));
+        }
     }
 
     #[test]

@@ -105,7 +105,9 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     }
     let wanted = view.wanted().unwrap_or_else(|| bounds.min());
     let message = format!("{message}; {field} of {shown} is {wanted}");
-    let is_so = bounds.min() == wanted && view.replica_target.workload.is_none();
+    let is_so = bounds.min() == wanted
+        && view.most().is_none_or(|most| bounds.max() == most)
+        && view.replica_target.workload.is_none();
     about.is(is_so, if is_so { Reason::AsScheduled } else { Reason::PodsNotReady }, message)
 }
 

@@ -94,11 +94,12 @@ fn scheduled(view: &ScheduleState, transition: &PastTransition) -> Note {
 
 /// `replicas 9 → 2: taken back from kubectl`.
 fn taken_back(view: &ScheduleState, reverted: &Reverted) -> Note {
-    let Reverted { manager, from, to } = reverted;
+    let Reverted { manager, from, to, is_max } = reverted;
     let who = manager.as_deref().unwrap_or("another client");
     let what = match view.counter() {
         Some(Counter::Bounds(bounds)) if !view.sleeps() => {
-            format!("{} of {}", bounds.fields().0, bounds.shown())
+            let (min, max) = bounds.fields();
+            format!("{} of {}", if *is_max { max } else { min }, bounds.shown())
         }
         _ => "replicas".to_owned(),
     };

@@ -68,7 +68,7 @@ fn awake(view: &ScheduleState) -> ReplicaTarget {
         None => ReplicaTarget { wanted: Some(scheduled), ..ReplicaTarget::default() },
     };
     let wanted = target.wanted.unwrap_or(scheduled);
-    let reverted = reverted(view, has, wanted, counter.writer());
+    let reverted = reverted(view, has, wanted, counter.writer()).or_else(|| reverted_max(view, &counter));
     woken(view, ReplicaTarget { reverted, ..target }, wanted)
 }
 
@@ -84,10 +84,11 @@ fn ramping(view: &ScheduleState, ramp: RampStatus) -> ReplicaTarget {
     ReplicaTarget { wanted: Some(place.replicas), ramp, step, ..ReplicaTarget::default() }
 }
 
-/// The same, where an autoscaler rests that is to work: it does not leave 0 by itself.
+/// The same, where an autoscaler rests that is to work. A HorizontalPodAutoscaler that has not gone to 0 itself does not
+/// leave it by itself.
 fn woken(view: &ScheduleState, target: ReplicaTarget, wanted: i32) -> ReplicaTarget {
     let Some(Ok(bounds)) = &view.observed.autoscaler else { return target };
-    let rests = |workload: &Counter| workload.count() == 0 && wanted > 0 && bounds.least_min() > 0;
+    let rests = |workload: &Counter| workload.count() == 0 && wanted > 0 && !bounds.leaves_zero();
     let Some(workload) = view.workload().filter(rests) else { return target };
     if view.spec.keeps_manual_counts()
         && let Some(manual) = kept(view, 0, workload.writer())
@@ -112,7 +113,14 @@ fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Opti
         Writer::Unknown if view.observed.status.ramp.is_none() && !view.edited() => None,
         Writer::Unknown | Writer::Ours => return None,
     };
-    Some(Reverted { manager, from: has, to: wanted })
+    Some(Reverted { manager, from: has, to: wanted, is_max: false })
+}
+
+/// The same of the upper bound of an autoscaler.
+fn reverted_max(view: &ScheduleState, counter: &Counter) -> Option<Reverted> {
+    let (Counter::Bounds(bounds), Some(most)) = (counter, view.most()) else { return None };
+    let reverted = reverted(view, bounds.max(), most, bounds.writer_of_max.clone())?;
+    Some(Reverted { is_max: true, ..reverted })
 }
 
 /// Whether the count stands because another client wrote it since the last transition.

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 
@@ -124,18 +124,18 @@ impl<'a> ScheduleState<'a> {
     /// The facts of `spec`, which has that timetable.
     pub fn new(spec: &'a Spec, timetable: &'a Timetable, observed: &'a Observed) -> Self {
         let dated = OnceCell::new();
-        let schedule = || with_dates(spec, timetable, observed, &dated);
-        let outlook = |now: Timestamp| Arc::new(schedule().outlook(now, &observed.dates, MOST_UPCOMING));
         let kept = observed.outlook.as_ref().filter(|kept| kept.holds(observed.now, &observed.dates));
-        let mut ahead = kept.map_or_else(|| outlook(observed.now), Arc::clone);
-        let now = steady(spec, &ahead, observed);
-        if now != observed.now {
-            ahead = outlook(now);
-        }
+        let ahead = kept.map_or_else(
+            || {
+                let schedule = with_dates(spec, timetable, observed, &dated);
+                Arc::new(schedule.outlook(observed.now, &observed.dates, MOST_UPCOMING))
+            },
+            Arc::clone,
+        );
         let mut view = Self {
             spec,
             observed,
-            now,
+            now: observed.now,
             timetable,
             effective: ahead.effective().clone(),
             outlook: ahead,
@@ -145,6 +145,12 @@ impl<'a> ScheduleState<'a> {
             blocker: None,
             replica_target: ReplicaTarget::default(),
         };
+        let now = view.steady();
+        if now != view.now {
+            let ahead = Arc::new(view.schedule().outlook(now, &observed.dates, MOST_UPCOMING));
+            (view.now, view.effective) = (now, ahead.effective().clone());
+            view.outlook = ahead;
+        }
         view.blocker = view.find_blocker();
         view
     }
@@ -178,6 +184,9 @@ impl<'a> ScheduleState<'a> {
     /// What is in the way, the most telling first.
     fn find_blocker(&self) -> Option<Blocker> {
         let observed = self.observed;
+        if let Some(blocker) = &observed.unread_object {
+            return Some(blocker.clone());
+        }
         if let Some(blocker) = observed.unread.as_ref().filter(|_| !self.is_reckoned()) {
             return Some(blocker.clone());
         }
@@ -196,7 +205,7 @@ impl<'a> ScheduleState<'a> {
             let message = format!("TDSet {holder} is older and scales {subject}: the count is left to it");
             return Some(Blocker::conflict(Reason::OtherSchedule, message));
         }
-        if let Some(message) = self.controlled() {
+        if let Some(message) = controlled(self.spec, observed) {
             return Some(Blocker::conflict(Reason::ControlledByOther, message));
         }
         let [first, ..] = observed.autoscalers.as_slice() else { return None };
@@ -205,33 +214,6 @@ impl<'a> ScheduleState<'a> {
              spec.autoscaler sets its bounds instead"
         );
         Some(Blocker::conflict(Reason::OtherAutoscaler, message))
-    }
-
-    /// What is said where another controller has the workload or the autoscaler, and is to keep it.
-    fn controlled(&self) -> Option<String> {
-        let is_left = |owner: &&Controller| {
-            owner.group == GROUP || self.spec.controller_policy == ControllerPolicy::Respect
-        };
-        let message = |what: String, owner: &Controller| {
-            let Controller { group, kind, name } = owner;
-            let remedy = if group == GROUP {
-                "scale that instead".to_owned()
-            } else if kind == "ScaledObject" {
-                "name that in spec.autoscaler instead".to_owned()
-            } else {
-                "scale that instead, or set spec.controllerPolicy to Override".to_owned()
-            };
-            format!("{what} is controlled by {kind} {name}: its count is left to that; {remedy}")
-        };
-        if let Some(scaled) = self.scaled()
-            && let Some(owner) = scaled.controller.as_ref().filter(is_left)
-        {
-            let what = format!("{} {}", scaled.place.resource.kind, scaled.place.name);
-            return Some(message(what, owner));
-        }
-        let bounds = self.observed.autoscaler.as_ref()?.as_ref().ok()?;
-        let owner = bounds.controller.as_ref().filter(is_left)?;
-        Some(message(bounds.shown(), owner))
     }
 
     /// Whether the count is written.
@@ -367,27 +349,28 @@ fn with_dates<'a>(
     dated.get_or_init(|| timetable.schedule.clone().with_dates(&observed.dates))
 }
 
-/// Most that the clocks of two replicas differ by.
-const SKEW: SignedDuration = SignedDuration::from_mins(2);
-
-/// What time it is, for a clock that is behind the one by which the status was written: it does not undo a transition
-/// that was carried out and told, but waits at that until it has caught up.
-fn steady(spec: &Spec, outlook: &Outlook, observed: &Observed) -> Timestamp {
-    let (now, status) = (observed.now, &observed.status);
-    if status.observed_generation != spec.metadata.generation {
-        return now;
-    }
-    let told = status.active_window.as_deref();
-    let is_told = |effective: &Effective| {
-        let count = status.scheduled_replicas;
-        told.is_some_and(|window| (window, count) == (&*effective.source.to_string(), effective.replicas))
+/// What is said where another controller has the workload or the autoscaler, and is to keep it.
+pub fn controlled(spec: &Spec, observed: &Observed) -> Option<String> {
+    let is_left =
+        |owner: &&Controller| owner.group == GROUP || spec.controller_policy == ControllerPolicy::Respect;
+    let message = |what: String, owner: &Controller| {
+        let Controller { group, kind, name } = owner;
+        let remedy = if group == GROUP {
+            "scale that instead".to_owned()
+        } else if kind == "ScaledObject" {
+            "name that in spec.autoscaler instead".to_owned()
+        } else {
+            "scale that instead, or set spec.controllerPolicy to Override".to_owned()
+        };
+        format!("{what} is controlled by {kind} {name}: its count is left to that; {remedy}")
     };
-    if told.is_none() || is_told(outlook.effective()) {
-        return now;
+    if let Some(Ok(scaled)) = &observed.target
+        && let Some(owner) = scaled.controller.as_ref().filter(is_left)
+    {
+        let what = format!("{} {}", scaled.place.resource.kind, scaled.place.name);
+        return Some(message(what, owner));
     }
-    let Some(next) = outlook.upcoming(now).first() else { return now };
-    let is_near = next.time.duration_since(now) <= SKEW;
-    // A change that is still to come by the status is not the one that it tells of.
-    let is_past = status.next_transition.as_ref().is_none_or(|promised| promised.time.0 > next.time);
-    if is_near && is_past && is_told(&next.to) { next.time } else { now }
+    let bounds = observed.autoscaler.as_ref()?.as_ref().ok()?;
+    let owner = bounds.controller.as_ref().filter(is_left)?;
+    Some(message(bounds.shown(), owner))
 }

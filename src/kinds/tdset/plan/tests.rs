@@ -226,7 +226,7 @@ impl Cluster {
             let found = Arc::make_mut(found);
             found.written_min = bound(min).or(found.written_min);
             found.written_max = bound(max).or(found.written_max);
-            found.writer = Writer::Ours;
+            (found.writer, found.writer_of_max) = (Writer::Ours, Writer::Ours);
             return;
         }
         if merge.scale {
@@ -380,17 +380,24 @@ fn between_boundaries_nothing_is_written_and_the_status_stays() {
 
 #[test]
 fn the_next_look_is_at_the_next_transition_or_after_the_resync_time() {
-    let wakes = [
-        (shop(), EARLY, "2026-03-02T06:10:00Z"),
-        (shop(), "2026-03-02T06:55:00Z", OPENING),
-        (shop(), "2026-03-02T06:59:59.9999Z", OPENING),
-        (shop(), OPENING, "2026-03-02T07:10:00Z"),
-        (changed("/spec/resyncMinutes", json!(3)), EARLY, "2026-03-02T06:03:00Z"),
-    ];
-    for (tdset, now, wake) in wakes {
-        let observed = Cluster::settled(&tdset, now).0;
-        assert_eq!(plan(&tdset, &observed).wake, Some(at(wake)), "{now}");
+    for now in ["2026-03-02T06:55:00Z", "2026-03-02T06:59:59.9999Z"] {
+        let observed = Cluster::settled(&shop(), now).0;
+        assert_eq!(plan(&shop(), &observed).wake, Some(at(OPENING)), "{now}");
     }
+    let often = changed("/spec/resyncMinutes", json!(3));
+    for (tdset, now, minutes) in [(shop(), EARLY, 10), (shop(), OPENING, 10), (often, EARLY, 3)] {
+        let observed = Cluster::settled(&tdset, now).0;
+        let sleep = plan(&tdset, &observed).wake.unwrap().duration_since(at(now));
+        let longest = SignedDuration::from_mins(minutes);
+        assert!((longest * 4 / 5..=longest).contains(&sleep), "{now}: {sleep}");
+    }
+}
+
+#[test]
+fn objects_that_came_at_once_are_not_looked_at_together_for_good() {
+    let sleeps: std::collections::BTreeSet<_> =
+        (0..100).map(|uid| spread(Duration::from_mins(10), &uid.to_string())).collect();
+    assert!(sleeps.len() > 50, "{sleeps:?}");
 }
 
 #[test]

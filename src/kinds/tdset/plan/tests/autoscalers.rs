@@ -3,7 +3,7 @@
 use super::workloads::{by_kubectl, has, settled, web};
 use super::*;
 use crate::kinds::tdset::api::v1::AutoscalerKind;
-use crate::kinds::tdset::observation::{Bounds, Controller, FieldOwner};
+use crate::kinds::tdset::observation::{Bounds, Contest, Controller, FieldOwner};
 
 /// Bounds of a HorizontalPodAutoscaler.
 fn hpa(min: i32, max: i32) -> Bounds {
@@ -33,6 +33,16 @@ fn cluster(now: &str, bounds: Bounds, count: i32) -> Cluster {
     cluster.scale(count, Writer::Ours);
     cluster.0.autoscaler = Some(Ok(Arc::new(bounds)));
     cluster
+}
+
+impl Cluster {
+    /// Changes the bounds as another client does.
+    fn bound(&mut self, change: impl FnOnce(&mut Bounds), manager: &str) {
+        let Some(Ok(found)) = &mut self.0.autoscaler else { panic!("there is no autoscaler") };
+        let found = Arc::make_mut(found);
+        change(found);
+        found.writer_of_max = Writer::Other(FieldOwner { manager: manager.to_owned(), time: None });
+    }
 }
 
 fn bounds(cluster: &Cluster) -> (i32, i32) {
@@ -175,6 +185,57 @@ fn an_autoscaler_that_goes_to_none_by_itself_has_its_bounds_alone() {
 }
 
 #[test]
+fn an_autoscaler_that_goes_to_none_by_itself_does_so_each_night() {
+    let nights = nights();
+    let mut cluster = cluster(EARLY, hpa(0, 10), 5);
+    for (now, count) in [(EARLY, 0), (OPENING, 6), (CLOSING, 0), ("2026-03-03T07:00:00Z", 6)] {
+        cluster = cluster.at(now);
+        let told = rest(&mut cluster, &nights);
+        assert_eq!((has(&cluster), bounds(&cluster).0), (5, count), "{now}");
+        assert_eq!(condition(&told.status, ConditionType::Ready).1, "AsScheduled", "{now}");
+    }
+    // One that rests since before it could go to none by itself does not wake by itself either.
+    cluster.scale(0, Writer::Ours);
+    rest(&mut cluster, &nights);
+    assert_eq!(has(&cluster), 6);
+}
+
+#[test]
+fn an_upper_bound_that_another_client_writes_is_taken_back_and_told_of() {
+    let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
+    let mut cluster = cluster(EARLY, hpa(2, 30), 5);
+    rest(&mut cluster, &tdset);
+    cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
+    let planned = cluster.pass(&tdset);
+    let reverted = planned.reverted.unwrap();
+    assert_eq!(
+        (reverted.manager.as_deref(), reverted.from, reverted.to),
+        (Some("argocd-controller"), 10, 30)
+    );
+    assert_eq!(bounds(&cluster), (2, 30));
+    let note = "ReplicasReverted: maxReplicas of HorizontalPodAutoscaler web 10 → 30: taken back from argocd-controller";
+    assert_eq!(verbs(&cluster.pass(&tdset).report), [note]);
+
+    // Each time anew it is a contest, which has its pace.
+    cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
+    let until = at("2026-03-02T06:01:00Z");
+    let over = at("2026-03-02T06:10:00Z");
+    cluster.0.contest = Some(Contest { manager: reverted.manager, until, over });
+    let told = cluster.pass(&tdset);
+    assert_eq!((verbs(&told.work), told.wake), (vec![], Some(until)));
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "Contested");
+}
+
+#[test]
+fn bounds_of_which_one_is_another_are_not_as_scheduled() {
+    let tdset = web(&json!({"autoscaler": {"name": "web", "maxReplicas": 30}}));
+    let mut cluster = cluster(EARLY, hpa(2, 30), 5);
+    rest(&mut cluster, &tdset);
+    cluster.bound(|found| found.written_max = Some(10), "kubectl-edit");
+    assert_eq!(condition(&cluster.pass(&tdset).status, ConditionType::Ready).1, "PodsNotReady");
+}
+
+#[test]
 fn a_scaled_object_has_its_own_fields_and_defaults() {
     let found = scaled_object(&json!({"scaleTargetRef": {"name": "web"}}));
     assert_eq!((found.min(), found.max(), found.kind), (0, 100, AutoscalerKind::ScaledObject));
@@ -194,7 +255,7 @@ fn an_autoscaler_that_keda_made_is_left_to_it() {
     let keda =
         Controller { group: "keda.sh".to_owned(), kind: "ScaledObject".to_owned(), name: "web".to_owned() };
     let owned = Bounds { controller: Some(keda), ..hpa(1, 10) };
-    let told = cluster(EARLY, owned, 5).pass(&tdset);
+    let told = cluster(EARLY, owned.clone(), 5).pass(&tdset);
     assert_eq!(verbs(&told.work), [""; 0]);
     let (state, reason, message) = condition(&told.status, ConditionType::Conflict);
     assert_eq!((state.as_str(), reason.as_str()), ("True", "ControlledByOther"));
@@ -202,6 +263,32 @@ fn an_autoscaler_that_keda_made_is_left_to_it() {
         message.contains("ScaledObject web") && message.ends_with("name that in spec.autoscaler instead"),
         "{message}"
     );
+    // So is it at the end.
+    let mut tdset = leaving(&json!({"minReplicas": 4, "maxReplicas": 5}));
+    tdset.spec.controller_policy = None;
+    let work = verbs(&plan(&tdset, &cluster(EARLY, owned, 5).0).work);
+    assert_eq!(work, ["merge TDSet [] as gatehouse-tdset"]);
+}
+
+/// One that is being deleted, whose autoscaler is to be left with these bounds.
+fn leaving(bounds: &Value) -> TDSet {
+    let mut tdset = web(&json!({"autoscaler": {"name": "web", "onDeletion": bounds}}));
+    tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
+    tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+    tdset
+}
+
+#[test]
+fn a_deletion_waits_for_an_autoscaler_that_may_not_be_read() {
+    let tdset = leaving(&json!({"minReplicas": 4, "maxReplicas": 5}));
+    let leave = |blocker: Blocker| {
+        let mut cluster = cluster(EARLY, hpa(1, 10), 5);
+        cluster.0.autoscaler = Some(Err(blocker));
+        verbs(&plan(&tdset, &cluster.0).work)
+    };
+    assert_eq!(leave(Blocker::forbidden("get and patch", "scaledobjects", "keda.sh")), [""; 0]);
+    let gone = Blocker::ready(Reason::AutoscalerNotFound, String::new());
+    assert_eq!(leave(gone), ["merge TDSet [] as gatehouse-tdset"]);
 }
 
 #[test]

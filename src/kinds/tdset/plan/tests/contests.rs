@@ -137,6 +137,41 @@ fn a_leader_whose_clock_is_behind_does_not_undo_a_transition() {
 }
 
 #[test]
+fn a_leader_whose_clock_is_behind_does_not_undo_a_count_that_was_not_told_of() {
+    let (shop, web) = (shop(), web(&json!({})));
+    let lent = self::web(&json!({"defaultReplicas": null}));
+    let scaled = |tdset: &TDSet| {
+        let mut cluster = settled(tdset, EARLY).at(OPENING);
+        while has(&cluster) == 2 {
+            cluster.pass(tdset);
+        }
+        cluster
+    };
+    let mut made = Cluster::settled(&shop, EARLY).at(OPENING);
+    made.pass(&shop);
+    for (tdset, mut cluster) in [(&shop, made), (&web, scaled(&web)), (&lent, scaled(&lent))] {
+        // What was carried out is not known to another process.
+        cluster.0.carried = Unreported::default();
+        for now in ["2026-03-02T06:59:57Z", "2026-03-02T06:58:01Z"] {
+            let planned = plan(tdset, &cluster.clone().at(now).0);
+            assert_eq!(verbs(&planned.work), [""; 0], "{now}");
+            assert_eq!(planned.status.scheduled_replicas, Some(6), "{now}");
+        }
+        assert_eq!(plan(tdset, &cluster.clone().at(EARLY).0).work.len(), 1, "hours are no difference");
+        // A count that another client wrote is none that was carried out.
+        let mut other = cluster.at("2026-03-02T06:59:57Z");
+        match &mut other.0.target {
+            Some(_) => other.scale(6, by("kubectl")),
+            None => other.edit(|deployment| {
+                scale(deployment, 9, "kubectl");
+                scale(deployment, 6, "kubectl");
+            }),
+        }
+        assert_eq!(plan(tdset, &other.0).work.len(), 1);
+    }
+}
+
+#[test]
 fn a_window_of_a_minute_is_no_difference_of_clocks() {
     let mut short = json!(shop());
     short["spec"]["windows"][0]["to"] = "08:01".into();

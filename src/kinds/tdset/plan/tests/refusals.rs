@@ -201,3 +201,24 @@ fn a_deployment_of_a_suspended_schedule_is_made_with_the_scheduled_count() {
     let work = verbs(&plan(&paused, &Cluster::empty(OPENING).0).work);
     assert_eq!(work[0], "apply Deployment 6 as gatehouse-tdset");
 }
+
+#[test]
+fn what_the_api_server_does_not_say_is_told_of_and_nothing_is_made_meanwhile() {
+    let tdset = shop();
+    let why = "failed to read deployments default/shop: there was no answer";
+    let known = Cluster::settled(&tdset, EARLY).0;
+    let unread = Some(Blocker::ready(Reason::TargetNotReadable, why.to_owned()));
+    let observed =
+        Observed { unread_object: unread, status: known.status.clone(), ..Cluster::empty(EARLY).0 };
+    let told = plan(&tdset, &observed);
+    assert_eq!(verbs(&told.work), [""; 0], "it may be there");
+    let (state, reason, message) = condition(&told.status, ConditionType::Ready);
+    assert_eq!((state.as_str(), reason.as_str(), message.as_str()), ("False", "TargetNotReadable", why));
+    assert_eq!(verbs(&told.report), [format!("TargetNotReadable: {why}"), "status".to_owned()]);
+    assert_eq!(told.wake, Some(at("2026-03-02T06:00:30Z")), "nobody tells when it may be read again");
+    // The transition that comes meanwhile is told of afterwards.
+    let mut cluster = Cluster(Observed { now: at(OPENING), status: told.status, ..known });
+    cluster.pass(&tdset);
+    let note = "ReplicasScheduled: replicas 2 → 6: window office, nothing is in the way any more";
+    assert_eq!(verbs(&cluster.pass(&tdset).report), [note, "status"]);
+}
