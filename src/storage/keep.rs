@@ -199,9 +199,9 @@ impl Keeper {
                     if dropped.is_empty() { "another version".to_owned() } else { dropped.join(", ") };
                 let note = format!("all objects are stored as {to}, and none as {older} any more");
                 self.publish(definition, EventType::Normal, "StorageMigrated", note).await;
-                true
+                last.uncleaned == 0
             }
-            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) if tally.failed == 0 => true,
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) if tally.failed == 0 => tally.uncleaned == 0,
             Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => {
                 let (failed, named) = (tally.failed, tally.named());
                 let note = format!("managed fields of other versions stay in {failed} objects{named}");

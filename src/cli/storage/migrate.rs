@@ -213,7 +213,7 @@ fn told(outcome: Outcome) -> (u8, String, Tally) {
         }
         Outcome::Cleaned(tally) => {
             let text = format!("nothing is stored in another version; managed fields: {tally}");
-            (if tally.failed > 0 { FAILED } else { OK }, text, tally)
+            (if tally.failed + tally.uncleaned > 0 { FAILED } else { OK }, text, tally)
         }
         Outcome::Kept { why, last } => {
             // The objects that failed have a line each.

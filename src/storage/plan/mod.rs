@@ -191,10 +191,12 @@ pub fn restored(definition: &Definition) -> Option<Vec<String>> {
     })
 }
 
-/// Whether another pass follows one that has done this.
+/// Whether another pass follows one that has done this. A write of another client leaves the object in the storage
+/// version, and its managed fields as they were.
 #[must_use]
-pub const fn has_next(pass: u32, done: &Tally) -> bool {
-    pass == 1 || (done.rewritten > 0 && done.failed == 0 && pass < PASSES)
+pub const fn has_next(pass: u32, done: &Tally, rewrites: bool) -> bool {
+    let has_left = done.uncleaned > 0 || (rewrites && done.rewritten > 0);
+    (rewrites && pass == 1) || (has_left && done.failed == 0 && pass < PASSES)
 }
 
 /// Why `storedVersions` stays as it is.

@@ -233,12 +233,24 @@ fn stored_versions_are_reduced_only_where_nothing_has_changed_and_nothing_failed
 #[test]
 fn passes_follow_until_one_finds_nothing_to_write() {
     let rewritten = |rewritten, failed| Tally { rewritten, failed, ..Tally::default() };
-    assert!(has_next(1, &rewritten(0, 0)), "there is always a second one");
-    assert!(has_next(1, &rewritten(0, 5)));
-    assert!(!has_next(2, &rewritten(0, 0)));
-    assert!(has_next(2, &rewritten(1, 0)));
-    assert!(!has_next(2, &rewritten(1, 1)), "what cannot be written is no reason to write the rest again");
-    assert!(!has_next(PASSES, &rewritten(1, 0)), "something changes them with every write");
+    assert!(has_next(1, &rewritten(0, 0), true), "there is always a second one");
+    assert!(has_next(1, &rewritten(0, 5), true));
+    assert!(!has_next(2, &rewritten(0, 0), true));
+    assert!(has_next(2, &rewritten(1, 0), true));
+    assert!(
+        !has_next(2, &rewritten(1, 1), true),
+        "what cannot be written is no reason to write the rest again"
+    );
+    assert!(!has_next(PASSES, &rewritten(1, 0), true), "something changes them with every write");
+    assert!(!has_next(1, &rewritten(1, 0), false), "only managed fields are taken away, and were");
+    let uncleaned = Tally { uncleaned: 1, ..Tally::default() };
+    for rewrites in [true, false] {
+        assert!(
+            has_next(2, &uncleaned, rewrites),
+            "another client wrote it before its managed fields were taken away"
+        );
+        assert!(!has_next(PASSES, &uncleaned, rewrites));
+    }
 }
 
 #[test]
