@@ -61,12 +61,19 @@ struct State {
     stored: Vec<String>,
     /// Whether it says that they are migrated.
     says_migrated: bool,
+    /// Whether Kubernetes' own migrator has ended since.
+    is_unverified: bool,
 }
 
 impl State {
     fn of(definition: &Definition) -> Self {
-        let (uid, stored) = (definition.uid.clone(), definition.stored.clone());
-        Self { uid, generation: definition.generation, stored, says_migrated: definition.says_migrated() }
+        Self {
+            uid: definition.uid.clone(),
+            generation: definition.generation,
+            stored: definition.stored.clone(),
+            says_migrated: definition.says_migrated(),
+            is_unverified: definition.is_unverified(),
+        }
     }
 }
 
@@ -192,9 +199,9 @@ impl Keeper {
                     if dropped.is_empty() { "another version".to_owned() } else { dropped.join(", ") };
                 let note = format!("all objects are stored as {to}, and none as {older} any more");
                 self.publish(definition, EventType::Normal, "StorageMigrated", note).await;
-                true
+                last.uncleaned == 0
             }
-            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) if tally.failed == 0 => true,
+            Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) if tally.failed == 0 => tally.uncleaned == 0,
             Ok(Outcome::Cleaned(tally) | Outcome::Tried(tally)) => {
                 let (failed, named) = (tally.failed, tally.named());
                 let note = format!("managed fields of other versions stay in {failed} objects{named}");
@@ -329,7 +336,8 @@ mod tests {
         let object = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
             "metadata": {"name": "widgets.a.dev", "uid": "u", "generation": 1, "resourceVersion": resource_version},
             "spec": {"group": "a.dev", "scope": "Namespaced", "names": {"kind": "Widget", "plural": "widgets"},
-                "versions": [{"name": "v1", "served": true, "storage": true}]},
+                "versions": [{"name": "v1", "served": true, "storage": true},
+                    {"name": "v1alpha1", "served": true, "storage": false}]},
             "status": {"storedVersions": stored, "conditions": [condition]}});
         serde_json::from_value(object).unwrap()
     }
@@ -348,5 +356,17 @@ mod tests {
         assert!(!is_change([own(), vec![same]].concat()), "it is newer, and says the same");
         assert!(is_change([own(), vec![definition("10", "False", &["v1"])]].concat()));
         assert!(is_change(vec![definition("none", "False", &["v1"])]), "nobody knows how old it is");
+    }
+
+    #[test]
+    fn a_migration_of_kubernetes_that_ends_later_is_a_change() {
+        let before = definition("9", "True", &["v1"]);
+        let seen = Seen::of(&Definition::read(serde_json::to_value(&before).unwrap()).unwrap());
+        let mut after = serde_json::to_value(definition("10", "True", &["v1"])).unwrap();
+        let theirs = json!({"type": "StorageMigrating", "status": "False", "reason": "MigrationSucceeded",
+            "message": "", "lastTransitionTime": "2026-01-02T00:00:00Z"});
+        after["status"]["conditions"].as_array_mut().unwrap().push(theirs);
+        let changes = stream::iter([Ok(serde_json::from_value(after).unwrap())]).chain(stream::pending());
+        assert!(until_other_than(Some(&seen), &mut pin!(changes)).now_or_never().is_some());
     }
 }

@@ -252,12 +252,14 @@ impl Migration<'_> {
             }
             self.watch.see(Event::Ends { pass: place.pass, tally: &place.tally });
             fail_point::reached("storage: a pass has ended");
-            if self.options.is_dry || !rewrites || !plan::has_next(place.pass, &place.tally) {
+            if self.options.is_dry || !plan::has_next(place.pass, &place.tally, rewrites) {
                 break;
             }
             place.pass += 1;
             place = place.again();
-            self.save(definition, &place).await;
+            if rewrites {
+                self.save(definition, &place).await;
+            }
         }
         if self.options.is_dry {
             return Ok(Outcome::Tried(place.tally));

@@ -23,6 +23,9 @@ struct Result {
     result: &'static str,
 }
 
+/// What becomes of an object.
+const RESULTS: [&str; 4] = ["rewritten", "as_wanted", "overtaken", "failed"];
+
 /// The numbers. Clones share them. A rate is that of the counter.
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
@@ -58,8 +61,12 @@ impl Numbers {
         );
     }
 
-    /// So many older versions may have objects.
+    /// So many older versions may have objects. What is counted of it shows from then on, so that a rate has its first
+    /// object.
     pub fn has_older(&self, definition: &str, older: usize) {
+        for result in RESULTS {
+            self.objects.get_or_create(&Result { definition: definition.to_owned(), result }).inc_by(0);
+        }
         let of = Of { definition: definition.to_owned() };
         self.older.get_or_create(&of).set(i64::try_from(older).unwrap_or(i64::MAX));
     }
@@ -74,12 +81,12 @@ impl Numbers {
     /// A pass has got from one tally to another, with so many objects before it.
     pub(super) fn moved(&self, definition: &str, before: &Tally, tally: &Tally, remaining: u64) {
         let each = [
-            ("rewritten", tally.rewritten - before.rewritten.min(tally.rewritten)),
-            ("as_wanted", tally.as_wanted - before.as_wanted.min(tally.as_wanted)),
-            ("overtaken", tally.overtaken - before.overtaken.min(tally.overtaken)),
-            ("failed", tally.failed - before.failed.min(tally.failed)),
+            tally.rewritten.saturating_sub(before.rewritten),
+            tally.as_wanted.saturating_sub(before.as_wanted),
+            tally.overtaken.saturating_sub(before.overtaken),
+            tally.failed.saturating_sub(before.failed),
         ];
-        for (result, more) in each {
+        for (result, more) in RESULTS.into_iter().zip(each) {
             self.objects.get_or_create(&Result { definition: definition.to_owned(), result }).inc_by(more);
         }
         let of = Of { definition: definition.to_owned() };

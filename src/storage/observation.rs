@@ -119,7 +119,9 @@ impl Definition {
                 schema.map_or(&Value::Null, |schema| &schema["openAPIV3Schema"])
             };
             let to = schema(read.storage_version());
-            read.lost = read.maybe_stored().iter().flat_map(|other| lost::lost(schema(other), to)).collect();
+            let unnamed = read.unnamed().into_iter().filter(|_| read.is_unverified());
+            let others = read.older().into_iter().chain(unnamed);
+            read.lost = others.flat_map(|other| lost::lost(schema(other), to)).collect();
         }
         Ok(read)
     }
@@ -165,21 +167,38 @@ impl Definition {
         self.conditions.iter().find(|one| one["type"] == type_)
     }
 
-    /// Whether its status may say too little. Kubernetes' own migrator reduces `storedVersions` also where it could not
-    /// write an object (as of 1.37.2, `finishCRDMigration` in `pkg/controller/storageversionmigrator`), and says in the
-    /// reason of its condition that it failed.
+    /// Whether Kubernetes' own migrator has ended after our condition became True, if it ever did: a pass over all objects
+    /// has to verify what it has left behind. Where it succeeded, a definition that has one version has nothing to verify.
     #[must_use]
-    pub fn is_doubtful(&self) -> bool {
-        let Some(theirs) = condition::failed_by_kubernetes(&self.conditions) else { return false };
+    pub fn is_unverified(&self) -> bool {
+        let Some(theirs) = condition::ended_by_kubernetes(&self.conditions) else { return false };
         let ours = self.condition(condition::TYPE).filter(|one| one["status"] == "True");
         // Times are in whole seconds: theirs may be the later one of two in the same second.
-        ours.is_none_or(|ours| condition::since(ours) <= condition::since(theirs))
+        let is_later = ours.is_none_or(|ours| condition::since(ours) <= condition::since(theirs));
+        is_later && (self.versions.len() > 1 || condition::has_kubernetes_failed(&self.conditions))
+    }
+
+    /// Whether its status may say too little. Kubernetes' own migrator reduces `storedVersions` also where it could not
+    /// write an object (as of 1.37.2, `finishCRDMigration` in `pkg/controller/storageversionmigrator`), and says in the
+    /// reason of its condition that it failed. Where it says that it succeeded, a pass of ours may say that it did not.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        let is_kept = self.condition(condition::TYPE).is_some_and(|one| one["reason"] == condition::KEPT);
+        self.is_unverified() && (condition::has_kubernetes_failed(&self.conditions) || is_kept)
     }
 
     /// Whether its condition says that all objects are stored in the storage version.
     #[must_use]
     pub fn says_migrated(&self) -> bool {
         self.condition(condition::TYPE).is_some_and(|one| one["status"] == "True")
+    }
+
+    /// Why objects may not all be stored in the storage version, in the words of its condition; none where it does not
+    /// say that.
+    #[must_use]
+    pub fn not_migrated(&self) -> Option<&str> {
+        let said = self.condition(condition::TYPE).filter(|one| one["status"] == "False")?;
+        said["message"].as_str()
     }
 
     /// Versions that its status names besides the storage version.
@@ -196,12 +215,16 @@ impl Definition {
     pub fn maybe_stored(&self) -> Vec<&str> {
         let mut all = self.older();
         if self.is_doubtful() {
-            let others = self.versions.iter().map(|version| version.name.as_str());
-            let unnamed: Vec<_> =
-                others.filter(|name| *name != self.storage_version() && !all.contains(name)).collect();
-            all.extend(unnamed);
+            all.extend(self.unnamed());
         }
         all
+    }
+
+    /// Versions that it has, and its status does not name.
+    fn unnamed(&self) -> Vec<&str> {
+        let named = self.older();
+        let others = self.versions.iter().map(|version| version.name.as_str());
+        others.filter(|name| *name != self.storage_version() && !named.contains(name)).collect()
     }
 }
 

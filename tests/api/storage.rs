@@ -45,6 +45,10 @@ pub const ONCE: &[Test] = &[
         "what_kubernetes_itself_fails_to_write_is_written",
         kubernetes::what_kubernetes_itself_fails_to_write_is_written,
     ),
+    (
+        "what_kubernetes_itself_has_written_is_verified",
+        kubernetes::what_kubernetes_itself_has_written_is_verified,
+    ),
     ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
@@ -79,6 +83,10 @@ fn one_object_that_cannot_be_written_keeps_the_version(bed: &Bed) {
     assert_eq!((&said["status"], &said["reason"]), (&json!("False"), &json!("Kept")), "{said}");
     let message = said["message"].as_str().expect("a message");
     assert!(message.contains("widget-007: ") && message.contains("not this one"), "{message}");
+
+    let shown = run(bed, &["status", &widgets.name]);
+    let line = format!("    StorageMigrated: {message}");
+    assert!(shown.output.lines().any(|shown| shown == line), "no {line} in {shown:?}");
 
     let tried = run(bed, &["migrate", &widgets.name, "--dry-run"]);
     assert_eq!(tried.code, 1, "{tried:?}");
@@ -145,7 +153,7 @@ fn managers_of_a_removed_version_lose_nothing(bed: &Bed) {
     assert_eq!(held, json!(["ManagedFields"]));
     // One object is left as it is, to see what becomes of it.
     let lift = widgets.refuse("left");
-    let ran = run(bed, &["migrate", &widgets.name]);
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s"]);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.output.contains("nothing is stored in another version; managed fields: "), "{ran:?}");
     let said = condition(&widgets.definition(), "StorageMigrated");
@@ -254,17 +262,23 @@ fn the_rights_that_it_names_are_enough(bed: &Bed) {
     assert_eq!(widgets.in_etcd("v1alpha1").len(), 3, "nothing was begun");
 
     let granted = format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{account}");
-    let more = [
+    let mut rules = vec![
         rule(definitions, "customresourcedefinitions", "get"),
         rule(&widgets.group, "widgets", "list"),
         rule(&widgets.group, "widgets/status", "patch"),
-        rule(definitions, "customresourcedefinitions/status", "patch"),
     ];
-    bed.objects.must(Ask::patch(granted, json!({"rules": more})));
-    eventually(|| {
-        let ran = run_as(&kubeconfig, &words);
-        if ran.errors.contains("this needs the rights") { Err(ran.errors) } else { Ok(ran) }
-    });
+    let run_with = |rules: &[Value], words: &[&str]| {
+        bed.objects.must(Ask::patch(&*granted, json!({"rules": rules})));
+        eventually(|| {
+            let ran = run_as(&kubeconfig, words);
+            if ran.errors.contains("this needs the rights") { Err(ran.errors) } else { Ok(ran) }
+        })
+    };
+    let tried = run_with(&rules, &[&words[..], &["--dry-run"]].concat());
+    assert!(tried.code == 0 && tried.output.contains("tried, all 4 would be written"), "{tried:?}");
+    rules.push(rule(definitions, "customresourcedefinitions/status", "patch"));
+    let ran = run_with(&rules, &words);
+    assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(widgets.stored_versions(), json!(["v1"]));
     assert_eq!(widgets.in_etcd("v1alpha1"), [""; 0]);
 }

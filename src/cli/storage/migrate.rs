@@ -16,6 +16,7 @@ use super::progress::Progress;
 use super::{Chunks, connect, looking, read, rights};
 use crate::runtime::signals::Signals;
 use crate::runtime::supervisor::chain;
+use crate::storage::observation::Definition;
 use crate::storage::plan::managed_fields::Policy;
 use crate::storage::plan::tally::Tally;
 use crate::storage::plan::{Goal, Held};
@@ -32,7 +33,7 @@ use crate::storage::{Error, Migration, Options as Way, Outcome};
                   changed. Objects that others write or delete meanwhile are left to them.\n\n\
                   Rights: list of the objects, and get where a webhook converts them; patch of their status where they have one, and else of the objects, where \
                   managed fields are taken away as well; get of \
-                  customresourcedefinitions and patch of customresourcedefinitions/status; for --all also list of \
+                  customresourcedefinitions and, without --dry-run, patch of customresourcedefinitions/status; for --all also list of \
                   customresourcedefinitions. With patch of customresourcedefinitions, a run that ends early is taken up by \
                   the next one where it stood (annotation gatehouse.dev/storage-migration); without it, that one begins \
                   again. Nothing of gatehouse has to be in the cluster.\n\n\
@@ -44,7 +45,8 @@ pub struct Options {
     /// Names of definitions, such as tdsets.gatehouse.dev.
     #[arg(value_name = "CRD", required_unless_present = "all", conflicts_with = "all")]
     definitions: Vec<String>,
-    /// All definitions whose objects may be stored in another version than their storage version.
+    /// All definitions whose objects may be stored in another version than their storage version, and those that
+    /// Kubernetes' own migrator has migrated since.
     #[arg(long)]
     all: bool,
     /// The version that objects are to be stored in: an error where it is not the storage version of a definition.
@@ -124,7 +126,8 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
     let mut names = options.definitions.clone();
     if options.all {
         let all = look.definitions().await?;
-        names.extend(all.iter().filter(|one| !one.maybe_stored().is_empty()).map(|one| one.name.clone()));
+        let is_meant = |one: &&Definition| !one.maybe_stored().is_empty() || one.is_unverified();
+        names.extend(all.iter().filter(is_meant).map(|one| one.name.clone()));
     }
     let definitions = match read(&look, &names).await {
         Ok(definitions) => definitions,
@@ -132,7 +135,8 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
     };
     let mut lacks = false;
     for definition in &definitions {
-        let missing = rights::missing(requests, definition, options.managed_fields.into()).await?;
+        let policy = options.managed_fields.into();
+        let missing = rights::missing(requests, definition, policy, options.dry_run).await?;
         if !missing.is_empty() {
             output::error(format!("{}: this needs the rights to {}", definition.name, missing.join(", ")));
             lacks = true;
@@ -209,7 +213,7 @@ fn told(outcome: Outcome) -> (u8, String, Tally) {
         }
         Outcome::Cleaned(tally) => {
             let text = format!("nothing is stored in another version; managed fields: {tally}");
-            (if tally.failed > 0 { FAILED } else { OK }, text, tally)
+            (if tally.failed + tally.uncleaned > 0 { FAILED } else { OK }, text, tally)
         }
         Outcome::Kept { why, last } => {
             // The objects that failed have a line each.

@@ -10,7 +10,8 @@ const DEFINITIONS: &str = "customresourcedefinitions";
 const STATUS: &str = "customresourcedefinitions/status";
 const GROUP: &str = "apiextensions.k8s.io";
 
-/// What the user may not do that a migration of this definition does; each as `verb resource.group`.
+/// What the user may not do that a migration of this definition does, a dry run or a real one; each as
+/// `verb resource of group`.
 ///
 /// # Errors
 /// The API server does not say.
@@ -18,6 +19,7 @@ pub(super) async fn missing(
     requests: &Requests,
     definition: &Definition,
     policy: Policy,
+    is_dry: bool,
 ) -> Result<Vec<String>, String> {
     let has_status = definition.asked_version().is_some_and(|version| version.has_status);
     let plural = definition.plural.as_str();
@@ -27,8 +29,10 @@ pub(super) async fn missing(
         Right { verb: "list", group, resource: plural, name: "" },
         Right { verb: "patch", group, resource: &patched, name: "" },
         Right { verb: "get", group: GROUP, resource: DEFINITIONS, name },
-        Right { verb: "patch", group: GROUP, resource: STATUS, name },
     ];
+    if !is_dry {
+        rights.push(Right { verb: "patch", group: GROUP, resource: STATUS, name });
+    }
     if definition.converted_versions().next().is_some() {
         rights.push(Right { verb: "get", group, resource: plural, name: "" });
     }

@@ -11,6 +11,7 @@ use super::super::output::{self, Format as Structured};
 use super::{Chunks, connect, looking, read};
 use crate::runtime::supervisor::chain;
 use crate::storage::observation::Definition;
+use crate::storage::plan::condition;
 use crate::storage::plan::usage::{Obstacle, Usage, obstacles};
 
 /// The options of `gatehouse storage status`.
@@ -144,15 +145,21 @@ fn output_lines(text: &str) -> String {
 fn sentences(definition: &Definition, usage: &Usage, version: &str, obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::Stored => {
-            let known = if definition.is_doubtful() {
+            let known = if !definition.is_doubtful() {
+                "storedVersions"
+            } else if condition::has_kubernetes_failed(&definition.conditions) {
                 "Kubernetes' own migration failed (StorageMigrating), whatever storedVersions says"
             } else {
-                "storedVersions"
+                "objects could not be written (StorageMigrated), whatever storedVersions says"
             };
-            format!(
-                "  objects may be stored in it ({known}): gatehouse storage migrate {}\n",
-                definition.name
-            )
+            let name = &definition.name;
+            let mut text =
+                format!("  objects may be stored in it ({known}): gatehouse storage migrate {name}\n");
+            if let Some(message) = definition.not_migrated() {
+                // A text takes whatever is written to it.
+                let _written = writeln!(text, "    {}: {message}", condition::TYPE);
+            }
+            text
         }
         Obstacle::Served => {
             "  it is served: set served: false in the definition once no client uses it\n".to_owned()
@@ -198,6 +205,9 @@ fn structured(found: &[Found]) -> Value {
             "storedVersions": definition.stored,
             "servedVersions": served(definition),
         });
+        if let Some(message) = definition.not_migrated() {
+            value["notMigrated"] = json!(message);
+        }
         if let Some(usage) = usage {
             value["objects"] = json!(usage.objects);
             let others = others(definition, usage);

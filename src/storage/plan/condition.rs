@@ -26,11 +26,23 @@ pub struct Condition {
     pub message: String,
 }
 
-/// The condition by which Kubernetes' own migrator says that it failed.
+/// The reason of one that says that a migration ended, and `storedVersions` stays as it is.
+pub const KEPT: &str = "Kept";
+
+/// The reason by which Kubernetes' own migrator says that it failed.
+const FAILED: &str = "MigrationFailed";
+
+/// The condition by which Kubernetes' own migrator says that it ended, well or not.
 #[must_use]
-pub fn failed_by_kubernetes(conditions: &[Value]) -> Option<&Value> {
+pub fn ended_by_kubernetes(conditions: &[Value]) -> Option<&Value> {
     let theirs = conditions.iter().find(|one| one["type"] == OF_KUBERNETES);
-    theirs.filter(|one| one["reason"] == "MigrationFailed")
+    theirs.filter(|one| one["reason"] == FAILED || one["reason"] == "MigrationSucceeded")
+}
+
+/// Whether it says that it failed.
+#[must_use]
+pub fn has_kubernetes_failed(conditions: &[Value]) -> bool {
+    ended_by_kubernetes(conditions).is_some_and(|theirs| theirs["reason"] == FAILED)
 }
 
 /// Since when a condition is what it is, in whole seconds.
@@ -57,11 +69,11 @@ impl Condition {
         Self { is_true: false, reason, message: bounded(why) }
     }
 
-    /// Since when it is so, as of `now`. That all objects are stored as they should be is known after a failure of
-    /// Kubernetes' own migrator, and has to show as later also where the clock that wrote the failure is ahead.
+    /// Since when it is so, as of `now`. That all objects are stored as they should be is known after the end of
+    /// Kubernetes' own migration, and has to show as later also where the clock that wrote that end is ahead.
     fn begins(&self, conditions: &[Value], now: Timestamp) -> Timestamp {
-        let failed = failed_by_kubernetes(conditions).filter(|_| self.is_true).and_then(since);
-        let after = failed.and_then(|failed| failed.checked_add(SignedDuration::from_secs(1)).ok());
+        let ended = ended_by_kubernetes(conditions).filter(|_| self.is_true).and_then(since);
+        let after = ended.and_then(|ended| ended.checked_add(SignedDuration::from_secs(1)).ok());
         after.map_or(now, |after| now.max(after))
     }
 
@@ -117,8 +129,8 @@ mod tests {
     }
 
     #[test]
-    fn it_shows_as_later_than_a_failure_of_kubernetes_whatever_the_clocks_say() {
-        let failed = |reason: &str| {
+    fn it_shows_as_later_than_the_end_of_a_migration_of_kubernetes_whatever_the_clocks_say() {
+        let theirs = |reason: &str| {
             json!({"type": OF_KUBERNETES, "status": "False", "reason": reason,
                 "lastTransitionTime": "2026-01-01T12:00:00Z"})
         };
@@ -126,16 +138,18 @@ mod tests {
             let all = condition.among(conditions, now.parse().unwrap()).unwrap();
             all.last().unwrap()["lastTransitionTime"].as_str().unwrap().to_owned()
         };
-        let (theirs, done) = ([failed("MigrationFailed")], Condition::migrated("v1", ""));
-        for (now, since) in [
-            ("2026-01-01T11:00:00Z", "2026-01-01T12:00:01Z"),
-            ("2026-01-01T12:00:00.9Z", "2026-01-01T12:00:01Z"),
-            ("2026-01-01T12:00:02Z", "2026-01-01T12:00:02Z"),
-        ] {
-            assert_eq!(written(&theirs, &done, now), since, "{now}");
+        let done = Condition::migrated("v1", "");
+        let before = "2026-01-01T11:00:00Z";
+        for ended in ["MigrationFailed", "MigrationSucceeded"] {
+            for (now, since) in [
+                (before, "2026-01-01T12:00:01Z"),
+                ("2026-01-01T12:00:00.9Z", "2026-01-01T12:00:01Z"),
+                ("2026-01-01T12:00:02Z", "2026-01-01T12:00:02Z"),
+            ] {
+                assert_eq!(written(&[theirs(ended)], &done, now), since, "{ended} {now}");
+            }
+            assert_eq!(written(&[theirs(ended)], &Condition::failed(KEPT, "why"), before), before);
         }
-        let now = "2026-01-01T11:00:00Z";
-        assert_eq!(written(&theirs, &Condition::failed("Kept", "why"), now), now);
-        assert_eq!(written(&[failed("MigrationSucceeded")], &done, now), now);
+        assert_eq!(written(&[theirs("MigrationRunning")], &done, before), before);
     }
 }

@@ -1,7 +1,7 @@
 //! What the last pass leads to, as the condition of the definition.
 
 use super::super::observation::Definition;
-use super::condition::{Condition, TYPE};
+use super::condition::{Condition, KEPT, TYPE};
 use super::tally::Tally;
 use super::{End, is_stored_as_wanted};
 
@@ -19,7 +19,7 @@ pub fn of_end(definition: &Definition, end: &End, last: &Tally, rewrites: bool) 
     match end {
         End::Keep(why) => {
             let message = format!("storedVersions stays as it is: {}", why.told(last));
-            rewrites.then(|| Condition::failed("Kept", &message))
+            rewrites.then(|| Condition::failed(KEPT, &message))
         }
         End::Said if !rewrites && (!is_stored_as_wanted(definition) || !has(definition)) => None,
         End::Said if last.failed > 0 => {

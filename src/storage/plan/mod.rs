@@ -26,7 +26,8 @@ use managed_fields::Policy;
 use tally::Tally;
 
 /// How long an API server may take until it has seen a change of a definition, so that it writes in the version that
-/// this says. Each has a watch, which tells it within a second; several of them may be behind one address.
+/// this says, and takes no writes by one that is not served. Each has a watch, which tells it within a second; several of
+/// them may be behind one address.
 pub const GRACE: Duration = Duration::from_mins(1);
 
 /// How often all objects are looked at: once to write them, then until a pass finds none to write, and no more often
@@ -148,7 +149,8 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
         return Err(Held::LosesFields { definition: name(), stored, fields });
     }
     let beginning = Checkpoint::at_pass(1, &definition.uid, definition.generation, stored);
-    if is_stored_as_wanted(definition) && !goal.is_forced {
+    let rewrites = !is_stored_as_wanted(definition) || goal.is_forced;
+    if !rewrites && is_settled(definition) {
         return Ok(Begin::Clean(beginning));
     }
     // Where the status says that all is done, the place is that of a migration which somebody else has ended since.
@@ -160,14 +162,15 @@ pub fn begin(definition: &Definition, goal: &Goal, now: Timestamp) -> Result<Beg
     });
     match goal.grace.checked_sub(age) {
         Some(rest) if !rest.is_zero() => Ok(Begin::Wait(rest)),
-        _ => Ok(Begin::Rewrite(beginning.or_where(known))),
+        _ if rewrites => Ok(Begin::Rewrite(beginning.or_where(known))),
+        _ => Ok(Begin::Clean(beginning)),
     }
 }
 
-/// Whether no object may be stored in another version.
+/// Whether no object may be stored in another version, as far as that is verified.
 #[must_use]
 pub fn is_stored_as_wanted(definition: &Definition) -> bool {
-    definition.stored == [definition.storage_version()] && !definition.is_doubtful()
+    definition.stored == [definition.storage_version()] && !definition.is_unverified()
 }
 
 /// Whether nothing has to be looked at: no object may be stored in another version, and no managed fields can be of a
@@ -188,10 +191,12 @@ pub fn restored(definition: &Definition) -> Option<Vec<String>> {
     })
 }
 
-/// Whether another pass follows one that has done this.
+/// Whether another pass follows one that has done this. A write of another client leaves the object in the storage
+/// version, and its managed fields as they were.
 #[must_use]
-pub const fn has_next(pass: u32, done: &Tally) -> bool {
-    pass == 1 || (done.rewritten > 0 && done.failed == 0 && pass < PASSES)
+pub const fn has_next(pass: u32, done: &Tally, rewrites: bool) -> bool {
+    let has_left = done.uncleaned > 0 || (rewrites && done.rewritten > 0);
+    (rewrites && pass == 1) || (has_left && done.failed == 0 && pass < PASSES)
 }
 
 /// Why `storedVersions` stays as it is.

@@ -59,6 +59,8 @@ pub struct Tally {
     pub overtaken: u64,
     /// Objects whose managed fields lost entries of versions that are not served.
     pub cleaned: u64,
+    /// Objects whose managed fields still have such entries, since others wrote them meanwhile.
+    pub uncleaned: u64,
     /// Objects that could not be written.
     pub failed: u64,
     /// The first of them.
@@ -79,7 +81,11 @@ impl Tally {
                 self.example.get_or_insert_with(|| object.to_string());
             }
             Fate::AsWanted => self.as_wanted += 1,
-            Fate::WrittenByOthers | Fate::Gone => self.overtaken += 1,
+            Fate::WrittenByOthers => {
+                self.overtaken += 1;
+                self.uncleaned += u64::from(cleans);
+            }
+            Fate::Gone => self.overtaken += 1,
             Fate::Failed(mut reason) => {
                 self.failed += 1;
                 if self.failures.len() < KEPT {
@@ -130,6 +136,10 @@ impl fmt::Display for Tally {
         if self.overtaken > 0 {
             write!(formatter, ", {} written or deleted by others meanwhile", self.overtaken)?;
         }
+        if self.uncleaned > 0 {
+            let left = self.uncleaned;
+            write!(formatter, " ({left} of them still have managed fields of versions not served)")?;
+        }
         if self.failed > 0 {
             write!(formatter, ", {} not written", self.failed)?;
         }
@@ -149,6 +159,10 @@ mod tests {
         }
         tally.add(&"a/b", Fate::Rewritten, true);
         tally.add(&"a/c", Fate::Gone, true);
+        assert_eq!(tally.uncleaned, 0);
+        tally.add(&"a/d", Fate::WrittenByOthers, true);
+        tally.add(&"a/e", Fate::WrittenByOthers, false);
+        assert_eq!(tally.uncleaned, 1);
         assert_eq!((tally.failed, tally.failures.len(), tally.unnamed()), (23, 20, 3));
         assert!(tally.failures.iter().all(|failure| failure.reason.len() <= LONGEST_REASON));
         assert_eq!(tally.failures[2].place(), (Some("a"), "2"));
@@ -158,6 +172,6 @@ mod tests {
         assert!(named.starts_with(": a/0: ä") && named.ends_with("; and 20 more"), "{named}");
         assert!(named.contains("; a/2: ") && !named.contains("a/3") && named.len() < 700, "{named}");
         assert_eq!(Tally { failed: 4, ..Tally::default() }.named(), "", "their names were not kept");
-        assert_eq!((tally.objects(), tally.cleaned, tally.example.as_deref()), (25, 1, Some("a/b")));
+        assert_eq!((tally.objects(), tally.cleaned, tally.example.as_deref()), (27, 1, Some("a/b")));
     }
 }

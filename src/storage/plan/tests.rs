@@ -66,6 +66,14 @@ fn objects_are_written_once_every_api_server_has_seen_the_switch() {
     assert_eq!(begin(&migrated, &goal, soon), Ok(Begin::Clean(beginning.clone())), "nothing is stored");
     let forced = Goal { is_forced: true, ..goal.clone() };
     assert_eq!(begin(&migrated, &forced, later()), Ok(Begin::Rewrite(beginning.clone())));
+    let mut unserved = migrated.clone();
+    unserved.versions[0].is_served = false;
+    assert_eq!(
+        begin(&unserved, &goal, soon),
+        Ok(Begin::Wait(Duration::from_secs(20))),
+        "an API server that has not seen it still takes writes by the version, and these leave managed fields"
+    );
+    assert_eq!(begin(&unserved, &goal, later()), Ok(Begin::Clean(beginning.clone())));
 
     let place = Checkpoint { pass: 2, next: "token".to_owned(), ..beginning.clone() };
     let known = Definition { checkpoint: Some(place.clone()), ..definition() };
@@ -97,7 +105,7 @@ fn what_a_migration_writes_to_a_definition_does_not_make_it_young() {
 }
 
 #[test]
-fn what_another_migrator_failed_at_is_done_again() {
+fn what_another_migrator_has_ended_is_verified_and_what_it_failed_at_is_doubted() {
     let at = |time: &str, type_: &str, status: &str, reason: &str| json!({"type": type_, "status": status, "reason": reason, "lastTransitionTime": time});
     let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z");
     let with = |conditions: Vec<serde_json::Value>| Definition {
@@ -105,26 +113,30 @@ fn what_another_migrator_failed_at_is_done_again() {
         conditions,
         ..definition()
     };
-    let failed = at(early, "StorageMigrating", "False", "MigrationFailed");
-    for (conditions, is_doubtful) in [
-        (vec![], false),
-        (vec![at(early, "StorageMigrating", "False", "MigrationSucceeded")], false),
-        (vec![failed.clone()], true),
-        (vec![failed.clone(), at(late, "StorageMigrated", "False", "Kept")], true),
-        (vec![failed.clone(), at(late, "StorageMigrated", "True", "Migrated")], false),
-        (vec![failed.clone(), at(early, "StorageMigrated", "True", "Migrated")], true),
-        (
-            vec![
-                at(late, "StorageMigrating", "False", "MigrationFailed"),
-                at(early, "StorageMigrated", "True", "Migrated"),
-            ],
-            true,
-        ),
+    let ended = |time, how| at(time, "StorageMigrating", "False", how);
+    let (succeeded, failed) = ("MigrationSucceeded", "MigrationFailed");
+    let kept = at(late, "StorageMigrated", "False", "Kept");
+    let migrated = |time| at(time, "StorageMigrated", "True", "Migrated");
+    let trusted = (false, false);
+    let (verified, doubted) = ((true, false), (true, true));
+    for (conditions, (is_verified, is_doubtful)) in [
+        (vec![], trusted),
+        (vec![ended(early, succeeded)], verified),
+        (vec![ended(early, succeeded), at(late, "StorageMigrated", "False", "Migrating")], verified),
+        (vec![ended(early, succeeded), kept.clone()], doubted),
+        (vec![ended(early, succeeded), migrated(late)], trusted),
+        (vec![ended(late, succeeded), migrated(early)], verified),
+        (vec![at(late, "StorageMigrating", "True", "MigrationRunning"), migrated(early)], trusted),
+        (vec![ended(early, failed)], doubted),
+        (vec![ended(early, failed), kept], doubted),
+        (vec![ended(early, failed), migrated(late)], trusted),
+        (vec![ended(early, failed), migrated(early)], doubted),
+        (vec![ended(late, failed), migrated(early)], doubted),
     ] {
         let definition = with(conditions);
         let begins = begin(&definition, &Goal::default(), later());
-        assert_eq!(matches!(begins, Ok(Begin::Rewrite(_))), is_doubtful, "{:?}", definition.conditions);
-        assert_eq!(is_settled(&definition), !is_doubtful);
+        assert_eq!(matches!(begins, Ok(Begin::Rewrite(_))), is_verified, "{:?}", definition.conditions);
+        assert_eq!(is_settled(&definition), !is_verified);
         let others: &[&str] = if is_doubtful { &["v1alpha1"] } else { &[] };
         assert_eq!(definition.maybe_stored(), others, "{:?}", definition.conditions);
         let mut unserved = definition.clone();
@@ -155,7 +167,8 @@ fn fields_are_looked_for_in_every_version_that_objects_may_be_stored_in() {
                     "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
         Definition::read(object).unwrap().lost
     };
-    assert_eq!(read("MigrationSucceeded"), [""; 0]);
+    assert_eq!(read("MigrationRunning"), [""; 0]);
+    assert_eq!(read("MigrationSucceeded"), ["spec.old"]);
     assert_eq!(read("MigrationFailed"), ["spec.old"]);
 }
 
@@ -220,12 +233,24 @@ fn stored_versions_are_reduced_only_where_nothing_has_changed_and_nothing_failed
 #[test]
 fn passes_follow_until_one_finds_nothing_to_write() {
     let rewritten = |rewritten, failed| Tally { rewritten, failed, ..Tally::default() };
-    assert!(has_next(1, &rewritten(0, 0)), "there is always a second one");
-    assert!(has_next(1, &rewritten(0, 5)));
-    assert!(!has_next(2, &rewritten(0, 0)));
-    assert!(has_next(2, &rewritten(1, 0)));
-    assert!(!has_next(2, &rewritten(1, 1)), "what cannot be written is no reason to write the rest again");
-    assert!(!has_next(PASSES, &rewritten(1, 0)), "something changes them with every write");
+    assert!(has_next(1, &rewritten(0, 0), true), "there is always a second one");
+    assert!(has_next(1, &rewritten(0, 5), true));
+    assert!(!has_next(2, &rewritten(0, 0), true));
+    assert!(has_next(2, &rewritten(1, 0), true));
+    assert!(
+        !has_next(2, &rewritten(1, 1), true),
+        "what cannot be written is no reason to write the rest again"
+    );
+    assert!(!has_next(PASSES, &rewritten(1, 0), true), "something changes them with every write");
+    assert!(!has_next(1, &rewritten(1, 0), false), "only managed fields are taken away, and were");
+    let uncleaned = Tally { uncleaned: 1, ..Tally::default() };
+    for rewrites in [true, false] {
+        assert!(
+            has_next(2, &uncleaned, rewrites),
+            "another client wrote it before its managed fields were taken away"
+        );
+        assert!(!has_next(PASSES, &uncleaned, rewrites));
+    }
 }
 
 #[test]

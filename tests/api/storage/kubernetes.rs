@@ -1,5 +1,7 @@
 //! What the migrator of Kubernetes itself leaves behind: `StorageVersionMigration`, on by default from 1.37.
 
+use std::io::Write as _;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use kit::objects::{Ask, condition};
 use kit::wait::{eventually, within};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::widgets::{Widgets, run};
@@ -25,16 +27,7 @@ pub fn what_kubernetes_itself_fails_to_write_is_written(bed: &Bed) {
     widgets.make(20);
     widgets.store_as_v1();
     let lift = widgets.refuse("widget-007");
-    bed.objects.must(Ask::post(
-        "/apis/storagemigration.k8s.io/v1/storageversionmigrations",
-        json!({"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
-            "metadata": {"name": widgets.name},
-            "spec": {"resource": {"group": widgets.group, "resource": "widgets"}}}),
-    ));
-    within(PATIENCE, || {
-        let said = condition(&widgets.definition(), "StorageMigrating");
-        if said["reason"] == "MigrationFailed" { Ok(()) } else { Err(said.to_string()) }
-    });
+    is_ended_by_kubernetes(&widgets, "MigrationFailed");
     assert_eq!(widgets.stored_versions(), json!(["v1"]), "Kubernetes says that etcd has nothing else");
     assert!(widgets.in_etcd("v1alpha1").contains(&"widget-007".to_owned()));
 
@@ -63,6 +56,59 @@ pub fn what_kubernetes_itself_fails_to_write_is_written(bed: &Bed) {
         (widgets.stored_versions(), widgets.held_back("v1alpha1")),
         (json!(["v1"]), json!(["Served", "ManagedFields"]))
     );
+}
+
+/// It has succeeded, and gatehouse looks at every object all the same before it says so itself.
+pub fn what_kubernetes_itself_has_written_is_verified(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "verified", true);
+    widgets.make(20);
+    widgets.store_as_v1();
+    is_ended_by_kubernetes(&widgets, "MigrationSucceeded");
+    assert_eq!(widgets.stored_versions(), json!(["v1"]));
+    // As another API server has written it that had not seen the switch.
+    write_to_etcd_as_v1alpha1(&widgets, 7);
+    assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"]);
+
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.errors.contains("pass 1: 21 objects: 1 rewritten, 20 stored as wanted"), "{ran:?}");
+    assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
+    assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "True");
+    let again = run(bed, &["migrate", &widgets.name]);
+    assert!(again.output.contains("nothing is stored in another version"), "once: {again:?}");
+}
+
+/// Has Kubernetes migrate them, which comes to that end.
+fn is_ended_by_kubernetes(widgets: &Widgets, how: &str) {
+    widgets.bed.objects.must(Ask::post(
+        "/apis/storagemigration.k8s.io/v1/storageversionmigrations",
+        json!({"apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
+            "metadata": {"name": widgets.name},
+            "spec": {"resource": {"group": widgets.group, "resource": "widgets"}}}),
+    ));
+    within(PATIENCE, || {
+        let said = condition(&widgets.definition(), "StorageMigrating");
+        if said["reason"] == how { Ok(()) } else { Err(said.to_string()) }
+    });
+}
+
+/// Writes the object of that number to etcd itself, as it is but for its version.
+fn write_to_etcd_as_v1alpha1(widgets: &Widgets, number: usize) {
+    let (namespace, name) = widgets.place(number);
+    let key = format!("/registry/{}/widgets/{namespace}/{name}", widgets.group);
+    let etcdctl = |words: &[&str]| {
+        let mut command = widgets.bed.cluster.etcdctl().expect("an etcd of our own");
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    };
+    let read = etcdctl(&["get", &key, "--print-value-only"]).output().expect("etcdctl runs");
+    let mut object: Value = serde_json::from_slice(&read.stdout).expect("an object");
+    object["apiVersion"] = format!("{}/v1alpha1", widgets.group).into();
+    let mut write = etcdctl(&["put", &key]).spawn().expect("etcdctl runs");
+    let mut input = write.stdin.take().expect("a pipe");
+    input.write_all(object.to_string().as_bytes()).expect("etcdctl reads");
+    drop(input);
+    assert!(write.wait().expect("it ends").success());
 }
 
 /// What is shown does not rely on `storedVersions` either.

@@ -5,15 +5,16 @@ use std::process::Command;
 
 use kit::bed::{Bed, Namespace};
 use kit::objects::{Ask, condition, http_get};
+use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::widgets::{run, stored_in};
+use super::widgets::{refuse, run, stored_in};
 use crate::beds::WORKS_NONE;
 use crate::installed;
 
 /// There are objects of the first two. The last one has none, which is something else to read.
-const KINDS: [&str; 3] = ["tdsets", "etcdclusters", "databasemigrations"];
+pub const KINDS: [&str; 3] = ["tdsets", "etcdclusters", "databasemigrations"];
 
 /// The names of our objects that etcd holds in a version.
 pub fn in_etcd(bed: &Bed, version: &str) -> Vec<String> {
@@ -97,7 +98,7 @@ pub fn our_objects_move_to_v1(bed: &Bed) {
 }
 
 /// A gate that works all namespaces, by a clock that says that the definitions are old enough.
-fn leading(bed: &Bed) -> Command {
+pub fn leading(bed: &Bed) -> Command {
     let clock = bed.cluster.folder().join("clock-of-the-migration");
     std::fs::write(&clock, "PT10M").expect("a file");
     let words = ["--webhook-url", "https://127.0.0.1:0", "--drain-delay", "100ms", "--drain-deadline", "1s"];
@@ -148,12 +149,72 @@ pub fn leaders_that_die_are_followed_by_one_that_ends(bed: &Bed) {
     drop(last);
 }
 
+/// What the leader says while one object cannot be written, by every means that it has.
+fn is_told_of_one_that_cannot_be_written(namespace: &Namespace, gate: &Gate) {
+    let bed = namespace.bed;
+    let message = bed.objects.until("crd/tdsets.gatehouse.dev", "", |definition| {
+        let said = condition(definition, "StorageMigrated");
+        let is_kept = said["status"] == "False" && said["reason"] == "Kept";
+        if is_kept {
+            Ok(said["message"].as_str().expect("a message").to_owned())
+        } else {
+            Err(said.to_string())
+        }
+    });
+    let named = format!("{}/shop-7: ", namespace.name);
+    let is_named = |told: &str| told.contains(&named) && told.contains("not this one");
+    assert!(is_named(&message), "{message}");
+    assert_eq!(
+        bed.objects.at(&installed::definition("tdsets"))["status"]["storedVersions"],
+        json!(["v1alpha1", "v1"])
+    );
+    let is_event = |news: &Value| {
+        news["reason"] == "StorageMigrationFailed"
+            && news["type"] == "Warning"
+            && news["involvedObject"]["name"] == "tdsets.gatehouse.dev"
+            && is_named(news["message"].as_str().unwrap_or_default())
+    };
+    eventually(|| {
+        let news = bed.objects.list("events", "default", "").expect("events");
+        if news.iter().any(is_event) { Ok(()) } else { Err(json!(news).to_string()) }
+    });
+    let of = "definition=\"tdsets.gatehouse.dev\"";
+    for series in ["failing_objects", "older_versions"] {
+        until_shown(gate, &format!("gatehouse_storage_{series}{{{of}}} 1"));
+    }
+    let page = until_shown(gate, &format!("gatehouse_storage_remaining_objects{{{of}}} 0"));
+    let counted = |result: &str| {
+        let series = format!("gatehouse_storage_objects_total{{{of},result=\"{result}\"}} ");
+        let found = page.lines().find_map(|line| line.strip_prefix(&*series));
+        found.and_then(|count| count.parse::<usize>().ok()).unwrap_or_else(|| panic!("no {series}: {page}"))
+    };
+    assert!(counted("failed") >= 2, "in two passes: {page}");
+    let all: usize = ["rewritten", "as_wanted", "overtaken", "failed"].map(counted).iter().sum();
+    assert!(all >= 2 * COUNT, "each object in each pass: {page}");
+    eventually(|| match in_etcd(bed, "v1alpha1") {
+        left if left == ["shop-7"] => Ok(()),
+        left => Err(format!("{left:?}")),
+    });
+}
+
+/// Waits until a gate shows that line; the page that has it.
+fn until_shown(gate: &Gate, line: &str) -> String {
+    eventually(|| {
+        let page = http_get(gate.health, "/metrics");
+        if page.lines().any(|shown| shown == line) { Ok(page) } else { Err(format!("no {line} in {page}")) }
+    })
+}
+
 pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
     let _turn = bed.turn();
     let namespace = made_as_v1alpha1(bed);
+    let lift = refuse(bed, ("gatehouse.dev", "v1alpha1", "tdsets"), "shop-7");
     let command = leading(bed);
     let gate = bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"));
     gate.logs("installed");
+    is_told_of_one_that_cannot_be_written(&namespace, &gate);
+    // From here on it gets there by itself.
+    lift();
     for plural in KINDS {
         bed.objects.until(&format!("crd/{plural}.gatehouse.dev"), "", |definition| {
             let said = condition(definition, "StorageMigrated");
@@ -170,16 +231,10 @@ pub fn the_leader_moves_our_objects_to_v1(bed: &Bed) {
             told.map(|news| news["involvedObject"]["name"].as_str().expect("a name").to_owned()).collect();
         if told == expected { Ok(()) } else { Err(format!("events of {told:?}")) }
     });
-    let page = eventually(|| {
-        let page = http_get(gate.health, "/metrics");
-        let older = |name: &String| format!("gatehouse_storage_older_versions{{definition=\"{name}\"}} 0");
-        match expected.iter().map(older).find(|older| !page.contains(older)) {
-            None => Ok(page),
-            Some(older) => Err(format!("no {older} in {page}")),
-        }
-    });
-    let failed = |line: &&str| line.starts_with("gatehouse_storage_failing_objects") && !line.ends_with(" 0");
-    assert_eq!(page.lines().find(failed), None);
+    for name in &expected {
+        until_shown(&gate, &format!("gatehouse_storage_older_versions{{definition=\"{name}\"}} 0"));
+    }
+    until_shown(&gate, "gatehouse_storage_failing_objects{definition=\"tdsets.gatehouse.dev\"} 0");
 
     // What a command says that a person ended beside it.
     let conditions = bed.objects.at(&installed::definition("tdsets"))["status"]["conditions"].clone();

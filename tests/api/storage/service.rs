@@ -7,8 +7,8 @@ use kit::program::Gate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
-use super::ours::{in_etcd, made_as_v1alpha1, tdset, until_converted};
-use super::widgets::run;
+use super::ours::{KINDS, in_etcd, leading, made_as_v1alpha1, tdset, until_converted};
+use super::widgets::{held_back, run};
 use crate::beds::WORKS_NONE;
 use crate::installed::{self, TDSETS};
 
@@ -24,7 +24,7 @@ fn manifest(name: &str) -> String {
 }
 
 /// A server-side apply of a replica count, by a manager of its own.
-fn applied(namespace: &Namespace, version: &str, spec: &Value) -> Result<Value, String> {
+pub fn applied(namespace: &Namespace, version: &str, spec: &Value) -> Result<Value, String> {
     let object = json!({"apiVersion": format!("gatehouse.dev/{version}"), "kind": "TDSet",
         "metadata": {"name": "applied"}, "spec": spec});
     let Ask { method, path, body } = Ask::apply(&object, &namespace.name, "");
@@ -32,7 +32,7 @@ fn applied(namespace: &Namespace, version: &str, spec: &Value) -> Result<Value, 
     namespace.bed.objects.one(Ask { method, path, body }).map_err(|refusal| refusal.message)
 }
 
-fn managers_of(object: &Value, manager: &str) -> Vec<String> {
+pub fn managers_of(object: &Value, manager: &str) -> Vec<String> {
     let entries = object["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
     let own = entries.iter().filter(|entry| entry["manager"] == manager);
     own.map(|entry| entry["apiVersion"].as_str().expect("a version").to_owned()).collect()
@@ -71,6 +71,8 @@ pub fn v1alpha1_goes_out_of_service_and_comes_back(bed: &Bed) {
         "{warned}"
     );
 
+    is_applied_by_the_other_version(&namespace);
+
     let path = of("v1alpha1", &namespace.name, "tdsets") + "/applied";
     is_refused_by_a_policy(&namespace, &path);
 
@@ -83,12 +85,60 @@ pub fn v1alpha1_goes_out_of_service_and_comes_back(bed: &Bed) {
 
     // Back again.
     drop(gate);
-    let _gate = gate_that_serves(bed, "v1,v1alpha1");
+    let gate = gate_that_serves(bed, "v1,v1alpha1");
     let back = eventually(|| bed.objects.read(&path.replace("applied", "shop-3")));
     assert_eq!(back["spec"], tdset(), "as it was written");
     let ran = run(bed, &["migrate", "--all", "--grace", "0s"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(in_etcd(bed, "v1alpha1"), [""; 0]);
+
+    drop(gate);
+    is_let_go_of_by_the_leader(bed);
+}
+
+/// A leader that does not serve the old version takes away what its writers have left in managed fields.
+fn is_let_go_of_by_the_leader(bed: &Bed) {
+    let held = |plural: &str| held_back(bed, &format!("{plural}.gatehouse.dev"), "v1alpha1");
+    assert_eq!(held("tdsets"), json!(["Served", "ManagedFields"]));
+    let mut command = leading(bed);
+    command.args(["--served-versions", "v1"]);
+    let _gate = bed.start_gate(&command).unwrap_or_else(|error| panic!("{error}"));
+    for plural in KINDS {
+        eventually(|| match held(plural) {
+            held if held == json!([]) => Ok(()),
+            held => Err(format!("{plural}: {held}")),
+        });
+    }
+}
+
+/// A manifest that is applied by kubectl itself, as it was written, in the other version from now on.
+fn is_applied_by_the_other_version(namespace: &Namespace) {
+    let of_now = |version: &str| namespace.get(&format!("tdsets.{version}.gatehouse.dev"), "switched");
+    namespace.kubectl(&["apply"]).input(manifest("switched")).ok();
+    let spec = of_now("v1")["spec"].clone();
+    assert!(spec["windows"].is_array(), "{spec}");
+    let apply = |spec: &Value| {
+        let manifest = json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet", "metadata": {"name": "switched"},
+            "spec": spec});
+        namespace.kubectl(&["apply"]).input(manifest.to_string()).ok();
+        of_now("v1")["spec"].clone()
+    };
+    // kubectl knows what it has applied in the words of the old version alone.
+    let mut fewer = spec.clone();
+    fewer.as_object_mut().expect("an object").remove("windows");
+    fewer["defaultReplicas"] = json!(2);
+    let after = apply(&fewer);
+    assert_eq!(
+        (&after["defaultReplicas"], &after["windows"]),
+        (&json!(2), &spec["windows"]),
+        "what is left out stays"
+    );
+    assert_eq!(apply(&spec), spec);
+    let after = apply(&fewer);
+    assert!(after["windows"].as_array().is_none_or(Vec::is_empty), "what is left out goes: {after}");
+    // The old manifest again, as by somebody who has not heard of it.
+    namespace.kubectl(&["apply"]).input(manifest("switched")).ok();
+    assert_eq!(of_now("v1alpha1")["spec"], tdset());
 }
 
 /// Installed where nothing was, by a gate that has never served the old version.

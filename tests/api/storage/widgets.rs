@@ -164,6 +164,12 @@ impl<'a> Widgets<'a> {
         (&self.namespaces[number % self.namespaces.len()].name, format!("widget-{number:03}"))
     }
 
+    /// The number of an object by its name.
+    pub fn number_of(name: &str) -> usize {
+        let number = name.strip_prefix("widget-").and_then(|number| number.parse().ok());
+        number.unwrap_or_else(|| panic!("{name} has no number"))
+    }
+
     /// Where the object of that number is.
     pub fn path_of(&self, version: &str, number: usize) -> String {
         let (namespace, name) = self.place(number);
@@ -219,51 +225,75 @@ impl<'a> Widgets<'a> {
 
     /// Has no object of that name be written; what lifts that.
     pub fn refuse(&self, name: &str) -> impl FnOnce() {
-        const POLICIES: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
-        const BINDINGS: &str = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings";
-        let policy = self.group.clone();
-        let about = |kind: &str, spec: Value| {
-            json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-                "metadata": {"name": policy}, "spec": spec})
-        };
-        let rules = json!([{"apiGroups": [self.group], "apiVersions": ["*"], "operations": ["UPDATE"],
-            "resources": ["widgets", "widgets/status"]}]);
-        let objects = &self.bed.objects;
-        objects.must(Ask::post(
-            POLICIES,
-            about(
-                "ValidatingAdmissionPolicy",
-                json!({"failurePolicy": "Fail",
+        refuse(self.bed, (&self.group, "v1", "widgets"), name)
+    }
+}
+
+/// A policy that is taken away at the latest when its test ends.
+struct Refusal<'a> {
+    bed: &'a Bed,
+    places: [String; 2],
+}
+
+impl Drop for Refusal<'_> {
+    fn drop(&mut self) {
+        self.bed.objects.discard(self.places.to_vec());
+    }
+}
+
+/// Has no object of that name be written, of a group, a version to ask by, and what its objects are called in paths; what
+/// lifts that.
+pub fn refuse<'a>(
+    bed: &'a Bed,
+    (group, version, plural): (&str, &str, &str),
+    name: &str,
+) -> impl FnOnce() + use<'a> {
+    const ADMISSION: &str = "/apis/admissionregistration.k8s.io/v1";
+    let collections = ["validatingadmissionpolicybindings", "validatingadmissionpolicies"];
+    let collections = collections.map(|resource| format!("{ADMISSION}/{resource}"));
+    // A short name: a condition has room for the first words of a refusal alone, which begins with it.
+    let policy = group.to_owned();
+    let about = |kind: &str, spec: Value| {
+        json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
+            "metadata": {"name": policy}, "spec": spec})
+    };
+    let rules = json!([{"apiGroups": [group], "apiVersions": ["*"], "operations": ["UPDATE"],
+        "resources": [plural, format!("{plural}/status")]}]);
+    let objects = &bed.objects;
+    let places = collections.each_ref().map(|collection| format!("{collection}/{policy}"));
+    let refusal = Refusal { bed, places };
+    objects.must(Ask::post(
+        &*collections[1],
+        about(
+            "ValidatingAdmissionPolicy",
+            json!({"failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": rules},
             "validations": [{"expression": format!("object.metadata.name != '{name}'"),
                 "message": "not this one"}]}),
-            ),
-        ));
-        objects.must(Ask::post(
-            BINDINGS,
-            about(
-                "ValidatingAdmissionPolicyBinding",
-                json!({"policyName": policy, "validationActions": ["Deny"]}),
-            ),
-        ));
-        let list = format!("/apis/{}/v1/widgets?fieldSelector=metadata.name%3D{name}", self.group);
-        let found = objects.at(&list)["items"][0]["metadata"]["namespace"].clone();
-        let namespace = found.as_str().expect("there is one").to_owned();
-        let path = format!("/apis/{}/v1/namespaces/{namespace}/widgets/{name}?dryRun=All", self.group);
-        let is_refused = move |bed: &Bed| match bed.objects.one(Ask::patch(&*path, json!({}))) {
-            Err(refusal) => refusal.message.contains("not this one"),
-            Ok(_) => false,
-        };
-        let until = move |bed: &Bed, wanted: bool| {
-            eventually(|| if is_refused(bed) == wanted { Ok(()) } else { Err("not yet") });
-        };
-        until(self.bed, true);
-        let bed = self.bed;
-        move || {
-            bed.objects.must(Ask::delete(format!("{BINDINGS}/{policy}")));
-            bed.objects.must(Ask::delete(format!("{POLICIES}/{policy}")));
-            until(bed, false);
-        }
+        ),
+    ));
+    objects.must(Ask::post(
+        &*collections[0],
+        about(
+            "ValidatingAdmissionPolicyBinding",
+            json!({"policyName": policy, "validationActions": ["Deny"]}),
+        ),
+    ));
+    let list = format!("/apis/{group}/{version}/{plural}?fieldSelector=metadata.name%3D{name}");
+    let found = objects.at(&list)["items"][0]["metadata"]["namespace"].clone();
+    let namespace = found.as_str().expect("there is one").to_owned();
+    let path = format!("/apis/{group}/{version}/namespaces/{namespace}/{plural}/{name}?dryRun=All");
+    let until = move |wanted: bool| {
+        eventually(|| {
+            let outcome = bed.objects.one(Ask::patch(&*path, json!({})));
+            let is_refused = outcome.is_err_and(|refusal| refusal.message.contains("not this one"));
+            if is_refused == wanted { Ok(()) } else { Err("not yet") }
+        });
+    };
+    until(true);
+    move || {
+        drop(refusal);
+        until(false);
     }
 }
 

@@ -39,6 +39,11 @@ pub fn terminate(id: u32) {
     signal(id, "-TERM");
 }
 
+/// Asks it to end, as Ctrl-C does.
+pub fn interrupt(id: u32) {
+    signal(id, "-INT");
+}
+
 /// Waits until it has ended.
 #[track_caller]
 pub fn until_ended(id: u32) {

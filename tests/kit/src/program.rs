@@ -154,6 +154,11 @@ impl Program {
         process::terminate(self.id.pid());
     }
 
+    /// Asks it to end, as Ctrl-C does.
+    pub fn interrupt(&self) {
+        process::interrupt(self.id.pid());
+    }
+
     /// Ends it as a crash would.
     pub fn kill(mut self) {
         process::kill(self.id.pid());
