@@ -78,7 +78,6 @@ part_model() {
     tools/build.sh all
     build_tests
     run_tests model --include-ignored --test-threads 1
-    run_tests migrations --include-ignored --test-threads 1
     run_tests etcd --include-ignored --test-threads 1 conformance::
     PROPTEST_CASES=${PROPTEST_CASES:-10000} run_tests gatehouse
 }

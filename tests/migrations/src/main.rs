@@ -46,8 +46,6 @@ kit::slices!(
     held,
 );
 
-kit::large_slices!(life_of_scripts, life_of_approved_scripts, life_with_two_operators);
-
 const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::ApprovesItself, slices::approval, Rule::Unapproved),
     (Fault::RevertsUnapproved, slices::deletion_approved, Rule::Unapproved),

@@ -1,7 +1,5 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
-pub mod large;
-
 use gatehouse::kinds::databasemigration::api::status::Reason;
 use kit::explore;
 

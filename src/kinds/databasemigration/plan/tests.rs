@@ -20,6 +20,7 @@ mod pods;
 mod series;
 mod situations;
 mod verification;
+mod walks;
 
 /// An object, and the cluster around it: Jobs are created, end as a test says, and are seen by the next plan.
 struct Cluster {
