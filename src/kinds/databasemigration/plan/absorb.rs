@@ -257,8 +257,7 @@ fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending,
     status.last_error = None;
     // A run that finds a doubt has made no plan; one that leaves it has.
     let leaves_doubt = |result: &RunResult| result.in_doubt.is_some() && result.plan.is_some();
-    let may_have_applied =
-        report(ending).is_none_or(|result| result.applied_now > 0 || leaves_doubt(result));
+    let may_have_applied = report(ending).is_none_or(|result| result.applied_now > 0 || leaves_doubt(result));
     if purpose == Purpose::Apply && may_have_applied {
         status.applied_snapshot = Some(finished.job.clone());
     }

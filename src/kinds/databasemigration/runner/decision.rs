@@ -142,33 +142,27 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
         State::Reverted => Ok(Standing::Pending(1)),
         State::Failed => resumed(loaded, row, row.statement).map(Standing::Pending),
         State::Running if row.kind == DOWN => taken_back(assignment, row, work),
-        State::Running => {
-            match answer(assignment, row) {
-                Some(Resolution::Applied) => {
-                    let next = row.statement.saturating_add(1);
-                    let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
-                    if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
-                        if row.checksum != loaded.up.checksum {
-                            return Err(Stop::Blocked(Box::new(edited(
-                                id,
-                                &row.checksum,
-                                &loaded.up.checksum,
-                            ))));
-                        }
-                        work.settled = Some((id.clone(), State::Applied));
-                        return Ok(Standing::Applied);
-                    }
-                    resumed(loaded, row, row.statement)?;
+        State::Running => match answer(assignment, row) {
+            Some(Resolution::Applied) => {
+                let next = row.statement.saturating_add(1);
+                let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
+                if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
                     if row.checksum != loaded.up.checksum {
                         return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
                     }
-                    Ok(Standing::Pending(next))
+                    work.settled = Some((id.clone(), State::Applied));
+                    return Ok(Standing::Applied);
                 }
-                Some(Resolution::Retry) => resumed(loaded, row, row.statement).map(Standing::Pending),
-                None if loaded.script.idempotent => Ok(Standing::Pending(1)),
-                None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+                resumed(loaded, row, row.statement)?;
+                if row.checksum != loaded.up.checksum {
+                    return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
+                }
+                Ok(Standing::Pending(next))
             }
-        }
+            Some(Resolution::Retry) => resumed(loaded, row, row.statement).map(Standing::Pending),
+            None if loaded.script.idempotent => Ok(Standing::Pending(1)),
+            None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+        },
     }
 }
 
