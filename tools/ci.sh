@@ -51,7 +51,7 @@ stage_build() { build_tests; }
 # What needs both cores, one program after the other.
 stage_pure() {
     local name
-    for name in architecture gatehouse kit testbed generated golden cli preview chains replay gate deploy schedules model fuzz; do
+    for name in architecture gatehouse kit testbed generated golden cli preview chains replay gate deploy migrations schedules model fuzz; do
         run_tests "$name"
     done
 }

@@ -8,7 +8,8 @@
 //! - Where approval is required, nothing is run that has not been approved, down scripts included. What was approved is
 //!   what runs, also when the ConfigMap that it came from was edited or deleted.
 //! - Of several objects with one series only the oldest starts runs that apply scripts.
-//! - An object that is being deleted waits for its run, unless that only reads.
+//! - An object that is being deleted waits for its run, unless that only reads. What is to be taken back is also what a run
+//!   may have applied whose Job nobody saw.
 //! - What was applied is looked for again each day, by a run that only reads. What is not there any more is applied again
 //!   only when a person asks for it.
 //!
@@ -249,7 +250,8 @@ fn holds(spec: &Spec, status: &DatabaseMigrationStatus) -> bool {
 /// Whether the object may have applied a script.
 fn may_have_applied(status: &DatabaseMigrationStatus) -> bool {
     let is_open = |run: &FinishedRun| run.outcome == Outcome::InDoubt || run.unknown_changes == Some(true);
-    status.applied_count.unwrap_or_default() > 0 || status.last_run.as_ref().is_some_and(is_open)
+    let is_applied = status.applied_count.unwrap_or_default() > 0 || status.applied_snapshot.is_some();
+    is_applied || status.last_run.as_ref().is_some_and(is_open)
 }
 
 /// ConfigMaps of runs whose Jobs are gone, except for that of an approved plan and that of what a deletion takes back.

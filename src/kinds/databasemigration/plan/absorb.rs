@@ -5,8 +5,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
-    AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, PlanStatus,
+    AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, Phase, PlanStatus,
 };
+use crate::kinds::databasemigration::names;
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
 use crate::kinds::databasemigration::result::{self, BlockedReason, RunResult};
 use crate::kinds::databasemigration::spec::Spec;
@@ -40,18 +41,52 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
         let RunState::Ended(ending) = &run.state else { return (status, None) };
         let finished = finished(&status, run, ending, observed.now);
         take(&mut status, run.purpose, ending, &finished);
+        let_go(spec, &mut status);
         return (status, Some(finished));
     }
     // The Job of a run is gone before it was seen to end.
     let is_gone = |current: &CurrentRun| current.number > told;
-    let Some(gone) = status.current_run.clone().filter(is_gone) else { return (status, None) };
+    let Some(gone) = status.current_run.clone().filter(is_gone) else {
+        unseen(&mut status, observed, told);
+        let_go(spec, &mut status);
+        return (status, None);
+    };
     let finished = lost(&status, &gone, observed.now);
     if Purpose::named(&gone.purpose) == Some(Purpose::Apply) {
         status.applied_snapshot = Some(gone.job);
     }
     status.last_error = None;
     status.last_run = Some(finished.clone());
+    let_go(spec, &mut status);
     (status, Some(finished))
+}
+
+/// The texts of a plan are kept until the runs that it was approved for are over: what is asked for from then on is what
+/// its source says, also where another plan comes to nothing.
+fn let_go(spec: &Spec, status: &mut DatabaseMigrationStatus) {
+    let is_over = |last: &FinishedRun| match (Purpose::named(&last.purpose), last.outcome) {
+        (Some(Purpose::Verify), _) => true,
+        (Some(Purpose::Rehearse | Purpose::Apply), outcome) => match outcome {
+            Outcome::Done | Outcome::Failed | Outcome::Blocked => true,
+            Outcome::Retryable | Outcome::Lost => last.attempt > spec.retries,
+            Outcome::InDoubt => false,
+        },
+        _ => false,
+    };
+    if status.last_run.as_ref().is_some_and(is_over)
+        && let Some(plan) = &mut status.plan
+    {
+        plan.snapshot = None;
+    }
+}
+
+/// A run was to be created that may have been there and is gone: its texts are those of what may be applied.
+fn unseen(status: &mut DatabaseMigrationStatus, observed: &Observed, told: i64) {
+    let names = observed.snapshots.keys().filter_map(|name| Some((names::number(name)?, name)));
+    let newest = names.filter(|(number, _)| *number > told).max();
+    if let Some((_, name)) = newest.filter(|_| status.phase == Some(Phase::Running)) {
+        status.applied_snapshot = Some(name.clone());
+    }
 }
 
 fn lost(before: &DatabaseMigrationStatus, run: &CurrentRun, now: Timestamp) -> FinishedRun {
@@ -220,7 +255,9 @@ fn in_doubt(result: &RunResult) -> String {
 fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending, finished: &FinishedRun) {
     status.last_run = Some(finished.clone());
     status.last_error = None;
-    let may_have_applied = report(ending).is_none_or(|result| result.applied_now > 0);
+    // A run that finds a doubt has made no plan; one that leaves it has.
+    let leaves_doubt = |result: &RunResult| result.in_doubt.is_some() && result.plan.is_some();
+    let may_have_applied = report(ending).is_none_or(|result| result.applied_now > 0 || leaves_doubt(result));
     if purpose == Purpose::Apply && may_have_applied {
         status.applied_snapshot = Some(finished.job.clone());
     }
@@ -229,6 +266,9 @@ fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending,
         status.server_version = Some(cut(&server.version));
         status.applied_count = i32::try_from(result.applied_count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
+        // A run that only reads leaves a doubt as it is, whatever it was told of it.
+        let is_sure = finished.outcome == Outcome::Done && finished.resolved.is_none();
+        status.applied_snapshot.take_if(|_| is_sure && result.applied_count == 0);
     }
     // Without the history it is not known what is pending.
     if let Some(plan) = result.plan.as_ref().filter(|_| result.server.is_some()) {

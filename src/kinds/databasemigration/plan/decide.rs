@@ -117,25 +117,18 @@ impl View<'_> {
 
     /// The texts that were approved, until their run has come to an end: what they came from may have changed.
     fn approved(&self) -> Option<Vec<Texts>> {
-        let purpose = match self.spec.mode {
-            Mode::Plan => return None,
-            Mode::Rehearse => Purpose::Rehearse,
-            Mode::Apply => Purpose::Apply,
-        };
+        if self.spec.mode == Mode::Plan {
+            return None;
+        }
         let approved = self.spec.approval.as_ref()?;
         let plan = self.status.plan.as_ref().filter(|plan| plan.hash == *approved)?;
+        // What was read is of the status before.
+        plan.snapshot.as_ref()?;
         let texts = assignment::kept(self.spec, &self.observed.kept)?;
         if plan.key.as_ref() != Some(&key(self.spec, &texts, Purpose::Plan, None)) {
             return None;
         }
-        let run = key(self.spec, &texts, purpose, Some(approved));
-        let is_over = |last: &FinishedRun| match last.outcome {
-            Outcome::Done | Outcome::Failed | Outcome::Blocked => true,
-            Outcome::Retryable | Outcome::Lost => last.attempt > self.spec.retries || is_verification(last),
-            Outcome::InDoubt => is_verification(last),
-        };
-        let last = self.status.last_run.as_ref().filter(|last| last.key == run);
-        (!last.is_some_and(is_over)).then_some(texts)
+        Some(texts)
     }
 
     /// What is done for all others.

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a script that was edited after it was applied, one that the history has and the list has not, and one that
 //! would run behind a later one keep everything from running. A script whose end is not known is neither taken for applied
-//! nor run again, unless its author or a person said so.
+//! nor run again, unless its author or a person said so; what a person said counts for what an earlier run has left.
 
 use std::collections::BTreeMap;
 
@@ -142,42 +142,46 @@ fn judged(assignment: &Assignment, loaded: &Loaded, row: &Row, work: &mut Work) 
         State::Reverted => Ok(Standing::Pending(1)),
         State::Failed => resumed(loaded, row, row.statement).map(Standing::Pending),
         State::Running if row.kind == DOWN => taken_back(assignment, row, work),
-        State::Running => {
-            let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == *id);
-            match resolve.map(|resolve| resolve.resolution) {
-                Some(Resolution::Applied) => {
-                    let next = row.statement.saturating_add(1);
-                    let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
-                    if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
-                        if row.checksum != loaded.up.checksum {
-                            return Err(Stop::Blocked(Box::new(edited(
-                                id,
-                                &row.checksum,
-                                &loaded.up.checksum,
-                            ))));
-                        }
-                        work.settled = Some((id.clone(), State::Applied));
-                        return Ok(Standing::Applied);
-                    }
-                    resumed(loaded, row, row.statement)?;
+        State::Running => match answer(assignment, row) {
+            Some(Resolution::Applied) => {
+                let next = row.statement.saturating_add(1);
+                let count = loaded.up.statements.as_ref().map_or(1, Vec::len);
+                if usize::try_from(row.statement).is_ok_and(|done| done >= count) {
                     if row.checksum != loaded.up.checksum {
                         return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
                     }
-                    Ok(Standing::Pending(next))
+                    work.settled = Some((id.clone(), State::Applied));
+                    return Ok(Standing::Applied);
                 }
-                Some(Resolution::Retry) => resumed(loaded, row, row.statement).map(Standing::Pending),
-                None if loaded.script.idempotent => Ok(Standing::Pending(1)),
-                None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+                resumed(loaded, row, row.statement)?;
+                if row.checksum != loaded.up.checksum {
+                    return Err(Stop::Blocked(Box::new(edited(id, &row.checksum, &loaded.up.checksum))));
+                }
+                Ok(Standing::Pending(next))
             }
-        }
+            Some(Resolution::Retry) => resumed(loaded, row, row.statement).map(Standing::Pending),
+            None if loaded.script.idempotent => Ok(Standing::Pending(1)),
+            None => Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),
+        },
     }
+}
+
+/// What a person said of the script of a row. Not where this run has left it so, or a later one of the same object: the
+/// person has looked at what was before.
+fn answer(assignment: &Assignment, row: &Row) -> Option<Resolution> {
+    let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == row.id)?;
+    let number = |run: &str| {
+        let uid = &assignment.object.as_ref()?.uid;
+        run.strip_prefix(uid.as_str())?.strip_prefix('.')?.parse::<u64>().ok()
+    };
+    let is_since = number(&row.run).zip(number(&assignment.run.uid)).is_some_and(|(left, own)| left >= own);
+    (!is_since).then_some(resolve.resolution)
 }
 
 /// How a script stands whose down script was at work.
 fn taken_back(assignment: &Assignment, row: &Row, work: &mut Work) -> Result<Standing, Stop> {
     let id = &row.id;
-    let resolve = assignment.resolve.as_ref().filter(|resolve| resolve.id == *id);
-    let (state, standing) = match resolve.map(|resolve| resolve.resolution) {
+    let (state, standing) = match answer(assignment, row) {
         Some(Resolution::Applied) => (State::Reverted, Standing::Pending(1)),
         Some(Resolution::Retry) => (State::Applied, Standing::Applied),
         None => return Err(Stop::InDoubt(InDoubt { id: id.clone(), statement: row.statement })),

@@ -146,6 +146,25 @@ fn whoever_names_another_config_map_means_its_texts() {
 }
 
 #[test]
+fn a_plan_that_comes_to_nothing_does_not_have_the_one_before_run_again() {
+    let (mut cluster, _) = approved();
+    base_is_ready(&mut cluster);
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    // An applied script is edited: the run that plans finds that, and makes no plan.
+    let text = [("002.sql".to_owned(), b"INSERT INTO a".to_vec())].into();
+    cluster.observed.sources.insert("sql".to_owned(), text);
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Plan);
+    let runs = cluster.created.len();
+    let plan = cluster.end_as(|result| {
+        blocked(result::BlockedReason::ChecksumMismatch, "edited")(result);
+        result.plan = None;
+    });
+    is(&plan, Phase::Blocked, "False", "ChecksumMismatch");
+    assert_eq!(cluster.created.len(), runs);
+}
+
+#[test]
 fn what_was_approved_counts_no_longer_once_its_run_is_over() {
     let edit = |cluster: &mut Cluster| {
         let text = [("002.sql".to_owned(), b"INSERT INTO a".to_vec())].into();

@@ -120,6 +120,47 @@ fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
 }
 
 #[test]
+fn what_a_run_may_have_applied_that_nobody_saw_is_taken_back() {
+    let mut cluster = Cluster::new(&json!({"spec": with_down()}));
+    let texts = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP".to_vec())];
+    cluster.observed.sources.insert("sql".to_owned(), texts.into());
+    // The operator is gone once it has created the Job, and comes back when that is deleted, as the object is then.
+    cluster.step(usize::MAX);
+    cluster.observed.runs.clear();
+    for edit in [json!({"spec": {"suspend": true}}), json!({"metadata": {"deletionTimestamp": DELETED}})] {
+        cluster.edit(&edit);
+        cluster.observed.sources.clear();
+        cluster.settle();
+    }
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+    assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["000.down.sql"], "DROP");
+}
+
+#[test]
+fn a_doubt_is_taken_back_whatever_became_of_the_runs_after_it() {
+    let mut cluster = Cluster::new(&json!({"spec": with_down()}));
+    let texts = [("1".to_owned(), b"CREATE".to_vec()), ("1.down".to_owned(), b"DROP".to_vec())];
+    cluster.observed.sources.insert("sql".to_owned(), texts.into());
+    cluster.settle();
+    cluster.end_as(|result| {
+        failure(Class::Connection)(result);
+        result.outcome = result::Outcome::InDoubt;
+        result.in_doubt = Some(result::InDoubt { id: "1".to_owned(), statement: 1 });
+    });
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/resolve": "1=applied"}}}));
+    cluster.settle();
+    cluster.end_as(|result| {
+        failure(Class::Connection)(result);
+        (result.server, result.plan) = (None, None);
+    });
+    cluster.later(1.minutes());
+    cluster.observed.sources.clear();
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+}
+
+#[test]
 fn what_was_planned_since_is_not_taken_back() {
     let mut cluster = applied(&json!({}));
     cluster.edit(&json!({"spec": {"mode": "Plan"}}));

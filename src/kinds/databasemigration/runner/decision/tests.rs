@@ -142,6 +142,22 @@ fn a_script_whose_end_is_not_known_waits_for_a_word() {
 }
 
 #[test]
+fn a_word_is_about_what_a_run_before_has_left() {
+    let told = |run: &str| {
+        json!({ "resolve": { "id": "1", "as": "retry" }, "run": { "uid": run },
+            "object": { "namespace": "a", "name": "shop", "uid": "u1" } })
+    };
+    let left = |run: &str| [Row { run: run.to_owned(), ..row("1", State::Running, 1) }];
+    // A pod of the same run, or one of a later one, has begun the script since.
+    for run in ["u1.3", "u1.10"] {
+        assert!(matches!(of(&told("u1.3"), &left(run)), Decision::InDoubt(_)), "{run}");
+    }
+    for (run, before) in [("u1.10", "u1.3"), ("u1.3", "u2.10"), ("r1", "r1")] {
+        assert_eq!(pending(&of(&told(run), &left(before)))[0], (0, 1), "{before}");
+    }
+}
+
+#[test]
 fn a_down_script_in_doubt_is_settled_the_other_way() {
     let running = [Row { kind: DOWN.to_owned(), ..row("1", State::Running, 1) }];
     assert!(matches!(of(&json!({}), &running), Decision::InDoubt(_)));
