@@ -1,11 +1,16 @@
 //! What the operator shows of EtcdClusters. No pod starts here, so that none has members: those are met on a real node.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
 use kit::bed::Bed;
-use kit::objects::{condition, http_get};
+use kit::objects::{Ask, condition, http_get};
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::storage::moving::StopsAtTheEnd;
 
 pub const TESTS: &[Test] = &[
     ("a_cluster_that_is_gone_has_no_series", a_cluster_that_is_gone_has_no_series),
@@ -13,7 +18,14 @@ pub const TESTS: &[Test] = &[
         "a_write_that_is_refused_is_said_until_it_is_allowed",
         a_write_that_is_refused_is_said_until_it_is_allowed,
     ),
+    (
+        "an_object_that_others_write_all_the_time_is_worked",
+        an_object_that_others_write_all_the_time_is_worked,
+    ),
 ];
+
+/// Between two writes of each of those that write an object all the time: some fifty a second together.
+const BETWEEN: Duration = Duration::from_millis(40);
 
 fn a_cluster_that_is_gone_has_no_series(bed: &Bed) {
     let namespace = bed.namespace();
@@ -71,4 +83,46 @@ fn a_write_that_is_refused_is_said_until_it_is_allowed(bed: &Bed) {
     namespace.delete("resourcequota/none");
     until("statefulset/held", &|_| true);
     until("etcdcluster/held", &|object| !is_refused(object));
+}
+
+/// Labels and annotations are written all the time: what the status has to remember is written all the same, and what
+/// follows from it is made.
+fn an_object_that_others_write_all_the_time_is_worked(bed: &Bed) {
+    let namespace = bed.namespace();
+    namespace.create(
+        &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "busy"},
+        "spec": {"replicas": 1, "tls": {"mode": "Disabled"}, "paused": true}}),
+    );
+    let (path, is_over) = (namespace.path("etcdcluster/busy"), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let stop = StopsAtTheEnd(&is_over);
+        for writer in ["one", "other"] {
+            let (path, is_over) = (&path, &is_over);
+            scope.spawn(move || {
+                let mut count = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    count += 1;
+                    let key = format!("example.com/{writer}");
+                    let value = json!({key: count.to_string()});
+                    let metadata = json!({"metadata": {"annotations": value, "labels": value}});
+                    bed.objects.must(Ask::patch(path, metadata));
+                    thread::park_timeout(BETWEEN);
+                }
+            });
+        }
+        let is_written = |object: &Value| {
+            let annotations = &object["metadata"]["annotations"];
+            ["one", "other"].iter().all(|writer| annotations[format!("example.com/{writer}")].is_string())
+        };
+        bed.objects.until("etcdcluster/busy", &namespace.name, |object| {
+            if is_written(object) { Ok(()) } else { Err(object.to_string()) }
+        });
+        namespace.change("etcdcluster/busy", &json!({"spec": {"paused": false}}));
+        bed.objects.until("etcdcluster/busy", &namespace.name, |object| {
+            let operation = &object["status"]["operation"];
+            if operation["type"] == "Bootstrap" { Ok(()) } else { Err(object["status"].to_string()) }
+        });
+        bed.objects.until("statefulset/busy", &namespace.name, |_| Ok(()));
+        drop(stop);
+    });
 }

@@ -2,7 +2,7 @@
 
 mod gateway;
 mod kubernetes;
-mod moving;
+pub mod moving;
 mod ours;
 mod rate;
 mod service;

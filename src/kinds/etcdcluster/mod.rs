@@ -262,7 +262,7 @@ impl Reconciler for Operator {
     ) -> Option<Note> {
         let result = result(done);
         state.tally.count(action.name(), result);
-        state.carried_out(action);
+        state.carried_out(action, done.is_err_and(Failure::is_permanent));
         if let Some(line) = state.line {
             execution.kind.trace.action(line, action.name(), result);
         }

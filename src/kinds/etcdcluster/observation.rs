@@ -16,7 +16,7 @@ mod ordinal;
 mod password;
 mod record;
 
-pub use backups::Backups;
+pub use backups::{Backups, Unavailable};
 pub use certificates::{
     Authority, AuthoritySecret, CertificateId, CertificateSecrets, Certificates, Holder, Leaf, LeafSecret,
     Signer, Trust,
@@ -26,8 +26,8 @@ pub use etcd::{
 };
 pub use fact::{Age, Fact};
 pub use kubernetes::{
-    Budget, Cause, Config, ConfigEntry, Found, Handle, Owner, Pod, PodPhase, Purpose, ResourceVersion, Role,
-    StatefulSet, Template, Uid, Volume,
+    Budget, Cause, Config, ConfigEntry, Found, GrowthHindrance, Handle, Owner, Pod, PodPhase, Purpose,
+    ResourceVersion, Role, StatefulSet, Template, Uid, Volume,
 };
 pub use ordinal::Ordinal;
 pub use password::{RootPassword, Unreadable};
@@ -147,6 +147,9 @@ pub struct Observation {
     /// The write that was refused last, if nothing has been carried out since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedWrite>,
+    /// What it has refused of what is tried again after everything else.
+    #[serde(default, skip_serializing_if = "Refusals::is_none")]
+    pub refusals: Refusals,
 }
 
 /// What comparing HashKV of all voters told.
@@ -180,6 +183,23 @@ pub enum Backup {
 /// Where nothing is said of a comparison, none is waited for.
 const fn compared() -> Age {
     Age::Fresh
+}
+
+/// What the API server has refused, where that was tried last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Refusals {
+    /// What it lets no pods be made from.
+    pub template: Option<Template>,
+    /// The member whose claim it does not let grow.
+    pub volume: Option<Ordinal>,
+}
+
+impl Refusals {
+    /// Whether it has refused nothing.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Observation {

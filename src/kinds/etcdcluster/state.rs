@@ -13,8 +13,8 @@ use super::actions::Action;
 use super::consistency::decision::ConsistencyCheckState;
 use super::metrics::Tally;
 use super::observation::{
-    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, PodPhase, Uid,
-    Version,
+    Age, Alarm, Fact, Keyspace, MemberId, Membership, Minor, Observation, Operation, Ordinal, PodPhase,
+    Refusals, Uid, Version,
 };
 use super::observe::backups::Scheduled;
 use super::observe::kubernetes::age;
@@ -68,6 +68,8 @@ pub struct ReconcileState {
     pub keyspace: Option<(Instant, Keyspace)>,
     /// What was said last of its certificates.
     pub certificates: Option<String>,
+    /// What the API server has refused of what is tried again after everything else.
+    pub refusals: Refusals,
     /// Whether no backups are asked for, and nothing was found that takes them.
     pub has_no_backups: bool,
     /// What was applied last as what takes them.
@@ -209,9 +211,16 @@ impl ReconcileState {
         }
     }
 
-    /// An action was carried out, or at least tried.
-    pub fn carried_out(&mut self, action: &Action) {
+    /// An action was carried out, or at least tried. `is_refused`: it fails until something else changes.
+    pub fn carried_out(&mut self, action: &Action, is_refused: bool) {
         match action {
+            Action::ApplyStatefulSet { template, .. } => {
+                let other = self.refusals.template.filter(|refused| refused != template);
+                self.refusals.template = if is_refused { Some(*template) } else { other };
+            }
+            Action::ResizeVolume { ordinal, .. } => {
+                self.refusals.volume = is_refused.then_some(*ordinal);
+            }
             Action::MoveLeader { .. } => self.hand_overs = self.hand_overs.saturating_add(1),
             Action::Compact { .. } => self.keyspace = None,
             _ => {}
@@ -230,10 +239,31 @@ fn lacks_quorum(seen: &Observation) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::actions::MembershipGuard;
-    use super::super::observation::{Cause, ClusterId, OperationKind, Phase, Target};
+    use super::super::observation::{
+        Cause, ClusterId, Handle, OperationKind, Phase, ResourceVersion, Target, Template,
+    };
     use super::super::resources::tests::plain;
     use super::super::status::tests::seen as three;
     use super::*;
+
+    #[test]
+    fn what_the_api_server_refused_is_remembered_until_it_takes_it() {
+        let mut state = ReconcileState::default();
+        let [old, new] = [1, 2].map(|revision| Template { version: Version::new(6, 16), revision });
+        let apply = |template| Action::ApplyStatefulSet { found: None, from: 3, replicas: 3, template };
+        state.carried_out(&apply(new), true);
+        assert_eq!(state.refusals.template, Some(new));
+        state.carried_out(&apply(old), false);
+        assert_eq!(state.refusals.template, Some(new), "growing by the earlier one says nothing of it");
+        state.carried_out(&apply(new), false);
+        assert_eq!(state.refusals.template, None);
+        let handle = Handle { uid: Uid("v".to_owned()), resource_version: ResourceVersion("1".to_owned()) };
+        let resize = Action::ResizeVolume { volume: handle, ordinal: Ordinal(1), size: 1 };
+        state.carried_out(&resize, true);
+        assert_eq!(state.refusals.volume, Some(Ordinal(1)));
+        state.carried_out(&resize, false);
+        assert_eq!(state.refusals.volume, None);
+    }
 
     /// Three members, of which the last does not answer, and looks at them a second apart.
     fn health_ages(phases: impl IntoIterator<Item = PodPhase>) -> Vec<Age> {
@@ -372,7 +402,7 @@ mod tests {
             recall.look(&mut seen, begun + Duration::from_secs(seconds));
             for _ in 0..tries {
                 let action = Action::MoveLeader { membership, from: MemberId(1), to: MemberId(2) };
-                recall.carried_out(&action);
+                recall.carried_out(&action, false);
             }
             seen.operation_age.is_past()
         };

@@ -109,7 +109,7 @@ pub fn writers_and_deaths_lose_nothing(bed: &Bed) {
 }
 
 /// Ends what others do, also where an assertion fails.
-struct StopsAtTheEnd<'a>(&'a AtomicBool);
+pub struct StopsAtTheEnd<'a>(pub &'a AtomicBool);
 
 impl Drop for StopsAtTheEnd<'_> {
     fn drop(&mut self) {

@@ -87,6 +87,11 @@ fn before_the_upgrade(etcd: &Etcd<'_>, namespace: &Namespace<'_>, way: Way) -> V
         of_members.map(image).collect::<Vec<_>>()
     };
     assert!(images().iter().all(|image| image.ends_with(":v3.5.33")), "{:?}", images());
+    let unavailable = etcd.until(|_| {
+        let said = condition(&etcd.object()?, "BackupReady");
+        if said["reason"] == "BackupDestinationUnavailable" { Ok(said) } else { Err(format!("{said}")) }
+    });
+    assert_eq!(unavailable["status"], "False", "{unavailable}");
     let begun = Instant::now();
     claim(namespace);
     let is_complete = || {

@@ -18,9 +18,14 @@ pub const TESTS: &[Test] = &[
     ("etcd_is_brought_back_by_an_operator_that_loses_answers", |bed, way| {
         brought_back(bed, way, Fate::LosesTheAnswer);
     }),
-    ("etcd_gets_room_from_an_operator_that_dies_at_it", |bed, way| gets_room(bed, way, Fate::Dies)),
+    ("etcd_gets_room_from_an_operator_that_dies_at_it", |bed, way| {
+        gets_room(bed, way, ("full", Fate::Dies), BY_MANY);
+    }),
     ("etcd_gets_room_from_an_operator_that_loses_answers", |bed, way| {
-        gets_room(bed, way, Fate::LosesTheAnswer);
+        gets_room(bed, way, ("full", Fate::LosesTheAnswer), BY_MANY);
+    }),
+    ("etcd_that_few_large_revisions_fill_gets_room_from_an_operator_that_dies_at_it", |bed, way| {
+        gets_room(bed, way, ("large", Fate::Dies), BY_FEW);
     }),
     ("etcd_is_brought_down_by_an_operator_that_dies_at_it", |bed, way| brought_down(bed, way, Fate::Dies)),
     ("etcd_is_brought_down_by_an_operator_that_loses_answers", |bed, way| {
@@ -59,8 +64,15 @@ fn tried(bed: &Bed, way: Way, (what, fate): (&str, Fate), asked: &Asked<'_>, lif
 }
 
 fn brought_back(bed: &Bed, way: Way, fate: Fate) {
-    const POINTS: [&str; 6] =
-        ["write-record", "write-config", "delete-pod", "retain-volume", "delete-volume", "member-add"];
+    const POINTS: [&str; 7] = [
+        "write-record",
+        "write-config",
+        "delete-pod",
+        "set-aside-volume",
+        "retain-volume",
+        "delete-volume",
+        "member-add",
+    ];
     tried(bed, way, ("back", fate), &("Disabled", NEWEST, 3, json!({})), |trial| {
         let Trial { namespace, etcd, .. } = trial;
         etcd.until_settled(3);
@@ -84,14 +96,24 @@ fn brought_back(bed: &Bed, way: Way, fate: Fate) {
     });
 }
 
-fn gets_room(bed: &Bed, way: Way, fate: Fate) {
-    let options = json!({"options": {"quotaBackendBytes": "16Mi"}});
-    tried(bed, way, ("full", fate), &("Disabled", NEWEST, 1, options), |trial| {
+/// What fills a database: its quota, how many keys are written over and over, and how many bytes each holds.
+type Filled = (&'static str, usize, usize);
+
+/// So many revisions that those before the last thousand make room.
+const BY_MANY: Filled = ("16Mi", 1, 3 << 10);
+
+/// Fewer than a thousand revisions have filled it.
+const BY_FEW: Filled = ("64Mi", 8, 200 << 10);
+
+fn gets_room(bed: &Bed, way: Way, what: (&str, Fate), (quota, keys, bytes): Filled) {
+    let options = json!({"options": {"quotaBackendBytes": quota}});
+    let fate = what.1;
+    tried(bed, way, what, &("Disabled", NEWEST, 1, options), |trial| {
         let etcd = trial.etcd;
         etcd.until_settled(1);
         etcd.put("kept", "yes");
         trial.run(fate, "emptied", &["compact", "defragment", "alarm-disarm"], || {
-            etcd.fill();
+            etcd.fill(keys, bytes);
             etcd.until(|_| etcd.try_put("after", "yes"));
             etcd.until_settled(1);
         });

@@ -93,6 +93,8 @@ pub enum Fault {
     LeavesPodsUnlabelled,
     /// It takes a pod that comes up as a voter does for one that clients are not led to.
     AddsWhoServes,
+    /// It does not see that a voter's pod has lost its label.
+    OverlooksLabels,
     /// It takes every member for one that has caught up.
     OverlooksLag,
     /// It restarts who does not answer without asking the others.

@@ -95,6 +95,8 @@ impl World {
             && entries.len() == replicas
             && entries.iter().all(|entry| entry.purpose == Purpose::Run)
             && self.has_one_authority()
+            && objects.has_services
+            && objects.budget.is_some()
             && objects.set.as_ref().is_some_and(|set| set.labels_voters)
             && !objects.volumes.values().any(|disk| disk.volume.is_set_aside)
             && self.etcd.version == self.desired.template.version.minor;

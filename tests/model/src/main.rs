@@ -36,11 +36,17 @@ kit::slices!(
     certificates,
     claims,
     config,
+    emptied_config,
     config_in_recovery,
+    emptied_config_in_recovery,
+    objects,
+    objects_in_recovery,
+    labels,
     serving,
     earlier_release,
     lag,
-    silence
+    silence,
+    silence_of_all
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -87,6 +93,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::EndsPodsThatHoldClaims, slices::claims, Rule::MembersVolume),
     (Fault::ForgetsWhoTheMembersAre, slices::config, Rule::SettlesWrongly),
     (Fault::LeavesPodsUnlabelled, slices::earlier_release, Rule::SettlesWrongly),
+    (Fault::OverlooksLabels, slices::labels, Rule::SettlesWrongly),
     (Fault::AddsWhoServes, slices::serving, Rule::LearnerServesClients),
     (Fault::OverlooksLag, slices::lag, Rule::LaggingQuorum),
     (Fault::RestartsTheSilent, slices::silence, Rule::QuorumCost),

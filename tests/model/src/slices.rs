@@ -1,5 +1,7 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
+pub mod large;
+
 use gatehouse::kinds::etcdcluster::observation::{
     MemberId, OperationKind, Ordinal, RecoveryPhase, RecoveryRequest, Version,
 };
@@ -270,6 +272,13 @@ pub fn config() -> Slice {
     Slice::new(start, &[STOPPED, TWO_VOTE, CRASHED, NO_QUORUM], &["write-config", "apply-stateful-set"])
 }
 
+/// The same of one that loses what is in it.
+pub fn emptied_config() -> Slice {
+    let mut slice = config();
+    slice.start.empties_config = true;
+    slice
+}
+
 /// The ConfigMap is deleted at any time of a recovery, and after it: of two others the data of one are there, and are set
 /// aside.
 pub fn config_in_recovery() -> Slice {
@@ -284,6 +293,39 @@ pub fn config_in_recovery() -> Slice {
     start.is_prompt = true;
     start.faults = Faults { configs: 1, ..Faults::default() };
     Slice::new(start, &[RECOVERED, CANCELLED], &["set-aside-volume", "write-config", "retain-volume"])
+}
+
+/// The same of one that loses what is in it.
+pub fn emptied_config_in_recovery() -> Slice {
+    let mut slice = config_in_recovery();
+    slice.start.empties_config = true;
+    slice
+}
+
+/// An object that the operator has made is deleted at any time, while the cluster stops and starts again.
+pub fn objects() -> Slice {
+    let mut start = World::settled(2, NEWEST);
+    start.edits = vec![Edit::Replicas(0), Edit::Replicas(2)];
+    start.is_prompt = true;
+    start.faults = Faults { objects: 2, kills: 1, crashes: 1, ..Faults::default() };
+    let does = &["apply-stateful-set", "apply-services", "apply-budget"];
+    Slice::new(start, &[STOPPED, TWO_VOTE, CRASHED, NO_QUORUM], does)
+}
+
+/// The same at any time of a recovery, and after it.
+pub fn objects_in_recovery() -> Slice {
+    let mut slice = config_in_recovery();
+    slice.start.faults = Faults { objects: 1, ..Faults::default() };
+    slice
+}
+
+/// The label by which clients find a member is removed while the cluster grows.
+pub fn labels() -> Slice {
+    let mut start = World::settled(1, NEWEST);
+    start.edits = vec![Edit::Replicas(2)];
+    start.is_prompt = true;
+    start.faults = Faults { labels: 2, crashes: 1, kills: 1, ..Faults::default() };
+    Slice::new(start, &[TWO_VOTE, CRASHED], &["label-pod", "member-add", "member-promote"])
 }
 
 /// Pods come and go while a cluster grows, work rests, and no operator may be there.
@@ -327,65 +369,23 @@ pub fn silence() -> Slice {
     Slice::new(start, &[ALL_ROLLED, CRASHED], &["delete-pod", "move-leader"])
 }
 
+/// All members vote and none answers, since they have too little of the processor, say; one has just been killed; and
+/// another template is asked for, with more.
+pub fn silence_of_all() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.faults = Faults { silences: 3, kills: 1, ..Faults::default() };
+    start = after(start, &[0, 1, 2].map(|ordinal| Action::Silence(Ordinal(ordinal))));
+    start = after(start, &[Action::Kill(Ordinal(1))]);
+    start.edits = vec![Edit::Revision];
+    start.is_prompt = true;
+    start.faults = Faults { silences: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[ALL_ROLLED, CRASHED], &["delete-pod", "move-leader"])
+}
+
 /// Three become five: to find faults in, for growth is looked at from one member on.
 pub fn growth_to_five() -> Slice {
     let mut start = World::settled(3, NEWEST);
     start.edits = vec![Edit::Replicas(5)];
     start.is_prompt = true;
     Slice::new(start, &[], &[])
-}
-
-/// The same with five members, and more that goes wrong.
-pub mod large {
-    use super::*;
-
-    const MUCH: Faults = Faults {
-        crashes: 3,
-        lost_answers: 3,
-        blind: 2,
-        kills: 3,
-        evictions: 2,
-        losses: 0,
-        elections: 3,
-        writes: 2,
-        authorities: 0,
-        claims: 0,
-        configs: 0,
-        silences: 0,
-    };
-
-    pub fn growth() -> Slice {
-        let mut start = World::settled(1, NEWEST);
-        start.edits = [3, 5, 2].map(Edit::Replicas).to_vec();
-        start.faults = Faults { kills: 2, ..MUCH };
-        Slice::new(start, &[], &[])
-    }
-
-    pub fn shrinking() -> Slice {
-        let mut start = World::settled(5, NEWEST);
-        start.edits = [3, 1, 5].map(Edit::Replicas).to_vec();
-        start.faults = MUCH;
-        Slice::new(start, &[], &[])
-    }
-
-    pub fn loss() -> Slice {
-        let mut start = World::settled(5, NEWEST);
-        start.faults = Faults { losses: 2, ..MUCH };
-        Slice::new(start, &[], &[])
-    }
-
-    pub fn upgrade() -> Slice {
-        let mut start = World::settled(5, Version::new(5, 33));
-        start.edits = vec![Edit::Version(NEWEST), Edit::Replicas(3), Edit::Revision];
-        start.faults = MUCH;
-        Slice::new(start, &[], &[])
-    }
-
-    pub fn recovery() -> Slice {
-        let mut start = World::settled(5, NEWEST);
-        let request = |token: &str| RecoveryRequest { token: token.to_owned(), survivor: None };
-        start.edits = ["one", "two"].map(|token| Edit::Recover(Some(request(token)))).to_vec();
-        start.faults = Faults { losses: 3, kills: 4, ..MUCH };
-        Slice::new(start, &[], &[])
-    }
 }

@@ -134,6 +134,21 @@ fn a_learner_whose_claim_is_deleted_before_it_starts_is_removed() {
     slices::claims().holds_after(&[&restart[..], &grow, &[Action::DeleteClaim(Ordinal(1))]].concat());
 }
 
+/// A stopped cluster loses what is in its ConfigMap. The status forgot its members in one reconciliation, and it never
+/// started again.
+#[test]
+fn a_cluster_that_is_stopped_without_the_entries_of_its_config_map_starts_again() {
+    slices::emptied_config().holds_after(&[Action::LoseConfig, Edit, Pass(0), Edit]);
+}
+
+/// What is in the ConfigMap is lost once the others of a recovery were set aside on their claims. Nothing spoke of them
+/// any more, and a member was added on the data of one, whose claim was deleted after that.
+#[test]
+fn what_a_recovery_has_set_aside_outlives_the_entries_of_the_config_map() {
+    let way = [Edit, Tick, Pass(0), Step(0), Action::LoseConfig, Pass(0), Step(0), Pass(0), Step(0)];
+    slices::emptied_config_in_recovery().holds_after(&way);
+}
+
 /// A way that cannot be gone fails with the reason: it is not the same as a slice in which less goes wrong by now.
 #[test]
 fn a_way_that_cannot_be_gone_says_why() {

@@ -10,6 +10,7 @@ mod actions;
 pub mod apply;
 mod certificates;
 mod etcd;
+mod faults;
 mod kubernetes;
 mod look;
 mod version;
@@ -27,6 +28,7 @@ use kit::explore::World as _;
 use crate::faults::Hand;
 use crate::rules::Rule;
 use certificates::{Keyring, Trusted};
+pub use faults::Faults;
 use version::{identity, seen, seen_pod};
 
 /// All there is.
@@ -56,6 +58,8 @@ pub struct World {
     /// Whether it is a fault that clients find no member while a quorum serves. Not before a cluster has been made whole
     /// by this release.
     pub counts_service: bool,
+    /// Whether it is what is in the ConfigMap that is lost, and not the ConfigMap.
+    pub empties_config: bool,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
 }
@@ -73,35 +77,6 @@ pub enum Edit {
         volumes: bool,
     },
     Recover(Option<RecoveryRequest>),
-}
-
-/// How often each thing may go wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Faults {
-    /// An operator forgets what it was about to do.
-    pub crashes: u8,
-    /// What was done is not heard of.
-    pub lost_answers: u8,
-    /// A pass cannot read something.
-    pub blind: u8,
-    /// An etcd process dies, and comes back with its data.
-    pub kills: u8,
-    /// A pod goes, and the StatefulSet makes another one.
-    pub evictions: u8,
-    /// A volume goes with all that is on it.
-    pub losses: u8,
-    /// Leadership moves by itself.
-    pub elections: u8,
-    /// A client's write is acknowledged.
-    pub writes: u8,
-    /// The Secret of the authority is deleted.
-    pub authorities: u8,
-    /// A claim is deleted while its pod uses it.
-    pub claims: u8,
-    /// The ConfigMap is deleted.
-    pub configs: u8,
-    /// A member goes on voting and does not answer operators and kubelets.
-    pub silences: u8,
 }
 
 /// What the API server has.
@@ -215,6 +190,10 @@ pub enum Action {
     DeleteClaim(Ordinal),
     /// The ConfigMap is deleted.
     LoseConfig,
+    /// An object is deleted.
+    LoseObject(Object),
+    /// The label of a pod is removed.
+    LoseLabel(Ordinal),
     /// A member does not answer any more, and votes.
     Silence(Ordinal),
     /// It answers again.
@@ -226,6 +205,15 @@ pub enum Action {
     Edit,
     /// All deadlines pass.
     Tick,
+}
+
+/// What can be deleted besides pods, claims, the ConfigMap and the authority.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Object {
+    /// Its pods go with it.
+    StatefulSet,
+    Services,
+    Budget,
 }
 
 /// What a reconciliation could not read.
@@ -270,6 +258,7 @@ impl World {
             is_prompt: false,
             counts_lag: false,
             counts_service: false,
+            empties_config: false,
             broken: None,
         }
     }
@@ -312,6 +301,12 @@ impl World {
             Action::Answer(ordinal) => self.is_silent(*ordinal),
             Action::Tick => self.has_deadlines(),
             Action::LoseConfig => self.objects.config.is_some(),
+            Action::LoseObject(Object::StatefulSet) => self.objects.set.is_some(),
+            Action::LoseObject(Object::Services) => self.objects.has_services,
+            Action::LoseObject(Object::Budget) => self.objects.budget.is_some(),
+            Action::LoseLabel(ordinal) => {
+                self.objects.pods.get(ordinal).is_some_and(|place| place.pod.role.is_some())
+            }
             Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
             Action::Elect(_)
             | Action::Evict(_)
@@ -352,7 +347,12 @@ impl World {
             Action::Evict(ordinal) => self.evict(*ordinal),
             Action::Lose(ordinal) => self.lose(*ordinal),
             Action::DeleteClaim(ordinal) => self.delete_claim(*ordinal),
-            Action::LoseConfig => self.objects.config.take().map(drop),
+            Action::LoseConfig => self.lose_config(),
+            Action::LoseObject(object) => self.lose_object(*object),
+            Action::LoseLabel(ordinal) => {
+                self.objects.pods.get_mut(ordinal)?.pod.role = None;
+                Some(())
+            }
             Action::Silence(ordinal) | Action::Answer(ordinal) => {
                 let place = self.objects.pods.get_mut(ordinal)?;
                 place.is_silent = !place.is_silent;
@@ -406,10 +406,10 @@ impl World {
         let operation = |world: &Self| -> Option<Operation> { world.objects.record.operation };
         self.fresh.operation |= operation(self).is_some() && operation(self) != operation(before);
         self.fresh.health |= self.up() != before.up();
-        self.fresh.quorum_loss |= before.has_quorum() && !self.has_quorum();
+        self.fresh.quorum_loss |= before.seems_led() && !self.seems_led();
         // What is fresh about nothing is not looked at.
         self.fresh.operation &= operation(self).is_some();
-        self.fresh.quorum_loss &= !self.has_quorum();
+        self.fresh.quorum_loss &= !self.seems_led();
         self.hand_over_failed &= self.etcd.leader == before.etcd.leader && operation(self).is_some();
     }
 
@@ -437,34 +437,6 @@ impl Place {
     /// Whether a deadline lies ahead of its pod.
     fn is_slow(&self) -> bool {
         self.pod.startup_age == Age::Fresh && self.pod.phase != PodPhase::Up
-    }
-}
-
-impl Faults {
-    /// How often that may go wrong yet; nothing where it is nothing that goes wrong. An election is one only where a
-    /// member leads.
-    fn of(&mut self, action: &Action, world: &World) -> Option<&mut u8> {
-        match action {
-            Action::Blind(..) => Some(&mut self.blind),
-            Action::Unheard(_) => Some(&mut self.lost_answers),
-            Action::Crash(_) => Some(&mut self.crashes),
-            Action::Elect(_) => world.leads().then_some(&mut self.elections),
-            Action::Kill(_) => Some(&mut self.kills),
-            Action::Evict(_) => Some(&mut self.evictions),
-            Action::Lose(_) => Some(&mut self.losses),
-            Action::DeleteClaim(_) => Some(&mut self.claims),
-            Action::LoseConfig => Some(&mut self.configs),
-            Action::Silence(_) => Some(&mut self.silences),
-            Action::LoseAuthority => Some(&mut self.authorities),
-            Action::Write(_) => Some(&mut self.writes),
-            Action::Pass(_)
-            | Action::Step(_)
-            | Action::Node(..)
-            | Action::CatchUp(_)
-            | Action::Answer(_)
-            | Action::Edit
-            | Action::Tick => None,
-        }
     }
 }
 

@@ -111,6 +111,8 @@ pub mod reason {
     pub const BACKUP_OVERDUE: &str = "BackupOverdue";
     /// BackupReady: the last backup failed.
     pub const BACKUP_FAILED: &str = "BackupFailed";
+    /// BackupReady: the claim that backups go to is missing, is being deleted or has lost its volume.
+    pub const BACKUP_DESTINATION_UNAVAILABLE: &str = "BackupDestinationUnavailable";
     /// BackupReady: scheduled backups rest.
     pub const BACKUP_SUSPENDED: &str = "BackupSuspended";
 

@@ -11,6 +11,19 @@ pub struct Backups {
     pub success: Option<BackupSuccess>,
     /// The last one that failed, of those.
     pub failure: Option<BackupFailure>,
+    /// Why none can be written to the claim that they go to.
+    pub destination: Option<Unavailable>,
     /// Since when what takes them is as it is.
     pub since: Option<Timestamp>,
+}
+
+/// Why nothing can be written to a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unavailable {
+    /// It does not exist.
+    Missing,
+    /// It is being deleted: a pod that comes now does not start.
+    Terminating,
+    /// Its PersistentVolume is gone.
+    Lost,
 }

@@ -172,6 +172,9 @@ pub struct Volume {
     /// Bytes that it has; none: nobody has said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
+    /// What keeps it from having what is asked for, as its claim says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hindrance: Option<GrowthHindrance>,
     /// Whether its class lets it grow.
     pub is_expandable: Fact<bool>,
     /// Whether it is being deleted.
@@ -182,6 +185,23 @@ pub struct Volume {
     /// Whether its claim says that a recovery set the member aside whose data are on it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_set_aside: bool,
+}
+
+impl Volume {
+    /// Whether it has less than its claim asks for, as far as anybody says.
+    #[must_use]
+    pub fn is_growing(&self) -> bool {
+        self.capacity.is_some_and(|capacity| capacity < self.size)
+    }
+}
+
+/// What keeps a volume from growing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum GrowthHindrance {
+    /// The file system is still to grow, on the node, which some drivers do only before a pod starts.
+    FileSystem,
+    /// What drives the volume reports an error.
+    Error,
 }
 
 /// The ConfigMap.

@@ -6,7 +6,7 @@
 
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::{CronJob, Job, JobCondition};
-use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use super::kubernetes::owner;
@@ -14,7 +14,7 @@ use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::api::v1::{BackupFailure, BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::backup::manifest::Report;
 use crate::kinds::etcdcluster::names::MANAGER;
-use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Owner};
+use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Owner, Unavailable};
 use crate::kinds::etcdcluster::resources::backup::BACKUP;
 
 /// The label of a Job's pods with the Job's name.
@@ -74,6 +74,19 @@ pub fn awaited(job: &Fact<Job>, cluster: &str) -> Fact<Backup> {
         Some((false, _)) => Backup::Failed,
         None => Backup::Running,
     })
+}
+
+/// Why nothing can be written to the claim that backups go to. One that is pending may be bound once a pod uses it.
+pub fn unavailable(claim: &Fact<PersistentVolumeClaim>) -> Option<Unavailable> {
+    match claim {
+        Fact::Unknown => None,
+        Fact::Absent => Some(Unavailable::Missing),
+        Fact::Known(claim) if claim.metadata.deletion_timestamp.is_some() => Some(Unavailable::Terminating),
+        Fact::Known(claim) => {
+            let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+            (phase == Some("Lost")).then_some(Unavailable::Lost)
+        }
+    }
 }
 
 /// Since when an object is as we have it: since we wrote to it last.

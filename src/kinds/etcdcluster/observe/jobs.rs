@@ -2,16 +2,9 @@
 //!
 //! Never: looks for a CronJob again in the same process that none is asked for and that was seen not to be there.
 
-use std::fmt::Debug;
-
 use futures::join;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::{CronJob, Job};
-use k8s_openapi::api::core::v1::Pod;
-use kube::Resource;
-use kube::api::ListParams;
-use serde::de::DeserializeOwned;
-use tracing::warn;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 
 use super::Reader;
 use super::backups;
@@ -22,7 +15,6 @@ use crate::kinds::etcdcluster::observation::{Backup, Backups, Desired, Fact, Fou
 use crate::kinds::etcdcluster::resources::backup;
 use crate::kinds::etcdcluster::spec::Spec;
 use crate::kinds::etcdcluster::state::ReconcileState;
-use crate::runtime::call::call;
 
 /// What was read of backups.
 pub struct Read {
@@ -50,16 +42,18 @@ impl Reader {
         }
         let selector = backup::selector_text(spec);
         let name = names::backup(&self.name);
-        let (found, jobs, awaited) = join!(
+        let (found, jobs, awaited, claim) = join!(
             self.get::<CronJob>(&name),
             self.labelled::<Job>(&selector),
-            self.awaited(cluster, desired)
+            self.awaited(cluster, desired),
+            self.destination(spec)
         );
         let wanted = backup::cron_job(spec, cluster.status.as_ref(), &operator.guard_image);
         state.has_no_backups = !is_asked && found.is_absent();
         let schedule = backups::schedule(wanted.as_ref(), &found, &self.uid, state.scheduled.as_mut());
         let since = found.known().and_then(|found| backups::written(&found.metadata));
-        let mut told = Backups { since, ..Backups::default() };
+        let destination = backups::unavailable(&claim);
+        let mut told = Backups { destination, since, ..Backups::default() };
         let cron_job = found.known().and_then(|found| found.metadata.uid.as_deref());
         let owners: Vec<_> = cron_job.into_iter().chain([self.uid.as_str()]).collect();
         let said = cluster.status.as_ref().and_then(|status| status.backup.as_ref());
@@ -72,6 +66,14 @@ impl Reader {
         Read { schedule, awaited: backups::awaited(&awaited, &self.uid), told }
     }
 
+    /// The claim that backups go to.
+    async fn destination(&self, spec: &Spec) -> Fact<PersistentVolumeClaim> {
+        match spec.backup_destination() {
+            Some(destination) => self.get(&destination.claim).await,
+            None => Fact::Unknown,
+        }
+    }
+
     /// The Job that takes the backup before the upgrade that is asked for, by its name, whosever it is; none where no
     /// upgrade may wait for one.
     async fn awaited(&self, cluster: &EtcdCluster, desired: &Desired) -> Fact<Job> {
@@ -82,20 +84,5 @@ impl Reader {
             return Fact::Absent;
         }
         self.get(&names::backup_before(&self.name, wanted)).await
-    }
-
-    /// The objects of those labels.
-    async fn labelled<K>(&self, selector: &str) -> Fact<Vec<K>>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-        K: Clone + Debug + DeserializeOwned,
-    {
-        match call(self.api::<K>().list(&ListParams::default().labels(selector))).await {
-            Ok(listed) => Fact::Known(listed.items),
-            Err(error) => {
-                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
-                Fact::Unknown
-            }
-        }
     }
 }

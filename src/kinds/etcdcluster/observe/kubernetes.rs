@@ -18,8 +18,8 @@ use crate::api::quantity::Quantity;
 use crate::controllers::manifest::Manifest;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    Age, Budget, Config, Fact, Found, Handle, Ordinal, Owner, Pod, ResourceVersion, Role, StatefulSet,
-    Template, Uid, Version, Volume,
+    Age, Budget, Config, Fact, Found, GrowthHindrance, Handle, Ordinal, Owner, Pod, ResourceVersion, Role,
+    StatefulSet, Template, Uid, Version, Volume,
 };
 use crate::kinds::etcdcluster::resources::{budget as budgets, config as entries};
 use crate::kinds::etcdcluster::spec::Spec;
@@ -134,11 +134,24 @@ pub fn volume(
         owner: if is_ours { Owner::Ours } else { Owner::Foreign },
         size: size(claim),
         capacity: claim.status.as_ref().and_then(|status| bytes(status.capacity.as_ref())),
+        hindrance: hindrance(claim),
         is_expandable: expandable,
         is_deleting: claim.metadata.deletion_timestamp.is_some(),
         is_retained: backing.map(|backing| is_retained(backing, claim)),
         is_set_aside: is_set_aside(claim),
     }
+}
+
+/// What a claim says that keeps its volume from growing.
+fn hindrance(claim: &PersistentVolumeClaim) -> Option<GrowthHindrance> {
+    let conditions = claim.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let hindrances =
+        conditions.filter(|one| one.status == "True").filter_map(|one| match one.type_.as_str() {
+            "FileSystemResizePending" => Some(GrowthHindrance::FileSystem),
+            "ControllerResizeError" | "NodeResizeError" => Some(GrowthHindrance::Error),
+            _ => None,
+        });
+    hindrances.max()
 }
 
 /// Whether a claim says that a recovery set the member aside whose data are on it.
@@ -177,6 +190,7 @@ pub fn volume_in_memory(pod: &Pod) -> Volume {
         owner: pod.owner,
         size: 0,
         capacity: None,
+        hindrance: None,
         is_expandable: Fact::Absent,
         is_deleting: pod.is_deleting,
         is_retained: Fact::Absent,
@@ -246,6 +260,20 @@ mod tests {
         assert_eq!((told.size, told.capacity), (2 << 30, Some(1 << 30)));
         let told = volume(&PersistentVolumeClaim::default(), "now", Fact::Unknown, Fact::Unknown);
         assert_eq!((told.size, told.capacity), (0, None));
+    }
+
+    #[test]
+    fn what_keeps_a_volume_from_growing_is_read_from_its_claim() {
+        let told = |of: &[(&str, &str)]| {
+            let conditions = of.iter().map(|(about, status)| json!({"type": about, "status": status}));
+            let conditions: Vec<_> = conditions.collect();
+            let claim = json!({"metadata": {}, "status": {"conditions": conditions}});
+            hindrance(&serde_json::from_value(claim).unwrap())
+        };
+        assert_eq!(told(&[("Resizing", "True"), ("ControllerResizeError", "False")]), None);
+        let waits = ("FileSystemResizePending", "True");
+        assert_eq!(told(&[waits]), Some(GrowthHindrance::FileSystem));
+        assert_eq!(told(&[("NodeResizeError", "True"), waits]), Some(GrowthHindrance::Error));
     }
 
     #[test]

@@ -15,6 +15,7 @@ pub mod phase;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use futures::future::join_all;
@@ -42,11 +43,12 @@ use super::resources::{record, services};
 use super::spec::Spec;
 use super::state::ReconcileState;
 use super::{Operator, root_password};
+use crate::controllers::action::RefusedWrite;
 use crate::controllers::finalizer;
 use crate::controllers::manifest::Manifest;
 use crate::controllers::reconciler::State;
-use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
-use crate::runtime::call::call;
+use crate::kinds::etcdcluster::api::v1::EtcdCluster;
+use crate::runtime::call::{self, call};
 use crate::runtime::clock;
 
 /// How long the revisions of a key space that is full are taken for what they are.
@@ -126,11 +128,11 @@ pub async fn look(
         backup_schedule: backups.schedule,
         backup: backups.awaited,
         has_finalizer: finalizer::is_on(&cluster.metadata, FINALIZER),
-        refused,
+        refused: refused.or_else(|| reader.refused.get().cloned()),
+        refusals: state.refusals,
         record,
     };
-    let status = cluster.status.clone().unwrap_or_default();
-    recall(state, &mut observation, &said.snapshots, (&status, &reader.uid), now);
+    recall(state, &mut observation, &said.snapshots, (cluster, &reader.uid), now);
     Snapshot { desired, observation, certificates, backups: backups.told, reach }
 }
 
@@ -139,11 +141,12 @@ fn recall(
     state: &mut ReconcileState,
     observation: &mut Observation,
     snapshots: &BTreeMap<MemberId, u64>,
-    (status, uid): (&EtcdClusterStatus, &str),
+    (cluster, uid): (&EtcdCluster, &str),
     now: Timestamp,
 ) {
-    record::limit_rates(status, observation, now);
-    state.audit.begin(record::says_corrupt(status) && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
+    let status = cluster.status.clone().unwrap_or_default();
+    record::limit_rates(&status, observation, now);
+    state.audit.begin(record::says_corrupt(&status) && !observation.has_alarm(AlarmKind::Corrupt), uid, now);
     if let Fact::Known(alarms) = &observation.alarms {
         let corrupt = alarms.iter().filter(|alarm| alarm.kind == AlarmKind::Corrupt);
         state.audit.suspect(corrupt.map(|alarm| alarm.member).collect());
@@ -223,6 +226,8 @@ struct Reader {
     uid: String,
     selector: String,
     services: [Manifest; 2],
+    /// The first object that there is no right to read.
+    refused: OnceLock<RefusedWrite>,
 }
 
 impl Reader {
@@ -234,6 +239,7 @@ impl Reader {
             uid: spec.uid().to_owned(),
             selector: names::selector_text(spec.name()),
             services: services::manifests(spec),
+            refused: OnceLock::new(),
         }
     }
 
@@ -249,7 +255,15 @@ impl Reader {
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
         K: Clone + Debug + DeserializeOwned,
     {
-        fact(name, call(self.api::<K>().get_opt(name)).await)
+        fact(name, call(self.api::<K>().get_opt(name)).await.map_err(|error| self.heard::<K>(error)))
+    }
+
+    /// Remembers the first call that was refused for want of a right.
+    fn heard<K: Resource<DynamicType = ()>>(&self, error: call::Error) -> call::Error {
+        if let Some(refused) = lacking_right(&K::plural(&()), &error) {
+            self.refused.get_or_init(|| refused);
+        }
+        error
     }
 
     /// The objects of our labels, and those of the names of `places` that are not among them.
@@ -263,14 +277,7 @@ impl Reader {
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
         K: Clone + Debug + DeserializeOwned,
     {
-        let listed = call(self.api::<K>().list(&ListParams::default().labels(&self.selector))).await;
-        let listed = match listed {
-            Ok(listed) => listed.items,
-            Err(error) => {
-                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
-                return Fact::Unknown;
-            }
-        };
+        let Fact::Known(listed) = self.labelled::<K>(&self.selector).await else { return Fact::Unknown };
         let labelled =
             listed.into_iter().filter_map(|one| Some((ordinal(&self.name, &one.name_any())?, one)));
         let mut all: BTreeMap<_, _> = labelled.collect();
@@ -289,6 +296,22 @@ impl Reader {
             }
         }
         Fact::Known(all)
+    }
+
+    /// The objects of those labels.
+    async fn labelled<K>(&self, selector: &str) -> Fact<Vec<K>>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        match call(self.api::<K>().list(&ListParams::default().labels(selector))).await {
+            Ok(listed) => Fact::Known(listed.items),
+            Err(error) => {
+                warn!(resource = %K::plural(&()), object = self.name, %error, "failed to list");
+                self.heard::<K>(error);
+                Fact::Unknown
+            }
+        }
     }
 
     async fn pods(&self, places: &BTreeSet<Ordinal>) -> Fact<BTreeMap<Ordinal, Pod>> {
@@ -355,7 +378,13 @@ impl Reader {
     }
 }
 
-fn fact<K>(name: &str, found: Result<Option<K>, crate::runtime::call::Error>) -> Fact<K> {
+/// What is told of a read of objects of that type which failed, where it is a right that is missing.
+fn lacking_right(resource: &str, error: &call::Error) -> Option<RefusedWrite> {
+    let refused = RefusedWrite { action: format!("read {resource}"), why: error.to_string() };
+    Some(refused).filter(RefusedWrite::lacks_right)
+}
+
+fn fact<K>(name: &str, found: Result<Option<K>, call::Error>) -> Fact<K> {
     match found {
         Ok(Some(found)) => Fact::Known(found),
         Ok(None) => Fact::Absent,
@@ -363,5 +392,26 @@ fn fact<K>(name: &str, found: Result<Option<K>, crate::runtime::call::Error>) ->
             warn!(resource = std::any::type_name::<K>(), name, %error, "failed to read");
             Fact::Unknown
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kube::core::Status;
+
+    use super::*;
+
+    #[test]
+    fn a_right_to_read_that_is_missing_is_told_and_nothing_else_is() {
+        let told = |code: u16, message: &str| {
+            let status = Status::failure(message, "").with_code(code).boxed();
+            lacking_right("configmaps", &call::Error::Refused(status)).map(|refused| refused.action)
+        };
+        let right =
+            "configmaps is forbidden: User \"a\" cannot get resource \"configmaps\" in API group \"\"";
+        assert_eq!(told(403, right).as_deref(), Some("read configmaps"));
+        assert_eq!(told(403, "namespaces is forbidden: exceeded quota: q"), None);
+        assert_eq!(told(500, "etcdserver: request timed out"), None);
+        assert_eq!(lacking_right("configmaps", &call::Error::Timeout), None);
     }
 }

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::kinds::etcdcluster::actions::{Action, MembershipGuard, Precondition};
 use crate::kinds::etcdcluster::observation::{
-    AlarmKind, Audit, ClusterId, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus, Membership,
-    Observation, Operation, Ordinal, Owner, Phase, Pod, PodPhase, Purpose, StatefulSet, Target, Template,
+    AlarmKind, Audit, ClusterId, Config, ConfigEntry, Desired, Fact, Member, MemberId, MemberStatus,
+    Membership, Observation, Operation, Ordinal, Owner, Phase, Pod, PodPhase, Purpose, StatefulSet, Target,
+    Template,
 };
 
 /// How many of `voters` make a majority.
@@ -292,18 +293,21 @@ impl<'a> ClusterState<'a> {
         members.filter_map(|member| member.ordinal).chain(entries.map(|(ordinal, _)| ordinal)).collect()
     }
 
-    /// The members that the status lists, where nothing else says who they are: neither etcd nor the ConfigMap.
+    /// The members that the status lists, where nothing else says who all of them are: neither etcd, nor the ConfigMap,
+    /// which may be gone or have lost what is in it.
     pub fn remembered(&self) -> &'a BTreeMap<Ordinal, MemberId> {
         static NONE: BTreeMap<Ordinal, MemberId> = BTreeMap::new();
-        let recovery = self.seen.record.recovery.as_ref().filter(|recovery| recovery.phase.is_active());
-        // The one whose data are kept is told last, once its pod is there.
-        let is_untold = recovery.and_then(|recovery| recovery.survivor).is_some_and(|survivor| {
-            self.seen.entry(survivor).is_absent() && self.seen.remembered.contains_key(&survivor)
-        });
+        let mut ordinals = self.seen.remembered.keys();
         let is_needed = self.membership().is_none()
             && self.cluster_id().is_some()
-            && (self.seen.config.known().is_none() || is_untold);
+            && ordinals.any(|ordinal| self.seen.entry(*ordinal).found().is_none());
         if is_needed { &self.seen.remembered } else { &NONE }
+    }
+
+    /// Whether nothing is left of what the ConfigMap has said.
+    pub fn has_lost_config(&self) -> bool {
+        let is_empty = |config: &Config| config.entries.is_empty();
+        self.seen.config.is_absent() || self.seen.config.is_known_and(is_empty)
     }
 
     /// Pods that the StatefulSet has to keep for them.
@@ -312,10 +316,15 @@ impl<'a> ClusterState<'a> {
     }
 
     /// What pods are made from while nothing is being rolled: what the StatefulSet has, and without one what the
-    /// members were told last.
+    /// members were told last, or in a recovery the one whose data are kept.
     pub fn template(&self) -> Template {
         if let Some(set) = self.stateful_set() {
             return set.template;
+        }
+        let recovery = self.seen.record.recovery.as_ref().filter(|recovery| recovery.phase.is_active());
+        let survivor = recovery.and_then(|recovery| recovery.survivor);
+        if let Some(entry) = survivor.and_then(|survivor| self.seen.entry(survivor).found()) {
+            return entry.template;
         }
         let told = self.seen.entries().map(|(_, entry)| entry.template).max();
         told.unwrap_or(self.desired.template)

@@ -171,14 +171,16 @@ pub fn grow_volume(cluster: &ClusterState) -> Option<Action> {
             .is_known_and(|entry| !entry.purpose.is_stopped() && entry.volume == volume.handle.uid);
         is_told || cluster.member(ordinal).is_some()
     };
-    let mut small = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
+    let small = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
         is_members(*ordinal, volume)
             && volume.owner == Owner::Ours
             && volume.size < size
             && !volume.is_deleting
             && volume.is_expandable.is_known_and(|expandable| *expandable)
     });
-    let (ordinal, volume) = small.next()?;
+    // The one that was refused last comes last: it may be refused for ever.
+    let refused = cluster.seen.refusals.volume;
+    let (ordinal, volume) = small.min_by_key(|(ordinal, _)| (Some(*ordinal) <= refused, *ordinal))?;
     Some(Action::ResizeVolume { volume: volume.handle.clone(), ordinal, size })
 }
 

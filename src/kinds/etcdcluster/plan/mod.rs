@@ -27,7 +27,7 @@ mod upgrade;
 pub use cluster_state::{CAUGHT_UP, has_lost_data, labels_voters, quorum};
 pub use decision::Wake;
 pub use preconditions::BlockedReason;
-pub use recovery::{is_on_its_way, may_run};
+pub use recovery::{is_on_its_way, may_run, survivor};
 pub use summary::{Finding, MemberSummary, Problem, Summary};
 pub use upgrade::{Preparation, Refusal, Step};
 
@@ -63,11 +63,10 @@ impl Plan {
             Some(BlockedReason::Different | BlockedReason::Corrupt | BlockedReason::Uncompared) => true,
             Some(_) => false,
         };
-        let may_be_refused = |action: &Action| {
-            matches!(
-                action,
-                Action::ApplyBackupSchedule | Action::ResizeVolume { .. } | Action::ApplyBudget { .. }
-            )
+        let may_be_refused = |action: &Action| match action {
+            Action::ApplyBackupSchedule | Action::ResizeVolume { .. } | Action::ApplyBudget { .. } => true,
+            Action::ApplyStatefulSet { from, replicas, .. } => from == replicas,
+            _ => false,
         };
         self.actions.iter().all(may_be_refused) && may_begin
     }
@@ -84,8 +83,11 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
         let write = Action::WriteRecord { before: seen.record.clone(), record: record.clone() };
         return Plan { actions: vec![write], record, summary, wake: Wake::Soon };
     }
-    let refused = housekeeping::refused(&cluster).filter(|_| !desired.is_paused && !desired.is_deleting);
-    let actions = [certificates::keep(&cluster), actions, Vec::from_iter(refused)].concat();
+    let sets = |action: &Action| matches!(action, Action::ApplyStatefulSet { .. });
+    let template = upgrade::apply_again(&cluster).filter(|_| !actions.iter().any(sets));
+    let refused = housekeeping::refused(&cluster).into_iter().chain(template);
+    let refused = refused.filter(|_| !desired.is_paused && !desired.is_deleting);
+    let actions = [certificates::keep(&cluster), actions, refused.collect()].concat();
     let wake = if actions.is_empty() { wake } else { Wake::Soon };
     Plan { actions: one_irreversible(actions), record, summary, wake }
 }

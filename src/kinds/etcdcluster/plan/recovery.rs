@@ -12,8 +12,8 @@ use super::cluster_state::ClusterState;
 use super::decision::Decision;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
-    Cause, ConfigEntry, Fact, Observation, Ordinal, Owner, Pod, PodPhase, Purpose, Recovery, RecoveryPhase,
-    RecoveryRequest, StatefulSet, Template, Uid,
+    Cause, ConfigEntry, Fact, MemberStatus, Observation, Ordinal, Owner, Pod, PodPhase, Purpose, Recovery,
+    RecoveryPhase, RecoveryRequest, StatefulSet, Template, Uid,
 };
 
 /// Whether fewer voters than a majority have answered and followed a leader for longer than the grace period.
@@ -69,18 +69,7 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
     if !cluster.seen.health_age.is_past() || (request.survivor.is_none() && may_come(cluster)) {
         return None;
     }
-    let candidates = cluster.seen.answers().filter(|(ordinal, status)| {
-        let is_named = request.survivor.is_none_or(|named| named == *ordinal);
-        is_named
-            && !status.is_learner
-            && cluster.seen.entry(*ordinal).is_known_and(|entry| {
-                let is_itself = cluster.seen.answer_of(*ordinal, entry.member).is_some();
-                entry.purpose == Purpose::Run && is_itself
-            })
-    });
-    let furthest =
-        candidates.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)));
-    let (survivor, status) = furthest?;
+    let (survivor, status) = survivor(cluster.seen, request.survivor)?;
     if cluster.holds_claim(survivor) {
         // Its pod has to be recreated, and its data would end with the pod. Which other data to keep is for a person.
         return None;
@@ -93,6 +82,21 @@ fn choose(cluster: &ClusterState, request: &RecoveryRequest) -> Option<Decision>
         pod: None,
     };
     Some(Decision::recover(cluster, recovery, None))
+}
+
+/// Whose data a recovery goes on from: the member that was named, or the one whose log is committed furthest, where it
+/// answers.
+#[must_use]
+pub fn survivor(seen: &Observation, named: Option<Ordinal>) -> Option<(Ordinal, &MemberStatus)> {
+    let candidates = seen.answers().filter(|(ordinal, status)| {
+        let is_named = named.is_none_or(|named| named == *ordinal);
+        is_named
+            && !status.is_learner
+            && seen.entry(*ordinal).is_known_and(|entry| {
+                entry.purpose == Purpose::Run && seen.answer_of(*ordinal, entry.member).is_some()
+            })
+    });
+    candidates.max_by_key(|(ordinal, status)| (status.raft_index, std::cmp::Reverse(*ordinal)))
 }
 
 /// Whether a voter that does not answer may yet, by itself. One that starts may take as long as its startup probe lets

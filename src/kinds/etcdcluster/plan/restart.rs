@@ -1,5 +1,5 @@
 //! Pods of members that are there: all start, at once and in any order, on their own volumes and under their own
-//! identities. Where the ConfigMap that has these is gone, they are those that the status lists. Pure.
+//! identities. Where the ConfigMap that has these is gone, or what is in it, they are those that the status lists. Pure.
 //!
 //! Guarantees: no member is added or removed, no volume touched but to grow; it needs no quorum. A StatefulSet is never made
 //! smaller.
@@ -69,7 +69,7 @@ fn retold(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
     waiting.collect()
 }
 
-/// Entries that are gone with the ConfigMap: those of the members that the status lists, where etcd cannot be asked; and
+/// Entries that are gone, with the ConfigMap or from it: those of the members that the status lists, where etcd cannot be asked; and
 /// of those that a recovery set aside, which their claims say. A wrong entry does no harm: the guard in the pod does not
 /// start etcd on the data of another member or on an empty volume.
 fn rebuilt(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
@@ -80,11 +80,9 @@ fn rebuilt(cluster: &ClusterState) -> BTreeMap<Ordinal, ConfigEntry> {
     if let Some(recovery) = recovery.filter(|recovery| recovery.phase.is_active()) {
         return rebuilt_in(cluster, recovery);
     }
-    let mut rebuilt = BTreeMap::new();
-    if cluster.seen.config.is_absent() {
-        let told = cluster.remembered().keys();
-        rebuilt.extend(told.filter_map(|ordinal| Some((*ordinal, running(cluster, *ordinal)?))));
-    }
+    let untold = cluster.remembered().keys().filter(|ordinal| cluster.seen.entry(**ordinal).is_absent());
+    let mut rebuilt: BTreeMap<_, _> =
+        untold.filter_map(|ordinal| Some((*ordinal, running(cluster, *ordinal)?))).collect();
     let is_cancelled = recovery.is_some_and(|recovery| recovery.phase == RecoveryPhase::Cancelled);
     let volumes = cluster.seen.volumes.elements().filter(|(ordinal, volume)| {
         let is_member = if cluster.membership().is_some() {
@@ -104,19 +102,20 @@ fn rebuilt_in(cluster: &ClusterState, recovery: &Recovery) -> BTreeMap<Ordinal, 
     let Some(survivor) = recovery.survivor.filter(|_| !cluster.seen.pods.is_unknown()) else {
         return BTreeMap::new();
     };
-    let mut rebuilt = BTreeMap::new();
-    if cluster.seen.config.is_absent() {
-        let others = cluster.seen.volumes.elements();
-        let others = others
-            .filter(|(ordinal, volume)| *ordinal != survivor && is_untold(cluster, *ordinal, volume))
-            .filter_map(|(ordinal, volume)| {
-                let is_first = recovery.phase == RecoveryPhase::Fencing && !volume.is_set_aside;
-                let runs = is_first && cluster.seen.remembered.contains_key(&ordinal);
-                let entry = if runs { running(cluster, ordinal) } else { set_aside(cluster, ordinal) };
-                Some((ordinal, entry?))
-            });
-        rebuilt.extend(others);
-    }
+    let others = cluster.seen.volumes.elements();
+    let others = others.filter(|(ordinal, volume)| {
+        let is_remembered = || cluster.seen.remembered.contains_key(ordinal);
+        *ordinal != survivor
+            && is_untold(cluster, *ordinal, volume)
+            && (volume.is_set_aside || is_remembered() || cluster.has_lost_config())
+    });
+    let others = others.filter_map(|(ordinal, volume)| {
+        let is_first = recovery.phase == RecoveryPhase::Fencing && !volume.is_set_aside;
+        let runs = is_first && cluster.seen.remembered.contains_key(&ordinal);
+        let entry = if runs { running(cluster, ordinal) } else { set_aside(cluster, ordinal) };
+        Some((ordinal, entry?))
+    });
+    let mut rebuilt: BTreeMap<_, _> = others.collect();
     if cluster.seen.entry(survivor).is_absent()
         && let Some(entry) = of_survivor(cluster, recovery, survivor)
     {

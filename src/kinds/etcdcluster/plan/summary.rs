@@ -16,8 +16,8 @@ use super::{certificates, hold, housekeeping, preconditions, recovery, upgrade};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::observation::{
-    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, PodPhase, RefusedWrite,
-    Role, RootPassword, Target, Version,
+    AlarmKind, Audit, Certificates, Fact, MemberId, Minor, OperationKind, Ordinal, Owner, PodPhase,
+    RefusedWrite, Role, RootPassword, Target, Version,
 };
 
 /// One condition, without its words for people.
@@ -150,6 +150,11 @@ fn is_reached(cluster: &ClusterState, decision: &Decision) -> bool {
         && !cluster.desired.is_paused
         && !hold::is_name_taken(cluster.seen)
         && !hold::is_mismatched(cluster.seen)
+        && !cluster
+            .seen
+            .volumes
+            .elements()
+            .any(|(_, volume)| volume.owner == Owner::Ours && volume.is_growing())
         && (is_stopped || (is_at_target(cluster) && housekeeping::auth_converged(cluster)))
 }
 

@@ -8,6 +8,7 @@ mod crashes;
 mod downgrades;
 mod learners;
 mod memory;
+mod objects;
 mod progress;
 mod recoveries;
 mod requests;

@@ -16,7 +16,7 @@ pub use step::{Preparation, Refusal, Step, step};
 use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;
 use super::preconditions::BlockedReason;
-use super::{housekeeping, preconditions, replace};
+use super::{hold, housekeeping, preconditions, replace};
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::observation::{
     ConfigEntry, OperationKind, Ordinal, Phase, Pod, PodPhase, Purpose, Target, Template, Version,
@@ -78,6 +78,9 @@ fn roll_to(cluster: &ClusterState, target: Template) -> Option<Decision> {
     let operation = |phase| (kind.0, kind.1, phase);
     let set = cluster.stateful_set()?;
     if set.template != target {
+        if cluster.seen.refusals.template == Some(target) {
+            return None;
+        }
         let apply = cluster.apply_stateful_set(set.replicas, target);
         return may_move(cluster, target)
             .then(|| Decision::operate(cluster, operation(Phase::Preparing), apply));
@@ -111,6 +114,21 @@ fn roll_to(cluster: &ClusterState, target: Template) -> Option<Decision> {
     let (ordinal, pod) = outdated.first()?;
     replace::hand_over(cluster, kind.0, kind.1, *ordinal)
         .or_else(|| remake(cluster, *ordinal, pod, target, operation(Phase::RollingLeader)))
+}
+
+/// The template that the API server has refused, after everything else: it holds nothing else up that way.
+pub fn apply_again(cluster: &ClusterState) -> Option<Action> {
+    let target = target(cluster).filter(|target| cluster.seen.refusals.template == Some(*target))?;
+    let set = cluster.stateful_set().filter(|set| set.template != target)?;
+    let recovery = cluster.seen.record.recovery.as_ref();
+    let may_move = cluster.membership().is_some()
+        && cluster.desired.is_valid
+        && !hold::is_asked_to_stop(cluster)
+        && !hold::is_name_taken(cluster.seen)
+        && !hold::is_mismatched(cluster.seen)
+        && !recovery.is_some_and(|recovery| recovery.phase.is_active())
+        && may_move(cluster, target);
+    may_move.then(|| cluster.apply_stateful_set(set.replicas, target)).flatten()
 }
 
 /// Whether the members' data have to be compared before the first pod is restarted. A member that starts compares its own

@@ -12,8 +12,9 @@ use crate::controllers::api_write::Note;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess, EtcdClusterStatus};
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::Backups;
-use crate::kinds::etcdcluster::observation::{Backup, Fact, Found, Observation, Version};
+use crate::kinds::etcdcluster::observation::{
+    Backup, Backups, Fact, Found, Observation, Unavailable, Version,
+};
 use crate::kinds::etcdcluster::spec::{self, Spec};
 
 /// How long a backup that is due may take until it counts as missed: as long as its Job.
@@ -39,10 +40,10 @@ pub fn statement(
     spec: &Spec,
     seen: &Observation,
     status: Option<&BackupStatus>,
-    since: Option<Timestamp>,
+    told: &Backups,
     now: Timestamp,
 ) -> Statement {
-    let (state, reason, message) = said(spec, seen, status, since, now);
+    let (state, reason, message) = said(spec, seen, status, told, now);
     Statement { about: condition::BACKUP_READY, state, reason, message }
 }
 
@@ -50,13 +51,12 @@ fn said(
     spec: &Spec,
     seen: &Observation,
     status: Option<&BackupStatus>,
-    since: Option<Timestamp>,
+    told: &Backups,
     now: Timestamp,
 ) -> (State, &'static str, String) {
     let none = || (State::True, reason::NO_BACKUPS, "no scheduled backups are asked for".to_owned());
-    let Some(backup) = spec.backup.as_ref().filter(|backup| backup.destination.is_some()) else {
-        return none();
-    };
+    let asked = spec.backup.as_ref().and_then(|backup| Some((backup, backup.destination.as_ref()?)));
+    let Some((backup, destination)) = asked else { return none() };
     if seen.backup_schedule == Fact::Known(Found::Foreign) {
         let name = names::backup(spec.name());
         let message = format!("CronJob {name} exists and is not controlled by this object");
@@ -68,12 +68,21 @@ fn said(
     let success = status.and_then(|status| status.last_success.as_ref());
     let failure = status.and_then(|status| status.last_failure.as_ref());
     let succeeded = success.and_then(|success| Some(success.time.as_ref()?.0));
+    if let Some(why) = told.destination {
+        let message = format!(
+            "PersistentVolumeClaim {}, which backups go to, {}; {}",
+            destination.claim,
+            unavailable(why),
+            last(succeeded)
+        );
+        return (State::False, reason::BACKUP_DESTINATION_UNAVAILABLE, message);
+    }
     if let Some(failure) = failure.filter(|one| one.time.as_ref().map(|time| time.0) > succeeded) {
         let why = failure.message.as_deref().unwrap_or("nobody knows why");
         let message = format!("the last backup failed: {why}; {}", last(succeeded));
         return (State::False, reason::BACKUP_FAILED, message);
     }
-    if is_overdue(backup, succeeded.max(since), now) {
+    if is_overdue(backup, succeeded.max(told.since), now) {
         let message =
             format!("the last two backups that were due have not been verified; {}", last(succeeded));
         return (State::False, reason::BACKUP_OVERDUE, message);
@@ -92,6 +101,14 @@ fn rests(spec: &Spec, backup: &spec::Backup) -> Option<&'static str> {
         return Some("scheduled backups rest because the spec says so");
     }
     (spec.replicas == 0).then_some("scheduled backups rest while the cluster is stopped")
+}
+
+const fn unavailable(why: Unavailable) -> &'static str {
+    match why {
+        Unavailable::Missing => "does not exist",
+        Unavailable::Terminating => "is being deleted",
+        Unavailable::Lost => "has lost its PersistentVolume",
+    }
 }
 
 /// Whether two backups in a row have been missed since the last one, and since they are asked for as they are now: what

@@ -3,6 +3,7 @@
 //! Never: shows what a Secret holds, or what a spec has in its environment.
 
 mod objects;
+mod recovery;
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -10,14 +11,13 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use super::{StatusInputs, backups, messages};
 use crate::api::condition::{self, State, Statement};
 use crate::api::field::Fault;
-use crate::kinds::etcdcluster::api::recovery::{self, Survivor};
 use crate::kinds::etcdcluster::api::status::{condition as about, reason};
 use crate::kinds::etcdcluster::api::v1::BackupStatus;
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::{AlarmKind, Audit, Fact, Observation, Ordinal, Purpose, Target};
-use crate::kinds::etcdcluster::plan::{
-    Finding, Plan, Preparation, Problem, Step, has_lost_data, is_on_its_way, may_run,
+use crate::kinds::etcdcluster::observation::{
+    AlarmKind, Audit, Cause, Fact, Observation, Ordinal, PodPhase, Target,
 };
+use crate::kinds::etcdcluster::plan::{Finding, Plan, Preparation, Problem, Step};
 use crate::kinds::etcdcluster::spec::Spec;
 
 /// The conditions, those of others too, with what was found written into them.
@@ -31,9 +31,10 @@ pub fn of(
     let generation = spec.metadata.generation;
     let mut conditions = said.previous.conditions.clone().unwrap_or_default();
     let lost_since = lost_since(&conditions).unwrap_or(said.now);
-    let facts = Facts { spec, name: spec.name(), seen, plan, certificates: said.certificates, lost_since };
+    let certificates = said.certificates;
+    let facts = Facts { spec, name: spec.name(), seen, plan, certificates, backup, lost_since };
     let found = plan.summary.findings.iter().map(|finding| facts.statement(finding));
-    let backups = backups::statement(spec, seen, backup, said.backups.since, said.now);
+    let backups = backups::statement(spec, seen, backup, said.backups, said.now);
     for statement in found.chain([backups]) {
         condition::set(&mut conditions, statement, generation, said.now);
     }
@@ -67,6 +68,7 @@ struct Facts<'a> {
     seen: &'a Observation,
     plan: &'a Plan,
     certificates: Option<&'a str>,
+    backup: Option<&'a BackupStatus>,
     /// Since when the quorum is called lost; now, where it is not yet.
     lost_since: Timestamp,
 }
@@ -227,21 +229,6 @@ impl Facts<'_> {
         }
     }
 
-    fn recovering(&self) -> String {
-        let Some(recovery) = &self.plan.record.recovery else {
-            return "a lost quorum is being recovered".to_owned();
-        };
-        messages::recovery(self.name, recovery, self.unfenced(recovery.survivor).as_deref())
-    }
-
-    /// Whose pods have to end before the survivor goes on alone.
-    fn unfenced(&self, survivor: Option<Ordinal>) -> Option<String> {
-        let others = self.seen.pods.elements();
-        let others = others.filter(|(at, pod)| Some(*at) != survivor && may_run(self.seen, *at, pod));
-        let left: Vec<_> = others.map(|(ordinal, _)| self.with_hindrance(ordinal)).collect();
-        (!left.is_empty()).then(|| messages::listed(&left))
-    }
-
     /// All that needs attention.
     fn degraded(&self) -> String {
         let all = self.plan.summary.problems.iter().map(|problem| self.problem(*problem));
@@ -268,60 +255,16 @@ impl Facts<'_> {
                 refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
             }
             reason::UPGRADE_STALLED => {
-                format!("{who} does not come up with what the spec asks for{why}; the earlier spec heals it")
+                // Another version compares the data all the same.
+                let differ = PodPhase::Failing(Cause::Inconsistent);
+                let heals =
+                    !ordinal.is_some_and(|one| self.seen.pod(one).is_known_and(|pod| pod.phase == differ));
+                let way = if heals { "; the earlier spec heals it" } else { "" };
+                format!("{who} does not come up with what the spec asks for{why}{way}")
             }
             reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
             _ => self.down(),
         }
-    }
-
-    /// What a lost quorum is brought back by.
-    fn way_back(&self) -> String {
-        let asked = self.spec.recovery.as_ref();
-        let recorded = self.plan.record.recovery.as_ref();
-        let request = asked.map(|text| (text, recovery::read(text, self.name)));
-        let about = recovery::ANNOTATION;
-        let members = &self.plan.summary.members;
-        let are_lost = members.iter().all(|member| has_lost_data(self.seen, member.ordinal));
-        match request {
-            _ if recorded.is_some_and(|recovery| recovery.phase.is_active()) => self.recovering(),
-            _ if are_lost && !members.is_empty() => {
-                format!(
-                    "the quorum is lost since {}, and the data of all members are lost: restore a backup into a new \
-                     cluster",
-                    self.lost_since
-                )
-            }
-            Some((text, _)) if recorded.is_some_and(|recovery| recovery.token == *text) => {
-                format!("the request in annotation {about} was acted on: another text is another request")
-            }
-            Some((_, Err(detail))) => format!("annotation {about} {detail}"),
-            Some((_, Ok(Survivor::Member(number)))) => {
-                let survivor = names::member(self.name, Ordinal(number));
-                format!("the recovery that is asked for waits until {survivor} answers as a voter")
-            }
-            Some((_, Ok(Survivor::Furthest))) => match self.on_their_way().as_slice() {
-                [] => "the recovery that is asked for begins once a voter answers".to_owned(),
-                waited_for => format!(
-                    "the recovery that is asked for waits for {}, which may have more of the data: annotation {about} \
-                     may name the member to go on from instead",
-                    messages::listed(waited_for)
-                ),
-            },
-            None => format!(
-                "no member is removed and no volume is wiped until they come back, or a recovery is asked for by annotation \
-                 {about}"
-            ),
-        }
-    }
-
-    /// The members that do not answer and may yet, by themselves.
-    fn on_their_way(&self) -> Vec<String> {
-        let told = self.seen.entries().filter(|(_, entry)| entry.purpose == Purpose::Run);
-        let silent = told.filter(|(one, entry)| self.seen.answer_of(*one, entry.member).is_none());
-        let silent = silent.map(|(ordinal, _)| ordinal);
-        let coming = silent.filter(|one| self.seen.pod(*one).found().is_some_and(is_on_its_way));
-        coming.map(|ordinal| self.with_hindrance(ordinal)).collect()
     }
 
     /// Who does not serve, and why.

@@ -36,8 +36,11 @@ const TOLD: [(&str, State, &[&str]); 4] = [
 ];
 
 /// The same of backups.
-const BACKUPS: (&str, State, &[&str]) =
-    (condition::BACKUP_READY, State::False, &[reason::BACKUP_OVERDUE, reason::NAME_TAKEN]);
+const BACKUPS: (&str, State, &[&str]) = (
+    condition::BACKUP_READY,
+    State::False,
+    &[reason::BACKUP_OVERDUE, reason::BACKUP_DESTINATION_UNAVAILABLE, reason::NAME_TAKEN],
+);
 
 /// The event that nothing needs attention any more.
 const RECOVERED: &str = "Recovered";

@@ -1,6 +1,7 @@
 //! The words in which conditions speak to people. Pure.
 
 use crate::api::field::Path;
+use crate::kinds::etcdcluster::api::v1::BackupStatus;
 use crate::kinds::etcdcluster::api::versions::{self, ALLOW_DOWNGRADE};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
@@ -99,12 +100,28 @@ const fn unreadable(why: Unreadable) -> &'static str {
 pub fn terminating(cluster: &str, ordinal: Option<Ordinal>, plan: &Plan) -> String {
     let Some(ordinal) = ordinal else { return String::new() };
     let (claim, member) = (names::claim(cluster, ordinal), names::member(cluster, ordinal));
-    let is_replaced = plan.summary.replicas.is_none_or(|members| members > 2);
-    let way = if is_replaced { "" } else { "; with spec.replicas 3 the member is replaced" };
+    let way = match plan.summary.replicas {
+        Some(0..=2) => "; with spec.replicas 3 the member is replaced",
+        Some(_) => "",
+        // Nobody is replaced until a majority answers.
+        None => "; they stay where its PersistentVolume has the reclaim policy Retain",
+    };
     format!(
         "claim {claim} is being deleted, and its data go with the pod of {member}, which is neither restarted nor \
          stopped{way}"
     )
+}
+
+/// How data come back that no member has any more.
+pub fn restore(backup: Option<&BackupStatus>) -> String {
+    const HOW: &str = "docs/etcdcluster/tasks.md#restore-by-hand";
+    match backup.and_then(|backup| backup.last_success.as_ref()) {
+        Some(success) => {
+            let name = success.name.as_deref().unwrap_or("the last one");
+            format!("restore backup {name} into a new cluster by hand ({HOW})")
+        }
+        None => format!("no backup of them is known ({HOW})"),
+    }
 }
 
 /// What a change waits for.

@@ -9,17 +9,18 @@ use super::*;
 use crate::api::condition::State;
 use crate::api::field::{Fault, Path, Reason};
 use crate::kinds::etcdcluster::api::status::{condition, reason};
+use crate::kinds::etcdcluster::api::v1::{BackupStatus, BackupSuccess};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, AlarmKind, Audit, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Fact, Found,
-    Handle, Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind, Ordinal, Owner,
-    Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, ResourceVersion, Role, RootPassword, StatefulSet,
-    Target, Template, Uid, Unreadable, Version, Volume,
+    GrowthHindrance, Handle, Member, MemberId, MemberStatus as Answer, Membership, Operation, OperationKind,
+    Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Recovery, RecoveryPhase, Refusals, ResourceVersion, Role,
+    RootPassword, StatefulSet, Target, Template, Uid, Unreadable, Version, Volume,
 };
 use crate::kinds::etcdcluster::plan::{Finding, plan};
 use crate::kinds::etcdcluster::resources::tests::{cluster, plain};
 use crate::kinds::etcdcluster::spec::Spec;
 
-const NO_BACKUPS: &Backups = &Backups { success: None, failure: None, since: None };
+const NO_BACKUPS: &Backups = &Backups { success: None, failure: None, destination: None, since: None };
 
 const CLUSTER: ClusterId = ClusterId(0xc1);
 
@@ -78,6 +79,7 @@ fn volume(ordinal: u32) -> Volume {
         owner: Owner::Ours,
         size: 10 << 30,
         capacity: None,
+        hindrance: None,
         is_expandable: Fact::Known(true),
         is_deleting: false,
         is_retained: Fact::Unknown,
@@ -144,6 +146,7 @@ pub fn seen(of: &Spec) -> Observation {
         backup: Fact::Absent,
         has_finalizer: true,
         refused: None,
+        refusals: Refusals::default(),
     }
 }
 
@@ -420,6 +423,82 @@ fn what_becomes_of_a_request_to_recover_is_told() {
     );
 }
 
+/// Two of three do not answer, and what is asked for by annotation.
+fn without_a_quorum(cluster: &Spec) -> Observation {
+    let mut seen = without_the_last(cluster, PodPhase::Up);
+    seen.statuses.insert(Ordinal(1), Fact::Unknown);
+    seen.membership = Fact::Unknown;
+    seen
+}
+
+#[test]
+fn nobody_is_led_to_a_recovery_of_data_in_memory() {
+    let mut cluster = cluster(&json!({
+        "replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}, "storage": {"medium": "Memory"},
+    }));
+    for request in [None, Some("auto"), Some("c-2")] {
+        cluster.recovery = request.map(str::to_owned);
+        let seen = without_a_quorum(&cluster);
+        let degraded = said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Degraded"].clone();
+        assert_eq!(
+            degraded,
+            "True QuorumLost: fewer voters than a majority answer: c-1 and c-2 do not answer; the quorum is back once a \
+             majority answers: data in memory end with their pods, and no recovery can be made of them",
+            "{request:?}"
+        );
+    }
+}
+
+#[test]
+fn a_survivor_whose_claim_is_being_deleted_is_named_and_so_is_what_keeps_its_data() {
+    for (request, expected) in [
+        (
+            Some("c-0"),
+            "the recovery that is asked for does not begin from c-0, whose claim is being deleted: its data would end with \
+             its pod",
+        ),
+        (
+            Some("auto"),
+            "the recovery that is asked for does not begin from c-0, whose claim is being deleted: its data would end with \
+             its pod",
+        ),
+        (None, "or a recovery is asked for by annotation gatehouse.dev/recover-quorum"),
+    ] {
+        let mut cluster = plain();
+        cluster.recovery = request.map(str::to_owned);
+        let mut seen = without_a_quorum(&cluster);
+        let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
+        volumes.get_mut(&Ordinal(0)).unwrap().is_deleting = true;
+        let degraded = said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Degraded"].clone();
+        assert!(degraded.contains(expected), "{degraded}");
+        let way = "claim data-c-0 is being deleted, and its data go with the pod of c-0, which is neither restarted nor \
+                   stopped; they stay where its PersistentVolume has the reclaim policy Retain";
+        assert!(degraded.ends_with(way), "{degraded}");
+    }
+}
+
+#[test]
+fn an_earlier_spec_is_not_said_to_heal_data_that_differ() {
+    let cluster = plain();
+    let of = |cause| {
+        let mut seen = without_the_last(&cluster, PodPhase::Failing(cause));
+        seen.record.operation = Some(Operation {
+            kind: OperationKind::Upgrade,
+            target: Target::Version(Version::new(6, 16)),
+            phase: Phase::Rolling,
+        });
+        said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Degraded"].clone()
+    };
+    let heals = "; the earlier spec heals it";
+    let (image, inconsistent) = (of(Cause::Image), of(Cause::Inconsistent));
+    assert!(image.starts_with("True UpgradeStalled") && image.ends_with(heals), "{image}");
+    assert!(inconsistent.starts_with("True UpgradeStalled"), "{inconsistent}");
+    assert!(
+        inconsistent.contains("it cannot tell whose are wrong") && !inconsistent.contains(heals),
+        "{inconsistent}"
+    );
+}
+
 #[test]
 fn alarms_and_strangers_are_named() {
     let cluster = plain();
@@ -493,16 +572,24 @@ fn volumes_that_cannot_grow_are_named() {
 fn volumes_that_have_not_grown_yet_are_named() {
     let cluster = plain();
     let mut seen = seen(&cluster);
-    let mut with = |capacity| {
+    let mut with = |capacity, hindrance| {
         let Fact::Known(volumes) = &mut seen.volumes else { panic!("volumes") };
         volumes.values_mut().take(2).for_each(|volume| volume.capacity = capacity);
-        said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Progressing"].clone()
+        volumes.values_mut().take(1).for_each(|volume| volume.hindrance = hindrance);
+        let is_reached = plan(&cluster.desired(None), &seen).summary.is_reached;
+        let said = said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Progressing"].clone();
+        (is_reached, said)
     };
-    assert_eq!(with(Some(10 << 30)), "False Settled: no change is under way");
-    assert_eq!(
-        with(Some(5 << 30)),
-        "False Settled: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet"
-    );
+    assert_eq!(with(Some(10 << 30), None), (true, "False Settled: no change is under way".to_owned()));
+    let growing =
+        "False Settled: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet";
+    assert_eq!(with(Some(5 << 30), None), (false, growing.to_owned()));
+    for (hindrance, why) in [
+        (GrowthHindrance::FileSystem, "the file system grows on the node, or when the pod is started again"),
+        (GrowthHindrance::Error, "what drives the volume reports an error: see its events"),
+    ] {
+        assert_eq!(with(Some(5 << 30), Some(hindrance)), (false, format!("{growing}; of data-c-0, {why}")));
+    }
 }
 
 #[test]
@@ -545,6 +632,13 @@ fn data_that_are_lost_are_lost_since_the_quorum_was() {
     let later = at(&first, 5000);
     assert!(said(&first)["Degraded"].contains("since 1970-01-01T00:00:01Z"), "{}", said(&first)["Degraded"]);
     assert_eq!(said(&later)["Degraded"], said(&first)["Degraded"]);
+    let none = "no backup of them is known (docs/etcdcluster/tasks.md#restore-by-hand)";
+    assert!(said(&first)["Degraded"].ends_with(none), "{}", said(&first)["Degraded"]);
+    let success = BackupSuccess { name: Some("r7.db".to_owned()), ..BackupSuccess::default() };
+    let backup = Some(BackupStatus { last_success: Some(success), last_failure: None });
+    let known = said(&at(&EtcdClusterStatus { backup, ..first }, 5000))["Degraded"].clone();
+    let way = "restore backup r7.db into a new cluster by hand (docs/etcdcluster/tasks.md#restore-by-hand)";
+    assert!(known.ends_with(way), "{known}");
 }
 
 #[test]

@@ -19,12 +19,14 @@ impl Etcd<'_> {
         put.map(|_| ()).map_err(|error| error.to_string())
     }
 
-    /// Writes one key until there is no room for more, a page of the database each time.
-    pub fn fill(&self) {
+    /// Writes so many keys over and over, so many bytes each time, until there is no room for more.
+    pub fn fill(&self, keys: usize, bytes: usize) {
         let voter = &self.voters()[0];
-        let value = vec![b'x'; 3 << 10];
+        let value = vec![b'x'; bytes];
+        let keys: Vec<_> = (0..keys).map(|number| format!("fill-{number}")).collect();
         for _ in 0..1000 {
-            let puts = (0..32).map(|_| voter.put(b"fill", &value));
+            let keys = keys.iter().cycle().take(32);
+            let puts = keys.map(|key| voter.put(key.as_bytes(), &value));
             let refused = self.runtime.block_on(join_all(puts)).into_iter().find_map(Result::err);
             match refused {
                 Some(error) if error.refusal() == Some(Refusal::NoSpace) => return,

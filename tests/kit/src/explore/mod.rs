@@ -218,7 +218,8 @@ macro_rules! large_slices {
 /// A fault that an operator is given, where it has to be found, and the rule that names it.
 pub type Planted<W, Fault> = (Fault, fn() -> Slice<W>, <W as World>::Rule);
 
-/// Sees each planted fault break the rule that names it, and that first. `FAULT` names the one to look for.
+/// Sees each planted fault break the rule that names it, and that first. `FAULT` names the one to look for,
+/// whose way is printed.
 pub fn finds<W: World, Fault: Copy + Debug>(planted: &[Planted<W, Fault>], hand: fn(Fault) -> W::Hand) {
     let one = std::env::var("FAULT").ok();
     let is_asked = |fault: &Fault| one.as_ref().is_none_or(|one| *one == format!("{fault:?}"));
@@ -229,6 +230,11 @@ pub fn finds<W: World, Fault: Copy + Debug>(planted: &[Planted<W, Fault>], hand:
         let Found { states, took, broken, .. } = slice().with(hand(*fault)).explore();
         let first = broken.as_ref().map(|broken| broken.rule);
         println!("{fault:?} breaks {first:?} in {states} states, {took:.1?}");
+        if one.is_some()
+            && let Some(broken) = &broken
+        {
+            println!("{}", broken.as_test("…"));
+        }
         if first != Some(*rule) {
             let way = broken.map(|broken| broken.as_test("…")).unwrap_or_default();
             wrong.push(format!("{fault:?} is to break {rule:?} first: {way}"));

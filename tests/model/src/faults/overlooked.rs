@@ -1,7 +1,9 @@
 //! An operator that overlooks what is on claims and pods, and how far members have got.
 
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
-use gatehouse::kinds::etcdcluster::observation::{Fact, Observation, PodPhase, RecoveryPhase};
+use gatehouse::kinds::etcdcluster::observation::{
+    Fact, Membership, Observation, PodPhase, RecoveryPhase, Role,
+};
 
 use super::{Fault, deletes};
 
@@ -28,6 +30,14 @@ pub fn look(fault: Fault, seen: &mut Observation) {
             if let Fact::Known(pods) = &mut seen.pods {
                 let others = pods.iter_mut().filter(|(ordinal, _)| !members.contains(ordinal));
                 others.for_each(|(_, pod)| pod.role = None);
+            }
+        }
+        Fault::OverlooksLabels => {
+            let voters = seen.membership.known().into_iter().flat_map(Membership::voters);
+            let voters: Vec<_> = voters.filter_map(|voter| voter.ordinal).collect();
+            if let Fact::Known(pods) = &mut seen.pods {
+                let unlabelled = pods.iter_mut().filter(|(ordinal, _)| voters.contains(ordinal));
+                unlabelled.for_each(|(_, pod)| pod.role = Some(Role::Voter));
             }
         }
         Fault::OverlooksLag => {

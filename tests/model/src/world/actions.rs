@@ -39,6 +39,13 @@ impl kit::explore::World for World {
         if faults.silences > 0 {
             actions.extend(ordinals.iter().copied().map(Action::Silence));
         }
+        if faults.objects > 0 {
+            let objects = [Object::StatefulSet, Object::Services, Object::Budget];
+            actions.extend(objects.map(Action::LoseObject));
+        }
+        if faults.labels > 0 {
+            actions.extend(ordinals.iter().copied().map(Action::LoseLabel));
+        }
         if faults.authorities > 0 {
             actions.push(Action::LoseAuthority);
         }
@@ -106,6 +113,7 @@ impl kit::explore::World for World {
         match action {
             Action::Blind(operator, unread) => format!("Action::Blind({operator}, Unread::{unread:?})"),
             Action::Node(ordinal, does) => format!("Action::Node({ordinal:?}, Kubelet::{does:?})"),
+            Action::LoseObject(object) => format!("Action::LoseObject(Object::{object:?})"),
             other => format!("Action::{other:?}"),
         }
     }

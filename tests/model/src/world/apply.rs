@@ -196,7 +196,7 @@ impl World {
             Precondition::OthersServe { membership, member } => {
                 self.agrees(&membership, hand) && self.serve_without(member, self.voters().count(), hand)
             }
-            Precondition::QuorumLost => !self.leads(),
+            Precondition::QuorumLost => !self.is_heard(),
         }
     }
 

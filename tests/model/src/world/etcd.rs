@@ -69,6 +69,22 @@ impl World {
         leader.is_some_and(|leader| !leader.is_learner && self.runs(leader)) && self.has_quorum()
     }
 
+    /// Whether a voter leads, and one that runs answers the operator. Of one that leads and does not answer, another one
+    /// gets the list.
+    pub fn is_heard(&self) -> bool {
+        self.leads() && self.answers()
+    }
+
+    /// Whether there is a quorum, as far as those tell that answer.
+    pub fn seems_led(&self) -> bool {
+        self.has_quorum() && self.answers()
+    }
+
+    fn answers(&self) -> bool {
+        let mut running = self.voters().filter(|voter| self.runs(voter));
+        running.any(|voter| voter.ordinal.is_some_and(|ordinal| !self.is_silent(ordinal)))
+    }
+
     /// Whether clients find a member by the Service.
     pub fn is_served(&self) -> bool {
         let voters = self.voters().filter(|voter| self.runs(voter));

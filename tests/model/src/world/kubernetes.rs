@@ -94,6 +94,7 @@ impl World {
             owner: Owner::Ours,
             size: 1 << 30,
             capacity: None,
+            hindrance: None,
             is_expandable: Fact::Known(true),
             is_deleting: false,
             is_retained: Fact::Known(false),
@@ -216,6 +217,23 @@ impl World {
         self.objects.volumes.remove(&ordinal)?;
         self.objects.pods.remove(&ordinal);
         Some(())
+    }
+
+    /// The ConfigMap is deleted, or what is in it.
+    pub fn lose_config(&mut self) -> Option<()> {
+        if !self.empties_config {
+            return self.objects.config.take().map(drop);
+        }
+        self.objects.config.as_mut().filter(|entries| !entries.is_empty()).map(BTreeMap::clear)
+    }
+
+    /// An object is deleted.
+    pub fn lose_object(&mut self, object: Object) -> Option<()> {
+        match object {
+            Object::StatefulSet => self.objects.set.take().map(drop),
+            Object::Services => std::mem::take(&mut self.objects.has_services).then_some(()),
+            Object::Budget => self.objects.budget.take().map(drop),
+        }
     }
 
     /// The claim is to go, which it does once no pod uses it. That of a pod which is going anyway is beyond help.

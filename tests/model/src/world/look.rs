@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use gatehouse::kinds::etcdcluster::observation::{
-    Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation,
+    Budget, Certificates, Config, Fact, Found, MemberStatus, Membership, Observation, Refusals,
 };
 use gatehouse::kinds::etcdcluster::plan::{Plan, plan};
 use kit::explore::fingerprint;
@@ -21,7 +21,7 @@ fn entries(rank: u64) -> u64 {
 impl World {
     /// What a reconciliation reads now, all at once.
     pub fn observe(&self, unread: Option<Unread>) -> Observation {
-        let quorum = self.leads() && unread != Some(Unread::Members);
+        let quorum = self.is_heard() && unread != Some(Unread::Members);
         let list = Membership { cluster_id: self.cluster(), members: self.etcd.members.clone() };
         let agreed = |known: bool| if known { Fact::Known(list.clone()) } else { Fact::Unknown };
         let age = |is_fresh| if is_fresh { Age::Fresh } else { Age::PastDeadline };
@@ -30,7 +30,7 @@ impl World {
             record: self.objects.record.clone(),
             operation_age: age(self.fresh.operation),
             health_age: age(self.fresh.health),
-            quorum_loss_age: age(self.fresh.quorum_loss || self.has_quorum()),
+            quorum_loss_age: age(self.fresh.quorum_loss || self.seems_led()),
             replacement_age: age(self.fresh.replacement),
             comparison_age: Age::Fresh,
             services: Fact::Known(if self.objects.has_services { Found::Current } else { Found::Outdated }),
@@ -62,7 +62,7 @@ impl World {
             },
             membership: agreed(quorum),
             remembered: self.objects.remembered.clone().unwrap_or_default(),
-            last_membership: agreed(!statuses.is_empty()),
+            last_membership: agreed(statuses.values().any(|status| status.known().is_some())),
             statuses,
             alarms: if quorum { Fact::Known(Vec::new()) } else { Fact::Unknown },
             keyspace: Fact::Unknown,
@@ -74,6 +74,7 @@ impl World {
             backup: Fact::Absent,
             has_finalizer: self.objects.has_finalizer,
             refused: None,
+            refusals: Refusals::default(),
         }
     }
 

@@ -205,3 +205,17 @@ fn what_takes_backups_is_as_it_is_since_we_wrote_to_it_last() {
     assert_eq!(of(entries), Some(second(5)));
     assert_eq!(written(&ObjectMeta::default()), None);
 }
+
+#[test]
+fn a_claim_that_is_pending_is_not_called_unavailable() {
+    let of = |claim: Value| unavailable(&Fact::Known(serde_json::from_value(claim).unwrap()));
+    assert_eq!(of(json!({"metadata": {}})), None);
+    for phase in ["Pending", "Bound"] {
+        assert_eq!(of(json!({"metadata": {}, "status": {"phase": phase}})), None);
+    }
+    let going = json!({"metadata": {"deletionTimestamp": second(1)}, "status": {"phase": "Bound"}});
+    assert_eq!(of(going), Some(Unavailable::Terminating));
+    assert_eq!(of(json!({"metadata": {}, "status": {"phase": "Lost"}})), Some(Unavailable::Lost));
+    assert_eq!(unavailable(&Fact::Absent), Some(Unavailable::Missing));
+    assert_eq!(unavailable(&Fact::Unknown), None);
+}

@@ -203,3 +203,20 @@ fn members_that_run_wait_for_no_certificate() {
     };
     assert!(!actions[0].holds_up_others());
 }
+
+/// A minor that this release no longer supports makes the spec invalid. Members go on, and their certificates end.
+#[test]
+fn certificates_are_renewed_although_the_spec_is_invalid() {
+    let mut due = leaf(1, &[1]);
+    if let Some(leaf) = &mut due.leaf {
+        leaf.renewal_age = Age::PastDeadline;
+    }
+    for minor in [6, 4] {
+        let mut cluster = Cluster::new(Some(authority(1, &[1])), Some(&due));
+        cluster.desired.is_valid = false;
+        cluster.desired.template.version = Version::new(minor, 16);
+        let leaves = cluster.leaves();
+        assert_eq!(leaves.keys().copied().collect::<Vec<_>>(), Holder::ALL.to_vec(), "3.{minor}");
+        assert!(leaves.values().all(|write| matches!(write, LeafWrite::Sign(_))), "3.{minor}: {leaves:?}");
+    }
+}

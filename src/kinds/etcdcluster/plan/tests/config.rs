@@ -1,4 +1,7 @@
-//! The ConfigMap is deleted: what it said is rebuilt from etcd, or else from the status and the claims.
+//! The ConfigMap is deleted, or loses what is in it: what it said is rebuilt from etcd, or else from the status and the
+//! claims.
+
+use std::collections::BTreeMap;
 
 use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
 use super::sequences::{is_settled, says};
@@ -6,7 +9,9 @@ use super::world::World;
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::api::status::{condition, reason};
-use crate::kinds::etcdcluster::observation::{Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, Version};
+use crate::kinds::etcdcluster::observation::{
+    ConfigEntry, Fact, Ordinal, PodPhase, Purpose, RecoveryPhase, Version,
+};
 
 const V3_6: Version = Version::new(6, 16);
 
@@ -24,52 +29,76 @@ fn settles_as(before: &Members, world: &mut World) {
     assert_eq!(members(world), *before);
 }
 
+/// What is lost of the ConfigMap: itself, all that is in it, the entry of the first or of the last member.
+const LOSSES: [fn(&mut World); 4] = [
+    |world| world.config = None,
+    |world| entries(world).clear(),
+    |world| drop(entries(world).pop_first()),
+    |world| drop(entries(world).pop_last()),
+];
+
+fn entries(world: &mut World) -> &mut BTreeMap<Ordinal, ConfigEntry> {
+    let handle = world.handle();
+    let config = world.config.as_mut().unwrap();
+    config.handle = handle;
+    &mut config.entries
+}
+
 #[test]
 fn a_stopped_cluster_starts_without_its_config_map_as_the_members_that_it_was() {
     for replicas in [1, 3] {
-        let mut world = World::settled(replicas, V3_6);
-        let before = members(&world);
-        world.desired.replicas = 0;
-        world.run();
-        world.config = None;
-        let plan = world.run();
-        assert_eq!(plan.summary.members.len(), usize::try_from(replicas).unwrap(), "{plan:#?}");
-        world.desired.replicas = replicas;
-        settles_as(&before, &mut world);
+        for lose in LOSSES {
+            let mut world = World::settled(replicas, V3_6);
+            let before = members(&world);
+            world.desired.replicas = 0;
+            world.run();
+            lose(&mut world);
+            let plan = world.run();
+            assert_eq!(plan.summary.members.len(), usize::try_from(replicas).unwrap(), "{plan:#?}");
+            world.desired.replicas = replicas;
+            settles_as(&before, &mut world);
+        }
     }
 }
 
 #[test]
 fn pods_that_all_restart_come_back_without_their_config_map() {
-    let mut world = World::settled(3, V3_6);
-    let before = members(&world);
-    world.config = None;
-    for process in world.pods.values_mut() {
-        process.pod.phase = PodPhase::Waiting;
+    for lose in LOSSES {
+        let mut world = World::settled(3, V3_6);
+        let before = members(&world);
+        lose(&mut world);
+        for process in world.pods.values_mut() {
+            process.pod.phase = PodPhase::Waiting;
+        }
+        world.etcd.leader = None;
+        settles_as(&before, &mut world);
     }
-    world.etcd.leader = None;
-    settles_as(&before, &mut world);
 }
 
 #[test]
-fn a_config_map_that_is_deleted_at_rest_is_written_again() {
-    let mut world = World::settled(3, V3_6);
-    let (before, config) = (members(&world), world.config.take().unwrap());
-    settles_as(&before, &mut world);
-    assert_eq!(world.config.as_ref().unwrap().entries, config.entries);
+fn a_config_map_that_is_lost_at_rest_is_written_again() {
+    for lose in LOSSES {
+        let mut world = World::settled(3, V3_6);
+        let (before, config) = (members(&world), world.config.clone().unwrap());
+        lose(&mut world);
+        settles_as(&before, &mut world);
+        assert_eq!(world.config.as_ref().unwrap().entries, config.entries);
+    }
 }
 
 #[test]
 fn a_lost_quorum_without_its_config_map_is_counted_by_the_members_that_the_status_lists() {
-    let mut world = World::settled(3, V3_6);
-    world.config = None;
-    for ordinal in [1, 2] {
-        world.wipe(ordinal);
+    for lose in LOSSES {
+        let mut world = World::settled(3, V3_6);
+        lose(&mut world);
+        for ordinal in [1, 2] {
+            world.wipe(ordinal);
+        }
+        let plan = world.run();
+        assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
+        assert_eq!(plan.summary.members.len(), 3, "{plan:#?}");
+        assert!(world.config.as_ref().unwrap().entries.contains_key(&Ordinal(0)));
     }
-    let plan = world.run();
-    assert_eq!(says(&plan, condition::QUORUM_LOST), (State::True, reason::QUORUM_LOST));
-    assert_eq!(plan.summary.members.len(), 3, "{plan:#?}");
-    assert!(world.config.as_ref().unwrap().entries.contains_key(&Ordinal(0)));
 }
 
 /// A recovery from member 0, while two others do not come up whose data are there.
@@ -83,13 +112,13 @@ fn recovering() -> World {
 fn a_config_map_that_is_deleted_in_a_recovery_is_rebuilt_in_each_of_its_phases() {
     let phases =
         [RecoveryPhase::Fencing, RecoveryPhase::Forcing, RecoveryPhase::Clearing, RecoveryPhase::Done];
-    for phase in phases {
-        for rounds in 0..4 {
+    for (phase, rounds) in phases.into_iter().flat_map(|phase| (0..4).map(move |rounds| (phase, rounds))) {
+        for lose in LOSSES {
             let mut world = recovering();
             let before = world.log.len();
             run_to(&mut world, phase);
             world.rounds(rounds);
-            world.config = None;
+            lose(&mut world);
             let plan = world.run();
             assert!(is_settled(&plan), "{phase:?} and {rounds}: {plan:#?}");
             assert_eq!(world.ordinals(), [0, 1, 2]);
@@ -106,13 +135,15 @@ fn a_config_map_that_is_deleted_in_a_recovery_is_rebuilt_in_each_of_its_phases()
 #[test]
 fn nobody_runs_beside_the_survivor_once_the_config_map_is_gone() {
     for phase in [RecoveryPhase::Forcing, RecoveryPhase::Clearing] {
-        let mut world = recovering();
-        run_to(&mut world, phase);
-        world.config = None;
-        world.pass();
-        let entries = &world.config.as_ref().unwrap().entries;
-        for ordinal in [1, 2] {
-            assert_eq!(entries[&Ordinal(ordinal)].purpose, Purpose::SetAside, "{phase:?}");
+        for lose in LOSSES {
+            let mut world = recovering();
+            run_to(&mut world, phase);
+            lose(&mut world);
+            world.pass();
+            let entries = &world.config.as_ref().unwrap().entries;
+            for ordinal in [1, 2] {
+                assert_eq!(entries[&Ordinal(ordinal)].purpose, Purpose::SetAside, "{phase:?}");
+            }
         }
     }
 }

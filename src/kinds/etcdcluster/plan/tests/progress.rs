@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use super::recoveries::{request, with_two_down};
 use super::rules::{V3_6, down, planned, pod, rested, status};
+use super::sequences::is_settled;
 use super::world::World;
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
 use crate::kinds::etcdcluster::api::status::reason;
 use crate::kinds::etcdcluster::observation::{
-    Age, Cause, Desired, Fact, Found, Observation, Ordinal, PodPhase, RefusedWrite,
+    Age, Cause, Desired, Fact, Found, Observation, Ordinal, Pod, PodPhase, RefusedWrite, Template,
 };
 use crate::kinds::etcdcluster::plan::{BlockedReason, CAUGHT_UP};
 
@@ -117,6 +118,71 @@ fn a_pod_that_does_not_answer_is_restarted_only_where_the_others_serve() {
     assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::DeletePod { .. }]));
 }
 
+/// They have too little of the processor to answer us or their kubelets, and vote: each that goes counts.
+#[test]
+fn pods_that_do_not_answer_and_may_vote_are_healed_one_after_the_other() {
+    let (mut desired, mut seen) = rested(3);
+    let before = desired.template;
+    desired.template.revision += 1;
+    let target = desired.template;
+    if let Fact::Known(set) = &mut seen.stateful_set {
+        set.template = target;
+    }
+    if let Fact::Known(config) = &mut seen.config {
+        config.entries.values_mut().for_each(|entry| entry.template = target);
+    }
+    for ordinal in 0..3 {
+        down(&mut seen, ordinal, PodPhase::Up);
+    }
+    (seen.membership, seen.last_membership, seen.alarms) = (Fact::Unknown, Fact::Unknown, Fact::Unknown);
+    let deleted = |seen: &Observation| match planned(&desired, seen).actions.as_slice() {
+        [] => None,
+        [Action::DeletePod { ordinal, precondition: Some(Precondition::QuorumLost), .. }] => Some(ordinal.0),
+        others => panic!("{others:#?}"),
+    };
+    assert_eq!(deleted(&seen), Some(0));
+    pod(&mut seen, 0).is_deleting = true;
+    assert_eq!(deleted(&seen), None);
+    let first = pod(&mut seen, 0).clone();
+    let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+    pods.remove(&Ordinal(0));
+    assert_eq!(deleted(&seen), None);
+    let Fact::Known(pods) = &mut seen.pods else { panic!("pods") };
+    pods.insert(Ordinal(0), Pod { is_deleting: false, template: target, ..first });
+    for comes in [
+        PodPhase::Pending(None),
+        PodPhase::Pending(Some(Cause::Unschedulable)),
+        PodPhase::Waiting,
+        PodPhase::Starting,
+        PodPhase::Failing(Cause::Killed),
+    ] {
+        pod(&mut seen, 0).phase = comes;
+        assert_eq!(deleted(&seen), None, "{comes:?}");
+    }
+    // One that has just been killed, and starts as it was.
+    let killed = Pod {
+        phase: PodPhase::Starting,
+        startup_age: Age::Fresh,
+        template: before,
+        ..pod(&mut seen, 0).clone()
+    };
+    *pod(&mut seen, 0) = killed;
+    assert_eq!(deleted(&seen), None);
+    pod(&mut seen, 0).startup_age = Age::PastDeadline;
+    assert_eq!(deleted(&seen), Some(0));
+    pod(&mut seen, 0).template = target;
+    assert_eq!(deleted(&seen), None);
+    // One whose container fails runs no etcd.
+    (pod(&mut seen, 2).phase, pod(&mut seen, 2).template) = (PodPhase::Failing(Cause::Flags), before);
+    assert_eq!(deleted(&seen), Some(2));
+    pod(&mut seen, 2).phase = PodPhase::Up;
+    // Neither comes one up whose data are gone, whatever it is made from.
+    for phase in [PodPhase::Up, PodPhase::Failing(Cause::DataLost)] {
+        pod(&mut seen, 0).phase = phase;
+        assert_eq!(deleted(&seen), Some(1), "{phase:?}");
+    }
+}
+
 #[test]
 fn a_recovery_waits_for_whoever_still_starts_unless_a_member_is_named() {
     let mut world = with_two_down();
@@ -177,6 +243,20 @@ fn volumes_grow_while_members_are_down_and_a_refusal_holds_nothing_up() {
 }
 
 #[test]
+fn a_claim_that_is_refused_to_grow_does_not_keep_others_small() {
+    let (mut desired, mut seen) = rested(3);
+    desired.volume_size *= 2;
+    let why = "exceeded quota".to_owned();
+    seen.refused = Some(RefusedWrite { action: "resize-volume".to_owned(), why });
+    for (refused, next) in [(None, 0), (Some(0), 1), (Some(1), 2), (Some(2), 0)] {
+        seen.refusals.volume = refused.map(Ordinal);
+        let plan = planned(&desired, &seen);
+        let [Action::ResizeVolume { ordinal, .. }] = plan.actions.as_slice() else { panic!("{plan:#?}") };
+        assert_eq!(ordinal.0, next, "{refused:?}");
+    }
+}
+
+#[test]
 fn a_service_that_is_refused_holds_nothing_up() {
     let (desired, mut seen) = rested(3);
     seen.services = Fact::Known(Found::Outdated);
@@ -189,6 +269,57 @@ fn a_service_that_is_refused_holds_nothing_up() {
         "{:#?}",
         plan.actions
     );
+}
+
+#[test]
+fn a_template_that_is_refused_holds_nothing_up() {
+    let (mut desired, mut seen) = rested(3);
+    desired.template.revision += 1;
+    let applies = |action: &Action| matches!(action, Action::ApplyStatefulSet { template, replicas: 3, .. } if *template == desired.template);
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [one] if applies(one)));
+    seen.refusals.template = Some(desired.template);
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.actions.as_slice(), [one] if applies(one)), "it is tried again: {plan:#?}");
+    assert!(!plan.summary.is_reached, "{plan:#?}");
+    let first = |desired: &Desired, seen: &Observation| planned(desired, seen).actions;
+    let grows = first(&Desired { replicas: 5, ..desired.clone() }, &seen);
+    assert!(matches!(grows.as_slice(), [Action::ApplyBudget { .. }, last] if applies(last)), "{grows:#?}");
+    let shrinks = first(&Desired { replicas: 2, ..desired.clone() }, &seen);
+    assert!(
+        matches!(shrinks.as_slice(), [Action::MemberRemove { .. } | Action::MoveLeader { .. }, ..]),
+        "{shrinks:#?}"
+    );
+    let mut others = seen.clone();
+    others.backup_schedule = Fact::Known(Found::Outdated);
+    let actions = first(&desired, &others);
+    assert!(
+        matches!(actions.as_slice(), [Action::ApplyBackupSchedule, last] if applies(last)),
+        "{actions:#?}"
+    );
+    others.budget = Fact::Absent;
+    let actions = first(&desired, &others);
+    assert!(
+        matches!(actions.as_slice(), [Action::ApplyBudget { .. }, last] if applies(last)),
+        "{actions:#?}"
+    );
+    // Another one has not been refused.
+    let other =
+        Desired { template: Template { revision: 9, ..desired.template }, replicas: 5, ..desired.clone() };
+    assert!(matches!(first(&other, &seen).as_slice(), [Action::ApplyStatefulSet { replicas: 3, .. }]));
+}
+
+/// The template that members run goes on being what is grown by.
+#[test]
+fn a_cluster_grows_to_its_end_although_another_template_is_refused() {
+    let mut world = World::settled(1, V3_6);
+    world.refuses = Some(Template { version: V3_6, revision: 2 });
+    world.desired.template.revision = 2;
+    world.desired.replicas = 3;
+    world.rounds(60);
+    assert_eq!(world.live_voters(), 3);
+    world.refuses = None;
+    assert!(is_settled(&world.run()));
+    assert!(world.pods.values().all(|process| process.pod.template == world.desired.template));
 }
 
 #[test]

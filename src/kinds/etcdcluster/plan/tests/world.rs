@@ -12,7 +12,7 @@ use crate::kinds::etcdcluster::actions::{Action, MembershipGuard};
 use crate::kinds::etcdcluster::observation::{
     Age, Alarm, Budget, Cause, Certificates, ClusterId, Config, ConfigEntry, Desired, Fact, Found, Handle,
     Member, MemberId, MemberStatus, Membership, Minor, Observation, Ordinal, Owner, Pod, PodPhase, Purpose,
-    Record, ResourceVersion, Role, StatefulSet, Template, Uid, Version, Volume,
+    Record, Refusals, ResourceVersion, Role, StatefulSet, Template, Uid, Version, Volume,
 };
 use crate::kinds::etcdcluster::plan::{Plan, labels_voters, plan};
 
@@ -61,6 +61,10 @@ pub struct World {
     pub volumes: BTreeMap<Ordinal, (Volume, Option<Data>)>,
     pub etcd: Etcd,
     pub bad_versions: BTreeSet<Version>,
+    /// What the API server lets no pods be made from.
+    pub refuses: Option<Template>,
+    /// What it has refused last.
+    refused: Option<Template>,
     pub log: Vec<Action>,
     /// The action, counted over the whole life, at which the operator is killed; and whether before or after it.
     pub kill: Option<(usize, bool)>,
@@ -103,6 +107,8 @@ impl World {
             volumes: BTreeMap::new(),
             etcd: Etcd::default(),
             bad_versions: BTreeSet::new(),
+            refuses: None,
+            refused: None,
             log: Vec::new(),
             kill: None,
             pace: 1,
@@ -193,6 +199,7 @@ impl World {
             backup: Fact::Absent,
             has_finalizer: self.has_finalizer,
             refused: None,
+            refusals: Refusals { template: self.refused, volume: None },
         }
     }
 

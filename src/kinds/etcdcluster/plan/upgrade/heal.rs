@@ -1,14 +1,17 @@
 //! A pod that does not come up and has cost the quorum: one or two voters are rolled at that price. Pure.
 //!
 //! Guarantees: nothing happens before the quorum has been lost for its grace period, nor where data end with their pod;
-//! no pod of a member that answers is touched; nobody is brought to another minor, nor to a higher patch.
+//! no pod of a member that answers is touched; one in which etcd may run goes only once all that went before it are
+//! back; nobody is brought to another minor, nor to a higher patch.
 
 use super::super::cluster_state::ClusterState;
 use super::super::decision::Decision;
 use super::super::recovery;
 use super::{is_stuck, kind};
 use crate::kinds::etcdcluster::actions::{Action, Precondition};
-use crate::kinds::etcdcluster::observation::{ConfigEntry, Ordinal, Phase, Pod, Purpose, StatefulSet};
+use crate::kinds::etcdcluster::observation::{
+    ConfigEntry, Ordinal, Phase, Pod, PodPhase, Purpose, StatefulSet, Template,
+};
 
 /// Makes pods that do not come up from what is asked for by now. Who the members are nobody is left to say: they are
 /// told what they were told before.
@@ -29,16 +32,19 @@ pub fn heal(cluster: &ClusterState) -> Option<Decision> {
             .then(|| operate(Phase::Preparing, cluster.apply_stateful_set(set.replicas, target)))
             .flatten();
     }
-    let mut stuck = cluster.seen.pods.elements().filter(|(ordinal, pod)| {
+    let stuck = cluster.seen.pods.elements().filter(|(ordinal, pod)| {
         pod.template != target
             && !pod.is_deleting
             && cluster.status(*ordinal).is_none()
             && is_stuck(cluster, *ordinal, pod)
+            && !(may_vote(pod) > 0 && is_one_awaited(cluster, target, pod))
     });
+    let mut stuck: Vec<_> = stuck.collect();
+    stuck.sort_by_key(|(ordinal, pod)| (may_vote(pod), *ordinal));
     let delete = |(ordinal, pod): (Ordinal, &Pod)| {
         Some((ordinal, cluster.delete_pod(ordinal, pod, Some(Precondition::QuorumLost))?))
     };
-    let (ordinal, delete) = stuck.find_map(delete)?;
+    let (ordinal, delete) = stuck.into_iter().find_map(delete)?;
     let entry = cluster.seen.entry(ordinal).found().filter(|entry| entry.purpose == Purpose::Run)?;
     let action = if entry.template == target {
         Some(delete)
@@ -46,6 +52,26 @@ pub fn heal(cluster: &ClusterState) -> Option<Decision> {
         cluster.write_entry(ordinal, ConfigEntry { template: target, ..entry.clone() })
     };
     operate(Phase::Rolling, action)
+}
+
+/// How likely a pod that is silent votes all the same, and is what is left of a quorum that is not heard.
+const fn may_vote(pod: &Pod) -> u8 {
+    match pod.phase {
+        PodPhase::Up => 2,
+        PodPhase::Starting => 1,
+        PodPhase::Pending(_) | PodPhase::Waiting | PodPhase::Failing(_) | PodPhase::Terminal(_) => 0,
+    }
+}
+
+/// Whether a pod that may vote has to wait for another member: that one has been stopped for another template and is not
+/// back yet, or does not run and this one does. Nobody waits for data that are gone.
+fn is_one_awaited(cluster: &ClusterState, target: Template, pod: &Pod) -> bool {
+    let comes = |other: &Pod| {
+        let is_stopped = other.template == target || pod.phase == PodPhase::Up;
+        other.is_deleting || (is_stopped && other.phase != PodPhase::Up)
+    };
+    let mut others = cluster.occupied().into_iter().filter(|ordinal| !cluster.has_lost_data(*ordinal));
+    others.any(|ordinal| cluster.pod(ordinal).is_none_or(comes))
 }
 
 /// Whether a member does not come up as the StatefulSet has it now: its pod is stuck, or cannot be made.

@@ -31,14 +31,15 @@ fn asked(backup: &Value) -> Spec {
 /// State and reason of what is said on the tenth day at noon.
 fn said(cluster: &Spec, status: &BackupStatus, since: i64) -> (State, &'static str) {
     let seen = seen(cluster);
-    let said = statement(cluster, &seen, Some(status), Some(second(since)), second(10 * DAY + DAY / 2));
+    let told = Backups { since: Some(second(since)), ..Backups::default() };
+    let said = statement(cluster, &seen, Some(status), &told, second(10 * DAY + DAY / 2));
     (said.state, said.reason)
 }
 
 #[test]
 fn what_was_recorded_stays_until_there_is_a_later_one() {
     let before = BackupStatus { last_success: Some(success(20)), last_failure: Some(failure(10)) };
-    let told = |success, failure| Backups { success, failure, since: None };
+    let told = |success, failure| Backups { success, failure, ..Backups::default() };
     assert_eq!(remembered(Some(&before), &told(None, None)), Some(before.clone()));
     assert_eq!(remembered(Some(&before), &told(Some(success(19)), Some(failure(9)))), Some(before.clone()));
     let after = remembered(Some(&before), &told(Some(success(21)), Some(failure(11)))).unwrap();
@@ -75,7 +76,7 @@ fn a_backup_is_not_overdue_while_its_job_may_still_run() {
     let of = |hour: i64| {
         let status = BackupStatus { last_success: Some(success(9 * DAY - 5)), last_failure: None };
         let now = second(10 * DAY + hour * 3600);
-        statement(&daily, &seen(&daily), Some(&status), None, now).reason
+        statement(&daily, &seen(&daily), Some(&status), &Backups::default(), now).reason
     };
     assert_eq!((of(0), of(2)), (reason::BACKUP_VERIFIED, reason::BACKUP_OVERDUE));
 }
@@ -97,8 +98,44 @@ fn what_keeps_backups_from_being_taken_is_said() {
     let daily = daily(json!({}));
     let mut seen = seen(&daily);
     seen.backup_schedule = Fact::Known(Found::Foreign);
-    let taken = statement(&daily, &seen, None, None, second(1));
+    let taken = statement(&daily, &seen, None, &Backups::default(), second(1));
     assert_eq!((taken.reason, taken.message.contains("CronJob c-backup exists")), (reason::NAME_TAKEN, true));
+}
+
+#[test]
+fn a_destination_that_is_not_there_is_told_whatever_was_taken_before() {
+    let of = |backup: &Value, why, status: &BackupStatus| {
+        let told = Backups { destination: Some(why), ..Backups::default() };
+        let asked = asked(backup);
+        statement(&asked, &seen(&asked), Some(status), &told, second(30))
+    };
+    let verified = BackupStatus { last_success: Some(success(20)), last_failure: None };
+    let failed = BackupStatus { last_success: None, last_failure: Some(failure(20)) };
+    for (why, status, message) in [
+        (
+            Unavailable::Missing,
+            &verified,
+            "PersistentVolumeClaim b, which backups go to, does not exist; the last verified one is of 1970-01-01T00:00:20Z",
+        ),
+        (
+            Unavailable::Terminating,
+            &failed,
+            "PersistentVolumeClaim b, which backups go to, is being deleted; none has been verified yet",
+        ),
+        (
+            Unavailable::Lost,
+            &BackupStatus::default(),
+            "PersistentVolumeClaim b, which backups go to, has lost its PersistentVolume; none has been verified yet",
+        ),
+    ] {
+        for backup in [json!({"schedule": "@daily"}), json!({})] {
+            let said = of(&backup, why, status);
+            assert_eq!((said.state, said.reason), (State::False, reason::BACKUP_DESTINATION_UNAVAILABLE));
+            assert_eq!(said.message, message);
+        }
+    }
+    let suspended = of(&json!({"schedule": "@daily", "suspend": true}), Unavailable::Missing, &verified);
+    assert_eq!(suspended.reason, reason::BACKUP_SUSPENDED);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::events::STAYS;
 use super::super::messages;
 use super::Facts;
 use crate::kinds::etcdcluster::names;
-use crate::kinds::etcdcluster::observation::{Fact, Found, Owner};
+use crate::kinds::etcdcluster::observation::{Fact, Found, GrowthHindrance, Owner, Volume};
 
 impl Facts<'_> {
     /// What stands where something is to be made.
@@ -40,14 +40,31 @@ impl Facts<'_> {
     /// Claims that were asked to grow and have not: what drives them does so by itself, and some of it not before the pod is
     /// started again.
     pub(super) fn growing_volumes(&self) -> Option<String> {
-        let growing = self.seen.volumes.elements().filter(|(_, volume)| {
-            let is_smaller = volume.capacity.is_some_and(|capacity| capacity < volume.size);
-            volume.owner == Owner::Ours && !volume.is_deleting && is_smaller
-        });
-        let claims: Vec<_> = growing.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
-        let verb = if claims.len() == 1 { "has" } else { "have" };
-        (!claims.is_empty())
-            .then(|| format!("{} {verb} not grown to storage.size yet", messages::listed(&claims)))
+        let growing =
+            self.seen.volumes.elements().filter(|(_, volume)| {
+                volume.owner == Owner::Ours && !volume.is_deleting && volume.is_growing()
+            });
+        let growing: Vec<_> = growing.collect();
+        let claims = |is_meant: &dyn Fn(&Volume) -> bool| {
+            let meant = growing.iter().filter(|(_, volume)| is_meant(volume));
+            meant.map(|(ordinal, _)| names::claim(self.name, *ordinal)).collect::<Vec<_>>()
+        };
+        let all = claims(&|_| true);
+        let verb = if all.len() == 1 { "has" } else { "have" };
+        let mut said = format!("{} {verb} not grown to storage.size yet", messages::listed(&all));
+        for (hindrance, why) in [
+            (
+                GrowthHindrance::FileSystem,
+                "the file system grows on the node, or when the pod is started again",
+            ),
+            (GrowthHindrance::Error, "what drives the volume reports an error: see its events"),
+        ] {
+            let hindered = claims(&|volume| volume.hindrance == Some(hindrance));
+            if !hindered.is_empty() {
+                said = format!("{said}; of {}, {why}", messages::listed(&hindered));
+            }
+        }
+        (!all.is_empty()).then_some(said)
     }
 
     /// Claims that are smaller than the spec asks for, and cannot grow.

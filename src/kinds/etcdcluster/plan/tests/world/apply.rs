@@ -16,12 +16,7 @@ impl World {
             Action::RemoveFinalizer => self.has_finalizer = false,
             Action::ApplyStatefulSet { found, replicas, template, .. } => {
                 assert_eq!(found.as_ref(), self.set.as_ref().map(|set| &set.handle));
-                let handle = self.handle();
-                let (replicas, template) = (*replicas, *template);
-                let (owner, has_our_guard) = (Owner::Ours, true);
-                let labels_voters = labels_voters(&self.desired, &self.observe());
-                self.set =
-                    Some(StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters });
+                self.apply_stateful_set(*replicas, *template);
             }
             Action::WriteConfig { found, entries, .. } => self.write_config(found.as_ref(), entries),
             Action::WithdrawConfig { found, ordinal } => {
@@ -64,6 +59,18 @@ impl World {
             }
             other => self.ask_etcd(other),
         }
+    }
+
+    fn apply_stateful_set(&mut self, replicas: u32, template: Template) {
+        if self.refuses == Some(template) {
+            self.refused = self.refuses;
+            return;
+        }
+        self.refused = self.refused.filter(|refused| *refused != template);
+        let handle = self.handle();
+        let (owner, has_our_guard) = (Owner::Ours, true);
+        let labels_voters = labels_voters(&self.desired, &self.observe());
+        self.set = Some(StatefulSet { handle, owner, replicas, template, has_our_guard, labels_voters });
     }
 
     fn delete_volume(&mut self, volume: &Handle, ordinal: Ordinal, is_agreed: bool) {

@@ -50,6 +50,7 @@ impl World {
                     owner: Owner::Ours,
                     size: 1 << 30,
                     capacity: None,
+                    hindrance: None,
                     is_expandable: Fact::Known(true),
                     is_deleting: false,
                     is_retained: Fact::Known(false),

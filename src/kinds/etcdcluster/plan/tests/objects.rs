@@ -1,0 +1,121 @@
+//! Objects of a cluster are deleted one by one, in each state that it may be in: they come back, and nothing is lost.
+
+use super::recoveries::{request, retained_and_deleted, run_to, with_two_down};
+use super::rules::V3_6;
+use super::sequences::is_settled;
+use super::world::World;
+use crate::kinds::etcdcluster::observation::{Found, Ordinal, PodPhase, RecoveryPhase, Version};
+use crate::kinds::etcdcluster::plan::Plan;
+
+type Loss = (&'static str, fn(&mut World));
+
+/// What is lost, by its name. The pods of a StatefulSet go with it.
+const LOSSES: [Loss; 3] = [
+    ("StatefulSet", |world| world.set = None),
+    ("Services", |world| world.services = Found::Outdated),
+    ("PodDisruptionBudget", |world| world.budget = None),
+];
+
+/// Who the members are, every change of that, and what is written.
+fn members(world: &World) -> (Vec<u64>, Vec<String>) {
+    (world.ids(), world.membership_changes())
+}
+
+#[track_caller]
+fn all_is_back(world: &World, plan: &Plan, what: &str) {
+    assert!(is_settled(plan), "{what}: {plan:#?}");
+    assert_eq!((world.set.is_some(), world.services, world.budget.is_some()), (true, Found::Current, true));
+    assert_eq!(world.live_voters(), world.voters(), "{what}");
+}
+
+#[test]
+fn objects_that_are_deleted_at_rest_or_while_the_cluster_is_stopped_come_back() {
+    for (what, lose) in LOSSES {
+        for (replicas, stops) in [(1, false), (1, true), (3, false), (3, true)] {
+            let mut world = World::settled(replicas, V3_6);
+            let before = members(&world);
+            if stops {
+                world.desired.replicas = 0;
+                world.run();
+            }
+            lose(&mut world);
+            let mut plan = world.run();
+            if stops {
+                assert!(world.pods.is_empty());
+                world.desired.replicas = replicas;
+                plan = world.run();
+            }
+            all_is_back(&world, &plan, what);
+            assert_eq!(members(&world), before, "{what}");
+        }
+    }
+}
+
+#[test]
+fn objects_that_are_deleted_without_a_quorum_come_back() {
+    for (what, lose) in LOSSES {
+        let mut world = with_two_down();
+        let before = members(&world);
+        lose(&mut world);
+        world.run();
+        // Whatever kept them down is over.
+        for process in world.pods.values_mut() {
+            process.pod.phase = PodPhase::Waiting;
+        }
+        let plan = world.run();
+        all_is_back(&world, &plan, what);
+        assert_eq!(members(&world), before, "{what}");
+    }
+}
+
+#[test]
+fn objects_that_are_deleted_in_a_recovery_come_back_in_each_of_its_phases() {
+    let phases =
+        [RecoveryPhase::Fencing, RecoveryPhase::Forcing, RecoveryPhase::Clearing, RecoveryPhase::Done];
+    for (phase, rounds) in phases.into_iter().flat_map(|phase| (0..4).map(move |rounds| (phase, rounds))) {
+        for (what, lose) in LOSSES {
+            let mut world = with_two_down();
+            let before = world.log.len();
+            world.desired.recovery = Some(request("now", None));
+            run_to(&mut world, phase);
+            world.rounds(rounds);
+            lose(&mut world);
+            let plan = world.run();
+            all_is_back(&world, &plan, &format!("{what} in {phase:?} and {rounds}"));
+            assert_eq!(world.ordinals(), [0, 1, 2]);
+            let (mut retained, mut deleted) = retained_and_deleted(&world, before);
+            retained.sort_unstable();
+            deleted.sort_unstable();
+            // Pods that come back with the StatefulSet may have been a majority before anybody was set aside.
+            let is_kept = retained == deleted && (retained == [1, 2] || retained.is_empty());
+            assert!(is_kept, "{what} in {phase:?} and {rounds}: {retained:?} and {deleted:?}");
+        }
+    }
+}
+
+/// An upgrade has stalled at its first pod: the others were never told of it, nor is the survivor by a StatefulSet that is
+/// made again.
+#[test]
+fn a_survivor_runs_what_it_ran_although_the_stateful_set_is_made_again() {
+    for phase in [RecoveryPhase::Fencing, RecoveryPhase::Forcing, RecoveryPhase::Clearing] {
+        let mut world = World::settled(3, V3_6);
+        let bad = Version::new(6, 99);
+        world.bad_versions.insert(bad);
+        world.desired.template.version = bad;
+        world.run();
+        let broken = (0..3).find(|at| world.pods[&Ordinal(*at)].pod.phase != PodPhase::Up).unwrap();
+        let (survivor, other) = if broken == 0 { (1, 2) } else { (0, 3 - broken) };
+        world.pods.get_mut(&Ordinal(other)).unwrap().pod.phase =
+            PodPhase::Failing(crate::kinds::etcdcluster::observation::Cause::Other);
+        world.desired.recovery = Some(request("now", Some(survivor)));
+        run_to(&mut world, phase);
+        world.set = None;
+        for _ in 0..4 {
+            world.rounds(1);
+            if let Some(set) = &world.set {
+                assert_eq!(set.template.version, V3_6, "{phase:?}");
+            }
+        }
+        assert!(world.set.is_some(), "{phase:?}");
+    }
+}
