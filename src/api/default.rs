@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{Path, Segment, Warning};
+use super::field::{LONGEST_WARNING, Path, Segment, Warning};
 use super::judge::{self, Change};
 use super::{Kind, Version};
 
@@ -126,8 +126,10 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
 }
 
 /// The warning for an author of the old version whose annotations are not those of the stored object.
-const STALE: &str = "metadata.annotations: what only v1 can say stays as it is stored; annotations of \
-                     conversion.gatehouse.dev are read at creation alone, change it through v1";
+const STALE: &str = "metadata.annotations: conversion.gatehouse.dev/* are read at creation alone; \
+                     change through v1 what only v1 can say";
+
+const _: () = assert!(STALE.len() <= LONGEST_WARNING, "its end would be cut");
 
 /// The warning that an item of a list is taken for another one than that whose place it has.
 fn replaced(list: &str) -> Warning {
