@@ -31,7 +31,7 @@ fn main() {
 /// Environment variables: an object of about 2 kB, and one of about 10 kB.
 const SIZES: [usize; 2] = [4, 130];
 
-const KINDS: [&str; 2] = ["EtcdCluster", "TDSet"];
+const KINDS: [&str; 3] = ["EtcdCluster", "TDSet", "DatabaseMigration"];
 
 fn now() -> Timestamp {
     "2026-11-21T12:00:00Z".parse().unwrap()
@@ -55,6 +55,15 @@ fn object(kind: &str, variables: usize) -> Value {
             "exceptions": [{"name": "holidays", "dates": ["2026-12-24", "2026-12-25", "2026-12-26"], "replicas": 1}],
             "target": {"create": {"image": "registry.example.org/shop:1.4.2", "port": 8080, "servicePort": 80, "env": env,
                 "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}}}}}),
+        "DatabaseMigration" => {
+            let scripts = env.iter().enumerate().map(|(at, variable)| {
+                let statement = format!("UPDATE shop SET note = '{}'", variable["value"].as_str().unwrap());
+                json!({"id": format!("{at:03}_note"), "kind": "Data", "up": {"inline": statement}})
+            });
+            json!({"database": {"engine": "PostgreSQL", "host": "postgres.default.svc", "port": 5432, "name": "shop",
+                    "credentialsSecret": {"name": "shop-db"}},
+                "scripts": scripts.collect::<Vec<_>>()})
+        }
         _ => {
             json!({"replicas": 3, "version": "3.6.16", "storage": {"size": "10Gi", "storageClassName": "fast"},
             "tls": {"mode": "Automatic"}, "options": {"quotaBackendBytes": "2Gi", "snapshotCount": 10000},
@@ -151,7 +160,12 @@ fn review_validate<const VARIABLES: usize>(bencher: Bencher, kind: &str) {
 #[divan::bench(args = KINDS, consts = SIZES)]
 fn review_deny<const VARIABLES: usize>(bencher: Bencher, kind: &str) {
     let mut object = object(kind, VARIABLES);
-    object["spec"][if kind == "TDSet" { "defaultReplicas" } else { "replicas" }] = json!("three");
+    let number = match kind {
+        "TDSet" => "/spec/defaultReplicas",
+        "DatabaseMigration" => "/spec/database/port",
+        _ => "/spec/replicas",
+    };
+    *object.pointer_mut(number).unwrap() = json!("three");
     object["spec"]["timeZone"] = json!("Local");
     answers(bencher, Endpoint::Validate, &admission(kind, "CREATE", &object, None));
 }

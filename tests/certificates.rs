@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
 
 use gatehouse::certs::mint::{Authority, Name};
 use gatehouse::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterSpec};
@@ -14,6 +15,7 @@ use gatehouse::kinds::etcdcluster::resources::certificates::{
 };
 use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::runtime::clock;
+use kit::harness::Harness;
 use kit::wait::{PATIENCE, eventually_async};
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdVersion};
@@ -109,7 +111,6 @@ impl Etcd {
     }
 }
 
-#[tokio::test]
 async fn the_operator_is_root_to_every_version_and_nobody_else_is() {
     for version in EtcdVersion::ALL {
         let ours = authority();
@@ -126,7 +127,6 @@ async fn the_operator_is_root_to_every_version_and_nobody_else_is() {
     }
 }
 
-#[tokio::test]
 async fn a_member_shows_a_new_leaf_at_once_and_trusts_what_it_read_when_it_started() {
     for version in EtcdVersion::ALL {
         let (before, after) = (authority(), authority());
@@ -141,4 +141,17 @@ async fn a_member_shows_a_new_leaf_at_once_and_trusts_what_it_read_when_it_start
         assert!(etcd.asked(&by(&before, &before)).await.is_err(), "the earlier leaf is gone");
         assert!(etcd.asked(&by(&after, &after)).await.is_err(), "the new authority is not trusted yet");
     }
+}
+
+/// For a test: more than it waits for anything, so that the wait tells first what did not come.
+const LIMIT: Duration = Duration::from_mins(5);
+
+fn main() -> ExitCode {
+    let tests = kit::tests_on_runtimes!("certificates", LIMIT =>
+        the_operator_is_root_to_every_version_and_nobody_else_is,
+        a_member_shows_a_new_leaf_at_once_and_trusts_what_it_read_when_it_started,
+    );
+    let mut harness = Harness::from_args();
+    harness.run(tests, 2);
+    harness.end()
 }

@@ -8,10 +8,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::time::Duration;
 
 use gatehouse::kinds::etcdcluster::agent::entry::{Entry, Purpose};
 use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Status};
+use kit::harness::Harness;
 use kit::wait::{PATIENCE, eventually, eventually_async};
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdVersion};
@@ -204,7 +206,6 @@ async fn that_has_run() -> (Member, (u64, u64)) {
     (member, own)
 }
 
-#[tokio::test]
 async fn etcd_starts_once_its_pod_is_named_and_goes_on_after_a_crash() {
     let mut member = Member::new();
     let pod = member.pod("own");
@@ -228,7 +229,6 @@ async fn etcd_starts_once_its_pod_is_named_and_goes_on_after_a_crash() {
     assert!(!pod.path("message").exists());
 }
 
-#[tokio::test]
 async fn another_pod_goes_on_with_the_data() {
     let (member, identity_before) = that_has_run().await;
     let pod = member.pod("second");
@@ -236,7 +236,6 @@ async fn another_pod_goes_on_with_the_data() {
     assert_eq!(identity(&pod.killed_once_it_serves(pod.run()).await), identity_before);
 }
 
-#[tokio::test]
 async fn lost_data_are_refused_however_much_is_lost() {
     for lost in ["data/data/member/wal", "data/data/member", "data/data", "data"] {
         let (member, _) = that_has_run().await;
@@ -254,7 +253,6 @@ async fn lost_data_are_refused_however_much_is_lost() {
     }
 }
 
-#[tokio::test]
 async fn a_log_that_was_seen_and_is_lost_is_refused_in_the_pod_that_began() {
     let (member, _) = that_has_run().await;
     let pod = member.pod("first");
@@ -263,7 +261,6 @@ async fn a_log_that_was_seen_and_is_lost_is_refused_in_the_pod_that_began() {
     pod.refused(pod.run(), "DataLost");
 }
 
-#[tokio::test]
 async fn data_of_another_cluster_and_of_another_volume_are_refused() {
     let (mut member, _) = that_has_run().await;
     let pod = member.pod("second");
@@ -276,7 +273,6 @@ async fn data_of_another_cluster_and_of_another_volume_are_refused() {
     pod.refused(pod.guard(), "DataForeign");
 }
 
-#[tokio::test]
 async fn a_stopped_member_waits_until_it_is_told_to_run_or_to_end() {
     let (mut member, identity_before) = that_has_run().await;
     for (purpose, uid) in [(Purpose::Retired, "second"), (Purpose::SetAside, "third")] {
@@ -315,7 +311,6 @@ fn forced(pod: &str) -> String {
     serde_json::to_string(&entry).unwrap()
 }
 
-#[tokio::test]
 async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     let (mut member, identity_before) = that_has_run().await;
     let before = files(&member.path("data/data/member"));
@@ -355,7 +350,6 @@ async fn a_member_is_forced_on_data_that_were_copied_before_and_only_once() {
     assert!(files(&copy) == before);
 }
 
-#[tokio::test]
 async fn an_etcd_that_refuses_its_flags_has_lost_nothing() {
     let mut member = Member::new();
     let seed = serde_json::to_string(&entry(Purpose::Seed, Some("own"))).unwrap();
@@ -374,11 +368,30 @@ async fn an_etcd_that_refuses_its_flags_has_lost_nothing() {
     pod.serves().await;
 }
 
-#[tokio::test]
 async fn without_its_guard_etcd_does_not_start() {
     let member = Member::new();
     let pod = member.pod("own");
     fs::copy(env!("CARGO_BIN_EXE_gatehouse"), pod.path("gatehouse")).unwrap();
     assert_eq!(pod.run().ended().code(), Some(1));
     assert!(!pod.path("message").exists(), "nothing is said about the data");
+}
+
+/// For a test: more than it waits for anything, so that the wait tells first what did not come.
+const LIMIT: Duration = Duration::from_mins(5);
+
+fn main() -> ExitCode {
+    let tests = kit::tests_on_runtimes!("guard", LIMIT =>
+        etcd_starts_once_its_pod_is_named_and_goes_on_after_a_crash,
+        another_pod_goes_on_with_the_data,
+        lost_data_are_refused_however_much_is_lost,
+        a_log_that_was_seen_and_is_lost_is_refused_in_the_pod_that_began,
+        data_of_another_cluster_and_of_another_volume_are_refused,
+        a_stopped_member_waits_until_it_is_told_to_run_or_to_end,
+        a_member_is_forced_on_data_that_were_copied_before_and_only_once,
+        an_etcd_that_refuses_its_flags_has_lost_nothing,
+        without_its_guard_etcd_does_not_start,
+    );
+    let mut harness = Harness::from_args();
+    harness.run(tests, 2);
+    harness.end()
 }

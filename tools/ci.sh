@@ -18,9 +18,11 @@ cd -- "$tools/.."
 readonly STAGES=(tools hygiene lint build pure servers cluster)
 # A kept target folder that is larger than this is made from nothing again.
 readonly MOST_KIB=$((15 << 20))
+# Seconds for another run to end that has the kept target folder.
+readonly LONGEST_WAIT=600
 run=$PWD/target/ci
 readonly run
-export TEST_TIMES=$run/tests.tsv
+export TEST_TIMES=$run/tests.tsv TESTS_RUN=$run/programs
 
 # ---- the stages ----
 
@@ -51,7 +53,7 @@ stage_build() { build_tests; }
 # What needs both cores, one program after the other.
 stage_pure() {
     local name
-    for name in architecture gatehouse kit testbed generated golden cli preview chains replay gate deploy migrations schedules model fuzz; do
+    for name in architecture gatehouse kit testbed generated golden cli tools preview chains replay gate deploy migrations schedules model fuzz; do
         run_tests "$name"
     done
 }
@@ -70,7 +72,7 @@ stage_servers() {
 stage_cluster() {
     say "with the slice of what takes long: SLICE=$(slice)"
     SLICE='' WITH_SLICE=$(slice) run_tests e2e
-    if node_is_due; then run_tests node; fi
+    if node_is_due; then run_tests node; else pass_by node; fi
 }
 
 # Which slice of what takes long this run takes beside the rest.
@@ -91,14 +93,20 @@ seconds_of() {
     awk -v table="[$1]" -v stage="$2" '/^\[/ { here = $1 } here == table && $1 == stage { print $3 }' tests/budget.toml
 }
 
+# limit_of STAGE: after how many seconds it is ended.
+limit_of() {
+    local limit
+    limit=$(seconds_of limit "$1")
+    echo "${limit:-$(($(seconds_of budget "$1") * 3))}"
+}
+
 # Runs a stage in a process of its own, so that all of it ends at its limit.
 run_stage() {
-    local stage=$1 begun=$SECONDS budget limit result=ok
+    local stage=$1 begun=$SECONDS budget result=ok
     budget=$(seconds_of budget "$stage")
     [[ -n $budget ]] || fail "tests/budget.toml has no budget for the stage $stage"
-    limit=$(seconds_of limit "$stage")
     printf '\n==== %s (budget %s s)\n' "$stage" "$budget"
-    timeout --kill-after=30 "${limit:-$((budget * 3))}" "$0" --stage "$stage" 2>&1 | tee "$run/$stage.log" || result=FAILED
+    timeout --kill-after=30 "$(limit_of "$stage")" "$0" --stage "$stage" 2>&1 | tee "$run/$stage.log" || result=FAILED
     printf '%s\t%s\t%s\t%s\n' "$stage" "$((SECONDS - begun))" "$budget" "$result" >>"$run/stages.tsv"
     [[ $result == ok ]]
 }
@@ -119,14 +127,24 @@ build_image() {
     printf 'image\t%s\t%s\tok\n' "$SECONDS" "$(seconds_of budget image)" >>"$run/stages.tsv"
 }
 await_image() {
-    local begun=$SECONDS id
+    local begun=$SECONDS id limit built=0
     [[ -n $image ]] || return 0
+    limit=$(limit_of image)
     # Nothing is to go before it any longer.
     (echo 0 >"/proc/$image/autogroup") 2>/dev/null || true
     for id in $(pgrep --session "$image"); do chrt --other --all-tasks --pid 0 "$id" 2>/dev/null || true; done
-    wait "$image" || { image= && cat "$run/image.log" && fail "the image was not built"; }
+    while kill -0 "$image" 2>/dev/null && ((SECONDS - begun < limit)); do sleep 1; done
+    if kill -0 "$image" 2>/dev/null; then end_image; fi
+    wait "$image" || built=$?
     image=
+    ((built == 0)) || { cat "$run/image.log"; fail "the image was not built, after another $((SECONDS - begun)) of $limit s"; }
     say "waited $((SECONDS - begun)) s more for the image"
+}
+
+# Ends all of its session, also what make and cargo have started.
+end_image() {
+    local id
+    for id in $(pgrep --session "$image"); do kill "$id" 2>/dev/null || true; done
 }
 
 # rustup may know the compiler that is pinned by another name.
@@ -142,7 +160,10 @@ keep_dependencies() {
     local kept=${XDG_CACHE_HOME:-$HOME/.cache}/gatehouse/ci-target size compiler
     mkdir -p -- "$kept"
     exec 9>"$kept.lock"
-    flock 9
+    if ! flock --nonblock 9; then
+        say "another run has the kept dependencies: waiting for it"
+        flock --wait "$LONGEST_WAIT" 9 || fail "another run has kept $kept.lock for $LONGEST_WAIT s"
+    fi
     compiler=$(rustc -vV)
     size=$(du -sk -- "$kept" | cut -f1)
     if ((size > MOST_KIB)) || [[ ! -f $kept/.compiler || $(<"$kept/.compiler") != "$compiler" ]]; then
@@ -180,7 +201,7 @@ report() {
 
 cleanup() {
     local status=$?
-    if [[ -n $image ]]; then kill -- "-$image" 2>/dev/null || true; fi
+    if [[ -n $image ]]; then end_image; fi
     report || true
     if ((status != 0)); then printf '\nFAILED: %s\n' "$failed"; fi
     return "$status"
@@ -216,6 +237,10 @@ main() {
         run_stage "$stage"
         if [[ $stage == build && " ${stages[*]} " == *' cluster '* ]]; then start_image; fi
     done
+    if [[ ${stages[*]} == "${STAGES[*]}" ]]; then
+        failed='the list of test programs'
+        none_is_left_out
+    fi
     failed=
 }
 

@@ -73,11 +73,28 @@ part_migrate() {
     run_tests migrate --include-ignored
 }
 
+# The whole table of what a review may cost, beside all else that the gate is asked.
+part_gate() {
+    build_tests
+    run_tests gate --show-output
+}
+
+# The API tier on a cluster that is there before it, and that `KUBECONFIG` names.
+part_existing() {
+    local testbed=${CARGO_TARGET_DIR:-target}/debug/testbed kubeconfig
+    tools/build.sh all
+    build_tests
+    # shellcheck disable=SC2064 # as it is now
+    trap "$(printf '%q ' "$testbed" down --name existing)" EXIT
+    kubeconfig=$("$testbed" up --name existing)
+    KUBECONFIG=$kubeconfig run_tests api v1.37::
+}
+
 # Explorations and members at random, and each property many times.
 part_model() {
     tools/build.sh all
     build_tests
-    run_tests model --include-ignored --test-threads 1
+    run_tests model --include-ignored --show-output --test-threads 1
     run_tests etcd --include-ignored --test-threads 1 conformance::
     PROPTEST_CASES=${PROPTEST_CASES:-10000} run_tests gatehouse
 }

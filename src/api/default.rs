@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{Path, Segment, Warning};
+use super::field::{LONGEST_WARNING, Path, Segment, Warning};
 use super::judge::{self, Change};
 use super::{Kind, Version};
 
@@ -115,9 +115,10 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
     if let (Some(stored), Some(table)) = (&stored, kind.lens().table(change.author)) {
         keep_status(&mut object, stored);
         keep_room(&mut object, stored);
-        let (carried, differs) = table.carry(object, stored);
-        object = carried;
-        warnings.extend(differs.then(|| Warning::new(STALE)));
+        let (whole, carried) = table.carry(object, stored);
+        object = whole;
+        warnings.extend(carried.is_stale.then(|| Warning::new(STALE)));
+        warnings.extend(carried.lost.map(replaced));
     }
     let mut additions = complete(kind, &mut object, stored.as_deref(), change.author);
     warnings.append(&mut additions.warnings);
@@ -125,8 +126,16 @@ pub fn completed(kind: &dyn Kind, change: &Change) -> (Value, Additions) {
 }
 
 /// The warning for an author of the old version whose annotations are not those of the stored object.
-const STALE: &str = "metadata.annotations: what only v1 can say stays as it is stored; annotations of \
-                     conversion.gatehouse.dev are read at creation alone, change it through v1";
+const STALE: &str = "metadata.annotations: conversion.gatehouse.dev/* are read at creation alone; \
+                     change through v1 what only v1 can say";
+
+const _: () = assert!(STALE.len() <= LONGEST_WARNING, "its end would be cut");
+
+/// The warning that an item of a list is taken for another one than that whose place it has.
+fn replaced(list: &str) -> Warning {
+    let list = list.trim_start_matches('/').replace('/', ".");
+    Warning::new(format!("{list}: a new item replaces another one, and what only v1 says of that is gone"))
+}
 
 /// An update of an object leaves its status as it is. The API server sees to that after us, but in the version of the
 /// request, where parts of it ride in annotations that the author may not have sent.

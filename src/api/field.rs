@@ -283,7 +283,7 @@ impl Rendered for &serde_json::Value {
 pub struct Warning(String);
 
 /// The API server's advice for one warning, in characters.
-const LONGEST_WARNING: usize = 120;
+pub(super) const LONGEST_WARNING: usize = 120;
 
 impl Warning {
     /// `text` with control characters replaced by spaces and the end cut where it is too long.

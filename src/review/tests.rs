@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Conversions, Endpoint, Failure, Report, Surroundings};
 use crate::api::Version;
-use crate::api::lens::memory::PREFIX;
+use crate::api::lens::memory::{PREFIX, is_dropped};
 use crate::kinds::KINDS;
 use crate::properties;
 
@@ -487,4 +487,47 @@ fn a_pod_gets_what_it_asks_for_and_no_other_one_is_touched() {
     assert!(message.starts_with(expected), "{message}");
     // What judges objects knows nothing of pods.
     assert_eq!(admission(Endpoint::Validate, &pod(&asks, file))["status"]["code"], 400);
+}
+
+#[test]
+fn a_review_has_room_for_what_a_conversion_can_carry_and_no_more() {
+    // A quote has two bytes in the text of a review and of a memory, and one among the API server's 256 KiB.
+    let quotes = |count: usize| "\"".repeat(count);
+    let of_notes = |count: usize| (quotes(count), json!(["a"]));
+    let of_arguments = |count: usize| {
+        let whole = (0..count / 2000).map(|_| quotes(2000));
+        (String::new(), json!(whole.chain([quotes(count % 2000)]).collect::<Vec<_>>()))
+    };
+    let object = |(notes, command): (String, Value)| {
+        json!({"apiVersion": "gatehouse.dev/v1", "kind": "TDSet",
+            "metadata": {"name": "a", "namespace": "b", "annotations": {"example.org/notes": notes}},
+            "spec": {"defaultReplicas": 1, "timeZone": "Europe/Berlin",
+                "target": {"create": {"image": "a", "port": 80, "command": command}}}})
+    };
+    let is_carried = |object: &Value| {
+        let response = conversion(Version::V1Alpha1, std::slice::from_ref(object));
+        !is_dropped(&response["convertedObjects"][0]["metadata"]["annotations"])
+    };
+    let is_taken = |object: &Value| {
+        let request = json!({"operation": "CREATE", "kind": kind("v1"), "name": "a", "object": object});
+        let response = admission(Endpoint::Validate, &request);
+        let message = response["status"]["message"].as_str().unwrap_or_default();
+        assert!(response["allowed"] == true || message.contains("256 KiB"), "{response:.500}");
+        response["allowed"] == true
+    };
+    let kinds: [&dyn Fn(usize) -> (String, Value); 2] = [&of_notes, &of_arguments];
+    for texts in kinds {
+        let (mut fits, mut does_not) = (0, 300_000);
+        while does_not - fits > 1 {
+            let count = usize::midpoint(fits, does_not);
+            let object = object(texts(count));
+            assert_eq!(is_taken(&object), is_carried(&object), "{count} quotes");
+            if is_carried(&object) {
+                fits = count;
+            } else {
+                does_not = count;
+            }
+        }
+        assert!(fits > 100_000, "{fits} quotes fit");
+    }
 }

@@ -1,16 +1,18 @@
 //! What is known of a connection's client: when it was last heard of, and what it has not taken.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::crowd::{Crowd, Member};
 use super::limits::Limits;
 use crate::runtime::clock;
 
 /// Of one connection.
 pub(super) struct Activity {
+    /// The address of its client.
+    peer: IpAddr,
     heard: Mutex<Heard>,
     /// Others need what it has.
     cut: Arc<Notify>,
@@ -18,34 +20,61 @@ pub(super) struct Activity {
     answered: Notify,
 }
 
+/// What a client has asked for, whatever came of it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Asked {
+    Nothing,
+    Something,
+    AReview,
+}
+
 struct Heard {
     busy: usize,
-    asked: bool,
+    asked: Asked,
     /// Whether the client has shown a certificate that is trusted.
     known: bool,
     last: Instant,
-    /// Large answers that the client has not taken.
+    /// Answers that count and that the client has not taken.
     untaken: usize,
     /// Since when it has taken none.
     taken: Instant,
-    /// Until the first request.
-    newcomer: Option<Member>,
+    /// Others have its place.
+    gave_way: bool,
+}
+
+/// A connection whose next step is its client's.
+pub(super) struct Idle {
+    /// It has not asked for a review yet.
+    pub(super) is_newcomer: bool,
+    /// Its client has shown a certificate that is trusted.
+    pub(super) is_known: bool,
+    pub(super) since: Instant,
 }
 
 /// A request is being answered.
 pub(super) struct Busy(Arc<Activity>);
 
-/// A large answer is in memory.
+/// An answer that counts is in memory.
 pub(super) struct Untaken(Arc<Activity>);
 
 impl Activity {
-    /// One that has not asked for anything yet, and gives way to others until it does.
-    pub(super) fn of_a_newcomer(newcomers: &Arc<Crowd>) -> Arc<Self> {
-        let (cut, now) = (Arc::<Notify>::default(), clock::instant());
-        let newcomer = Some(newcomers.join(Arc::clone(&cut)));
-        let heard =
-            Heard { busy: 0, asked: false, known: false, last: now, untaken: 0, taken: now, newcomer };
-        Arc::new(Self { heard: Mutex::new(heard), cut, answered: Notify::new() })
+    /// Of a connection that has not asked for anything yet.
+    pub(super) fn new(peer: IpAddr) -> Arc<Self> {
+        let now = clock::instant();
+        let heard = Heard {
+            busy: 0,
+            asked: Asked::Nothing,
+            known: false,
+            last: now,
+            untaken: 0,
+            taken: now,
+            gave_way: false,
+        };
+        Arc::new(Self { peer, heard: Mutex::new(heard), cut: Arc::default(), answered: Notify::new() })
+    }
+
+    pub(super) const fn peer(&self) -> IpAddr {
+        self.peer
     }
 
     /// The client has shown a certificate that is trusted.
@@ -61,14 +90,17 @@ impl Activity {
     pub(super) fn begin(self: &Arc<Self>) -> Busy {
         let mut heard = self.lock();
         heard.busy += 1;
-        heard.asked = true;
-        let newcomer = heard.newcomer.take();
+        heard.asked = heard.asked.max(Asked::Something);
         drop(heard);
-        drop(newcomer);
         Busy(Arc::clone(self))
     }
 
-    /// A large answer from here on, until it is dropped.
+    /// What is being answered is a review.
+    pub(super) fn asks_for_a_review(&self) {
+        self.lock().asked = Asked::AReview;
+    }
+
+    /// An answer that counts from here on, until it is dropped.
     pub(super) fn untaken(self: &Arc<Self>) -> Untaken {
         let mut heard = self.lock();
         if heard.untaken == 0 {
@@ -83,6 +115,29 @@ impl Activity {
     /// What has it closed when others need what it holds.
     pub(super) fn cut(&self) -> Arc<Notify> {
         Arc::clone(&self.cut)
+    }
+
+    /// How it is idle, unless it is not or has given way already.
+    pub(super) fn idle(&self) -> Option<Idle> {
+        let heard = self.lock();
+        let is_idle = heard.busy == 0 && heard.untaken == 0 && !heard.gave_way;
+        is_idle.then_some(Idle {
+            is_newcomer: heard.asked < Asked::AReview,
+            is_known: heard.known,
+            since: heard.last,
+        })
+    }
+
+    /// Others get its place.
+    pub(super) fn give_way(&self) {
+        self.lock().gave_way = true;
+        self.cut.notify_one();
+    }
+
+    /// Whether others get its place.
+    #[cfg(test)]
+    pub(super) fn gave_way(&self) -> bool {
+        self.lock().gave_way
     }
 
     /// Resolves when others need what it holds.
@@ -117,13 +172,14 @@ impl Heard {
     /// When the client will have been silent for too long, as things are, and what will be said of it then.
     fn due(&self, limits: &Limits, now: Instant) -> (Instant, &'static str, bool) {
         let untaken = (self.taken + limits.answer, "unread");
-        let silent = match (self.asked, self.busy) {
+        let asked = self.asked > Asked::Nothing;
+        let silent = match (asked, self.busy) {
             (false, _) => (self.last + limits.first_header, "first_header"),
             (true, 0) => (self.last + limits.idle, "idle"),
             (true, _) => (now + limits.idle, "idle"),
         };
         let (due, reason) = if self.untaken > 0 && untaken.0 < silent.0 { untaken } else { silent };
-        (due, reason, self.asked)
+        (due, reason, asked)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: it is never closed under a client that may be about to send, but for a silence longer than the client
 //! itself would bear ([`Limits::idle`]); a client that sends nothing at all is gone after [`Limits::first_header`], or
-//! when its place is needed; one that does not take a large answer after [`Limits::answer`], or when its memory is.
+//! when its place is needed ([`Places`]); one that does not take an answer that counts after [`Limits::answer`], or when its memory is.
 //!
 //! ```text
 //!   accepted ─handshake─▶ no request yet ──request──▶ busy ◀──▶ idle ──closed by the client──▶ end
@@ -36,8 +36,8 @@ use tower::Service;
 use tracing::debug;
 
 use super::activity::Activity;
-use super::crowd::Crowd;
 use super::limits::Limits;
+use super::places::{Place, Places};
 use super::tls::H2;
 use crate::runtime::Metrics;
 use crate::runtime::metrics::Reason;
@@ -59,14 +59,18 @@ pub(super) enum Phase {
 /// they have heard of a limit, and would be refused the rest.
 const STREAMS: u32 = 100;
 
-/// Bytes that a connection keeps of a head that has not ended, or of an answer that is not taken.
-const BUFFER: usize = 64 * 1024;
+/// Bytes that a connection keeps of a head of HTTP/1.1 that has not ended, of a body that is not read yet, or of an
+/// answer that is not taken. API servers send heads of some hundred bytes. hyper has the same for heads of HTTP/2.
+const BUFFER: usize = 16 * 1024;
+
+/// Bytes that a client may send over HTTP/2 before they are read: of one body, and of all bodies of a connection. They
+/// are in memory beside [`Limits::bodies`]. A connection cannot have less (RFC 9113, 6.9.2).
+const WINDOW: u32 = 64 * 1024;
 
 /// What all connections of a server share.
 pub(super) struct Shared {
     acceptor: TlsAcceptor,
-    /// Connections that have not asked for anything yet.
-    pub(super) newcomers: Arc<Crowd>,
+    pub(super) places: Arc<Places>,
     http1: Builder<TokioExecutor>,
     http2: Builder<TokioExecutor>,
     router: Router,
@@ -91,13 +95,15 @@ impl Shared {
             .timer(TokioTimer::new())
             .max_concurrent_streams(STREAMS)
             .max_send_buf_size(BUFFER)
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
             // Streams that are opened and reset at once are the cheapest attack there is (CVE-2023-44487).
             .max_pending_accept_reset_streams(20)
             .max_local_error_reset_streams(100)
             .keep_alive_interval(Duration::from_secs(30))
             .keep_alive_timeout(Duration::from_secs(20));
-        let newcomers = Crowd::new(limits.connections, usize::MAX);
-        Self { acceptor, newcomers, http1, http2, router, limits, metrics, phase }
+        let places = Places::new(limits.connections);
+        Self { acceptor, places, http1, http2, router, limits, metrics, phase }
     }
 
     async fn reached(&self, phase: Phase) {
@@ -115,10 +121,12 @@ impl Shared {
     }
 }
 
-/// Serves one connection to its end. `permit` is its place among the open ones.
+/// Serves one connection to its end. `permit` is for its place among the open ones.
 pub(super) async fn serve(shared: Arc<Shared>, socket: TcpStream, permit: Option<OwnedSemaphorePermit>) {
-    let _open = Open::new(&shared.metrics, permit);
-    let activity = Activity::of_a_newcomer(&shared.newcomers);
+    // One that is gone already has nobody left to tell.
+    let Ok(client) = socket.peer_addr() else { return };
+    let activity = Activity::new(client.ip());
+    let _open = Open::new(&shared.metrics, shared.places.take(permit, &activity));
     let handshake = timeout(shared.limits.handshake, shared.acceptor.accept(socket));
     let shaken = tokio::select! {
         shaken = handshake => shaken,
@@ -191,13 +199,13 @@ async fn answer(
 /// Counts a connection among the open ones while it lives.
 struct Open {
     metrics: Metrics,
-    _permit: Option<OwnedSemaphorePermit>,
+    _place: Place,
 }
 
 impl Open {
-    fn new(metrics: &Metrics, permit: Option<OwnedSemaphorePermit>) -> Self {
+    fn new(metrics: &Metrics, place: Place) -> Self {
         metrics.connections_open.inc();
-        Self { metrics: metrics.clone(), _permit: permit }
+        Self { metrics: metrics.clone(), _place: place }
     }
 }
 

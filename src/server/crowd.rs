@@ -84,13 +84,6 @@ impl Crowd {
         Member { crowd: Arc::clone(self), cut, bytes: 0, turn: Some(turn) }
     }
 
-    /// Has the one that has kept the gate waiting for longest give way; false when nobody waits.
-    pub(super) fn make_room(&self) -> bool {
-        let is_cut = self.lock().cut_first();
-        self.freed.notify_waiters();
-        is_cut
-    }
-
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -251,7 +244,11 @@ impl Member {
     /// The next step is the client's again, who is to take so many bytes instead of those that it has sent.
     pub(super) fn wait_again(&mut self, bytes: usize, cut: Arc<Notify>) {
         let mut state = self.crowd.lock();
-        state.held -= self.bytes;
+        // One that has just joined waits already. One that gave way meanwhile has been counted out.
+        let is_in = self.turn.take().is_none_or(|turn| state.leave(turn).is_some());
+        if is_in {
+            state.held -= self.bytes;
+        }
         // They are there already: who has no more to give leaves them so.
         let _fits = state.fit(bytes, self.crowd.bytes, clock::instant());
         state.held += bytes;
@@ -382,7 +379,9 @@ mod tests {
         let mut next = join(&crowd);
         next.grow(50, 0).await.unwrap();
         assert!(has_given_way(&answer));
-        drop((answer, next));
+        let mut of_none = join(&crowd);
+        of_none.wait_again(10, Arc::default());
+        drop((answer, next, of_none));
         let state = crowd.lock();
         assert_eq!((state.held, state.waiting()), (0, 0));
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
-use axum::http::{StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::http::{StatusCode, Uri, Version};
+use axum::response::Response;
 use jiff::Timestamp;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
@@ -24,7 +24,7 @@ use super::body::{self, End, Fault, Reading};
 use super::crowd::{Crowd, Member};
 use super::limits::Limits;
 use super::observe::Observed;
-use super::{deadline, problem};
+use super::{deadline, observe, problem};
 use crate::review::{Answer, Endpoint, Failure, Surroundings};
 use crate::runtime::otlp::Traces;
 use crate::runtime::{Metrics, Tasks, blocking, clock};
@@ -58,8 +58,9 @@ impl Reviewer for Rules {
     }
 }
 
-/// An answer of more bytes than this counts until its client has taken it. Smaller ones fit into the buffers of a
-/// socket.
+/// An answer of more bytes than this counts as bodies do until its client has taken it. Smaller ones fit into the
+/// buffers of a socket, but those of all streams of HTTP/2 may not be taken: there they count by themselves, so that an
+/// answer that was just given goes for no body.
 const LARGE_ANSWER: usize = 16 * 1024;
 
 /// What all requests share.
@@ -73,8 +74,10 @@ pub(super) struct Gate {
     large_in_flight: Arc<Semaphore>,
     /// Whether only clients that have shown a certificate have admission reviews answered.
     only_known: bool,
-    /// What of bodies and answers is in memory.
+    /// What of bodies and large answers is in memory.
     crowd: Arc<Crowd>,
+    /// What of small answers is.
+    small_answers: Arc<Crowd>,
     /// Bodies whose answer has been given and whose client still writes.
     discarding: Tasks,
 }
@@ -88,6 +91,18 @@ struct Received {
 
 /// Too much is in flight.
 struct Busy;
+
+/// Who gets an answer.
+struct Asker {
+    activity: Option<Arc<Activity>>,
+    version: Version,
+}
+
+impl Asker {
+    fn of(request: &Request) -> Self {
+        Self { activity: request.extensions().get().cloned(), version: request.version() }
+    }
+}
 
 impl Gate {
     pub(super) fn new(
@@ -107,35 +122,42 @@ impl Gate {
             large_in_flight: Arc::new(Semaphore::new(limits.large_in_flight)),
             only_known,
             crowd: Crowd::new(limits.unread_bodies, limits.bodies),
+            small_answers: Crowd::new(limits.unread_bodies, limits.bodies / 4),
             discarding: Tasks::new(),
         }
-    }
-
-    pub(super) const fn metrics(&self) -> &Metrics {
-        &self.metrics
     }
 
     /// Answers one request to `endpoint`.
     pub(super) async fn handle(self: Arc<Self>, endpoint: Endpoint, request: Request) -> Response {
         let (path, headers) = (request.uri().path(), request.headers());
         let observed = Observed::begin(&self.metrics, &self.traces, endpoint, path, headers);
-        let activity = request.extensions().get::<Arc<Activity>>().cloned();
+        let asker = Asker::of(&request);
         // API servers have no certificate to show for conversion.
-        let is_known = activity.as_ref().is_some_and(|activity| activity.is_known());
+        let is_known = asker.activity.as_ref().is_some_and(|activity| {
+            activity.asks_for_a_review();
+            activity.is_known()
+        });
         if self.only_known && endpoint != Endpoint::Convert && !is_known {
             observed.turned_away(StatusCode::UNAUTHORIZED);
             self.discard(endpoint, request.into_body());
-            return problem::unauthorized();
+            return self.until_taken(problem::unauthorized(), None, asker);
         }
         let answered = self.review(endpoint, request).instrument(observed.span().clone()).await;
         let Ok((answer, member)) = answered else {
             self.metrics.shed.inc();
             observed.turned_away(StatusCode::SERVICE_UNAVAILABLE);
-            return problem::busy();
+            return self.until_taken(problem::busy(), None, asker);
         };
         observed.answered(&answer.report);
-        let json = HeaderValue::from_static("application/json");
-        ([(CONTENT_TYPE, json)], self.until_taken(answer.body, member, activity)).into_response()
+        let mut response = Response::new(answer.body);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.until_taken(response, member, asker)
+    }
+
+    /// Answers a request for nothing that there is.
+    pub(super) fn turn_away(&self, request: &Request, response: Response<Vec<u8>>) -> Response {
+        observe::elsewhere(&self.metrics, response.status());
+        self.until_taken(response, None, Asker::of(request))
     }
 
     async fn review(
@@ -145,6 +167,8 @@ impl Gate {
     ) -> Result<(Answer, Option<Member>), Busy> {
         let (parts, body) = request.into_parts();
         let (deadline, objection) = terms(endpoint, &parts.uri, &parts.headers);
+        // A client that stands still need not have its head kept.
+        drop(parts);
         let Received { bytes, fault, mut member } = self.read(endpoint, body, deadline).await?;
         if member.as_mut().is_some_and(|member| member.settle().is_err()) {
             return Err(Busy);
@@ -190,12 +214,18 @@ impl Gate {
         self.discarding.spawn(body::discard(body, self.limits.body(endpoint)));
     }
 
-    /// The answer, which counts for as long as it is in memory where it is large: its client may never take it.
-    fn until_taken(&self, answer: Vec<u8>, member: Option<Member>, activity: Option<Arc<Activity>>) -> Body {
-        let Some(activity) = activity.filter(|_| answer.len() > LARGE_ANSWER) else { return answer.into() };
-        let mut member = member.unwrap_or_else(|| self.crowd.join(Arc::default()));
-        member.wait_again(answer.len(), activity.cut());
-        Bytes::from_owner(Untaken { answer, _member: member, _guard: activity.untaken() }).into()
+    /// The answer, which may count for as long as it is in memory: its client may never take it.
+    fn until_taken(&self, answer: Response<Vec<u8>>, member: Option<Member>, asker: Asker) -> Response {
+        let Asker { activity, version } = asker;
+        answer.map(|answer| {
+            let is_large = answer.len() > LARGE_ANSWER;
+            let counts = is_large || version == Version::HTTP_2;
+            let Some(activity) = activity.filter(|_| counts) else { return answer.into() };
+            let crowd = if is_large { &self.crowd } else { &self.small_answers };
+            let mut member = member.filter(|_| is_large).unwrap_or_else(|| crowd.join(Arc::default()));
+            member.wait_again(answer.len(), activity.cut());
+            Bytes::from_owner(Untaken { answer, _member: member, _guard: activity.untaken() }).into()
+        })
     }
 
     fn judge(&self, endpoint: Endpoint, body: &[u8]) -> Answer {

@@ -2,7 +2,8 @@
 //!
 //! Guarantees: it answers for as long as the process lives, draining or not. A connection is for one request, which has
 //! [`HEAD`] to arrive and [`WHOLE`] to be answered; of more than [`MOST`] at a time the oldest gives way, so that
-//! probes are answered however many others connect. Never: on the gate's port, or about anything that is secret.
+//! probes are answered however many others connect. Of the page of metrics at most [`PAGES`] are in memory, however
+//! many ask for it and do not read it. Never: on the gate's port, or about anything that is secret.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::http::{Request, StatusCode};
@@ -22,13 +23,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout};
 use tower::Service;
 
 use super::crowd::{Crowd, Member};
 use super::listener;
 use crate::runtime::metrics::Page;
-use crate::runtime::{Readiness, Tasks, blocking};
+use crate::runtime::{Readiness, Tasks, blocking, clock};
 
 /// Connections at a time.
 const MOST: usize = 64;
@@ -41,6 +43,10 @@ const WHOLE: Duration = Duration::from_secs(30);
 
 /// Bytes that a connection keeps of a head.
 const BUFFER: usize = 16 * 1024;
+
+/// Pages of metrics in memory at a time, each of some megabytes where there are tens of thousands of objects. While so
+/// many are being made or read, the last one is given once more, however old.
+const PAGES: usize = 3;
 
 /// After an accept that failed.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -56,7 +62,21 @@ pub struct Health {
 #[derive(Clone)]
 struct Shown {
     readiness: Readiness,
+    pages: Arc<Pages>,
+}
+
+/// The page of metrics, made for one at a time and shared by all who asked for it before it was begun.
+struct Pages {
     page: Page,
+    /// The last one, and when it was begun.
+    last: Mutex<Option<(Instant, Bytes)>>,
+    places: Arc<Semaphore>,
+}
+
+/// A page, and its place among those in memory.
+struct Kept {
+    text: String,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Health {
@@ -70,7 +90,7 @@ impl Health {
             .route("/livez", get(async || "ok\n"))
             .route("/readyz", get(ready))
             .route("/metrics", get(metrics))
-            .with_state(Shown { readiness, page });
+            .with_state(Shown { readiness, pages: Arc::new(Pages::of(page)) });
         Ok(Self { address: listener.local_addr()?, listener, router })
     }
 
@@ -118,10 +138,72 @@ async fn ready(State(shown): State<Shown>) -> Response {
 }
 
 async fn metrics(State(shown): State<Shown>) -> Response {
-    // It may be about tens of thousands of objects.
-    let Ok(Ok(page)) = blocking(move || shown.page.text()).await else {
+    let Some(page) = shown.pages.page().await else {
         return StatusCode::INTERNAL_SERVER_ERROR.into_response();
     };
     let content = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     ([(CONTENT_TYPE, content)], page).into_response()
+}
+
+impl Pages {
+    fn of(page: Page) -> Self {
+        Self { page, last: Mutex::default(), places: Arc::new(Semaphore::new(PAGES)) }
+    }
+
+    /// The page as it is, unless there are too many of it; nothing where it cannot be made.
+    async fn page(&self) -> Option<Bytes> {
+        let asked = clock::instant();
+        let mut last = self.last.lock().await;
+        let place = Arc::clone(&self.places).try_acquire_owned();
+        if let Some((_, page)) = last.as_ref().filter(|(begun, _)| *begun > asked || place.is_err()) {
+            return Some(page.clone());
+        }
+        let place = match place {
+            Ok(place) => place,
+            // Who asked for the first ones is gone, and they are still being made.
+            Err(_) => Arc::clone(&self.places).acquire_owned().await.ok()?,
+        };
+        let (page, begun) = (self.page.clone(), clock::instant());
+        // It may be about tens of thousands of objects.
+        let text = blocking(move || page.text().map(|text| Kept { text, _place: place })).await.ok()?.ok()?;
+        let page = Bytes::from_owner(text);
+        *last = Some((begun, page.clone()));
+        Some(page)
+    }
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        self.text.as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn pages_that_nobody_reads_are_few_and_each_is_as_things_are() {
+        let pages = Pages::of(Page::new(|_| {}));
+        let mut unread = Vec::new();
+        for _ in 0..2 * PAGES {
+            unread.push(pages.page().await.unwrap());
+        }
+        let different = |pages: &[Bytes]| {
+            pages.windows(2).filter(|pair| pair[0].as_ptr() != pair[1].as_ptr()).count() + 1
+        };
+        assert_eq!(different(&unread), PAGES, "the last one is shared");
+        let last = unread.pop().unwrap();
+        drop(unread);
+        assert_ne!(pages.page().await.unwrap().as_ptr(), last.as_ptr(), "there is room for another one");
+    }
+
+    #[tokio::test]
+    async fn who_asks_while_a_page_is_made_for_another_shares_the_next_one() {
+        let pages = Pages::of(Page::new(|_| {}));
+        let all = futures::future::join_all((0..9).map(|_| pages.page())).await;
+        let first = all[0].as_ref().unwrap().as_ptr();
+        let others: Vec<_> = all[1..].iter().map(|page| page.as_ref().unwrap().as_ptr()).collect();
+        assert!(others.iter().all(|page| *page == others[0] && *page != first));
+    }
 }

@@ -7,8 +7,9 @@ use crate::review::Endpoint;
 /// The limits of one [`super::Server`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Connections open at a time. One more takes the place of the one that has asked for nothing for longest, or else
-    /// waits. Each is a file, so the process may not have more of them than it may open files.
+    /// Connections open at a time. One more takes the place of another that can be spared, or else waits. Each is a
+    /// file, so the process may not have more of them than it may open files. Each may have some 100 KiB in memory that
+    /// nothing else counts: TLS, a head, and what was sent over HTTP/2 and is not read yet.
     pub connections: usize,
     /// Reviews that have arrived and are worked on at a time; more are answered 503 with `Retry-After`, which the API
     /// server honours.
@@ -25,8 +26,8 @@ pub struct Limits {
     pub large: usize,
     /// Bodies and answers whose client is waited for at a time: the one that has stood still for longest gives way.
     pub unread_bodies: usize,
-    /// Bytes that bodies take together while they are read and judged, and answers until they are taken: some fifteen
-    /// of the largest reviews of an update. A large body has room for all of it before it is read; those for which
+    /// Bytes that bodies take together while they are read and judged, and large answers until they are taken: some
+    /// fifteen of the largest reviews of an update. Small answers over HTTP/2 have a quarter of that besides. A large body has room for all of it before it is read; those for which
     /// there is none wait, and one whose client stands still gives way to them.
     pub bodies: usize,
     /// Bytes of an admission review. The API server takes 3 MiB of an object, and an update holds two.
@@ -40,7 +41,7 @@ pub struct Limits {
     /// From an answer to the end of the next request's head. The API server keeps connections for 90 s and does not
     /// repeat a POST on one that was closed under it: stay above.
     pub idle: Duration,
-    /// For a client to take a large answer.
+    /// For a client to take an answer that is large, or over HTTP/2.
     pub answer: Duration,
     /// How long a drain goes on accepting: until everybody has heard that this endpoint is gone.
     pub drain_delay: Duration,
@@ -54,7 +55,7 @@ impl Default for Limits {
     fn default() -> Self {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         Self {
-            connections: 8192,
+            connections: 1024,
             in_flight: 1024,
             inline: 16 * 1024,
             medium_in_flight: cores.clamp(2, 4),

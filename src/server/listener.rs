@@ -1,20 +1,19 @@
 //! The accept loop: sockets in, one task for each, none waits for another.
 //!
-//! Guarantees: at most `connections` at a time; one more has the oldest of those that have not asked for anything give
-//! way, or waits, and those behind it in the kernel's backlog; an accept that fails for want of
-//! file descriptors waits a little instead of spinning; a client that is slow in its handshake holds up nobody.
+//! Guarantees: one more connection than there are [`Places`] waits for its own, and those behind it in the kernel's
+//! backlog; an accept that fails for want of file descriptors waits a little instead of spinning; a client that is slow
+//! in its handshake holds up nobody.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tracing::warn;
 
-use super::crowd::Crowd;
+use super::places::Places;
 use crate::runtime::Metrics;
 
 /// Connections that the kernel keeps while the loop is busy.
@@ -45,14 +44,6 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
-}
-
-/// The places of connections.
-pub(super) struct Places {
-    /// All of them.
-    pub(super) open: Arc<Semaphore>,
-    /// Those that have not asked for anything yet.
-    pub(super) newcomers: Arc<Crowd>,
 }
 
 /// Hands each connection to `serve`, with the permit that it holds while it is open, until `stop` resolves. One that
@@ -92,18 +83,6 @@ pub(super) async fn accept_until(
                 wait = (wait * 2).min(BACK_OFF.1);
             }
         }
-    }
-}
-
-impl Places {
-    /// The next place, for which another connection may have to give way.
-    async fn next(&self) -> Option<OwnedSemaphorePermit> {
-        if let Ok(permit) = Arc::clone(&self.open).try_acquire_owned() {
-            return Some(permit);
-        }
-        self.newcomers.make_room();
-        // Closed never.
-        Arc::clone(&self.open).acquire_owned().await.ok()
     }
 }
 

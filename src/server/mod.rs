@@ -21,6 +21,7 @@ mod health;
 mod limits;
 mod listener;
 mod observe;
+mod places;
 mod problem;
 mod route;
 mod router;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tracing::{info, warn};
 
@@ -46,7 +47,6 @@ pub use tls::MinVersion;
 use crate::runtime::otlp::Traces;
 use crate::runtime::{Metrics, Tasks};
 use connection::{Phase, Shared};
-use listener::Places;
 
 /// What a server is made of.
 pub struct Config {
@@ -149,12 +149,8 @@ impl Server {
             self.phase.send_replace(Phase::Announcing);
             sleep(self.limits.drain_delay).await;
         };
-        let places = Places {
-            open: Arc::new(Semaphore::new(self.limits.connections)),
-            newcomers: Arc::clone(&self.shared.newcomers),
-        };
         let serve = |socket, place| open.spawn(connection::serve(Arc::clone(&self.shared), socket, place));
-        listener::accept_until(announced, &self.listener, &places, &self.metrics, serve).await;
+        listener::accept_until(announced, &self.listener, &self.shared.places, &self.metrics, serve).await;
         // Who is already in the kernel's queue would otherwise be reset.
         while let Some(Ok(socket)) = listener::accept(&self.listener).now_or_never() {
             serve(socket, None);

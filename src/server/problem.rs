@@ -2,7 +2,7 @@
 
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::http::{Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use serde_json::json;
 
 use crate::review::{Endpoint, Failure};
@@ -49,7 +49,7 @@ pub(super) fn unsupported(header: &str, value: &str, expected: &str) -> Failure 
 }
 
 /// 503: come again in a second.
-pub(super) fn busy() -> Response {
+pub(super) fn busy() -> Response<Vec<u8>> {
     let message = "too many reviews are in flight, try again";
     let mut response = status(StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable", message);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
@@ -57,14 +57,14 @@ pub(super) fn busy() -> Response {
 }
 
 /// 401: nobody knows who asks.
-pub(super) fn unauthorized() -> Response {
+pub(super) fn unauthorized() -> Response<Vec<u8>> {
     let message =
         "no client certificate was shown: admission reviews are answered to clients of --client-ca alone";
     status(StatusCode::UNAUTHORIZED, "Unauthorized", message)
 }
 
 /// 404: no such path.
-pub(super) fn not_found(uri: &Uri) -> Response {
+pub(super) fn not_found(uri: &Uri) -> Response<Vec<u8>> {
     let path: String = uri.path().chars().take(80).collect();
     let known = Endpoint::ALL.map(Endpoint::path).join(", ");
     let message =
@@ -73,13 +73,13 @@ pub(super) fn not_found(uri: &Uri) -> Response {
 }
 
 /// 405: reviews are posted.
-pub(super) fn not_allowed(method: &Method) -> Response {
+pub(super) fn not_allowed(method: &Method) -> Response<Vec<u8>> {
     let message = format!("unsupported method {method}: expected POST");
     status(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", &message)
 }
 
 /// A `Status` of `meta/v1`, since the API server reads that.
-fn status(code: StatusCode, reason: &str, message: &str) -> Response {
+fn status(code: StatusCode, reason: &str, message: &str) -> Response<Vec<u8>> {
     let body = json!({
         "kind": "Status",
         "apiVersion": "v1",
@@ -89,6 +89,8 @@ fn status(code: StatusCode, reason: &str, message: &str) -> Response {
         "reason": reason,
         "code": code.as_u16(),
     });
-    let content = HeaderValue::from_static("application/json");
-    (code, [(CONTENT_TYPE, content)], body.to_string()).into_response()
+    let mut response = Response::new(body.to_string().into_bytes());
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }

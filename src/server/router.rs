@@ -12,12 +12,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{Method, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::post;
 
 use super::handler::Gate;
-use super::{observe, problem};
+use super::problem;
 use crate::review::Endpoint;
 
 /// The gate's paths.
@@ -32,12 +31,10 @@ pub(super) fn router(gate: Arc<Gate>) -> Router {
     router.method_not_allowed_fallback(not_allowed).fallback(not_found).with_state(gate)
 }
 
-async fn not_allowed(State(gate): State<Arc<Gate>>, method: Method) -> Response {
-    observe::elsewhere(gate.metrics(), StatusCode::METHOD_NOT_ALLOWED);
-    problem::not_allowed(&method)
+async fn not_allowed(State(gate): State<Arc<Gate>>, request: Request) -> Response {
+    gate.turn_away(&request, problem::not_allowed(request.method()))
 }
 
-async fn not_found(State(gate): State<Arc<Gate>>, uri: Uri) -> Response {
-    observe::elsewhere(gate.metrics(), StatusCode::NOT_FOUND);
-    problem::not_found(&uri)
+async fn not_found(State(gate): State<Arc<Gate>>, request: Request) -> Response {
+    gate.turn_away(&request, problem::not_found(request.uri()))
 }

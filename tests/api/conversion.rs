@@ -25,6 +25,10 @@ pub const TESTS: &[Test] = &[
     ),
     ("managed_fields_read_the_same_in_both_versions", managed_fields_read_the_same_in_both_versions),
     ("sixty_windows_go_through_the_old_version", sixty_windows_go_through_the_old_version),
+    (
+        "a_window_edited_beside_others_keeps_what_the_old_version_cannot_say",
+        a_window_edited_beside_others_keeps_what_the_old_version_cannot_say,
+    ),
     ("a_write_of_what_was_read_writes_nothing", a_write_of_what_was_read_writes_nothing),
     ("a_namespace_is_written_down_as_manifests", a_namespace_is_written_down_as_manifests),
 ];
@@ -64,14 +68,24 @@ fn settled(namespace: &Namespace, name: &str) {
 /// Writes an object as it was read, but for an edit; again where the operator wrote its status in between. What was
 /// read, and what is there then.
 fn rewrite(namespace: &Namespace, path: &str, edit: impl Fn(&mut Value)) -> (Value, Value) {
+    let (read, written, _) = rewrite_warned(namespace, path, edit);
+    (read, written)
+}
+
+/// The same, with what the author is warned of.
+fn rewrite_warned(
+    namespace: &Namespace,
+    path: &str,
+    edit: impl Fn(&mut Value),
+) -> (Value, Value, Vec<String>) {
     eventually(|| {
         let read = namespace.bed.objects.at(path);
         let mut object = read.clone();
         edit(&mut object);
-        match namespace.bed.objects.one(Ask::put(path, object)) {
-            Ok(written) => Ok((read, written)),
-            Err(refusal) if refusal.code == 409 => Err(refusal.message),
-            Err(refusal) => panic!("{path}: {}", refusal.message),
+        match namespace.bed.objects.warned(Ask::put(path, object)) {
+            (Ok(written), warnings) => Ok((read, written, warnings)),
+            (Err(refusal), _) if refusal.code == 409 => Err(refusal.message),
+            (Err(refusal), _) => panic!("{path}: {}", refusal.message),
         }
     })
 }
@@ -197,6 +211,63 @@ fn sixty_windows_go_through_the_old_version(bed: &Bed) {
     let mut expected = stored;
     expected["windows"][30]["replicas"] = 99.into();
     assert_eq!(bed.objects.at(&hub)["spec"], expected);
+}
+
+fn a_window_edited_beside_others_keeps_what_the_old_version_cannot_say(bed: &Bed) {
+    let namespace = bed.namespace();
+    let mut object = new("kept");
+    let night = json!({"name": "night", "from": "20:45", "to": "23:15", "days": ["Tue"], "replicas": 3});
+    object["spec"]["windows"].as_array_mut().expect("a list").push(night);
+    namespace.create(&object);
+    let (hub, spoke) = (namespace.path("tdset/kept"), namespace.path("tdsets.v1alpha1.gatehouse.dev/kept"));
+    let windows = |replicas: [u32; 2]| {
+        let mut windows = bed.objects.at(&hub)["spec"]["windows"].clone();
+        let windows = windows.as_array_mut().expect("a list");
+        let mut expected = object["spec"]["windows"].clone();
+        for (window, replicas) in expected.as_array_mut().expect("a list").iter_mut().zip(replicas) {
+            window["replicas"] = replicas.into();
+        }
+        (std::mem::take(windows), expected.as_array().expect("a list").clone())
+    };
+    let manifest = bed.objects.at(&spoke);
+    let added = json!({"startTime": 1, "endTime": 2, "replica": 1});
+    let gone =
+        |warnings: &[String]| warnings.iter().any(|one| one.starts_with("spec.schedulingConfig: a new item"));
+
+    // One is edited, and another one inserted before it, by somebody who writes no annotations.
+    let (_, _, warnings) = rewrite_warned(&namespace, &spoke, |edited| {
+        let metadata = edited["metadata"].as_object_mut().expect("metadata");
+        metadata.retain(|key, _| ["name", "namespace", "resourceVersion"].contains(&&**key));
+        edited["spec"]["schedulingConfig"][0]["replica"] = 7.into();
+        edited["spec"]["schedulingConfig"].as_array_mut().expect("a list").insert(0, added.clone());
+    });
+    assert!(!gone(&warnings), "{warnings:?}");
+    let (found, expected) = windows([7, 3]);
+    assert_eq!(found[1..], expected);
+    assert_eq!(found[0]["from"], "01:00");
+
+    // The manifest of before replaces it, with its annotations and an edit.
+    let (_, _, warnings) = rewrite_warned(&namespace, &spoke, |edited| {
+        let read = edited["metadata"]["resourceVersion"].take();
+        *edited = manifest.clone();
+        edited["metadata"]["resourceVersion"] = read;
+        edited["spec"]["schedulingConfig"][1]["replica"] = 9.into();
+    });
+    assert!(!gone(&warnings), "{warnings:?}");
+    let (found, expected) = windows([6, 9]);
+    assert_eq!(found, expected);
+
+    // One is taken away, the other one edited, and another one added.
+    let (_, _, warnings) = rewrite_warned(&namespace, &spoke, |edited| {
+        let windows = edited["spec"]["schedulingConfig"].as_array_mut().expect("a list");
+        windows.remove(0);
+        windows[0]["replica"] = 2.into();
+        windows.push(added.clone());
+    });
+    assert!(gone(&warnings), "{warnings:?}");
+    let (found, expected) = windows([6, 2]);
+    assert_eq!(found[0], expected[1]);
+    assert_eq!((&found[1]["from"], found[1].get("days")), (&json!("01:00"), None));
 }
 
 fn a_write_of_what_was_read_writes_nothing(bed: &Bed) {

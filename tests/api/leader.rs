@@ -285,7 +285,8 @@ fn when_the_leader_is_killed_another_goes_on_and_does_nothing_twice(bed: &Bed) {
     house.namespace.until("tdset/due", "{.status.nextTransition.window}", "exception/rush");
 
     let leader = house.lease();
-    replicas.remove(0).into_program().kill();
+    let leading = replicas.iter().position(|one| identity(one) == leader.holder).expect("one of them leads");
+    replicas.remove(leading).into_program().kill();
     // The time comes while nobody leads.
     house.jump(jump);
     let last = house.lease();
@@ -363,11 +364,12 @@ fn without_an_api_server_nobody_leads_and_then_somebody_does(bed: &Bed) {
     house.tdset("shop", &json!({}));
     house.until_replicas("shop", 1);
 
+    let leader = &replicas[until_one_leads(&replicas)];
     let frozen = Frozen::freeze(bed);
     // Whatever it took in before that, the terms are over by then.
     let over = clock::now() + TERM * 2;
-    eventually(|| if leads(&replicas[0]) { Err("the leader has not given up") } else { Ok(()) });
-    let lost = replicas[0].logs("lost the lease, the work is cancelled");
+    eventually(|| if leads(leader) { Err("the leader has not given up") } else { Ok(()) });
+    let lost = leader.logs("lost the lease, the work is cancelled");
     assert_eq!(lost["reason"], "it could not be renewed in time");
     eventually(|| {
         assert_eq!(replicas.iter().filter(|one| leads(one)).count(), 0);

@@ -7,6 +7,7 @@
 //! - The grid is complete: every kind has a file for every concern.
 //! - No file grows beyond what one reads at a sitting, tests included.
 //! - Properties draw the same cases in each run.
+//! - What runs at night alone is in the docs.
 //!
 //! Each rule is a function of sources, so that it is also held against sources that break it.
 
@@ -14,6 +15,7 @@
 
 mod imports;
 mod names;
+mod night;
 mod resolved;
 mod rooms;
 mod sources;

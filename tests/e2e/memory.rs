@@ -12,7 +12,6 @@ pub const TESTS: &[Test] = &[(
     large_objects_take_no_more_memory_than_is_promised,
 )];
 
-/// What the image takes, on the allocator that it has.
 fn large_objects_take_no_more_memory_than_is_promised(bed: &Bed, way: Way) {
     /// Half of what the container may have before the kernel ends it.
     const PROMISED: u64 = 250 << 20;

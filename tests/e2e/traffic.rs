@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use futures::future::join_all;
 use kit::objects;
+use kit::wait::patient;
 use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use kube::core::GroupVersionKind;
 use kube::{Api, Client};
@@ -118,7 +119,7 @@ impl Traffic {
     pub fn until_more(&self, calls: usize) {
         let (wanted, begun) = (self.done.load(Ordering::Relaxed) + calls, Instant::now());
         while self.done.load(Ordering::Relaxed) < wanted {
-            assert!(begun.elapsed() < PATIENCE * 2, "the calls stopped coming back");
+            assert!(begun.elapsed() < patient(PATIENCE) * 2, "the calls stopped coming back");
             std::thread::park_timeout(Duration::from_millis(20));
         }
     }
@@ -185,10 +186,10 @@ impl User {
     /// Makes a call and counts it; whether it succeeded.
     async fn count<T>(&mut self, what: &'static str, call: impl Future<Output = kube::Result<T>>) -> bool {
         let begun = Instant::now();
-        let failure = match tokio::time::timeout(PATIENCE, call).await {
+        let failure = match tokio::time::timeout(patient(PATIENCE), call).await {
             Ok(Ok(_)) => None,
             Ok(Err(error)) => Some(error.to_string()),
-            Err(_) => Some(format!("no answer within {PATIENCE:?}")),
+            Err(_) => Some(format!("no answer within {:?}", patient(PATIENCE))),
         };
         self.tally.longest = self.tally.longest.max((begun.elapsed(), what));
         let is_done = failure.is_none();

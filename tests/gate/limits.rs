@@ -9,7 +9,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use crate::support::{Connection, Gate, LIMIT, echo, limits, passes, read_answer, request, within};
+use crate::support::{
+    Barrier, Connection, Gate, LIMIT, echo, large, limits, passes, read_answer, request, within,
+};
 
 #[tokio::test]
 async fn an_idle_connection_outlives_the_limit_of_the_first_header() {
@@ -62,24 +64,25 @@ async fn a_slow_handshake_holds_up_nobody_and_is_cut() {
 }
 
 #[tokio::test]
-async fn over_the_number_of_connections_the_next_waits_for_a_place() {
-    let gate = Gate::start(Limits { connections: 1, ..limits() }, echo);
+async fn over_the_number_of_connections_the_next_waits_while_all_are_busy() {
+    let barrier = Barrier::default();
+    let held = barrier.clone();
+    let gate = Gate::start(Limits { connections: 1, ..limits() }, move |endpoint, body| {
+        held.pass();
+        echo(endpoint, body)
+    });
     let mut first = gate.connect().await;
-    first.ask("/validate", "{}").await;
+    first.send(&request("/validate", &large())).await;
+    barrier.reached().await;
     let next = TcpStream::connect(gate.address).await.unwrap();
-    // It is in the kernel's queue. Server and test share one thread: a server that would take it has taken it, and
-    // counted it, when the first connection is answered once more.
-    for _ in 0..2 {
-        assert_eq!(first.ask("/validate", "{}").await.status, 200);
-    }
-    let page = gate.metrics.page().text().unwrap();
-    assert!(
-        page.lines().any(|line| line == "gatehouse_connections_open 1"),
-        "there was no place for it: {page}"
-    );
-    drop(first);
+    gate.shows("gatehouse_connections_total 2").await;
+    gate.shows("gatehouse_connections_open 1").await;
+    barrier.open();
+    assert_eq!(first.answer().await.status, 200);
+    // The first is idle now, and holds all places.
     let mut next = Connection(gate.authority.secure(next, &["http/1.1"]).await);
     assert_eq!(next.ask("/validate", "{}").await.status, 200);
+    gate.shows(r#"gatehouse_connections_closed_total{reason="crowded"} 1"#).await;
 }
 
 /// Begins a review of so many bytes, and sends one of them.

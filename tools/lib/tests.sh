@@ -5,7 +5,7 @@ programs=${CARGO_TARGET_DIR:-$tools/../target}/test-programs.tsv
 readonly programs
 
 # Test programs that have a harness of their own, which says itself what each test took.
-readonly OWN_HARNESS=' api etcd e2e migrate node '
+readonly OWN_HARNESS=' api certificates control_plane e2e etcd guard migrate node '
 
 # Writes down where each test program is: name, tab, folder of its package, tab, path. A library's tests are called by
 # the library's name.
@@ -27,6 +27,7 @@ run_tests() {
     shift
     IFS=$'\t' read -r _ folder program < <(awk -F'\t' -v name="$name" '$1 == name' "$programs") ||
         fail "there is no test program $name; $programs has: $(cut -f1 "$programs" | paste -sd' ')"
+    pass_by "$name"
     say "-- $name"
     if [[ $OWN_HARNESS == *" $name "* ]]; then
         (cd -- "$folder" && exec "$program" "$@")
@@ -34,6 +35,16 @@ run_tests() {
     fi
     # How long a test took is told by no stable flag.
     (cd -- "$folder" && RUSTC_BOOTSTRAP=1 exec "$program" -Z unstable-options --report-time "$@") | times_of "$name"
+}
+
+# pass_by NAME: counts a test program among those that are run, in the file that TESTS_RUN names.
+pass_by() { printf '%s\n' "$1" >>"${TESTS_RUN:-/dev/null}"; }
+
+# Every test program was run.
+none_is_left_out() {
+    local left
+    left=$(comm -23 <(cut -f1 "$programs" | sort -u) <(sort -u "$TESTS_RUN") | paste -sd' ')
+    [[ -z $left ]] || fail "no stage runs these test programs: $left"
 }
 
 # Passes on what libtest prints, and adds the times to the file that TEST_TIMES names.

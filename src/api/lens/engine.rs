@@ -1,5 +1,6 @@
 //! The two directions, run over the same rows.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
@@ -240,7 +241,7 @@ fn list_to_hub(rows: &[Row], name: Option<&ItemName>, value: Value, coarse: Opti
         Some(Coarse::Items { items }) => items,
         _ => Vec::new(),
     };
-    let memories = assign(&items, remembered);
+    let (memories, _) = assign(&items, remembered);
     let new: Vec<bool> = memories.iter().map(Option::is_none).collect();
     let memories = memories.into_iter().map(Option::unwrap_or_default);
     let mut converted: Vec<Value> =
@@ -269,16 +270,17 @@ fn bare_item(rows: &[Row]) -> Option<&str> {
     rows.iter().find(|row| row.spoke() == Some("")).map(Row::hub)
 }
 
-/// Which memory belongs to which item of the spoke's list. An item that is shown as it was keeps its own, wherever
-/// it has moved to; an item that was edited keeps what its edit did not touch, also where others were added or taken
-/// away.
-fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
+/// Which memory belongs to which item of the spoke's list, and which belong to none. An item that is shown as it was
+/// keeps its own, wherever it has moved to; an item that was edited keeps what its edit did not touch, also where others
+/// were added, moved or taken away.
+fn assign(items: &[Value], remembered: Vec<Item>) -> (Vec<Option<Memory>>, Vec<Memory>) {
+    let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
     if remembered.is_empty() {
-        return vec![None; items.len()];
+        return (assigned, Vec::new());
     }
+    let as_many = items.len() == remembered.len();
     let mut free: Vec<Option<Item>> = remembered.into_iter().map(Some).collect();
     let digests: Vec<_> = items.iter().map(digest).collect();
-    let mut assigned: Vec<Option<Memory>> = vec![None; items.len()];
     for ((slot, memory), shown) in free.iter_mut().zip(&mut assigned).zip(&digests) {
         *memory = slot.take_if(|item| item.shown == *shown).map(|item| item.memory);
     }
@@ -288,79 +290,73 @@ fn assign(items: &[Value], remembered: Vec<Item>) -> Vec<Option<Memory>> {
     }
     let mut moved: HashMap<String, VecDeque<Memory>> = HashMap::new();
     let mut rest = Vec::new();
-    for item in free.into_iter().flatten() {
+    for (place, item) in free.into_iter().enumerate().filter_map(|(place, item)| Some((place, item?))) {
         match elsewhere.get_mut(item.shown.as_str()).filter(|left| **left > 0) {
             Some(left) => {
                 *left -= 1;
                 moved.entry(item.shown).or_default().push_back(item.memory);
             }
-            None => rest.push(item),
+            None => rest.push((place, item)),
         }
     }
     for (memory, shown) in assigned.iter_mut().zip(&digests).filter(|(memory, _)| memory.is_none()) {
         *memory = moved.get_mut(shown).and_then(VecDeque::pop_front);
     }
     let edited: Vec<usize> = (0..items.len()).filter(|index| assigned[*index].is_none()).collect();
-    for (index, kept) in most_alike(items, edited, rest) {
-        assigned[index] = Some(kept);
+    let pairs = alike(items, &edited, &rest, as_many);
+    let mut rest: Vec<_> = rest.into_iter().map(|(_, item)| Some(item.memory)).collect();
+    for (index, of) in pairs {
+        assigned[index] = rest[of].take();
     }
-    assigned
+    (assigned, rest.into_iter().flatten().collect())
 }
 
 /// More comparisons than these are not made: items are then taken in their order.
-const MOST_COMPARED: usize = 1 << 16;
+const MOST_COMPARED: usize = 1 << 20;
 
-/// Pairs edited items with memories, in the order of both. Where there are more of one than of the other, it takes
-/// those that have most in common; where several choices have as much in common, the first.
-fn most_alike(items: &[Value], edited: Vec<usize>, rest: Vec<Item>) -> Vec<(usize, Memory)> {
-    let in_order = |edited: Vec<usize>, rest: Vec<Item>| {
-        edited.into_iter().zip(rest.into_iter().map(|item| item.memory)).collect()
-    };
-    let (long, short) = (edited.len().max(rest.len()), edited.len().min(rest.len()));
-    if long == short || short == 0 || long * short > MOST_COMPARED {
-        return in_order(edited, rest);
-    }
+/// Pairs edited items with what is left of the remembered ones, each with its place: those that have most in common
+/// first, and of several such pairs those in the same place, and then the first. What has nothing in common makes a pair
+/// only in the same place of a list of as many items as there were: there all of an item was edited.
+fn alike(items: &[Value], edited: &[usize], rest: &[(usize, Item)], as_many: bool) -> Vec<(usize, usize)> {
     let looks: Vec<_> = edited.iter().map(|index| likeness(&items[*index])).collect();
-    let common = |at: usize, of: usize| looks[at].iter().filter(|bits| rest[of].like.contains(bits)).count();
-    let more_edited = edited.len() > rest.len();
-    let alike = |of_long: usize, of_short: usize| {
-        if more_edited { common(of_long, of_short) } else { common(of_short, of_long) }
-    };
-    let chosen = best_row(long, short, alike);
-    if more_edited {
-        in_order(chosen.into_iter().map(|at| edited[at]).collect(), rest)
-    } else {
-        let mut rest: Vec<_> = rest.into_iter().map(Some).collect();
-        let kept = chosen.into_iter().filter_map(|at| rest[at].take()).collect();
-        in_order(edited, kept)
+    let looked: usize = looks.iter().map(|look| look.len() + 1).sum();
+    let remembered: usize = rest.iter().map(|(_, item)| item.like.len() + 1).sum();
+    if looked.saturating_mul(remembered) > MOST_COMPARED {
+        return edited.iter().copied().zip(0..rest.len()).collect();
     }
+    let common = |look: &[u16], item: &Item| look.iter().filter(|bits| item.like.contains(bits)).count();
+    let mut choices = Vec::new();
+    for (look, index) in looks.iter().zip(edited) {
+        for (of, (place, item)) in rest.iter().enumerate() {
+            let (common, stays) = (common(look, item), as_many && place == index);
+            if common > 0 || stays {
+                choices.push((Reverse(common), !stays, *index, of));
+            }
+        }
+    }
+    choices.sort_unstable();
+    let (mut paired, mut taken) = (HashSet::new(), HashSet::new());
+    let mut pairs = Vec::new();
+    for (_, _, index, of) in choices {
+        if !paired.contains(&index) && !taken.contains(&of) {
+            paired.insert(index);
+            taken.insert(of);
+            pairs.push((index, of));
+        }
+    }
+    pairs
 }
 
-/// Chooses one of the `long` row for each of the `short` row, in the order of both, so that the pairs have most in
-/// common together; of several such choices, the first.
-fn best_row(long: usize, short: usize, alike: impl Fn(usize, usize) -> usize) -> Vec<usize> {
-    let mut best = vec![vec![Some(0); long + 1]];
-    // How much the last `left` of the short row have in common when the first of them takes the one at `at`.
-    let taken = |best: &[Vec<Option<usize>>], left: usize, at: usize| {
-        best[left - 1][at + 1].map(|rest| rest + alike(at, short - left))
-    };
-    for left in 1..=short {
-        let mut row = vec![None; long + 1];
-        for at in (0..long).rev() {
-            row[at] = taken(&best, left, at).max(row[at + 1]);
-        }
-        best.push(row);
-    }
-    let mut chosen = Vec::with_capacity(short);
-    let mut at = 0;
-    for left in (1..=short).rev() {
-        while taken(&best, left, at) < best[left][at] {
-            at += 1;
-        }
-        chosen.push(at);
-        at += 1;
-    }
-    chosen
+/// The first list of the spoke of which an item took the place of another one, so that what only the hub says of that
+/// is gone.
+pub(super) fn list_of_a_lost<'a>(rows: &'a [Row], spoke: &Fields, memory: &Memory) -> Option<&'a str> {
+    rows.iter().find_map(|row| {
+        let Some(Coarse::Items { items: remembered }) = memory.rows.get(row.hub()) else { return None };
+        let items = tree::get(spoke, row.spoke()?)?.as_array()?;
+        let (assigned, left) = assign(items, remembered.clone());
+        let is_lost = assigned.iter().any(Option::is_none) && left.iter().any(|memory| !memory.is_empty());
+        row.spoke().filter(|_| is_lost)
+    })
 }
 
 /// Names the `new` items that have no name by their position, and past names that are taken.

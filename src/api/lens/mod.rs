@@ -203,6 +203,17 @@ pub struct Room<'a> {
     pub exactly: &'a dyn Fn() -> usize,
 }
 
+/// What is to be said of what [`Table::carry`] gave back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried<'a> {
+    /// The annotations that came with the object would have said something else of fields that the spoke has no place
+    /// for.
+    pub is_stale: bool,
+    /// A list of the spoke of which an item is like none of those that were there, while what the hub says of one of
+    /// these is not given back to any.
+    pub lost: Option<&'a str>,
+}
+
 impl Table {
     /// A table that is written in the code.
     #[must_use]
@@ -243,22 +254,22 @@ impl Table {
     /// both in the hub's version.
     ///
     /// Whatever annotations came with it say nothing here: a `kubectl replace` with a manifest of the spoke has none
-    /// and does not ask that everything else be dropped, and a manifest that was exported long ago has old ones. True
-    /// where they would have said something else of fields that the spoke has no place for.
+    /// and does not ask that everything else be dropped, and a manifest that was exported long ago has old ones.
     #[must_use]
-    pub fn carry(&self, object: Value, stored: &Value) -> (Value, bool) {
+    pub fn carry(&self, object: Value, stored: &Value) -> (Value, Carried<'_>) {
         let (Value::Object(fields), Value::Object(stored)) = (&object, stored) else {
-            return (object, false);
+            return (object, Carried::default());
         };
         let (shown, said) = engine::to_spoke(&self.rows, parts_of(fields));
         let (_, kept) = engine::to_spoke(&self.rows, parts_of(stored));
         if said.is_empty() && kept.is_empty() {
-            return (object, false);
+            return (object, Carried::default());
         }
-        let differs = !tree::is_within(&said.only, &kept.only);
+        let is_stale = !tree::is_within(&said.only, &kept.only);
+        let lost = engine::list_of_a_lost(&self.rows, &shown, &kept);
         let mut carried = fields.clone();
         carried.extend(engine::to_hub(&self.rows, shown, kept));
-        (Value::Object(carried), differs)
+        (Value::Object(carried), Carried { is_stale, lost })
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::super::field::Path;
 use super::super::{Kind, Version, schema};
 use super::memory::{self, PREFIX};
-use super::{Lens, Row, tree};
+use super::{Carried, Lens, Row, tree};
 use crate::kinds::KINDS;
 use crate::kinds::tdset::api::TDSetKind;
 use crate::properties;
@@ -124,8 +124,8 @@ proptest! {
                 annotations.retain(|key, _| !key.starts_with(PREFIX));
             }
             let arrived = up(*kind, &written);
-            let (carried, differs) = kind.lens().table(SPOKE).unwrap().carry(arrived, &stored);
-            prop_assert!(!differs);
+            let (carried, said) = kind.lens().table(SPOKE).unwrap().carry(arrived, &stored);
+            prop_assert_eq!(said, Carried::default());
             prop_assert_eq!(carried.get("spec"), stored.get("spec"));
             prop_assert_eq!(carried.get("status"), stored.get("status"));
         }
@@ -201,6 +201,32 @@ fn an_edited_window_keeps_its_own_where_others_come_and_go() {
             vec![plain(8, 0, 7), plain(1, 2, 1), plain(20, 0, 2)],
             vec![(0, hidden("office", "08:30", 7)), (2, night.clone())],
         ),
+        // One is taken away, the next one edited, and another one added.
+        (
+            vec![&office, &night],
+            vec![plain(20, 0, 3), plain(1, 2, 1)],
+            vec![(0, hidden("night", "20:45", 3))],
+        ),
+        (
+            vec![&office, &night],
+            vec![plain(1, 2, 1), plain(8, 0, 7)],
+            vec![(1, hidden("office", "08:30", 7))],
+        ),
+        // Both are edited, and change places.
+        (
+            vec![&office, &night],
+            vec![plain(20, 0, 3), plain(8, 0, 7)],
+            vec![(0, hidden("night", "20:45", 3)), (1, hidden("office", "08:30", 7))],
+        ),
+        // Nothing is left of what one showed; it is still in its place.
+        (
+            vec![&office, &night],
+            vec![plain(9, 1, 7), plain(20, 0, 2)],
+            vec![(
+                0,
+                json!({"name": "office", "from": "09:00", "to": "01:00", "days": ["Mon"], "replicas": 7}),
+            )],
+        ),
     ] {
         let mut shown = down(&TDSetKind, &tdset(&json!({"windows": stored})));
         shown["spec"]["schedulingConfig"] = json!(written);
@@ -213,15 +239,35 @@ fn an_edited_window_keeps_its_own_where_others_come_and_go() {
 }
 
 #[test]
+fn it_is_said_when_a_window_that_hides_something_is_replaced_by_another_one() {
+    let stored = tdset(&json!({"windows": [hidden("office", "08:30", 6), hidden("night", "20:45", 2)]}));
+    let plain = |start: i32, replica: i32| json!({"startTime": start, "endTime": 0, "replica": replica});
+    let other = json!({"startTime": 1, "endTime": 2, "replica": 1});
+    let list = Some("/spec/schedulingConfig");
+    for (written, lost) in [
+        (vec![plain(8, 6), plain(20, 2)], None),
+        (vec![plain(20, 3)], None),
+        (vec![plain(8, 7), other.clone(), plain(20, 2)], None),
+        (vec![plain(20, 3), other.clone()], list),
+        (vec![plain(20, 2), other], list),
+    ] {
+        let object = json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet",
+            "spec": {"schedulingConfig": written}});
+        let (_, said) = lens().table(SPOKE).unwrap().carry(up(&TDSetKind, &object), &stored);
+        assert_eq!(said.lost, lost, "{object}");
+    }
+}
+
+#[test]
 fn a_late_manifest_of_the_old_version_changes_nothing_that_it_cannot_show() {
     let stored = |zone: &str| {
         tdset(&json!({"defaultReplicas": 1, "timeZone": zone, "windows": [hidden("a", "08:30", 6)]}))
     };
     let old = up(&TDSetKind, &down(&TDSetKind, &stored("Europe/Berlin")));
-    let (carried, differs) = lens().table(SPOKE).unwrap().carry(old.clone(), &stored("Asia/Tokyo"));
-    assert_eq!((&carried["spec"], differs), (&stored("Asia/Tokyo")["spec"], true));
-    let (carried, differs) = lens().table(SPOKE).unwrap().carry(old.clone(), &old);
-    assert_eq!((carried, differs), (old, false));
+    let (carried, said) = lens().table(SPOKE).unwrap().carry(old.clone(), &stored("Asia/Tokyo"));
+    assert_eq!((&carried["spec"], said.is_stale), (&stored("Asia/Tokyo")["spec"], true));
+    let (carried, said) = lens().table(SPOKE).unwrap().carry(old.clone(), &old);
+    assert_eq!((carried, said), (old, Carried::default()));
 }
 
 #[test]

@@ -22,7 +22,8 @@ use crate::drawn::{self, change, is_exact, junk, one_in, one_of, pick};
 
 /// An object of the hub and an edit: `{"hub": …, "edit": {"set": "/spec/size", "value": 3}}`. Others are `remove` of a
 /// place; `item`, the position, with `field` and `value`; `insert` at a position, with `value`; `drop` of one, `swap`
-/// of two; `list` is the place of the list in the spoke.
+/// of two; `list` is the place of the list in the spoke. `beside` the edit of an item there may be an `insert` or a
+/// `drop` of another one.
 pub fn make(random: &mut Random, corpus: &[Input]) -> Vec<u8> {
     if one_in(random, 10)
         && let Ok(mut input) = serde_json::from_slice(&one_of(random, corpus).bytes)
@@ -63,7 +64,13 @@ fn edit(random: &mut Random, kind: &'static dyn Kind) -> Value {
         3 | 4 => {
             let field = one_of(random, list.items).spoke().unwrap_or("/unknown");
             let value = if one_in(random, 4) { junk(random) } else { json!(random.below(24)) };
-            json!({"list": list.spoke, "item": one, "field": field, "value": value})
+            let mut edit = json!({"list": list.spoke, "item": one, "field": field, "value": value});
+            match random.below(4) {
+                0 => edit["beside"] = json!({"insert": two, "value": item(random, list)}),
+                1 => edit["beside"] = json!({"drop": two}),
+                _ => {}
+            }
+            edit
         }
         5 => json!({"list": list.spoke, "insert": one, "value": item(random, list)}),
         6 => json!({"list": list.spoke, "drop": one}),
@@ -133,6 +140,11 @@ fn hold_list(kind: &dyn Kind, list: List, hub: &Value, shown: &Value, edit: &Val
     if change.make(list, edit, &mut edited, &mut expected).is_none() {
         return;
     }
+    let beside = Change::of(&edit["beside"], looks.len()).filter(|beside| change.is_clear_beside(*beside));
+    let is_told = beside.is_none_or(|beside| is_told(change, beside, edit, &looks, &edited));
+    if let Some(beside) = beside {
+        beside.make(list, &edit["beside"], &mut edited, &mut expected);
+    }
     let mut written = shown.clone();
     assert!(put(&mut written, list.spoke, Value::Array(edited)), "a list that is there can be replaced");
     let mut back = up(kind, &written);
@@ -143,19 +155,37 @@ fn hold_list(kind: &dyn Kind, list: List, hub: &Value, shown: &Value, edit: &Val
     put(&mut rest, list.hub, Value::Null);
     hold_same(&plain(&back), &plain(&rest), || format!("{edit} changes something beside the list"));
 
-    let in_place = matches!(change, Change::Field(_));
+    let in_place = matches!(change, Change::Field(_)) && beside.is_none();
     let is_remembered = shown["metadata"]["annotations"][memory::key(list.hub).0].is_string();
     let [after, expected, before] =
         [after, expected, before].map(|items| named(items, is_remembered || in_place));
-    let after = change.without_new(after);
-    let is_new = |look: &Value| matches!(change, Change::Insert(_)) && *look == edit["value"];
+    let added = beside.unwrap_or(change);
+    let after = added.without_new(after);
+    let new = if beside.is_some() { &edit["beside"]["value"] } else { &edit["value"] };
+    let is_new = |look: &Value| matches!(added, Change::Insert(_)) && look == new;
     let is_alone = |look: &Value| looks.iter().filter(|one| *one == look).count() < 2 && !is_new(look);
-    if in_place || looks.iter().all(is_alone) {
-        let (after, expected) = (Value::Array(after), Value::Array(change.without_new(expected)));
+    if in_place || is_told && looks.iter().all(is_alone) {
+        let (after, expected) = (Value::Array(after), Value::Array(added.without_new(expected)));
         hold_same(&after, &expected, || format!("{edit} changes another item; the spoke shows {written}"));
-    } else {
+    } else if beside.is_none() {
         hold_known(&after, &before);
     }
+}
+
+/// The edited item is more like what it was than like the one that is dropped, and the new one is less like that; and
+/// it is now like no other one.
+fn is_told(change: Change, beside: Change, edit: &Value, looks: &[Value], edited: &[Value]) -> bool {
+    let Change::Field(at) = change else { return false };
+    let common = |one: &Value, other: &Value| {
+        let fields = one.as_object().into_iter().flatten();
+        fields.filter(|(name, value)| other.get(name) == Some(value)).count()
+    };
+    let (was, is) = (&looks[at], &edited[at]);
+    let (one, other) = match beside {
+        Change::Drop(gone) => (is, &looks[gone]),
+        _ => (&edit["beside"]["value"], was),
+    };
+    common(one, other) < common(is, was) && !looks.contains(is) && edit["beside"]["value"] != *is
 }
 
 /// The items, without their names where those are counted.
@@ -198,6 +228,15 @@ impl Change {
             .or_else(|| number(&edit["insert"]).filter(|at| *at <= many).map(Self::Insert))
             .or_else(|| below(&edit["drop"]).map(Self::Drop))
             .or_else(|| Some(Self::Swap(below(&edit["swap"][0])?, below(&edit["swap"][1])?)))
+    }
+
+    /// Another item is added or taken away beside the edit of one.
+    fn is_clear_beside(self, beside: Self) -> bool {
+        match (self, beside) {
+            (Self::Field(_), Self::Insert(_)) => true,
+            (Self::Field(at), Self::Drop(gone)) => at != gone,
+            _ => false,
+        }
     }
 
     /// Makes it in what the spoke shows and in what the hub should say then; none where it changes nothing.

@@ -168,20 +168,6 @@ fn reviews(place: &Place, filling: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-impl Target {
-    /// The most memory that it takes from now on is what [`Self::memory`] calls `VmHWM`.
-    fn forget_the_most(&self) {
-        std::fs::write(format!("/proc/{}/clear_refs", self.served.gate.id().pid()), "5").unwrap();
-    }
-
-    /// Processor time that it has taken, in milliseconds.
-    fn processor(&self) -> u64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.served.gate.id().pid())).unwrap();
-        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
-        (fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()) * 10
-    }
-}
-
 /// What reviews have cost.
 #[derive(Clone, Default)]
 struct Cost {
@@ -260,6 +246,10 @@ async fn table(each: usize, at_a_time: usize, most: u64) {
                     highest.1.add(&cost, &name);
                 }
             }
+            let most =
+                highest.iter().map(|(_, highest)| (highest.memory.0 >> 20, highest.time.0.as_millis()));
+            let (mib, ms) = most.fold((0, 0), |(mib, ms), one| (mib.max(one.0), ms.max(one.1)));
+            println!("figure: {at_a_time} at a time, {shape} x {count}: {mib} MiB, {ms} ms");
             for (path, Highest { memory, time, processor }) in highest {
                 let (mib, ms) = (memory.0 >> 20, time.0.as_millis());
                 println!("{path} | {shape} | {size} | {mib}, {} | {ms}, {} | {processor}", memory.1, time.1);
@@ -267,6 +257,37 @@ async fn table(each: usize, at_a_time: usize, most: u64) {
         }
     }
     target.is_sane().await;
+}
+
+/// How many times the processor time of so many labels eight times as many take, at most. With a step that looks at
+/// each of them for each other it would be 64.
+const MOST_TIMES: f64 = 24.0;
+
+#[tokio::test]
+async fn eight_times_the_labels_take_about_eight_times_as_long() {
+    let target = Target::start().await;
+    target.is_sane().await;
+    let mut each = Vec::new();
+    // As often that both take about a second, of which the system tells hundredths.
+    for (labels, times) in [(4_000, 200_u32), (32_000, 25)] {
+        let wrong: Map<_, _> = (0..labels).map(|label| (format!("label-{label}"), json!(0))).collect();
+        let mut object = super::cluster(3);
+        object["spec"]["pod"] = json!({"labels": wrong});
+        let review = super::admission(&object).to_string();
+        let begun = target.processor();
+        for _ in 0..times {
+            let (code, ..) =
+                super::refusal("/validate", &target.ask("/validate?timeout=30s", &*review).await);
+            assert!(code == 413 || code == 422, "{code}");
+        }
+        each.push(f64::from(u32::try_from(target.processor() - begun).unwrap()) / f64::from(times));
+    }
+    let times = each[1] / each[0];
+    println!(
+        "figure: 4,000 wrongly typed labels take {:.1} ms, 32,000 {:.1} ms: {times:.1} times",
+        each[0], each[1]
+    );
+    assert!(times < MOST_TIMES, "{times:.1} times");
 }
 
 /// How many places one in is looked at, but for the night, when all are.

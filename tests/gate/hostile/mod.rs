@@ -6,6 +6,7 @@
 mod amplification;
 mod content;
 mod envelope;
+mod memory;
 mod ports;
 mod size;
 
@@ -59,6 +60,18 @@ impl Target {
         let status = std::fs::read_to_string(status).unwrap();
         let line = status.lines().find(|line| line.starts_with(name)).unwrap();
         line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    }
+
+    /// The most memory that it takes from now on is what [`Self::memory`] calls `VmHWM`.
+    fn forget_the_most(&self) {
+        std::fs::write(format!("/proc/{}/clear_refs", self.served.gate.id().pid()), "5").unwrap();
+    }
+
+    /// Processor time that it has taken, in milliseconds.
+    fn processor(&self) -> u64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.served.gate.id().pid())).unwrap();
+        let fields: Vec<_> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
+        (fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()) * 10
     }
 
     /// It still tells right from wrong.

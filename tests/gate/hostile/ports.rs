@@ -12,6 +12,7 @@ use hyper::Request;
 use hyper::body::{Bytes, Frame};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use kit::wait::patient;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -92,11 +93,11 @@ async fn who_goes_on_writing_what_was_refused_gets_the_answer() {
     target.is_sane().await;
 }
 
-type Stalled = BoxBody<Bytes, Infallible>;
+pub type Stalled = BoxBody<Bytes, Infallible>;
 
-/// A body of one byte, and then nothing.
-fn stalled() -> Stalled {
-    let first = futures::stream::iter([Ok(Frame::data(Bytes::from_static(b"{")))]);
+/// A body that begins so, and then nothing.
+pub fn begun(begin: &Bytes) -> Stalled {
+    let first = futures::stream::iter([Ok(Frame::data(begin.clone()))]);
     let stream = futures::StreamExt::chain(first, futures::stream::pending());
     BoxBody::new(SyncBody(std::sync::Mutex::new(Box::pin(StreamBody::new(stream)))))
 }
@@ -127,7 +128,7 @@ async fn http2(target: &Target) -> SendRequest<Stalled> {
 }
 
 /// The sum of all samples whose line begins so.
-async fn sum(target: &Target, line: &str) -> u64 {
+pub async fn sum(target: &Target, line: &str) -> u64 {
     let page = target.served.metrics().await;
     let samples = page.lines().filter(|one| one.starts_with(line));
     samples.map(|one| one.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
@@ -159,14 +160,14 @@ async fn good_reviews_are_answered_beside_a_thousand_stalled_sockets_and_bodies(
     let memory = target.memory("VmRSS");
     let sockets = join_all((0..1000).map(|_| TcpStream::connect(target.served.gate.address))).await;
     assert!(sockets.iter().all(Result::is_ok));
-    let mut held = Vec::new();
+    let (mut held, first) = (Vec::new(), Bytes::from_static(b"{"));
     for _ in 0..1100 / STREAMS {
         let mut sender = http2(&target).await;
         for _ in 0..STREAMS {
             let request = Request::post(format!("{}?timeout=30s", target.url("/validate")));
             let request =
                 request.header("content-type", "application/json").header("content-length", "200000");
-            held.push(tokio::spawn(sender.send_request(request.body(stalled()).unwrap())));
+            held.push(tokio::spawn(sender.send_request(request.body(begun(&first)).unwrap())));
         }
     }
     within(async {
@@ -203,7 +204,8 @@ async fn the_health_port_is_for_who_asks() {
     }
     // The oldest gives way to the newer ones, at once.
     let mut nothing = Vec::new();
-    let closed = tokio::time::timeout(Duration::from_secs(30), idle[0].read_to_end(&mut nothing)).await;
+    let closed =
+        tokio::time::timeout(patient(Duration::from_secs(30)), idle[0].read_to_end(&mut nothing)).await;
     assert!(closed.is_ok() && nothing.is_empty(), "it stays");
     assert_eq!(target.served.readiness().await.0, 200);
     // A head that never ends is cut.
@@ -241,6 +243,19 @@ async fn the_limit_of_files_is_raised_and_connections_keep_below_it() {
     }
     // Those that have not asked for anything give way to one that does.
     target.is_sane().await;
+    drop(sockets);
+    // So do those that have asked and go on holding their places, whatever they asked for.
+    for (path, status) in [("/", 404), ("/validate", 200)] {
+        let mut held = Vec::new();
+        for _ in 0..300 {
+            let mut connection =
+                tokio::time::timeout(patient(Duration::from_mins(1)), target.connect()).await.unwrap();
+            assert_eq!(connection.ask(path, "{}").await.status, status);
+            held.push(connection);
+        }
+        target.is_sane().await;
+    }
+    assert!(sum(&target, r#"gatehouse_connections_closed_total{reason="crowded"}"#).await >= 300);
     assert_eq!(target.served.readiness().await.0, 200);
     assert_eq!(sum(&target, "gatehouse_accept_failures_total").await, 0);
 }

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::Builder;
 
 use crate::wait::patient;
 
@@ -39,11 +40,31 @@ impl Test {
         Self { name: name.into(), limit, is_long: false, run: Box::new(run) }
     }
 
+    /// The same for what waits on a runtime of its own.
+    pub fn of_future<Running: Future<Output = ()>>(
+        name: impl Into<String>,
+        limit: Duration,
+        run: impl FnOnce() -> Running + Send + 'static,
+    ) -> Self {
+        Self::new(name, limit, move || {
+            let runtime = Builder::new_current_thread().enable_all().build();
+            runtime.unwrap_or_else(|error| panic!("no runtime for it: {error}")).block_on(run());
+        })
+    }
+
     /// One that runs only where ignored tests are asked for: it takes long.
     #[must_use]
     pub fn long(self, is_long: bool) -> Self {
         Self { is_long, ..self }
     }
+}
+
+/// These functions as tests of a suite, each of which waits on a runtime of its own.
+#[macro_export]
+macro_rules! tests_on_runtimes {
+    ($suite:literal, $limit:expr => $($test:ident),* $(,)?) => {
+        vec![$($crate::harness::Test::of_future(concat!($suite, "::", stringify!($test)), $limit, $test)),*]
+    };
 }
 
 /// What is known of the tests that ran.

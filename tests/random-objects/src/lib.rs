@@ -8,10 +8,14 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::{Map, Value, json};
 
+mod random;
+
+pub use random::Random;
+
 /// A small generator of its own, so that one number reproduces an object.
 #[derive(Debug)]
 pub struct Source {
-    state: u64,
+    random: Random,
     /// One value in so many is nonsense; 0 for none.
     pub nonsense: u64,
 }
@@ -20,16 +24,12 @@ impl Source {
     /// The objects that come from `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: seed ^ 0x9E37_79B9_7F4A_7C15, nonsense: 0 }
+        Self { random: Random(seed ^ 0x9E37_79B9_7F4A_7C15), nonsense: 0 }
     }
 
-    /// A number below `bound` (splitmix64).
+    /// A number below `bound`.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % bound
+        self.random.roll(bound)
     }
 
     fn pick<T: Clone>(&mut self, all: &[T]) -> T {

@@ -2,9 +2,12 @@
 
 #![expect(clippy::unwrap_used, reason = "tests say what they expect by unwrapping")]
 
-use std::{process::Command, time::Instant};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
 
-use kit::{call::Call, wait::eventually};
+use kit::call::Call;
+use kit::harness::{Harness, Test};
+use kit::wait::eventually;
 use testbed::{ControlPlane, Error, Options};
 
 /// A call of a kubectl, or of another program, with these words more.
@@ -13,7 +16,6 @@ fn call(mut command: Command, words: &[&str]) -> Call {
     Call::new(command)
 }
 
-#[test]
 fn a_control_plane_works_and_leaves_nothing() {
     let begin = Instant::now();
     let options = Options { existing: None, ..Options::from_env().unwrap() };
@@ -115,4 +117,14 @@ fn an_api_server_comes_back(cluster: &ControlPlane) {
     call(cluster.kubectl(), &["get", "--raw", "/readyz"]).fails();
     cluster.start_api_server().unwrap();
     call(cluster.kubectl(), &["get", "configmap", "kept"]).ok();
+}
+
+/// For all of it.
+const LIMIT: Duration = Duration::from_mins(10);
+
+fn main() -> ExitCode {
+    let name = "control_plane::a_control_plane_works_and_leaves_nothing";
+    let mut harness = Harness::from_args();
+    harness.run(vec![Test::new(name, LIMIT, a_control_plane_works_and_leaves_nothing)], 1);
+    harness.end()
 }

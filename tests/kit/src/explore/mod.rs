@@ -165,7 +165,8 @@ impl<W: World> Broken<W> {
 /// Looks at all of a slice: no rule may be broken, and all that it is about has to be in it.
 pub fn holds<W: World>(name: &str, slice: &Slice<W>) {
     let Found { states, took, broken, missed, planned } = slice.explore();
-    println!("{name}: {states} states in {took:.1?}, {} MB at most by now: {planned:?}", peak_megabytes());
+    println!("figure: {name}: {states} states in {took:.1?}");
+    println!("{name}: {} MB at most by now: {planned:?}", peak_megabytes());
     if let Some(broken) = broken {
         panic!("{name} {}", broken.as_test(name));
     }
@@ -178,7 +179,7 @@ pub fn holds<W: World>(name: &str, slice: &Slice<W>) {
 pub fn wanders<W: World>(name: &str, slice: &Slice<W>) {
     let seed = seed("MODEL_SEED", 1);
     let Found { states, broken, .. } = slice.wander(seed, Duration::from_mins(5));
-    println!("{name}: {states} states with MODEL_SEED={seed}");
+    println!("figure: {name}: {states} states with MODEL_SEED={seed}");
     if let Some(broken) = broken {
         panic!("{name} with MODEL_SEED={seed} {}", broken.as_test(name));
     }

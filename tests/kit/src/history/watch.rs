@@ -5,6 +5,7 @@ use std::time::Duration;
 use gatehouse::kinds::etcdcluster::etcd::{Client, Error, KeyValue, Rpc};
 
 use super::record::Event;
+use crate::wait::patient;
 
 /// How long there may be silence while more has to come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -70,10 +71,11 @@ pub async fn events(client: &Client, prefix: &str, after: i64, until: i64) -> Re
         start_revision: after + 1,
     };
     let request = WatchRequest { create: Some(create) };
-    let mut answers = client.stream(request, true, PATIENCE).await.map_err(NoHistory::Call)?;
+    let mut answers = client.stream(request, true, patient(PATIENCE)).await.map_err(NoHistory::Call)?;
     let mut events = Vec::new();
     loop {
-        let answer = answers.next(PATIENCE).await.map_err(NoHistory::Call)?.ok_or(NoHistory::Ended)?;
+        let answer =
+            answers.next(patient(PATIENCE)).await.map_err(NoHistory::Call)?.ok_or(NoHistory::Ended)?;
         if answer.canceled {
             let (reason, compact_revision) = (answer.cancel_reason, answer.compact_revision);
             return Err(NoHistory::Canceled { reason, compact_revision });

@@ -8,24 +8,14 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use random_objects::Random;
+
 use super::*;
 use crate::kinds::databasemigration::assignment::{Mode, Resolution, checksum};
 use crate::properties;
 
 /// Steps of a walk.
 const STEPS: usize = 60;
-
-/// A generator that is the same everywhere: xorshift.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
 
 /// A plan, as it is or with a fault.
 type Planner = fn(&Spec, &Observed) -> Plan;
@@ -74,7 +64,7 @@ struct Walk {
     world: World,
     /// Jobs that are gone, and their pods are not: their numbers and names.
     orphans: Vec<(i64, String)>,
-    dice: Dice,
+    dice: Random,
 }
 
 fn number(told: &Assignment) -> i64 {
@@ -83,7 +73,7 @@ fn number(told: &Assignment) -> i64 {
 
 impl Walk {
     fn new(seed: u64, planner: Planner) -> Self {
-        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut dice = Random(seed);
         let needs_approval = dice.roll(2) == 0;
         let approval = if needs_approval { json!({"required": true}) } else { Value::Null };
         let policy = if dice.roll(2) == 0 { "Revert" } else { "Retain" };

@@ -1,6 +1,8 @@
 //! Random walks: edits, lost pods, lost volumes and kills in any order. Once they stop, the spec is reached, or said to
 //! be refused.
 
+use random_objects::Random;
+
 use super::world::World;
 use crate::kinds::etcdcluster::observation::{Member, Ordinal, Version};
 use crate::kinds::etcdcluster::plan::{Plan, Refusal, Step};
@@ -12,34 +14,22 @@ const WALKS: u32 = 100;
 /// Steps of a walk.
 const STEPS: usize = 60;
 
-/// A generator that is the same everywhere: xorshift.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-
-    fn ordinal(&mut self) -> Ordinal {
-        Ordinal(u32::try_from(self.roll(7)).unwrap())
-    }
+fn drawn_ordinal(dice: &mut Random) -> Ordinal {
+    Ordinal(u32::try_from(dice.roll(7)).unwrap())
 }
 
 /// What happens to a world from outside, as far as a cluster must survive it.
-fn disturb(world: &mut World, dice: &mut Dice) {
+fn disturb(world: &mut World, dice: &mut Random) {
     match dice.roll(8) {
         0 => world.desired.replicas = u32::try_from(dice.roll(5)).unwrap() + 1,
         1 => world.desired.template.revision = dice.roll(3),
         2 => world.desired.template.version = Version::new(6, 14 + dice.roll(3)),
         3 if !world.desired.is_in_memory => {
-            world.pods.remove(&dice.ordinal());
+            world.pods.remove(&drawn_ordinal(dice));
         }
         4 => world.kill = Some((world.log.len(), dice.roll(2) == 0)),
         3 | 5 => {
-            let ordinal = dice.ordinal();
+            let ordinal = drawn_ordinal(dice);
             let is_voter = |member: &&_| is_voter_at(member, ordinal);
             let voters = world.etcd.members.iter().filter(is_voter).count();
             let spare = voters == 0 || world.live_voters() > world.voters() / 2 + 1;
@@ -59,7 +49,7 @@ fn is_voter_at(member: &Member, ordinal: Ordinal) -> bool {
 /// A walk, and where it ends once nothing more happens.
 fn walk(mut world: World, seed: u64) -> (World, Plan) {
     println!("seed {seed}");
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut dice = Random(seed);
     world.run();
     for _ in 0..STEPS {
         disturb(&mut world, &mut dice);

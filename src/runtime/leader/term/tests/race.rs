@@ -4,25 +4,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use random_objects::Random;
+
 use super::*;
 
 /// Microseconds of real time.
 type Micros = u64;
 
 const MICROS: u64 = 1_000_000;
-
-/// Random numbers without end from a seed (splitmix64).
-#[derive(Clone, Debug)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % below
-    }
-}
 
 #[derive(Clone, Debug)]
 struct Candidate {
@@ -67,7 +56,7 @@ enum Happening {
 
 #[derive(Debug)]
 struct World {
-    dice: Dice,
+    dice: Random,
     candidates: Vec<Candidate>,
     queue: BinaryHeap<Reverse<(Micros, u64, Happening)>>,
     happenings: u64,
@@ -231,7 +220,7 @@ impl World {
 }
 
 fn world(seed: u64, rates: &[u64], lost: u64, slow: u64) -> World {
-    let mut dice = Dice(seed);
+    let mut dice = Random(seed);
     let candidates = rates.iter().enumerate().map(|(who, rate)| Candidate {
         term: Term::new(who.to_string(), Pace::of(seconds(15))),
         rate: *rate,

@@ -1,0 +1,51 @@
+//! What runs at night alone is in the table of the docs, with what covers for it at each change.
+
+use super::sources::root;
+
+/// The tests of the cluster tier that the checks of a change pass by.
+fn passed_by(text: &str) -> Vec<&str> {
+    let table = text.split_once("const PASSED_BY").and_then(|(_, after)| after.split_once("\n];"));
+    let lines = table.map(|(table, _)| table.lines()).into_iter().flatten();
+    lines
+        .filter_map(|line| line.trim_start().strip_prefix("(\"")?.split_once('"').map(|(title, _)| title))
+        .collect()
+}
+
+/// Those of these tests that no row of a table is about.
+fn without_a_row<'a>(titles: &[&'a str], page: &str) -> Vec<&'a str> {
+    let has = |title: &str| {
+        let cell = format!("`{title}`");
+        page.lines().any(|line| {
+            line.starts_with("| `") && line.split(" | ").next().is_some_and(|at| at.contains(&cell))
+        })
+    };
+    titles.iter().copied().filter(|title| !has(title)).collect()
+}
+
+#[test]
+fn each_test_that_runs_at_night_alone_has_a_row_in_the_docs() {
+    let read = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let (suite, page) = (read("tests/e2e/passed_by.rs"), read("docs/development.md"));
+    let titles = passed_by(&suite);
+    assert!(titles.len() > 20, "{titles:?}");
+    assert_eq!(without_a_row(&titles, &page), [""; 0]);
+    let parts = read("tools/nightly.sh");
+    let parts: Vec<_> =
+        parts.lines().filter_map(|line| line.strip_prefix("part_")?.split("()").next()).collect();
+    assert!(parts.len() > 8, "{parts:?}");
+    for part in parts {
+        assert!(
+            page.lines().any(|line| line.starts_with(&format!("| `{part}`"))),
+            "the part {part} has no row"
+        );
+    }
+}
+
+#[test]
+fn a_test_without_a_row_is_told() {
+    let titles = passed_by(
+        "const PASSED_BY: &[X] = &[\n    (\"chart::one\", 1),\n    (\"chart::two\", 2),\n];\n(\"no\", 3)",
+    );
+    assert_eq!(titles, ["chart::one", "chart::two"]);
+    assert_eq!(without_a_row(&titles, "| `release`: `chart::one` | why | `chart::two` |"), ["chart::two"]);
+}
