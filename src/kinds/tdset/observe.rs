@@ -136,7 +136,7 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
     }
     let scales = found.scales.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
     let message = format!("{kind} {name} scales {scales}, and not {workload}");
-    Ok(Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message))))
+    Ok(Some(Err(Blocker::ready(Reason::AutoscalerTargetMismatch, message))))
 }
 
 /// Another TDSet that holds the workload or the autoscaler. A Deployment that this one made is its own: any other TDSet

@@ -130,7 +130,7 @@ fn leaving(spec: &Spec, observed: &Observed) -> Plan {
         _ => None,
     };
     let may_not = observed.target.as_ref().and_then(|target| target.as_ref().err());
-    let waits = may_not.filter(|blocker| blocker.reason == Reason::RightMissing && left.is_some());
+    let waits = may_not.filter(|blocker| blocker.reason == Reason::Forbidden && left.is_some());
     let why = observed.refused.as_ref().map(|refused| refused.why.clone());
     let status = match why.or_else(|| waits.map(|blocker| blocker.message.clone())) {
         Some(why) => status::refused(&spec.metadata, why, observed),

@@ -90,7 +90,7 @@ fn an_autoscaler_of_a_workload_that_is_there(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(3), json!(3)));
     let owners = owners_of_count(&namespace.get("deployment", "web"));
     assert!(!owners.iter().any(|owner| owner.starts_with("gatehouse")), "{owners:?}");
-    let object = until_condition(&namespace, "hours", "Ready", "False", "OutOfBounds");
+    let object = until_condition(&namespace, "hours", "Ready", "False", "ReplicasOutOfRange");
     let expected = "5 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 3";
     assert_eq!(message(&object, "Ready"), expected);
 }
@@ -103,7 +103,7 @@ fn an_autoscaler_that_is_missing_or_of_another_is_named(bed: &Bed) {
     let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerNotFound");
     assert_eq!(message(&object, "Ready"), "HorizontalPodAutoscaler web does not exist");
     autoscaler(&namespace, "web", "other", 1, 3);
-    let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerElsewhere");
+    let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerTargetMismatch");
     assert!(
         message(&object, "Ready").contains("scales Deployment other, and not Deployment web"),
         "{object}"

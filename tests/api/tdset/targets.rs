@@ -129,7 +129,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
     let widget = json!({"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1}});
     namespace.create(&widget);
     namespace.create(&for_workload("hours", &api_version, "Widget", "one", &json!({})));
-    let object = until_condition(&namespace, "hours", "Ready", "False", "RightMissing");
+    let object = until_condition(&namespace, "hours", "Ready", "False", "Forbidden");
     assert_eq!(
         message(&object, "Ready"),
         format!(
@@ -147,7 +147,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
         });
     };
     until_size(2);
-    assert_eq!(notes(&namespace, "hours", "RightMissing").len(), 1, "it is told of once");
+    assert_eq!(notes(&namespace, "hours", "Forbidden").len(), 1, "it is told of once");
     // From now on it is watched.
     let resize = |size: u32| bed.objects.must(Ask::patch(&*path, json!({"spec": {"size": size}})));
     resize(9);

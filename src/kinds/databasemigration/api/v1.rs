@@ -48,6 +48,18 @@ pub const MOST_SCRIPTS: usize = 256;
     derive = "PartialEq",
     doc = "DatabaseMigration runs SQL scripts once each, in order, in a database, and keeps their history there.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether everything that the object asks for is done"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Phase",
         type_ = "string",
         json_path = ".status.phase",
@@ -64,12 +76,6 @@ pub const MOST_SCRIPTS: usize = 256;
         type_ = "integer",
         json_path = ".status.pendingCount",
         description = "Scripts that are still to be run"
-    ),
-    printcolumn(
-        name = "State",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Whether all scripts are applied, or else why not"
     ),
     printcolumn(
         name = "Engine",

@@ -27,6 +27,18 @@ use crate::api::duration::{self, Duration};
     derive = "PartialEq",
     doc = "DatabaseMigration runs SQL scripts once each, in order, in a database.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether everything that the object asks for is done"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Phase",
         type_ = "string",
         json_path = ".status.phase",

@@ -76,6 +76,21 @@ use super::rules;
         priority = 1
     ),
     printcolumn(name = "Backup", type_ = "date", json_path = ".status.backup.lastSuccess.time", priority = 1, description = "Age of the last verified backup"),
+    printcolumn(
+        name = "DBSize",
+        type_ = "integer",
+        json_path = ".status.members[?(@.leader==true)].dbSize",
+        description = "Size of the leader's database file in bytes",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Certs",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"CertificatesReady\")].reason",
+        description = "Whether certificates are valid, or else why not",
+        priority = 1
+    ),
+    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", description = "Whether reconciliation is paused", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]

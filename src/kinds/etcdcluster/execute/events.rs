@@ -109,11 +109,11 @@ pub fn of_failure(action: &Action, name: &str, why: &str) -> Option<Note> {
         }
         Action::StartBackup { version, .. } => {
             let text = format!("no backup was begun before the upgrade to {version}: {why}");
-            note("BackupNotStarted", "Backup", text)
+            note("BackupStartFailed", "Backup", text)
         }
         Action::ApplyBackupSchedule => {
             let text = format!("CronJob {} is not as it should be: {why}", names::backup(name));
-            note("BackupNotScheduled", "Backup", text)
+            note("BackupScheduleFailed", "Backup", text)
         }
         _ => None,
     }
@@ -131,7 +131,10 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
         RecoveryPhase::Fencing => {
             let index = now.raft_index;
             let kept = format!("the data of {survivor} are kept, up to entry {index} of the log");
-            ("RecoveryBegun", format!("request {request} to recover: {kept}, the other members are stopped"))
+            (
+                "RecoveryStarted",
+                format!("request {request} to recover: {kept}, the other members are stopped"),
+            )
         }
         RecoveryPhase::Done => {
             ("RecoveryDone", format!("request {request} to recover: {survivor} serves, others are recreated"))
@@ -170,7 +173,7 @@ mod tests {
         let refused = of_failure(&Action::ApplyBackupSchedule, "c", "it is forbidden").unwrap();
         assert_eq!(
             (refused.reason, refused.text.as_str()),
-            ("BackupNotScheduled", "CronJob c-backup is not as it should be: it is forbidden")
+            ("BackupScheduleFailed", "CronJob c-backup is not as it should be: it is forbidden")
         );
         assert_eq!(of_failure(&Action::Compact { cluster_id, revision: 1 }, "c", "no answer"), None);
     }

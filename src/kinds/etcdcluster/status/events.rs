@@ -25,7 +25,7 @@ const TOLD: [(&str, State, &[&str]); 4] = [
             reason::QUORUM_LOST,
             reason::CORRUPT,
             reason::CLAIM_TERMINATING,
-            reason::WRITE_REFUSED,
+            reason::APPLY_FAILED,
             reason::UPGRADE_STALLED,
             reason::LEARNER_STUCK,
         ],
@@ -79,7 +79,7 @@ fn begun(
     let (is, why, text) = said(status, about)?;
     let reason = *reasons.iter().find(|reason| **reason == why).filter(|_| is == state.as_str())?;
     let is_news = said(previous, about).is_none_or(|(was, before, _)| (was, before) != (is, why));
-    is_news.then(|| Note { warning: true, reason, action: "Report", text: text.to_owned() })
+    is_news.then(|| Note { warning: true, reason, action: "Reconcile", text: text.to_owned() })
 }
 
 /// Nothing needs attention any more, and something did that was told.
@@ -93,7 +93,7 @@ fn over(
     let told = told.take();
     let was_told =
         told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
-    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Report", text: text.to_owned() })
+    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Reconcile", text: text.to_owned() })
 }
 
 /// Volumes that are to grow and cannot.
@@ -131,7 +131,7 @@ pub fn alarms(
         Note { warning, reason, action, text: format!("alarm {kind} of {whose} is {verb}") }
     };
     let raised = armed.difference(&before);
-    let raised = raised.map(|alarm| note(alarm, true, "AlarmRaised", "Report", "armed"));
+    let raised = raised.map(|alarm| note(alarm, true, "AlarmRaised", "Reconcile", "armed"));
     let gone = before.difference(&armed);
     raised.chain(gone.map(|alarm| note(alarm, false, "AlarmDisarmed", "DisarmAlarm", "disarmed"))).collect()
 }

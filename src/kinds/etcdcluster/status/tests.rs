@@ -210,7 +210,7 @@ fn a_cluster_that_serves_says_so() {
         [
             ("Ready", "True MembersReady: 3 of 3 members serve"),
             ("Available", "True QuorumServes: 3 of 3 members serve"),
-            ("Progressing", "False Settled: no change is under way"),
+            ("Progressing", "False UpToDate: no change is under way"),
             ("Degraded", "False Healthy: all members serve and no alarm is armed"),
             ("QuorumLost", "False QuorumPresent: a majority of the voters answers"),
             ("BackupReady", "True NoBackups: no scheduled backups are asked for"),
@@ -457,7 +457,7 @@ fn members_whose_data_differ_are_named_and_at_which_revision() {
     };
     let named = with(&[2]);
     assert_eq!(named["Degraded"], "True Corrupt: the data of c-2 differ from the others' at revision 9");
-    assert_eq!(named["Progressing"], "False Settled: no change is under way: the data of members differ");
+    assert_eq!(named["Progressing"], "False UpToDate: no change is under way: the data of members differ");
     assert_eq!(
         with(&[])["Degraded"],
         "True Corrupt: the members' data differ at revision 9, and it is not known whose are wrong"
@@ -498,10 +498,10 @@ fn volumes_that_have_not_grown_yet_are_named() {
         volumes.values_mut().take(2).for_each(|volume| volume.capacity = capacity);
         said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Progressing"].clone()
     };
-    assert_eq!(with(Some(10 << 30)), "False Settled: no change is under way");
+    assert_eq!(with(Some(10 << 30)), "False UpToDate: no change is under way");
     assert_eq!(
         with(Some(5 << 30)),
-        "False Settled: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet"
+        "False UpToDate: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet"
     );
 }
 

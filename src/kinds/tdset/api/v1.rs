@@ -40,6 +40,18 @@ pub const MOST_DATES: usize = 400;
     derive = "PartialEq",
     doc = "TDSet gives a workload its replica count by a timetable: windows of the day, seasons, and exceptions.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the workload has the replicas that it should have now"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Window",
         type_ = "string",
         json_path = ".status.activeWindow",
@@ -58,15 +70,9 @@ pub const MOST_DATES: usize = 400;
         description = "Replicas that the workload has"
     ),
     printcolumn(
-        name = "State",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Whether all is as scheduled, or else why not"
-    ),
-    printcolumn(
         name = "Next",
         type_ = "string",
-        json_path = ".status.nextTransition.local",
+        json_path = ".status.nextTransition.display",
         description = "When the count changes next, in the schedule's time zone"
     ),
     printcolumn(
@@ -76,7 +82,7 @@ pub const MOST_DATES: usize = 400;
         description = "Replicas from then on"
     ),
     printcolumn(
-        name = "Ready",
+        name = "ReadyReplicas",
         type_ = "integer",
         json_path = ".status.readyReplicas",
         description = "Replicas that are ready",

@@ -23,6 +23,18 @@ use super::v1::Transition;
     derive = "PartialEq",
     doc = "TDSet gives a Deployment its replica count by hours of the day, in UTC.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the workload has the replicas that it should have now"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Window",
         type_ = "string",
         json_path = ".status.activeWindow",
@@ -35,10 +47,17 @@ use super::v1::Transition;
         description = "Replicas that the timetable asks for now"
     ),
     printcolumn(
-        name = "Ready",
+        name = "Replicas",
+        type_ = "integer",
+        json_path = ".status.replicas",
+        description = "Replicas that the workload has"
+    ),
+    printcolumn(
+        name = "ReadyReplicas",
         type_ = "integer",
         json_path = ".status.readyReplicas",
-        description = "Replicas that are ready"
+        description = "Replicas that are ready",
+        priority = 1
     ),
     printcolumn(
         name = "Image",

@@ -46,7 +46,7 @@ fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
     if let Some(refused) = &view.observed.refused {
         let is_count = actions::is_of_count(&refused.action);
-        let reason = if is_count { Reason::CountRefused } else { Reason::WriteRefused };
+        let reason = if is_count { Reason::CountRefused } else { Reason::ApplyFailed };
         return about.is(false, reason, &*refused.why);
     }
     if let Some(blocker) = &view.blocker {
@@ -101,7 +101,7 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
         && asked != can
     {
         let text = format!("{asked} are scheduled, {field} of {shown} can be {can}");
-        return about.is(false, Reason::OutOfBounds, text);
+        return about.is(false, Reason::ReplicasOutOfRange, text);
     }
     let wanted = view.wanted().unwrap_or_else(|| bounds.min());
     let message = format!("{message}; {field} of {shown} is {wanted}");
@@ -134,7 +134,7 @@ fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
     if moves || has != count {
         return about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"));
     }
-    about.is(false, Reason::Settled, "nothing moves")
+    about.is(false, Reason::UpToDate, "nothing moves")
 }
 
 /// Whether a Deployment that was made moves.
@@ -152,7 +152,7 @@ fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
         let message = format!("{unavailable} replicas are not available");
         about.is(!is_stuck(&status), Reason::PodsNotReady, message)
     } else {
-        about.is(false, Reason::Settled, "nothing moves")
+        about.is(false, Reason::UpToDate, "nothing moves")
     }
 }
 
@@ -169,7 +169,7 @@ fn schedule_valid(view: &ScheduleState) -> Statement {
             about.is(blocker.state, blocker.reason, message)
         }
         Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
-        None => about.is(State::True, Reason::Parsed, "the timetable makes sense"),
+        None => about.is(State::True, Reason::Valid, "the timetable makes sense"),
     }
 }
 

@@ -67,7 +67,7 @@ fn a_change_that_has_not_begun_is_not_ready() {
     let (ready, _) = told(&paused, true, &seen);
     assert_eq!(ready, "False PausedBySpec: work rests because spec.paused is true");
     let (ready, _) = told(&of_three(&json!({"paused": true})), true, &seen);
-    assert_eq!(ready, "True MembersReady: 3 of 3 members serve");
+    assert_eq!(ready, "True PausedBySpec: work rests because spec.paused is true");
 }
 
 #[test]

@@ -94,7 +94,7 @@ fn a_declared_ceiling_holds() {
     let told = rest(&mut cluster, &tdset);
     assert_eq!(bounds(&cluster), (4, 4), "six are scheduled");
     let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
-    let expected = ("False".to_owned(), "OutOfBounds".to_owned(), message.to_owned());
+    let expected = ("False".to_owned(), "ReplicasOutOfRange".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 }
 
@@ -231,6 +231,6 @@ fn what_an_autoscaler_does_not_allow_is_said() {
     let told = cluster.pass(&tdset);
     assert_eq!(bounds(&cluster), (4, 4));
     let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
-    let expected = ("False".to_owned(), "OutOfBounds".to_owned(), message.to_owned());
+    let expected = ("False".to_owned(), "ReplicasOutOfRange".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 }
