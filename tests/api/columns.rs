@@ -20,7 +20,7 @@ fn columns_show_what_the_status_says(bed: &Bed) {
     let member = |number: u8, leads: bool| json!({"name": format!("shown-{number}"), "leader": leads, "dbSize": 1000 + i32::from(number)});
     let next = json!({"time": "2026-11-26T17:00:00Z", "local": "2026-11-26T18:00+01:00[Europe/Berlin]",
         "display": "Thu 2026-11-26 18:00 CET", "window": "", "replicas": 2});
-    let script = json!({"id": "001", "up": {"inline": "SELECT 1"}});
+    let script = json!({"id": "001", "kind": "Schema", "up": {"inline": "CREATE TABLE notes (id INTEGER)"}});
     let kinds = [
         (
             "EtcdCluster",
