@@ -155,7 +155,11 @@ fn a_workload_sleeps_beside_its_autoscaler_and_wakes(bed: &Bed) {
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     counts.until(&[3, 0]);
     let object = until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
-    assert!(message(&object, "Ready").ends_with("HorizontalPodAutoscaler web rests meanwhile"), "{object}");
+    assert!(
+        message(&object, "Ready")
+            .ends_with("HorizontalPodAutoscaler web is inactive while 0 replicas are scheduled"),
+        "{object}"
+    );
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(5)));
     patch(&namespace, "hours", &json!({"defaultReplicas": 4}));
     counts.until(&[3, 0, 4]);

@@ -82,7 +82,7 @@ pub struct DatabaseMigrationSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<LegacyRollback>,
 
-    /// Who is told. Not acted on.
+    /// Who is notified. Not acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
 }
@@ -140,7 +140,7 @@ pub enum DatabaseType {
 pub enum SslMode {
     /// No TLS.
     Disable,
-    /// TLS, whoever answers.
+    /// TLS with any server certificate.
     Require,
     /// The server's certificate is of an authority.
     VerifyCa,
@@ -201,7 +201,7 @@ pub struct MigrationScript {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<String>>,
 
-    /// Longest time for each statement, such as 10m. Absent means 5m.
+    /// Longest time for each statement, such as 10m. Defaults to 5m.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,

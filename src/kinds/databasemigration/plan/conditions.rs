@@ -179,7 +179,7 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     // A fault without the value that it is about: scripts are in it.
     let shown = |fault: &Fault| Fault { value: None, ..fault.clone() }.to_string();
     let message = faults.iter().map(shown).collect::<Vec<_>>().join("; ");
-    let nothing = "nothing is done until the object is changed";
+    let nothing = "gatehouse does nothing until the object is changed";
     [
         ConditionType::Ready.is(false, Reason::SpecInvalid, &*message),
         ConditionType::Reconciling.is(false, Reason::SpecInvalid, nothing),

@@ -133,6 +133,8 @@ pub mod reason {
 
     /// SpecValid: the gate's rules hold.
     pub const VALID: &str = "Valid";
+    /// SpecValid: they hold, and the StorageClass of a claim that is smaller than the spec asks for lets no volume grow.
+    pub const VOLUME_CANNOT_GROW: &str = "VolumeCannotGrow";
     /// SpecValid: they do not; existing members are left alone.
     pub const INVALID: &str = "SpecInvalid";
     /// SpecValid: what is asked for would drop data that lie in memory; members are left as they are.

@@ -334,6 +334,9 @@ fn spec_valid(cluster: &ClusterState) -> Finding {
         _ if recovery::drops_data(cluster) => of(State::False, reason::WOULD_LOSE_DATA),
         Step::Refused(Refusal::DropsData) => of(State::False, reason::WOULD_LOSE_DATA),
         Step::Refused(_) if exists => of(State::False, reason::INVALID),
+        _ if housekeeping::fixed_volumes(cluster.desired.volume_size, cluster.seen).next().is_some() => {
+            of(State::True, reason::VOLUME_CANNOT_GROW)
+        }
         _ => of(State::True, reason::VALID),
     }
 }

@@ -86,8 +86,10 @@ impl Facts<'_> {
             about::DEGRADED => self.degraded(),
             about::SPEC_VALID => self.spec_valid(reason),
             about::CERTIFICATES_READY => self.certificates(reason),
-            about::PAUSED if state == State::True => "work rests because spec.paused is true".to_owned(),
-            about::PAUSED => "work goes on".to_owned(),
+            about::PAUSED if state == State::True => {
+                "reconciliation is paused: spec.paused is true".to_owned()
+            }
+            about::PAUSED => "reconciliation is not paused".to_owned(),
             _ => self.quorum(reason),
         };
         Statement { about, state, reason, message }
@@ -125,7 +127,7 @@ impl Facts<'_> {
             reason::QUORUM_LOST => {
                 format!("fewer voters than a majority answer: {}", self.silent())
             }
-            _ => format!("no majority has confirmed who the members are: {}", self.silent()),
+            _ => format!("no majority has confirmed the member list: {}", self.silent()),
         }
     }
 
@@ -268,7 +270,7 @@ impl Facts<'_> {
                 refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
             }
             reason::UPGRADE_STALLED => {
-                format!("{who} does not come up with what the spec asks for{why}; the earlier spec heals it")
+                format!("{who} fails to start with the new spec{why}; revert the spec to recover")
             }
             reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
             _ => self.down(),
@@ -399,8 +401,10 @@ impl Facts<'_> {
 
     fn spec_valid(&self, reason: &str) -> String {
         if reason == reason::VALID {
-            let fixed = self.fixed_volumes().map(|fixed| format!("; {fixed}")).unwrap_or_default();
-            return format!("the rules of the gate hold{fixed}");
+            return "the rules of the gate hold".to_owned();
+        }
+        if reason == reason::VOLUME_CANNOT_GROW {
+            return self.fixed_volumes();
         }
         let wanted = self.spec.version;
         match self.plan.summary.step {

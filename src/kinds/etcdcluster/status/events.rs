@@ -15,7 +15,7 @@ use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
 /// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
 /// is one, and neither is a full database, whose alarm is told.
-const TOLD: [(&str, State, &[&str]); 4] = [
+const TOLD: [(&str, State, &[&str]); 5] = [
     (
         condition::DEGRADED,
         State::True,
@@ -31,6 +31,7 @@ const TOLD: [(&str, State, &[&str]); 4] = [
         ],
     ),
     (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),
+    (condition::SPEC_VALID, State::True, &[reason::VOLUME_CANNOT_GROW]),
     (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
     (condition::READY, State::False, &[reason::NAMESPACE_REFUSED]),
 ];
@@ -41,9 +42,6 @@ const BACKUPS: (&str, State, &[&str]) =
 
 /// The event that nothing needs attention any more.
 const RECOVERED: &str = "Recovered";
-
-/// What a message says of volumes that stay as they are, and no other message does.
-pub const STAYS: &str = "lets no volume grow";
 
 /// What conditions of `status` say that those of `previous` did not. `told`: why `Degraded` was told to be True last,
 /// until it is False.
@@ -59,7 +57,6 @@ pub fn of(
     notes.extend(over(previous, status, told));
     let [(_, _, reasons), ..] = TOLD;
     *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
-    notes.extend(volumes(previous, status));
     notes.extend(begun(previous, status, BACKUPS));
     notes.extend(backups::news(previous, status));
     notes
@@ -94,19 +91,6 @@ fn over(
     let was_told =
         told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
     was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Reconcile", text: text.to_owned() })
-}
-
-/// Volumes that are to grow and cannot.
-fn volumes(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Option<Note> {
-    let says = |status| said(status, condition::SPEC_VALID).filter(|(_, _, text)| text.contains(STAYS));
-    let (_, _, text) = says(status)?;
-    let note = || Note {
-        warning: true,
-        reason: "VolumeCannotGrow",
-        action: "ResizeVolume",
-        text: text.rsplit_once("; ").map_or(text, |(_, last)| last).to_owned(),
-    };
-    says(previous).is_none().then(note)
 }
 
 /// Alarms that were armed or disarmed since `told`, which is brought up to date. A process that has just begun takes

@@ -216,7 +216,7 @@ fn a_cluster_that_serves_says_so() {
             ("BackupReady", "True NoBackups: no scheduled backups are asked for"),
             ("CertificatesReady", "True TLSDisabled: members and clients speak plain HTTP"),
             ("SpecValid", "True Valid: the rules of the gate hold"),
-            ("Paused", "False NotPaused: work goes on"),
+            ("Paused", "False NotPaused: reconciliation is not paused"),
         ]
         .map(|(about, said)| (about.to_owned(), said.to_owned()))
         .into()
@@ -357,7 +357,7 @@ fn what_cannot_be_found_out_stays_and_is_called_unknown() {
     assert_eq!(after.members.as_ref().unwrap().len(), 3);
     assert_eq!(
         said(&after)["Available"],
-        "Unknown Unreachable: no majority has confirmed who the members are: c-0, c-1 and c-2 do not answer"
+        "Unknown Unreachable: no majority has confirmed the member list: c-0, c-1 and c-2 do not answer"
     );
 }
 
@@ -415,8 +415,8 @@ fn what_becomes_of_a_request_to_recover_is_told() {
     let (_, progressing) = asked(Some("auto"), as_it_is);
     assert_eq!(
         progressing,
-        "True Recovering: the data of c-0 are kept, up to entry 100 of the log; the other members are being stopped, \
-         their volumes kept; that waits for the end of c-1 and c-2"
+        "True Recovering: the data of c-0 are kept, up to entry 100 of the log; the other members are being stopped; \
+         their volumes are kept; waiting for c-1 and c-2 to end"
     );
 }
 
@@ -482,7 +482,7 @@ fn volumes_that_cannot_grow_are_named() {
     };
     assert_eq!(
         with(Fact::Known(false)),
-        "True Valid: the rules of the gate hold; data-c-0 and data-c-1 stay smaller than storage.size: \
+        "True VolumeCannotGrow: data-c-0 and data-c-1 stay smaller than storage.size: \
          the StorageClass lets no volume grow"
     );
     assert_eq!(with(Fact::Known(true)), "True Valid: the rules of the gate hold");
@@ -607,11 +607,11 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
     };
     assert_eq!(
         of("3.7.3"),
-        "False SpecInvalid: version 3.7.3 cannot be reached from 3.5.9: a minor lies between"
+        "False SpecInvalid: cannot upgrade from 3.5.9 to 3.7.3: upgrade one minor version at a time"
     );
     assert_eq!(
         of("3.6.16"),
-        "False SpecInvalid: version 3.6.16 cannot be reached from 3.5.9 without losing data: 3.5.32 comes first"
+        "False SpecInvalid: cannot upgrade from 3.5.9 to 3.6.16 without losing data: upgrade to 3.5.32 first"
     );
     assert_eq!(of("3.9.0"), "False SpecInvalid: version 3.9.0 is not among 3.5.*, 3.6.* and 3.7.*");
 }

@@ -78,7 +78,7 @@ pub struct TDSetSpec {
     /// The one container of the Deployment that is made.
     pub container: Container,
 
-    /// A Service in front of the pods. Absent means that there is none.
+    /// A Service in front of the pods. If absent, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
 
@@ -90,8 +90,8 @@ pub struct TDSetSpec {
     #[schemars(range(min = 0, max = 10000))]
     pub default_replica: i32,
 
-    /// Longest time between two looks at the workload, in minutes, 1 to 1440. It never delays a change of the
-    /// count. Absent means 10.
+    /// Longest time between two looks at the workload, in minutes, 1 to 1440. It never delays a change of the count.
+    /// Defaults to 10.
     #[schemars(range(min = 1, max = 1440))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_mint: Option<i32>,

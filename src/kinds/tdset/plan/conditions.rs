@@ -73,7 +73,7 @@ fn ready(view: &ScheduleState) -> Statement {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
     if view.replica_target.manual.is_some() {
-        return about.is(true, Reason::ManuallyScaled, format!("{message}, as another client has it"));
+        return about.is(true, Reason::ManuallyScaled, format!("{message}; another client set the count"));
     }
     if let Some(Ok(bounds)) = &view.observed.autoscaler {
         return bounded(view, bounds, &message);
@@ -95,7 +95,11 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     if view.sleeps() {
         let is_asleep = view.workload().is_some_and(|workload| workload.count() == 0);
         let reason = if is_asleep { Reason::AsScheduled } else { Reason::PodsNotReady };
-        return about.is(is_asleep, reason, format!("{message}; {shown} rests meanwhile"));
+        return about.is(
+            is_asleep,
+            reason,
+            format!("{message}; {shown} is inactive while 0 replicas are scheduled"),
+        );
     }
     if let (Some(asked), Some(can)) = (view.effective.replicas, view.scheduled())
         && asked != can
@@ -121,8 +125,10 @@ fn progressing(view: &ScheduleState) -> Statement {
     }
     match (view.deployment.ours(), &view.blocker) {
         (Some(deployment), _) => rolling(view, deployment),
-        (None, Some(blocker)) => about.is(false, blocker.reason, "nothing is done"),
-        (None, None) => about.is(true, Reason::RollingOut, "the Deployment is about to be made"),
+        (None, Some(blocker)) => {
+            about.is(false, blocker.reason, "the Deployment is not created: see condition Ready")
+        }
+        (None, None) => about.is(true, Reason::RollingOut, "the Deployment is about to be created"),
     }
 }
 
@@ -134,7 +140,7 @@ fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
     if moves || has != count {
         return about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"));
     }
-    about.is(false, Reason::UpToDate, "nothing moves")
+    about.is(false, Reason::UpToDate, "no change is under way")
 }
 
 /// Whether a Deployment that was made moves.
@@ -152,7 +158,7 @@ fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
         let message = format!("{unavailable} replicas are not available");
         about.is(!is_stuck(&status), Reason::PodsNotReady, message)
     } else {
-        about.is(false, Reason::UpToDate, "nothing moves")
+        about.is(false, Reason::UpToDate, "no change is under way")
     }
 }
 
@@ -169,7 +175,7 @@ fn schedule_valid(view: &ScheduleState) -> Statement {
             about.is(blocker.state, blocker.reason, message)
         }
         Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
-        None => about.is(State::True, Reason::Valid, "the timetable makes sense"),
+        None => about.is(State::True, Reason::Valid, "the timetable is valid"),
     }
 }
 
@@ -212,7 +218,7 @@ fn conflict(view: &ScheduleState) -> Statement {
     match (taken(view), contested(view)) {
         (Some(taken), _) => about.is(true, Reason::NameTaken, taken),
         (None, Some(contested)) => about.is(true, Reason::Contested, contested),
-        (None, None) => about.is(false, Reason::NoConflict, "nobody else has a hand in it"),
+        (None, None) => about.is(false, Reason::NoConflict, "no other owner or writer was found"),
     }
 }
 

@@ -109,7 +109,8 @@ fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
     assert_eq!(verbs(&cluster.pass(&nights).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
     let told = rest(&mut cluster, &nights);
     assert_eq!((has(&cluster), bounds(&cluster)), (0, (3, 10)), "the autoscaler rests, as it is");
-    let message = "0 of 0 replicas are there; HorizontalPodAutoscaler web rests meanwhile";
+    let message =
+        "0 of 0 replicas are there; HorizontalPodAutoscaler web is inactive while 0 replicas are scheduled";
     let expected = ("True".to_owned(), "AsScheduled".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 
