@@ -144,7 +144,7 @@ fn cluster(namespace: &str, uid: &str, id: &str) -> (Value, BTreeMap<&'static st
         "spec": {"replicas": 1},
         "status": {
             "members": [{"name": "main-0", "id": id, "role": "Voter", "healthy": true, "dbSize": uid.len()}],
-            "conditions": [{"type": "Progressing", "status": "False", "reason": "Settled", "message": "no change is under way",
+            "conditions": [{"type": "Progressing", "status": "False", "reason": "UpToDate", "message": "no change is under way",
                 "lastTransitionTime": uid}],
         },
     });

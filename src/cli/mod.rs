@@ -56,15 +56,15 @@ pub enum Command {
     Etcd(etcd::Command),
     /// Convert manifests to another version, those of the ancestors too.
     Convert(convert::Options),
-    /// Judge manifests by the rules of the gate, without a cluster.
+    /// Validate manifests by the rules of the webhooks, without a cluster.
     Validate(validate::Options),
     /// Run the scripts of a DatabaseMigration, say what is applied, and wait for it.
     #[command(subcommand)]
     Migrate(migrate::Command),
-    /// Look at timetables.
+    /// Preview timetables.
     #[command(subcommand)]
     Schedule(schedule::Command),
-    /// See to the versions that objects are stored in.
+    /// Show the versions that objects are stored in, and migrate them.
     #[command(subcommand)]
     Storage(storage::Command),
     /// Print the definitions of the kinds.

@@ -77,6 +77,16 @@ pub enum Failure {
     Api(#[from] Error),
 }
 
+/// What became of an action, in one word for metrics and traces.
+#[must_use]
+pub const fn result(done: Result<&Executed, &Failure>) -> &'static str {
+    match done {
+        Ok(_) => "done",
+        Err(Failure::Moved(_)) => "refused",
+        Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_)) => "failed",
+    }
+}
+
 impl Failure {
     /// Something has moved.
     pub fn moved(why: impl Into<String>) -> Self {

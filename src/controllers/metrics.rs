@@ -25,6 +25,14 @@ struct Result {
     result: &'static str,
 }
 
+/// `{controller,action,result}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Done {
+    controller: &'static str,
+    action: &'static str,
+    result: &'static str,
+}
+
 /// `{controller}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Of {
@@ -35,17 +43,22 @@ struct Of {
 const DURATIONS: [f64; 12] =
     [0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 10.0];
 
-/// How many reconciliations there were, and how long they took.
+/// How many reconciliations there were, how long they took, and what they did.
 #[derive(Clone)]
 pub struct Reconciliations {
     results: Family<Result, Counter>,
     durations: Family<Of, Histogram, fn() -> Histogram>,
+    actions: Family<Done, Counter>,
 }
 
 impl Default for Reconciliations {
     fn default() -> Self {
         let durations: fn() -> Histogram = || Histogram::new(DURATIONS);
-        Self { results: Family::default(), durations: Family::new_with_constructor(durations) }
+        Self {
+            results: Family::default(),
+            durations: Family::new_with_constructor(durations),
+            actions: Family::default(),
+        }
     }
 }
 
@@ -54,6 +67,11 @@ impl Reconciliations {
     pub fn ended(&self, controller: &'static str, result: &'static str, took: Duration) {
         self.results.get_or_create(&Result { controller, result }).inc();
         self.durations.get_or_create(&Of { controller }).observe(took.as_secs_f64());
+    }
+
+    /// An action was carried out, or tried.
+    pub fn acted(&self, controller: &'static str, action: &'static str, result: &'static str) {
+        self.actions.get_or_create(&Done { controller, action, result }).inc();
     }
 }
 
@@ -67,6 +85,9 @@ impl Metrics for Reconciliations {
             "Seconds that a reconciliation took",
             self.durations.clone(),
         );
+        let gatehouse = registry.sub_registry_with_prefix("gatehouse");
+        let help = "Actions carried out, by controller, action and result";
+        gatehouse.register("actions", help, self.actions.clone());
     }
 }
 

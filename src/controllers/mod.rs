@@ -151,7 +151,9 @@ impl<Kind: Reconciler> Context<Kind> {
         let shown = self.alarms.shown();
         let mut state = self.states.take(&uid);
         state.is_lasting = self.failures.of(&uid) >= LASTING;
-        let ended = reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope).await;
+        let counted = &self.reconciliations;
+        let ended =
+            reconcile::reconcile(&self.kind, Arc::clone(&object), &mut state, &self.scope, counted).await;
         self.states.put(&uid, state);
         let result = ended.as_ref().map_or_else(|error| error.class().as_str(), |outcome| outcome.as_str());
         self.reconciliations.ended(Kind::NAME, result, begun.elapsed());
@@ -186,7 +188,7 @@ impl<Kind: Reconciler> Context<Kind> {
 
 /// What users ask for by an object, as a number: its spec, its deletion, and the annotations of gatehouse, such as an
 /// answer to a doubt. Its status and whatever else others write into it begin no reconciliation.
-#[expect(clippy::unnecessary_wraps, reason = "a predicate of a watch says so where it has no answer")]
+#[expect(clippy::unnecessary_wraps, reason = "a predicate of kube's watcher gives an option")]
 fn asked_for<K: Resource>(object: &K) -> Option<u64> {
     let mut hasher = DefaultHasher::new();
     object.meta().generation.hash(&mut hasher);

@@ -127,6 +127,12 @@ impl Error {
         }
     }
 
+    /// Whether what it was tried on is not there.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(&self.source, call::Error::Refused(status) if status.code == 404)
+    }
+
     /// What may be said of it where others read: the API server's reason, the fields that it names, and what is
     /// forbidden. Other messages are left out, for they may repeat values.
     #[must_use]

@@ -20,8 +20,10 @@ use jiff::Timestamp;
 use kube::{Api, Resource as _};
 use tracing::{info, warn};
 
-use super::action::{Action as _, Failure, RefusedWrite};
+use super::action::{self, Action as _, Failure, RefusedWrite};
+use super::api_write::Note;
 use super::manifest::Place;
+use super::metrics::Reconciliations;
 use super::outcome::{Class, Error, Outcome};
 use super::reconciler::{Execution, Progress, Reconciler, Report, State};
 use super::scope::Scope;
@@ -51,6 +53,7 @@ pub async fn reconcile<Kind: Reconciler>(
     watched: Arc<Watched<Kind::Object>>,
     state: &mut State<Kind>,
     scope: &Scope,
+    counted: &Reconciliations,
 ) -> Result<Outcome, Error> {
     let Some(object) = read(kind, watched).await? else { return Ok(Outcome::Leaving) }; // effect
     let (metadata, now) = (object.meta(), clock::now());
@@ -77,7 +80,7 @@ pub async fn reconcile<Kind: Reconciler>(
     if order == Report::First {
         report(&execution, state).await?; // effect
     }
-    let progress = Box::pin(execute(&execution, state)).await?; // effect
+    let progress = Box::pin(execute(&execution, state, counted)).await?; // effect
     let had_refused = std::mem::replace(&mut state.refused, progress.refused.clone()).is_some();
     match (order, &progress.refused) {
         (Report::InActions, _) if !progress.is_incomplete => publish(&execution, state).await, // effect
@@ -126,12 +129,14 @@ async fn read<Kind: Reconciler>(
 async fn execute<Kind: Reconciler>(
     execution: &Execution<'_, Kind>,
     state: &mut State<Kind>,
+    counted: &Reconciliations,
 ) -> Result<Progress, Error> {
     let mut progress = Progress::default();
     for action in Kind::actions(execution.plan) {
         let name = action.name();
         let lost = || Failure::Api(execution.lost(name));
         let done = action.points().around(execution.kind.execute(execution, action), lost).await; // effect
+        counted.acted(Kind::NAME, name, action::result(done.as_ref()));
         let note = Kind::executed(execution, &mut state.own, action, done.as_ref());
         let object = || named(execution.object);
         let failure = match done {
@@ -186,12 +191,32 @@ async fn report<Kind: Reconciler>(
     if is_last {
         publish(execution, state).await; // effect
     }
-    let written = execution.write_status().await?; // effect
+    let written = write_status(execution, state).await?; // effect
     if !is_last {
         publish(execution, state).await; // effect
     }
     execution.kind.reported(execution, &mut state.own, written);
     Ok(())
+}
+
+/// Writes the status where it says something new. A status that the API server refuses for good cannot say so: an event
+/// does, once.
+async fn write_status<Kind: Reconciler>(
+    execution: &Execution<'_, Kind>,
+    state: &mut State<Kind>,
+) -> Result<Option<String>, Error> {
+    let written = execution.write_status().await; // effect
+    match &written {
+        Ok(_) => state.is_status_refused = false,
+        Err(error) if error.class() == Class::Permanent && !error.is_not_found() => {
+            if !std::mem::replace(&mut state.is_status_refused, true) {
+                let (reason, action) = ("StatusUpdateFailed", "Reconcile");
+                execution.tell(Note { warning: true, reason, action, text: error.said() }).await; // effect
+            }
+        }
+        Err(_) => {}
+    }
+    written
 }
 
 /// Publishes the events that go with the status.

@@ -23,6 +23,7 @@ use super::{Settings, Triggers, Watched};
 use crate::api;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
+use crate::rbac::Rule;
 
 /// When the status is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,6 +99,9 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 
     /// Whether each action is worth a line of the log.
     const LOGS_ACTIONS: bool;
+
+    /// What reconciling needs of the API server in every namespace whose objects are reconciled.
+    fn rules() -> Vec<Rule>;
 
     /// What reconciliations need, and the objects whose parts have changed, from watches of those parts.
     fn start(
@@ -242,18 +246,33 @@ pub struct State<Kind: Reconciler> {
     pub failed: Option<(&'static str, String)>,
     /// Whether the last reconciliations all failed.
     pub is_lasting: bool,
+    /// Whether the API server has refused the status for good, which is reported once.
+    pub is_status_refused: bool,
 }
 
 impl<Kind: Reconciler> Clone for State<Kind> {
     fn clone(&self) -> Self {
-        let Self { own, refused, failed, is_lasting } = self;
-        Self { own: own.clone(), refused: refused.clone(), failed: failed.clone(), is_lasting: *is_lasting }
+        let Self { own, refused, failed, is_lasting, is_status_refused } = self;
+        let (is_lasting, is_status_refused) = (*is_lasting, *is_status_refused);
+        Self {
+            own: own.clone(),
+            refused: refused.clone(),
+            failed: failed.clone(),
+            is_lasting,
+            is_status_refused,
+        }
     }
 }
 
 impl<Kind: Reconciler> Default for State<Kind> {
     fn default() -> Self {
-        Self { own: Kind::State::default(), refused: None, failed: None, is_lasting: false }
+        Self {
+            own: Kind::State::default(),
+            refused: None,
+            failed: None,
+            is_lasting: false,
+            is_status_refused: false,
+        }
     }
 }
 

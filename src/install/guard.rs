@@ -22,11 +22,11 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::core::PartialObjectMeta;
 use kube::runtime::{WatchStreamExt as _, watcher};
 use kube::{Api, Client, Resource};
-use tokio::time::Instant;
 
 use super::{Error, NAME, Plan, definitions, in_force, restore};
 use crate::certs::Handle;
 use crate::certs::certificate::Bundle;
+use crate::runtime::clock;
 
 /// The longest pause between two corrections.
 pub const LONGEST: Duration = Duration::from_mins(1);
@@ -62,7 +62,7 @@ impl Pace {
 pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: Handle) -> Infallible {
     let mut changes = pin!(changes(&client));
     let mut pace = Pace::default();
-    let mut corrected = Instant::now();
+    let mut corrected = clock::instant();
     let mut is_due = false;
     let mut seen = None;
     loop {
@@ -86,7 +86,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
         is_due = outcome.is_err();
         if outcome.unwrap_or(true) && (is_due || !is_news) {
             pace.slow_down();
-            corrected = Instant::now();
+            corrected = clock::instant();
         }
     }
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     MatchResources, NamedRuleWithOperations, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
     ValidatingAdmissionPolicyBindingSpec, ValidatingAdmissionPolicySpec, Validation, Variable,
 };
-use kube::api::ObjectMeta;
+use kube::core::ObjectMeta;
 
 use super::{NAME, webhooks};
 use crate::api::policy::{AuthorRule, Workload};

@@ -10,7 +10,7 @@ use k8s_openapi::api::admissionregistration::v1::{
     ValidatingWebhookConfiguration,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
-use kube::api::ObjectMeta;
+use kube::core::ObjectMeta;
 
 use super::{NAME, Plan, address, annotations};
 use crate::api::pod_hook::{self, PodHook};

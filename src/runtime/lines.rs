@@ -113,7 +113,7 @@ impl Lines {
             }
             drop(waiting);
             // This is a line like others, and comes back here.
-            tracing::warn!(lines = untold, "log lines were dropped, since nobody took them");
+            tracing::warn!(lines = untold, "log lines were dropped, since standard error did not take them");
         }
     }
 

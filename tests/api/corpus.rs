@@ -78,7 +78,7 @@ struct Case {
     by: By,
 }
 
-const TABLES: [(&Base, &[Row], &[Edit]); 8] = [
+const TABLES: [(&Base, &[Row], &[Edit]); 9] = [
     (&databasemigration::NEW, databasemigration::OF_NEW, databasemigration::CHANGES_OF_NEW),
     (&databasemigration::OLD, databasemigration::OF_OLD, databasemigration::CHANGES_OF_OLD),
     (&etcdcluster::NEW, etcdcluster::OF_NEW, etcdcluster::CHANGES_OF_NEW),
@@ -86,6 +86,7 @@ const TABLES: [(&Base, &[Row], &[Edit]); 8] = [
     (&etcdcluster::OLD, etcdcluster::OF_OLD, etcdcluster::CHANGES_OF_OLD),
     (&tdset::NEW, tdset::OF_NEW, tdset::CHANGES_OF_NEW),
     (&tdset::NEW, tdset::OF_AUTOSCALERS, &[]),
+    (&tdset::NEW, tdset::OF_TARGETS, &[]),
     (&tdset::OLD, tdset::OF_OLD, tdset::CHANGES_OF_OLD),
 ];
 

@@ -68,7 +68,7 @@ fn a_write_that_is_refused_is_said_until_it_is_allowed(bed: &Bed) {
         &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "held"},
         "spec": {"replicas": 1, "tls": {"mode": "Disabled"}}}),
     );
-    let is_refused = |object: &Value| condition(object, "Ready")["reason"] == "WriteRefused";
+    let is_refused = |object: &Value| condition(object, "Ready")["reason"] == "ApplyFailed";
     let held = until("etcdcluster/held", &is_refused);
     let ready = condition(&held, "Ready");
     assert_eq!(ready["status"], "False");
@@ -77,7 +77,7 @@ fn a_write_that_is_refused_is_said_until_it_is_allowed(bed: &Bed) {
     eventually(|| {
         let events = bed.objects.list("events", &namespace.name, "")?;
         let is_told =
-            |event: &&Value| event["reason"] == "WriteRefused" && event["involvedObject"]["name"] == "held";
+            |event: &&Value| event["reason"] == "ApplyFailed" && event["involvedObject"]["name"] == "held";
         if events.iter().any(|event| is_told(&event)) { Ok(()) } else { Err(format!("{events:#?}")) }
     });
     namespace.delete("resourcequota/none");

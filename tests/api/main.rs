@@ -21,6 +21,7 @@ mod ancestors;
 mod audited;
 mod beds;
 mod certificates;
+mod columns;
 mod conversion;
 mod corpus;
 mod databasemigration;
@@ -93,6 +94,7 @@ const MODULES: &[Module] = &[
     beside("admission", admission::TESTS, EVERY),
     beside("ancestors", ancestors::TESTS, NEWEST),
     beside("certificates", certificates::TESTS, CLOCKS),
+    beside("columns", columns::TESTS, CLOCKS),
     beside("conversion", conversion::TESTS, EVERY),
     in_turns("corpus", corpus::TESTS, EVERY),
     in_turns("conversion", conversion::ON_BARE, EVERY),
@@ -109,6 +111,7 @@ const MODULES: &[Module] = &[
     beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),
     beside("tdset::counts", tdset::counts::TESTS, NEWEST),
     beside("tdset::dates", tdset::dates::TESTS, NEWEST),
+    beside("tdset::reported", tdset::reported::TESTS, NEWEST),
     beside("tdset::targets", tdset::targets::TESTS, NEWEST),
     beside("verbs", verbs::TESTS, EVERY),
 ];

@@ -24,6 +24,7 @@ pub mod counts;
 pub mod crashing_operator;
 pub mod crowd;
 pub mod dates;
+pub mod reported;
 pub mod targets;
 mod watched;
 
@@ -361,8 +362,9 @@ fn the_list_tells_the_story(bed: &Bed) {
     namespace.until("tdset/told", "{.status.replicas}", "2");
     let list = namespace.kubectl(&["get", TDSETS]).ok();
     let rows: Vec<Vec<_>> = list.lines().map(|line| line.split_whitespace().collect()).collect();
-    let head = ["NAME", "WINDOW", "SCHEDULED", "REPLICAS", "STATE", "NEXT", "THEN", "AGE"];
+    let head = ["NAME", "READY", "REASON", "WINDOW", "SCHEDULED", "REPLICAS", "NEXT", "THEN", "AGE"];
     assert_eq!(rows[0], head, "{list}");
-    assert_eq!(rows[1][..5], ["told", "exception/rush", "2", "2", "PodsNotReady"], "{list}");
-    assert_eq!(rows[1][6], "1", "{list}");
+    assert_eq!(rows[1][..6], ["told", "False", "PodsNotReady", "exception/rush", "2", "2"], "{list}");
+    // The next time has a weekday, a date, a time and a zone.
+    assert_eq!(rows[1][10], "1", "{list}");
 }

@@ -1,21 +1,17 @@
 //! What an object asks for is read as it was written in one file of each kind: below it nobody gives an absent field
 //! another meaning.
 
+use gatehouse::kinds::KINDS;
+
 use super::names;
 use super::sources::{Source, below};
 
-/// The folder of a kind, and the type of its spec as it is written.
-const KINDS: &[(&str, &str)] = &[
-    ("src/kinds/databasemigration", "DatabaseMigrationSpec"),
-    ("src/kinds/etcdcluster", "EtcdClusterSpec"),
-    ("src/kinds/tdset", "TDSetSpec"),
-];
-
-/// What an object as it is written is called where it is read.
-const OBJECTS: [&str; 4] = ["cluster.spec", "object.spec", "tdset.spec", "watched.spec"];
+/// What an object as it is written is called where it is read, beside the name of its folder.
+const OBJECTS: [&str; 3] = ["cluster.spec", "object.spec", "watched.spec"];
 
 /// Where a spec is read as it was written, outside of the file that resolves it.
 fn raw(folder: &str, spec: &str, files: &[Source]) -> Vec<String> {
+    let kind = folder.rsplit('/').next().unwrap_or_default();
     let resolver = format!("{folder}/spec.rs");
     // The gate judges what was written.
     let gate = format!("{folder}/api");
@@ -26,7 +22,8 @@ fn raw(folder: &str, spec: &str, files: &[Source]) -> Vec<String> {
         let names = names::of(&file.text).into_iter();
         let types = names.filter(|name| name.parts().iter().any(|part| part == spec));
         let types = types.map(|name| name.to_string());
-        let fields = OBJECTS.into_iter().filter(|object| is_read(&file.text, object)).map(str::to_owned);
+        let objects = OBJECTS.map(str::to_owned).into_iter().chain([format!("{kind}.spec")]);
+        let fields = objects.filter(|object| is_read(&file.text, object));
         types.chain(fields).map(|what| format!("{path}: {what}")).collect::<Vec<_>>()
     });
     found.collect()
@@ -41,10 +38,12 @@ fn is_read(text: &str, object: &str) -> bool {
 
 #[test]
 fn a_spec_is_read_as_it_was_written_in_one_file_alone() {
-    for (folder, spec) in KINDS {
-        let files = below(&[folder]);
+    for kind in KINDS {
+        let kind = kind.names().kind;
+        let folder = format!("src/kinds/{}", kind.to_lowercase());
+        let files = below(&[&folder]);
         assert!(files.iter().any(|file| file.path.ends_with(format!("{folder}/spec.rs"))), "{folder}");
-        assert_eq!(raw(folder, spec, &files), [""; 0]);
+        assert_eq!(raw(&folder, &format!("{kind}Spec"), &files), [""; 0]);
     }
 }
 
@@ -53,6 +52,7 @@ fn a_raw_read_is_told() {
     let told = |path: &str, text: &str| raw("src/kinds/x", "XSpec", &[Source::planted(path, text)]);
     let read = "fn f(cluster: &X) -> i32 { cluster.spec.replicas.unwrap_or(1) }";
     assert_eq!(told("src/kinds/x/plan.rs", read), ["src/kinds/x/plan.rs: cluster.spec"]);
+    assert_eq!(told("src/kinds/x/plan.rs", &read.replace("cluster", "x")), ["src/kinds/x/plan.rs: x.spec"]);
     assert_eq!(told("src/kinds/x/spec.rs", read), [""; 0]);
     assert_eq!(told("src/kinds/x/plan/tests.rs", read), [""; 0]);
     let named = "use crate::api::x::v1::XSpec; fn f(spec: &XSpec) {}";

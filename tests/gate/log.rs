@@ -101,6 +101,6 @@ async fn a_log_that_nobody_takes_holds_up_no_review_and_says_later_what_is_missi
             assert_eq!(within(ask).await.unwrap().status(), 200);
         }
     }
-    let told = logged(&mut gate.log, "log lines were dropped, since nobody took them");
+    let told = logged(&mut gate.log, "log lines were dropped, since standard error did not take them");
     assert!(told["lines"].as_u64() > Some(0), "{told}");
 }

@@ -6,11 +6,12 @@
 use std::fmt::Write as _;
 
 use super::generated::{Generated, HEADER};
+use crate::cli::serve::controllers::table;
 use crate::controllers;
 use crate::kinds::KINDS;
-use crate::kinds::{databasemigration, etcdcluster, tdset};
+use crate::kinds::etcdcluster;
 use crate::rbac::{RoleScope, Rule, RuleGroup, union};
-use crate::runtime::leader;
+use crate::runtime::leader::rbac as election;
 use crate::{certs, install};
 
 /// What everything is called in the plain manifests.
@@ -84,31 +85,26 @@ pub fn election_of_gates(names: &Names) -> RuleGroup {
         name: "election-of-gates",
         when: "Gates without controllers elect by a Lease of their own the one that installs again (--only gate).",
         scope: RoleScope::OwnNamespace,
-        rules: leader::rbac::rules(names.lease_of_gates),
+        rules: election::rules(names.lease_of_gates),
     }
 }
 
 /// What the controllers need.
 #[must_use]
 pub fn rule_groups_of_controllers(names: &Names) -> Vec<RuleGroup> {
-    let kinds = [
-        tdset::rbac::rules(),
-        etcdcluster::rbac::rules(),
-        databasemigration::rbac::rules(),
-        controllers::rbac::rules(),
-    ];
+    let rules = [table::rules(), controllers::rbac::rules()].concat();
     vec![
         RuleGroup {
             name: "election",
             when: "The replicas elect by a Lease the one that reconciles the objects.",
             scope: RoleScope::OwnNamespace,
-            rules: leader::rbac::rules(names.lease),
+            rules: election::rules(names.lease),
         },
         RuleGroup {
             name: "work",
             when: "It reconciles the objects of its kinds.",
             scope: RoleScope::WatchedNamespaces,
-            rules: union(kinds.concat()),
+            rules: union(rules),
         },
         RuleGroup {
             name: "volumes",

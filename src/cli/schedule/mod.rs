@@ -45,11 +45,11 @@ pub struct Options {
     /// How many local days, 1 to 366.
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=366))]
     days: u16,
-    /// The first day: a date (2026-10-25), a local time (2026-10-25T14:30) or an instant
-    /// (2026-10-25T14:30:00+02:00), of which the picture then tells as of now. Now, unless given.
+    /// Where the preview starts: at a date (2026-10-25), a local time (2026-10-25T14:30) or an instant
+    /// (2026-10-25T14:30:00+02:00). [default: now]
     #[arg(long, value_name = "TIME|DATE", value_parser = from)]
     from: Option<Start>,
-    /// The time zone whose days are shown, such as America/New_York. That of the timetable, unless given.
+    /// The time zone whose days are shown, such as America/New_York. [default: that of the timetable]
     #[arg(long, value_name = "ZONE", value_parser = zone)]
     time_zone: Option<TimeZone>,
     /// How it is shown.

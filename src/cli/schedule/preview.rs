@@ -271,7 +271,7 @@ fn legend(spec: &TDSetSpec) -> Vec<Effective> {
 /// What else decides about the count.
 fn notes(spec: &TDSetSpec) -> Vec<String> {
     let mut notes = Vec::new();
-    if spec.suspend == Some(true) {
+    if spec.is_suspended() {
         notes.push("suspend is true: no count is written until it is not".to_owned());
     }
     if let Some(autoscaler) = &spec.autoscaler {

@@ -12,7 +12,7 @@
 //! out the gate or the controllers; without the gate there is no `address`.
 
 mod cluster;
-mod controllers;
+pub(in crate::cli) mod controllers;
 mod options;
 
 use std::net::SocketAddr;

@@ -57,6 +57,7 @@ use crate::controllers::status::{Change, Precondition};
 use crate::controllers::{Settings, Triggers, Watched};
 use crate::kinds::databasemigration::api::DatabaseMigrationKind;
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, DatabaseMigrationStatus};
+use crate::rbac::Rule;
 use crate::runtime::clock;
 use actions::Action;
 use metrics::Line;
@@ -104,6 +105,10 @@ impl Reconciler for Operator {
     const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = true;
+
+    fn rules() -> Vec<Rule> {
+        rbac::rules()
+    }
 
     fn start(
         client: Client,

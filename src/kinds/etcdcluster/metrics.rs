@@ -60,10 +60,10 @@ const ALARMS: &str = "alarms";
 const SIZE: &str = "database_size_bytes";
 const IN_USE: &str = "database_in_use_bytes";
 const QUOTA: &str = "database_quota_bytes";
-const LAST_READ: &str = "last_read_timestamp_seconds";
+const LAST_READ: &str = "last_quorum_read_timestamp_seconds";
 const CERTIFICATES: &str = "certificate_expiry_timestamp_seconds";
-const DATA_EQUAL: &str = "data_equal";
-const AUDITED: &str = "last_audit_timestamp_seconds";
+const DATA_CONSISTENT: &str = "data_consistent";
+const AUDITED: &str = "last_consistency_check_timestamp_seconds";
 const BACKED_UP: &str = "last_backup_timestamp_seconds";
 
 /// What is shown of an EtcdCluster.
@@ -75,21 +75,24 @@ impl object_metrics::Line for Line {
         gauge(DESIRED, "Voting members that the spec asks for"),
         gauge(MEMBERS, "Members that etcd counts, by role"),
         gauge(READY, "Members that serve"),
-        gauge(HAS_QUORUM, "1 where a majority of the voters has just confirmed who the members are"),
+        gauge(HAS_QUORUM, "1 where a majority of the voters has just confirmed the member list"),
         gauge(HAS_LEADER, "1 where a member leads"),
         counter(LEADER_CHANGES, "Times that another member was seen to lead"),
         gauge(CONDITION, "1 for the status that a condition has, 0 for the other two"),
         gauge(REASON, "1 for the reason that a condition has"),
         gauge(PROBLEM, "1 for each thing that needs attention, such as DatabaseQuotaExceeded"),
         gauge(OPERATION, "When the change that is under way began, in seconds since 1970"),
-        counter(ACTIONS, "Things that were done, by what came of them"),
+        counter(ACTIONS, "Actions carried out, by action and result"),
         gauge(ALARMS, "Alarms that etcd has armed"),
         gauge(SIZE, "Size of a member's database file"),
         gauge(IN_USE, "Bytes of that file in use"),
         gauge(QUOTA, "Size that the file may grow to"),
-        gauge(LAST_READ, "When a majority last confirmed who the members are, in seconds since 1970"),
+        gauge(LAST_READ, "When a majority last confirmed the member list, in seconds since 1970"),
         gauge(CERTIFICATES, "When the certificate in a Secret ends, in seconds since 1970"),
-        gauge(DATA_EQUAL, "1 where the voters' data were the same when they were last compared, 0 where not"),
+        gauge(
+            DATA_CONSISTENT,
+            "1 where the voters' data were the same when they were last compared, 0 where not",
+        ),
         gauge(AUDITED, "When the voters' data were last compared, in seconds since 1970"),
         gauge(BACKED_UP, "When a backup was last verified, in seconds since 1970"),
     ];
@@ -164,7 +167,7 @@ pub fn of(facts: &Facts) -> Line {
     plain(HAS_LEADER, is_asked.then(|| plan.summary.leader.is_some().into()));
     plain(LEADER_CHANGES, Some(tally.leader_changes));
     plain(LAST_READ, tally.last_read.map(Timestamp::as_second));
-    plain(DATA_EQUAL, seen.audit.known().map(|audit| (*audit == Audit::Equal).into()));
+    plain(DATA_CONSISTENT, seen.audit.known().map(|audit| (*audit == Audit::Equal).into()));
     plain(AUDITED, facts.audited.map(Timestamp::as_second));
     let backed_up =
         facts.status.backup.as_ref().and_then(|backup| backup.last_success.as_ref()?.time.as_ref());

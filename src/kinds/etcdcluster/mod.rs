@@ -62,7 +62,7 @@ use tracing::{debug, warn};
 use crate::api::Kind;
 use crate::api::condition::Statement;
 use crate::api::field::Fault;
-use crate::controllers::action::{Executed, Failure};
+use crate::controllers::action::{self, Executed, Failure};
 use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::MANAGED_BY;
 use crate::controllers::fail_points::{FailPoints, fail_points};
@@ -74,6 +74,7 @@ use crate::controllers::status::{Change, Precondition};
 use crate::controllers::{Settings, Triggers, Watched, named};
 use crate::kinds::etcdcluster::api::EtcdClusterKind;
 use crate::kinds::etcdcluster::api::v1::{EtcdCluster, EtcdClusterStatus};
+use crate::rbac::Rule;
 use actions::Action;
 use metrics::Line;
 pub use metrics::Metrics;
@@ -131,6 +132,10 @@ impl Reconciler for Operator {
     const STATUS_POINTS: FailPoints = fail_points!("status");
     const EVENT_POINTS: FailPoints = fail_points!("publish-event");
     const LOGS_ACTIONS: bool = true;
+
+    fn rules() -> Vec<Rule> {
+        rbac::rules()
+    }
 
     fn start(
         client: Client,
@@ -260,7 +265,7 @@ impl Reconciler for Operator {
         action: &Action,
         done: Result<&Executed, &Failure>,
     ) -> Option<Note> {
-        let result = result(done);
+        let result = action::result(done);
         state.tally.count(action.name(), result);
         state.carried_out(action, done.is_err_and(Failure::is_permanent));
         if let Some(line) = state.line {
@@ -306,15 +311,6 @@ impl Operator {
         state.audit.heard(told, now);
         let found = state.audit.recall(None);
         is_asked || found.known().is_some() && found != sight.observation.audit
-    }
-}
-
-/// What came of an action, in a word.
-const fn result(done: Result<&Executed, &Failure>) -> &'static str {
-    match done {
-        Ok(_) => "done",
-        Err(Failure::Moved(_)) => "refused",
-        Err(Failure::Api(_) | Failure::Elsewhere { .. } | Failure::Forbidden(_)) => "failed",
     }
 }
 

@@ -57,6 +57,6 @@ fn certificates(execution: &Execution<'_>, state: &mut ReconcileState) -> Option
     let words = standing.words.clone();
     let is_news = std::mem::replace(&mut state.certificates, words.clone()) != words;
     let text = words.filter(|_| is_news)?;
-    let (warning, reason, action) = (standing.is_problem, "CertificateRotation", "KeepCertificates");
+    let (warning, reason, action) = (standing.is_problem, "CertificateRotation", "Reconcile");
     Some(Note { warning, reason, action, text })
 }

@@ -183,7 +183,7 @@ impl Spec {
             version: version(cluster),
             image: image(spec),
             tls: tls(cluster),
-            authenticates: auth.enabled == Some(true),
+            authenticates: spec.authenticates(),
             root_secret: auth.root_secret_ref.map(|secret| secret.name),
             options: spec.options.clone().unwrap_or_default(),
             pod: spec.pod.clone().unwrap_or_default(),
@@ -306,14 +306,16 @@ fn image(spec: &EtcdClusterSpec) -> Image {
 }
 
 fn storage(spec: &EtcdClusterSpec) -> Storage {
+    let class = spec.storage_class().map(str::to_owned);
+    let is_in_memory = spec.medium() == Medium::Memory;
     let given = spec.storage.clone().unwrap_or_default();
     let is_sized = given.size.is_some();
     let size = given.size.filter(|size| size.bytes().is_ok());
     Storage {
         size: size.unwrap_or_else(|| Quantity::from(STORAGE_SIZE)),
         is_sized,
-        class: given.storage_class_name,
-        is_in_memory: given.medium == Some(Medium::Memory),
+        class,
+        is_in_memory,
         is_deleted: given.reclaim_policy == Some(ReclaimPolicy::Delete),
     }
 }
@@ -322,7 +324,7 @@ fn storage(spec: &EtcdClusterSpec) -> Storage {
 fn tls(cluster: &EtcdCluster) -> Option<Tls> {
     let given = cluster.spec.tls.clone().unwrap_or_default();
     let extra_names = given.extra_names.unwrap_or_default();
-    let (keeper, secrets) = match given.mode.unwrap_or(TlsMode::Automatic) {
+    let (keeper, secrets) = match cluster.spec.tls_mode() {
         TlsMode::Disabled => return None,
         TlsMode::Automatic => (Keeper::Operator, TlsSecrets::default()),
         // Without Secrets there is nobody who could keep them, and nothing is written.
@@ -363,15 +365,14 @@ fn percent(given: Option<i32>) -> u32 {
 }
 
 fn pods(spec: &EtcdClusterSpec, storage: &Storage) -> Value {
-    let tls = spec.tls.clone().unwrap_or_default();
     json!({
         "format": FORMAT,
         "options": spec.options.as_ref().filter(|options| **options != Options::default()),
         // The name that the field had when the first members were made.
         "podTemplate": spec.pod.as_ref().filter(|pod| **pod != Pod::default()),
         "image": spec.image.as_ref().filter(|image| **image != GivenImage::default()),
-        "tls": tls.mode.unwrap_or(TlsMode::Automatic).as_str(),
-        "secrets": tls.secrets,
+        "tls": spec.tls_mode().as_str(),
+        "secrets": spec.tls.as_ref().and_then(|tls| tls.secrets.as_ref()),
         // A claim grows without its pod; a tmpfs is as large as its pod says.
         "memory": storage.is_in_memory.then(|| storage.size.to_string()),
     })

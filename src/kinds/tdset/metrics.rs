@@ -64,7 +64,7 @@ impl metrics::Metrics for Metrics {
         registry.register("gatehouse_tzdb", "Release of the time zone database inside", zones);
         let tdset = registry.sub_registry_with_prefix("gatehouse_tdset");
         tdset.register("transitions", "Transitions that were carried out", self.transitions.clone());
-        let help = "Times that another client turned out to have a hand in a workload";
+        let help = "Conflicts with another client over the replicas of a workload";
         tdset.register("conflicts", help, self.conflicts.clone());
         tdset.register_collector(Box::new(self.objects.clone()));
         let help = "Seconds from when a timetable asked for a count until it was written";

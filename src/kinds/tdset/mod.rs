@@ -57,6 +57,7 @@ use crate::controllers::status::{Change, Precondition};
 use crate::controllers::{Settings, Triggers, Watched};
 use crate::kinds::tdset::api::TDSetKind;
 use crate::kinds::tdset::api::v1::{AutoscalerKind, TDSet, TDSetStatus};
+use crate::rbac::Rule;
 use crate::runtime::clock;
 use actions::Action;
 use calendars::Calendars;
@@ -108,6 +109,10 @@ impl Reconciler for Operator {
     const STATUS_POINTS: FailPoints = actions::STATUS_POINTS;
     const EVENT_POINTS: FailPoints = actions::EVENT_POINTS;
     const LOGS_ACTIONS: bool = false;
+
+    fn rules() -> Vec<Rule> {
+        rbac::rules()
+    }
 
     fn start(client: Client, realm: &WatchScope, metrics: &Metrics, _: &Settings) -> (Self, Triggers<TDSet>) {
         let (deployments, of_deployments) = Cache::watch(&client, realm, trim_deployment);

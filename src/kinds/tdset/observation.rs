@@ -174,7 +174,7 @@ impl Blocker {
             if group.is_empty() { "the core API group".to_owned() } else { format!("API group {group}") };
         let message =
             format!("gatehouse may not {verbs} {resource} of {group}: grant that to its ServiceAccount");
-        Self::ready(Reason::RightMissing, message)
+        Self::ready(Reason::Forbidden, message)
     }
 }
 

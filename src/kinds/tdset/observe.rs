@@ -148,7 +148,7 @@ async fn autoscaler(operator: &Operator, spec: &Spec) -> Result<Option<Result<Ar
     }
     let scales = found.scales.map_or_else(|| "nothing".to_owned(), |subject| subject.to_string());
     let message = format!("{kind} {name} scales {scales}, and not {workload}");
-    Ok(Some(Err(Blocker::ready(Reason::AutoscalerElsewhere, message))))
+    Ok(Some(Err(Blocker::ready(Reason::AutoscalerTargetMismatch, message))))
 }
 
 /// The version from which on the API server takes a lower bound of 0, unless that is switched off (feature gate

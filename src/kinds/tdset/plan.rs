@@ -116,7 +116,7 @@ fn note(observed: &Observed, before: i32) -> Plan {
 
 /// What a deletion waits for that has something to leave behind: what it is left with cannot be seen or written, and may
 /// be later.
-const UNREAD: [Reason; 2] = [Reason::RightMissing, Reason::TargetNotReadable];
+const UNREAD: [Reason; 2] = [Reason::Forbidden, Reason::TargetNotReadable];
 
 /// What to do for an object that is being deleted and waits for us: give the workload the count, or the autoscaler the
 /// bounds, that it is to be left with, if it is ours to give, and let the object go.

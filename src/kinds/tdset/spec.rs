@@ -119,7 +119,7 @@ impl Spec {
                 name: autoscaler.name.clone(),
                 on_deletion: autoscaler.on_deletion.clone(),
             }),
-            is_suspended: spec.suspend.unwrap_or_default(),
+            is_suspended: spec.is_suspended(),
             manual_scale_policy: spec.manual_scale_policy.unwrap_or_default(),
             controller_policy: spec.controller_policy.unwrap_or_default(),
             on_unreadable_dates: spec.on_unreadable_dates.unwrap_or_default(),

@@ -139,7 +139,7 @@ struct Election<'a> {
 impl<'a> Election<'a> {
     fn new(lease: &'a Lease, numbers: &'a Numbers, ready: &'a Ready) -> Self {
         let term = Term::new(lease.identity().to_owned(), lease.pace());
-        ready.unset("nobody is known to lead");
+        ready.unset("no replica is known to lead");
         Self { lease, numbers, ready, term, begun: clock::instant(), trouble: None, leader: None }
     }
 

@@ -2,11 +2,15 @@
 
 mod autoscalers;
 mod changes;
+mod old;
+mod targets;
 
 use super::{Base, By, Row};
 use By::{Anybody, Definition, Gate, Nobody};
 pub use autoscalers::OF_AUTOSCALERS;
 pub use changes::{CHANGES_OF_NEW, CHANGES_OF_OLD};
+pub use old::OF_OLD;
+pub use targets::OF_TARGETS;
 
 pub const NEW: Base = Base {
     kind: "TDSet",
@@ -322,178 +326,9 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {resyncMinutes: 0}", "spec.resyncMinutes", Definition),
     ("spec: {resyncMinutes: 1441}", "spec.resyncMinutes", Definition),
     ("spec: {resyncMinutes: 1440}", "", Nobody),
-    ("spec: {target: null}", "spec.target", Definition),
-    ("spec: {target: {create: null}}", "spec.target", Definition),
-    ("spec: {target: {ref: {apiVersion: apps/v1, kind: StatefulSet, name: a}}}", "spec.target", Definition),
-    ("spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: StatefulSet, name: a}}}", "", Nobody),
-    ("spec: {target: {create: null, ref: {apiVersion: example.com/v1, kind: Thing, name: a}}}", "", Nobody),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: '', kind: StatefulSet, name: a}}}",
-        "spec.target.ref.apiVersion",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: '', name: a}}}",
-        "spec.target.ref.kind",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: StatefulSet, name: ''}}}",
-        "spec.target.ref.name",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: StatefulSet}}}",
-        "spec.target.ref.name",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: gatehouse.dev/v1, kind: EtcdCluster, name: a}}}",
-        "spec.target.ref.kind",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: null, ref: {apiVersion: apps/v1, kind: DaemonSet, name: a}}}",
-        "spec.target.ref.kind",
-        Gate,
-    ),
-    ("spec: {target: {create: {image: ''}}}", "spec.target.create.image", Definition),
-    ("spec: {target: {create: {image: null}}}", "spec.target.create.image", Definition),
-    ("spec: {target: {create: {image: a b}}}", "spec.target.create.image", Gate),
-    ("spec: {target: {create: {image: <a*1025>}}}", "spec.target.create.image", Definition),
-    ("spec: {target: {create: {port: 0}}}", "spec.target.create.port", Definition),
-    ("spec: {target: {create: {port: 65536}}}", "spec.target.create.port", Definition),
-    ("spec: {target: {create: {port: null}}}", "spec.target.create.port", Definition),
-    ("spec: {target: {create: {servicePort: 0}}}", "spec.target.create.servicePort", Definition),
-    ("spec: {target: {create: {command: [<a, *257>]}}}", "spec.target.create.command", Definition),
-    ("spec: {target: {create: {args: [<a, *257>]}}}", "spec.target.create.args", Definition),
-    ("spec: {target: {create: {args: [1]}}}", "spec.target.create.args[0]", Definition),
-    ("spec: {target: {create: {env: [{name: A}, {name: A}]}}}", "spec.target.create.env[1]", Definition),
-    (
-        "spec: {target: {create: {imagePullPolicy: Sometimes}}}",
-        "spec.target.create.imagePullPolicy",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: {volumeMounts: [{name: a, mountPath: /a}, {name: b, mountPath: /a}]}}}",
-        "spec.target.create.volumeMounts[1]",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: {readinessProbe: {httpGet: {path: /}}}}}",
-        "spec.target.create.readinessProbe.httpGet.port",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: {pod: {terminationGracePeriodSeconds: -1}}}}",
-        "spec.target.create.pod.terminationGracePeriodSeconds",
-        Definition,
-    ),
-    (
-        "spec: {target: {create: {pod: {volumes: [{name: a}, {name: a}]}}}}",
-        "spec.target.create.pod.volumes[1]",
-        Definition,
-    ),
-    ("spec: {target: {create: {pod: {dnsPolicy: Default}}}}", "", Nobody),
-    ("spec: {target: {create: {pod: {dnsPolicy: Mine}}}}", "spec.target.create.pod.dnsPolicy", Definition),
-    ("spec: {target: {create: {pod: {dnsPolicy: None}}}}", "spec.target.create.pod.dnsPolicy", Definition),
-    ("spec: {target: {create: {pod: {dnsPolicy: None, dnsConfig: {nameservers: [10.0.0.1]}}}}}", "", Nobody),
     ("spec: {autoscaler: {}}", "spec.autoscaler.name", Definition),
     ("spec: {autoscaler: {hpaRef: a}}", "spec.autoscaler.name", Definition),
     ("spec: {autoscaler: {name: ''}}", "spec.autoscaler.name", Definition),
     ("spec: null", "spec", Definition),
     ("spec: [1]", "spec", Definition),
-];
-
-pub const OF_OLD: &[Row] = &[
-    ("spec: {}", "", Nobody),
-    ("spec: {service: {port: 80}, intervalMint: 5}", "", Nobody),
-    ("spec: {schedulingConfig: []}", "", Nobody),
-    ("spec: {schedulingConfig: [{startTime: 22, endTime: 6, replica: 1}]}", "", Nobody),
-    ("spec: {container: null}", "spec.container", Definition),
-    ("spec: {container: {image: ''}}", "spec.container.image", Definition),
-    ("spec: {container: {image: a b}}", "spec.container.image", Gate),
-    ("spec: {container: {image: <a*1025>}}", "spec.container.image", Definition),
-    ("spec: {container: {port: 0}}", "spec.container.port", Definition),
-    ("spec: {container: {port: 65536}}", "spec.container.port", Definition),
-    ("spec: {container: {port: null}}", "spec.container.port", Definition),
-    ("spec: {container: {port: '80'}}", "spec.container.port", Definition),
-    ("spec: {service: {port: 0}}", "spec.service.port", Definition),
-    ("spec: {service: {}}", "spec.service.port", Definition),
-    ("spec: {schedulingConfig: null}", "spec.schedulingConfig", Definition),
-    ("spec: {schedulingConfig: {}}", "spec.schedulingConfig", Definition),
-    (
-        "spec: {schedulingConfig: [<{startTime: 1, endTime: 2, replica: 1}, *65>]}",
-        "spec.schedulingConfig",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 24, endTime: 2, replica: 1}]}",
-        "spec.schedulingConfig[0].startTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: -1, endTime: 2, replica: 1}]}",
-        "spec.schedulingConfig[0].startTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 1.5, endTime: 2, replica: 1}]}",
-        "spec.schedulingConfig[0].startTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: '8', endTime: 2, replica: 1}]}",
-        "spec.schedulingConfig[0].startTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{endTime: 2, replica: 1}]}",
-        "spec.schedulingConfig[0].startTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 24, replica: 1}]}",
-        "spec.schedulingConfig[0].endTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 8, replica: 1}]}",
-        "spec.schedulingConfig[0].endTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 8, replica: 1}]}",
-        "spec.schedulingConfig[0].endTime",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 9, replica: -1}]}",
-        "spec.schedulingConfig[0].replica",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 9, replica: 10001}]}",
-        "spec.schedulingConfig[0].replica",
-        Definition,
-    ),
-    (
-        "spec: {schedulingConfig: [{startTime: 8, endTime: 9}]}",
-        "spec.schedulingConfig[0].replica",
-        Definition,
-    ),
-    ("spec: {schedulingConfig: [5]}", "spec.schedulingConfig[0]", Definition),
-    ("spec: {defaultReplica: -1}", "spec.defaultReplica", Definition),
-    ("spec: {defaultReplica: 10001}", "spec.defaultReplica", Definition),
-    ("spec: {defaultReplica: null}", "spec.defaultReplica", Definition),
-    ("spec: {intervalMint: 0}", "spec.intervalMint", Definition),
-    ("spec: {intervalMint: 1441}", "spec.intervalMint", Definition),
-    ("spec: {intervalMint: often}", "spec.intervalMint", Definition),
-    ("spec: null", "spec", Definition),
-    (
-        r#"metadata: {annotations: {conversion.gatehouse.dev/spec.timeZone: '"Europe/Atlantis"'}}"#,
-        "metadata.annotations[conversion.gatehouse.dev/spec.timeZone]",
-        Gate,
-    ),
-    (r#"metadata: {annotations: {conversion.gatehouse.dev/spec.timeZone: '"Europe/Berlin"'}}"#, "", Nobody),
 ];

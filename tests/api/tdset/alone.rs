@@ -61,7 +61,7 @@ fn what_is_settled_is_left_alone_for_good(bed: &Bed) {
     make_all_kinds(&namespace);
     // What nobody does anything to after that: neither a scheduler nor a node is there.
     until_condition(&namespace, "made", "Progressing", "True", "PodsNotReady");
-    until_condition(&namespace, "by-dates", "Progressing", "False", "Settled");
+    until_condition(&namespace, "by-dates", "Progressing", "False", "UpToDate");
     until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
     until_condition(&namespace, "bounds", "Ready", "True", "AsScheduled");
     // The autoscaler's controller looks every 15 seconds.

@@ -98,7 +98,7 @@ fn an_autoscaler_of_a_workload_that_is_there(bed: &Bed) {
     assert_eq!(bounds(&namespace, "web"), (json!(3), json!(3)));
     let owners = owners_of_count(&namespace.get("deployment", "web"));
     assert!(!owners.iter().any(|owner| owner.starts_with("gatehouse")), "{owners:?}");
-    let object = until_condition(&namespace, "hours", "Ready", "False", "OutOfBounds");
+    let object = until_condition(&namespace, "hours", "Ready", "False", "ReplicasOutOfRange");
     let expected = "5 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 3";
     assert_eq!(message(&object, "Ready"), expected);
 }
@@ -111,7 +111,7 @@ fn an_autoscaler_that_is_missing_or_of_another_is_named(bed: &Bed) {
     let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerNotFound");
     assert_eq!(message(&object, "Ready"), "HorizontalPodAutoscaler web does not exist");
     autoscaler(&namespace, "web", "other", 1, 3);
-    let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerElsewhere");
+    let object = until_condition(&namespace, "hours", "Ready", "False", "AutoscalerTargetMismatch");
     assert!(
         message(&object, "Ready").contains("scales Deployment other, and not Deployment web"),
         "{object}"
@@ -163,7 +163,11 @@ fn a_workload_sleeps_beside_its_autoscaler_and_wakes(bed: &Bed) {
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     counts.until(&[3, 0]);
     let object = until_condition(&namespace, "hours", "Ready", "True", "AsScheduled");
-    assert!(message(&object, "Ready").ends_with("HorizontalPodAutoscaler web rests meanwhile"), "{object}");
+    assert!(
+        message(&object, "Ready")
+            .ends_with("HorizontalPodAutoscaler web is inactive while 0 replicas are scheduled"),
+        "{object}"
+    );
     assert_eq!(bounds(&namespace, "web"), (json!(2), json!(5)));
     patch(&namespace, "hours", &json!({"defaultReplicas": 4}));
     counts.until(&[3, 0, 4]);

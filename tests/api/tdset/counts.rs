@@ -99,7 +99,7 @@ fn a_refused_service_hides_nothing_of_the_day(bed: &Bed) {
     let mut object = tdset("shop", &json!({"windows": window, "ramp": {"up": pace, "down": pace}}));
     object["spec"]["target"]["create"]["servicePort"] = json!(80);
     namespace.create(&object);
-    let object = until_condition(&namespace, "shop", "Ready", "False", "WriteRefused");
+    let object = until_condition(&namespace, "shop", "Ready", "False", "ApplyFailed");
     assert!(message(&object, "Ready").contains("exceeded quota: none"), "{object}");
     namespace.until("deployment/shop", "{.spec.replicas}", "2");
     patch(
@@ -114,7 +114,7 @@ fn a_refused_service_hides_nothing_of_the_day(bed: &Bed) {
         (&json!("always"), &json!(6)),
         "{status}"
     );
-    until_condition(&namespace, "shop", "Ready", "False", "WriteRefused");
+    until_condition(&namespace, "shop", "Ready", "False", "ApplyFailed");
     namespace.delete("resourcequota/none");
     namespace.until_created("service/shop");
     assert_eq!(namespace.get("deployment", "shop")["spec"]["replicas"], 3, "no step was taken for that");

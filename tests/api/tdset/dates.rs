@@ -35,7 +35,7 @@ fn dates_in_a_config_map_decide(bed: &Bed) {
     put(&namespace, "2001-01-01 # long ago\n");
     namespace.until_created("deployment/shop");
     namespace.until("deployment/shop", "{.spec.replicas}", "3");
-    until_condition(&namespace, "shop", "ScheduleValid", "True", "Parsed");
+    until_condition(&namespace, "shop", "ScheduleValid", "True", "Valid");
 
     // A day on either side, for a test that runs at midnight.
     let today = clock::now().to_zoned(TimeZone::UTC);

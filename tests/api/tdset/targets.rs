@@ -138,7 +138,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
     let widget = json!({"apiVersion": api_version, "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1}});
     namespace.create(&widget);
     namespace.create(&for_workload("hours", &api_version, "Widget", "one", &json!({})));
-    let object = until_condition(&namespace, "hours", "Ready", "False", "RightMissing");
+    let object = until_condition(&namespace, "hours", "Ready", "False", "Forbidden");
     assert_eq!(
         message(&object, "Ready"),
         format!(
@@ -156,7 +156,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
         });
     };
     until_size(2);
-    assert_eq!(notes(&namespace, "hours", "RightMissing").len(), 1, "it is told of once");
+    assert_eq!(notes(&namespace, "hours", "Forbidden").len(), 1, "it is told of once");
     // From now on it is watched.
     let resize = |size: u32| bed.objects.must(Ask::patch(&*path, json!({"spec": {"size": size}})));
     resize(9);
@@ -359,7 +359,7 @@ fn what_the_api_server_does_not_say_is_told_of_and_waited_for(bed: &Bed) {
         other => Err(format!("{other:?}")),
     });
     namespace.delete("tdset/hours");
-    until_condition(&namespace, "hours", "Ready", "False", "WriteRefused");
+    until_condition(&namespace, "hours", "Ready", "False", "ApplyFailed");
     assert_eq!(bed.objects.at(&format!("{widgets}/one"))["spec"]["size"], 2);
     convert(&none);
     until_size(4);

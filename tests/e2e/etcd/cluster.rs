@@ -235,7 +235,7 @@ impl<'a> Etcd<'a> {
             let object = self.object()?;
             let (metadata, status) = (&object["metadata"], &object["status"]);
             let progressing = condition(&object, "Progressing");
-            let settled = progressing["reason"] == if replicas == 0 { "Stopped" } else { "Settled" };
+            let settled = progressing["reason"] == if replicas == 0 { "Stopped" } else { "UpToDate" };
             let observed = status["observedGeneration"] == metadata["generation"];
             let is_ready =
                 condition(&object, "Ready")["status"] == if replicas == 0 { "False" } else { "True" };

@@ -103,7 +103,7 @@ fn small(name: &str) -> Value {
 
 fn settled(bed: &Bed, namespace: &Namespace<'_>) -> Result<(), String> {
     let clusters = bed.list("etcdclusters", &namespace.name);
-    let is_settled = |cluster: &&Value| condition(cluster, "Progressing")["reason"] == "Settled";
+    let is_settled = |cluster: &&Value| condition(cluster, "Progressing")["reason"] == "UpToDate";
     match clusters.iter().filter(is_settled).count() {
         MANY => Ok(()),
         count => Err(format!("{count} of {MANY} are settled")),

@@ -76,7 +76,7 @@ pub fn refused() -> Slice {
     let mut start = World::new(shop());
     start.edits = vec![Edit::Source(2), Edit::Retry];
     start.faults = Faults { refusals: 3, expiries: 1, ..Faults::default() };
-    Slice::new(start, &[APPLIED, says_now!(WriteRefused)], &[])
+    Slice::new(start, &[APPLIED, says_now!(ApplyFailed)], &[])
 }
 
 /// Runs do not reach the server, or fail there, and a person asks for another one.

@@ -102,7 +102,7 @@ pub fn notes(preview: &Preview) -> Vec<String> {
     }
     notes.extend(preview.notes.iter().cloned());
     if preview.timeline.spans.iter().any(is_seen_moving) {
-        notes.push("the line is the count on its way, as far as nobody else has a hand in it".to_owned());
+        notes.push("the line is the count during the ramp, unless another client changes it".to_owned());
     }
     notes
 }

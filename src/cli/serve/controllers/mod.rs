@@ -18,7 +18,7 @@
 mod metrics;
 pub(super) mod options;
 mod storage;
-mod table;
+pub(in crate::cli) mod table;
 
 use std::time::Duration;
 

@@ -18,8 +18,8 @@ pub struct Options {
     /// The namespace that gatehouse runs in: that of its Service, of its Secret and of its Lease.
     #[arg(long, value_name = "NAME", default_value = "gatehouse-system", env = "POD_NAMESPACE")]
     pub namespace: String,
-    /// The namespaces whose objects are judged and worked, with commas between them. Rights in these namespaces are
-    /// then enough for the controllers. [default: all]
+    /// The namespaces whose objects gatehouse admits and reconciles, separated by commas. The controllers then need
+    /// rights in these namespaces alone. [default: all]
     #[arg(
         long,
         value_name = "NAMES",
@@ -40,7 +40,7 @@ pub struct Options {
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     pub identity: Option<String>,
     /// Write objects of our kinds again that are stored in older versions: by the leader, where gatehouse installs
-    /// itself and works all namespaces. Otherwise `gatehouse storage migrate` does it.
+    /// itself and reconciles all namespaces. Otherwise `gatehouse storage migrate` does it.
     #[arg(
         long,
         value_name = "BOOL",

@@ -9,6 +9,7 @@ use crate::controllers::reconciler::Reconciler;
 use crate::controllers::scope::Scope;
 use crate::controllers::{self, Settings};
 use crate::kinds::{databasemigration, etcdcluster, tdset};
+use crate::rbac::Rule;
 use crate::runtime::leader::Stop;
 use crate::runtime::readiness::Ready;
 
@@ -16,10 +17,18 @@ use crate::runtime::readiness::Ready;
 pub(super) const CONTROLLERS: &[fn() -> Box<dyn Controller>] =
     &[of::<tdset::Operator>, of::<etcdcluster::Operator>, of::<databasemigration::Operator>];
 
+/// What all of them need of the API server, in every namespace whose objects are reconciled.
+pub fn rules() -> Vec<Rule> {
+    CONTROLLERS.iter().flat_map(|controller| controller().rules()).collect()
+}
+
 /// The controller of one kind, with what it counts.
 pub(super) trait Controller: Send + Sync {
     /// What it is called in logs, metrics and in what is ready.
     fn name(&self) -> &'static str;
+
+    /// What it needs of the API server, in every namespace whose objects are reconciled.
+    fn rules(&self) -> Vec<Rule>;
 
     /// Puts what it counts on the page of `registry`.
     fn register(&self, registry: &mut Registry);
@@ -51,6 +60,10 @@ impl<Kind: Reconciler> Controller for Of<Kind> {
         Kind::NAME
     }
 
+    fn rules(&self) -> Vec<Rule> {
+        Kind::rules()
+    }
+
     fn register(&self, registry: &mut Registry) {
         self.0.register(registry);
     }
@@ -73,5 +86,27 @@ struct Working<'a>(&'a Ready);
 impl Drop for Working<'_> {
     fn drop(&mut self) {
         self.0.unset("this replica does not lead");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::GROUP;
+    use crate::kinds::KINDS;
+
+    #[test]
+    fn every_kind_has_a_controller_that_may_watch_its_objects() {
+        let kinds: Vec<_> = KINDS.iter().map(|kind| kind.names().plural.to_owned()).collect();
+        let mut watched: Vec<_> = CONTROLLERS
+            .iter()
+            .flat_map(|controller| {
+                let rules = controller().rules().into_iter();
+                let rules = rules.filter(|rule| rule.group == GROUP && rule.verbs.contains(&"watch"));
+                rules.flat_map(|rule| rule.resources)
+            })
+            .collect();
+        watched.sort();
+        assert_eq!(watched, kinds);
     }
 }

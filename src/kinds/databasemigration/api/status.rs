@@ -105,7 +105,7 @@ reasons! {
     /// A run is about to start.
     Starting,
     /// Nothing moves.
-    Settled,
+    UpToDate,
     /// `spec.suspend` is true.
     Suspended,
     /// A person has to approve the plan.
@@ -171,7 +171,7 @@ reasons! {
     /// An object of the name to create is there and is not ours.
     NameTaken,
     /// The API server refused a write.
-    WriteRefused,
+    ApplyFailed,
 }
 
 #[cfg(test)]

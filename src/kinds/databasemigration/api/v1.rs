@@ -48,6 +48,18 @@ pub const MOST_SCRIPTS: usize = 256;
     derive = "PartialEq",
     doc = "DatabaseMigration runs SQL scripts once each, in order, in a database, and keeps their history there.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether everything that the object asks for is done"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Phase",
         type_ = "string",
         json_path = ".status.phase",
@@ -64,12 +76,6 @@ pub const MOST_SCRIPTS: usize = 256;
         type_ = "integer",
         json_path = ".status.pendingCount",
         description = "Scripts that are still to be run"
-    ),
-    printcolumn(
-        name = "State",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Whether all scripts are applied, or else why not"
     ),
     printcolumn(
         name = "Engine",
@@ -116,12 +122,12 @@ pub struct DatabaseMigrationSpec {
     pub baseline: Option<String>,
 
     /// What is done with a script that stands before one that is applied and is not itself: Reject (nothing is run) or
-    /// Allow (it is run). Absent means Reject.
+    /// Allow (it is run). Defaults to Reject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub out_of_order: Option<OutOfOrder>,
 
     /// How far to go: Plan (read the history, list what is pending), Rehearse (run what is pending in one transaction
-    /// and roll it back; it takes the real locks) or Apply. Absent means Apply.
+    /// and roll it back; it takes the real locks) or Apply. Defaults to Apply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 
@@ -134,8 +140,8 @@ pub struct DatabaseMigrationSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
 
-    /// What is done when a script fails: Stop, or RevertThisRun (run the down scripts of what this run applied, last one
-    /// first). Absent means Stop.
+    /// What is done when a script fails: Stop, or RevertThisRun (run the down scripts of what this run applied, last
+    /// one first). Defaults to Stop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_failure: Option<OnFailure>,
 
@@ -151,12 +157,12 @@ pub struct DatabaseMigrationSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requires: Option<Vec<Requirement>>,
 
-    /// What becomes of the database when this object is deleted: Retain (it stays as it is) or Revert (the down scripts
-    /// of what this object applied are run, last one first). Absent means Retain.
+    /// What becomes of the database when this object is deleted: Retain (it stays as it is) or Revert (the down
+    /// scripts of what this object applied are run, last one first). Defaults to Retain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<DeletionPolicy>,
 
-    /// True starts no further run; one that runs is not ended. Absent means false.
+    /// True starts no further run; one that runs is not ended. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
@@ -213,13 +219,13 @@ pub struct Approval {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Retry {
-    /// Runs after the first one, 0 to 100. Absent means 5.
+    /// Runs after the first one, 0 to 100. Defaults to 5.
     #[schemars(range(min = 0, max = 100))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<i32>,
 
     /// Time from a failed run to the second one, such as 30s; it doubles with each further run, up to 30m. 1s to 1h.
-    /// Absent means 30s.
+    /// Defaults to 30s.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Duration>,
@@ -244,7 +250,7 @@ pub struct Requirement {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Id of a script of it that has to be applied. Absent means that being ready is enough.
+    /// Id of a script of it that has to be applied. If absent, being ready is enough.
     #[schemars(length(min = 1, max = 128))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_id: Option<String>,
@@ -265,12 +271,12 @@ pub enum DeletionPolicy {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Runner {
-    /// ServiceAccount that they run as; its token is not mounted. Absent means the namespace's default.
+    /// ServiceAccount that they run as; its token is not mounted. Defaults to the namespace's default.
     #[schemars(length(min = 1, max = 253))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
-    /// Compute resources. Absent means requests of 10m CPU and 32Mi memory, and limits of 1 CPU and 256Mi memory.
+    /// Compute resources. Defaults to requests of 10m CPU and 32Mi memory, and limits of 1 CPU and 256Mi memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
 
@@ -295,12 +301,12 @@ pub struct Runner {
     pub annotations: Option<BTreeMap<String, String>>,
 
     /// Longest time that a run may take, such as 30m; then it is ended, and what is open is rolled back. 1m to 168h.
-    /// Absent means 30m.
+    /// Defaults to 30m.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Duration>,
 
-    /// How long a Job stays after its end, such as 24h. 1m to 720h. Absent means 24h.
+    /// How long a Job stays after its end, such as 24h. 1m to 720h. Defaults to 24h.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Duration>,

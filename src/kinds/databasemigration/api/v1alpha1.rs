@@ -27,6 +27,18 @@ use crate::api::duration::{self, Duration};
     derive = "PartialEq",
     doc = "DatabaseMigration runs SQL scripts once each, in order, in a database.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether everything that the object asks for is done"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Phase",
         type_ = "string",
         json_path = ".status.phase",
@@ -70,7 +82,7 @@ pub struct DatabaseMigrationSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<LegacyRollback>,
 
-    /// Who is told. Not acted on.
+    /// Who is notified. Not acted on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
 }
@@ -128,7 +140,7 @@ pub enum DatabaseType {
 pub enum SslMode {
     /// No TLS.
     Disable,
-    /// TLS, whoever answers.
+    /// TLS with any server certificate.
     Require,
     /// The server's certificate is of an authority.
     VerifyCa,
@@ -189,7 +201,7 @@ pub struct MigrationScript {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depends_on: Option<Vec<String>>,
 
-    /// Longest time for each statement, such as 10m. Absent means 5m.
+    /// Longest time for each statement, such as 10m. Defaults to 5m.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,

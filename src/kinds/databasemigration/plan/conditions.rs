@@ -47,9 +47,9 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
         let holds = spec.is_deleting().then_some("; deletionPolicy Retain lets the object go as things are");
         let why = format!("{}{}", refused.why, holds.unwrap_or_default());
         return vec![
-            Ready.is(false, Reason::WriteRefused, &*why),
-            Reconciling.is(true, Reason::WriteRefused, "it is tried again"),
-            Stalled.is(true, Reason::WriteRefused, why),
+            Ready.is(false, Reason::ApplyFailed, &*why),
+            Reconciling.is(true, Reason::ApplyFailed, "it is tried again"),
+            Stalled.is(true, Reason::ApplyFailed, why),
         ];
     }
     match situation {
@@ -60,28 +60,28 @@ fn progress(spec: &Spec, observed: &Observed, situation: &Situation) -> Vec<Stat
             vec![
                 Ready.is(false, Reason::Starting, &*message),
                 Reconciling.is(true, Reason::Starting, message),
-                Stalled.is(false, Reason::Settled, FREE),
+                Stalled.is(false, Reason::UpToDate, FREE),
             ]
         }
         Situation::Waits(Verdict { reason, message, .. }, _) => {
             let moves = *reason == Reason::BackingOff;
-            let reconciling = if moves { *reason } else { Reason::Settled };
+            let reconciling = if moves { *reason } else { Reason::UpToDate };
             vec![
                 Ready.is(false, *reason, &**message),
                 Reconciling.is(moves, reconciling, if moves { message.as_str() } else { nothing }),
-                Stalled.is(false, Reason::Settled, FREE),
+                Stalled.is(false, Reason::UpToDate, FREE),
             ]
         }
         Situation::Stalled(Verdict { reason, message, .. }) => vec![
             Ready.is(false, *reason, &**message),
-            Reconciling.is(false, Reason::Settled, nothing),
+            Reconciling.is(false, Reason::UpToDate, nothing),
             Stalled.is(true, *reason, &**message),
         ],
         Situation::Done(Verdict { reason, message, .. })
         | Situation::Verifies(Verdict { reason, message, .. }, _) => vec![
             Ready.is(true, *reason, &**message),
-            Reconciling.is(false, Reason::Settled, nothing),
-            Stalled.is(false, Reason::Settled, FREE),
+            Reconciling.is(false, Reason::UpToDate, nothing),
+            Stalled.is(false, Reason::UpToDate, FREE),
         ],
         Situation::Leaves | Situation::Invalid => vec![],
     }
@@ -100,7 +100,7 @@ fn under_way(spec: &Spec, run: &Run) -> [Statement; 3] {
     [
         ConditionType::Ready.is(false, reason, &*message),
         ConditionType::Reconciling.is(true, reason, message),
-        ConditionType::Stalled.is(false, Reason::Settled, FREE),
+        ConditionType::Stalled.is(false, Reason::UpToDate, FREE),
     ]
 }
 
@@ -179,7 +179,7 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     // A fault without the value that it is about: scripts are in it.
     let shown = |fault: &Fault| Fault { value: None, ..fault.clone() }.to_string();
     let message = faults.iter().map(shown).collect::<Vec<_>>().join("; ");
-    let nothing = "nothing is done until the object is changed";
+    let nothing = "gatehouse does nothing until the object is changed";
     [
         ConditionType::Ready.is(false, Reason::SpecInvalid, &*message),
         ConditionType::Reconciling.is(false, Reason::SpecInvalid, nothing),

@@ -24,7 +24,7 @@ use super::failure::{Failure, Secrets};
 use super::progress::{Phase, Progress, Step};
 use crate::runtime::clock;
 
-pub(super) use reset::ANEW;
+pub(super) use reset::RESET;
 
 /// How many steps of SQLite's machine lie between two looks at whether to go on.
 const STEPS: i32 = 1000;

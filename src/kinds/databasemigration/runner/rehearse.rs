@@ -7,7 +7,7 @@
 use super::super::assignment::Engine;
 use super::super::result::{Blocked, BlockedReason, Class, Outcome};
 use super::carry::{Task, found_nothing, limit_text};
-use super::connection::ANEW;
+use super::connection::RESET;
 use super::lock::Patience;
 use super::scripts::{Loaded, Way};
 use super::{Course, End, Failure, Step};
@@ -70,8 +70,8 @@ impl Course<'_> {
             // What the script before has set does not reach this one, as it would not if both were applied.
             let lock = limit_text(loaded.script.timeouts.lock());
             let looks = if looks_after_clients { LOOKS } else { "" };
-            let anew = format!("{ANEW}; SET LOCAL lock_timeout = '{lock}'{looks}");
-            carrier.connection.control(&anew).await?;
+            let reset = format!("{RESET}; SET LOCAL lock_timeout = '{lock}'{looks}");
+            carrier.connection.control(&reset).await?;
         }
         let transaction = carrier.transaction().await?;
         if is_check {

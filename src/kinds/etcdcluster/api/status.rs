@@ -55,7 +55,7 @@ pub mod reason {
     pub const STOPPED: &str = "Stopped";
 
     /// Progressing: nothing is left to do.
-    pub const SETTLED: &str = "Settled";
+    pub const UP_TO_DATE: &str = "UpToDate";
     /// Progressing: the first member is being made.
     pub const BOOTSTRAPPING: &str = "Bootstrapping";
     /// Progressing: a member is being added.
@@ -91,7 +91,7 @@ pub mod reason {
     /// Degraded, BackupReady: an object of a name that the cluster needs belongs to another owner.
     pub const NAME_TAKEN: &str = "NameTaken";
     /// Degraded: the API server refuses something that the cluster needs.
-    pub const WRITE_REFUSED: &str = "WriteRefused";
+    pub const APPLY_FAILED: &str = "ApplyFailed";
     /// Degraded: a learner does not catch up.
     pub const LEARNER_STUCK: &str = "LearnerStuck";
     /// Degraded: a member of the new version does not come up.
@@ -135,6 +135,8 @@ pub mod reason {
 
     /// SpecValid: the gate's rules hold.
     pub const VALID: &str = "Valid";
+    /// SpecValid: they hold, and the StorageClass of a claim that is smaller than the spec asks for lets no volume grow.
+    pub const VOLUME_CANNOT_GROW: &str = "VolumeCannotGrow";
     /// SpecValid: they do not; existing members are left alone.
     pub const INVALID: &str = "SpecInvalid";
     /// SpecValid: what is asked for would drop data that lie in memory; members are left as they are.

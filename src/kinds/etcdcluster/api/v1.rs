@@ -76,6 +76,21 @@ use super::rules;
         priority = 1
     ),
     printcolumn(name = "Backup", type_ = "date", json_path = ".status.backup.lastSuccess.time", priority = 1, description = "Age of the last verified backup"),
+    printcolumn(
+        name = "DBSize",
+        type_ = "integer",
+        json_path = ".status.members[?(@.leader==true)].dbSize",
+        description = "Size of the leader's database file in bytes",
+        priority = 1
+    ),
+    printcolumn(
+        name = "Certs",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"CertificatesReady\")].reason",
+        description = "Whether certificates are valid, or else why not",
+        priority = 1
+    ),
+    printcolumn(name = "Paused", type_ = "boolean", json_path = ".spec.paused", description = "Whether reconciliation is paused", priority = 1),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
 )]
 #[serde(rename_all = "camelCase")]
@@ -96,20 +111,20 @@ use super::rules;
     ).message("auth.enabled is immutable: make a new cluster").field_path(".auth.enabled")
 )]
 pub struct EtcdClusterSpec {
-    /// Voting members, 0 to 7. 0 stops the cluster and keeps its data; an even number tolerates no more failures
-    /// than one less. Absent at creation: 3.
+    /// Voting members, 0 to 7. 0 stops the cluster and keeps its data; an even number tolerates no more failures than
+    /// one less. Defaults to 3 at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 7))]
     pub replicas: Option<i32>,
 
     /// Version of etcd, such as 3.6.16: three numbers, no leading v. One minor up at a time, judged against
-    /// status.version. Absent at creation: the newest that this release supports.
+    /// status.version. Defaults to the newest that this release supports at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(rules::VERSION.0).message(rules::VERSION.1))]
     pub version: Option<String>,
 
-    /// Whether all work on the cluster rests; its status is still kept fresh. Absent: false.
+    /// Pauses reconciliation: gatehouse changes nothing, and only updates the status. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 
@@ -153,7 +168,34 @@ pub struct EtcdClusterSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maintenance: Option<Maintenance>,
 
-    /// Whether deleting the cluster is refused. Absent: false.
+    /// Whether deleting the cluster is refused. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_protection: Option<bool>,
+}
+
+/// What absent fields mean, for the gate and for the operator alike.
+impl EtcdClusterSpec {
+    /// Where certificates come from.
+    #[must_use]
+    pub fn tls_mode(&self) -> TlsMode {
+        self.tls.as_ref().and_then(|tls| tls.mode).unwrap_or(TlsMode::Automatic)
+    }
+
+    /// Whether etcd requires clients to authenticate.
+    #[must_use]
+    pub fn authenticates(&self) -> bool {
+        self.auth.as_ref().and_then(|auth| auth.enabled).unwrap_or(false)
+    }
+
+    /// Where members keep their data.
+    #[must_use]
+    pub fn medium(&self) -> Medium {
+        self.storage.as_ref().and_then(|storage| storage.medium).unwrap_or(Medium::PersistentVolume)
+    }
+
+    /// The StorageClass that is named.
+    #[must_use]
+    pub fn storage_class(&self) -> Option<&str> {
+        self.storage.as_ref()?.storage_class_name.as_deref()
+    }
 }

@@ -53,21 +53,21 @@ use crate::api::quantity::Quantity;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct EtcdClusterSpec {
-    /// Voting members, 0 to 7. 0 stops the cluster and keeps its data; an even number tolerates no more failures
-    /// than one less. Absent at creation: 1.
+    /// Voting members, 0 to 7. 0 stops the cluster and keeps its data; an even number tolerates no more failures than
+    /// one less. Defaults to 1 at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 7))]
     pub size: Option<i32>,
 
-    /// Version of etcd, such as 3.6.16: three numbers, no leading v. One minor up at a time. Absent at creation:
-    /// the newest that this release supports.
+    /// Version of etcd, such as 3.6.16: three numbers, no leading v. One minor up at a time. Defaults to the newest
+    /// that this release supports at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(rules::VERSION.0).message(rules::VERSION.1))]
     pub version: Option<String>,
 
-    /// Size of each member's volume in bytes, as a quantity such as 10Gi. It can grow and never shrink. Absent at
-    /// creation: 10Gi.
+    /// Size of each member's volume in bytes, as a quantity such as 10Gi. It can grow and never shrink. Defaults to
+    /// 10Gi at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new(rules::BYTES.0).message(rules::BYTES.1),
@@ -76,7 +76,7 @@ pub struct EtcdClusterSpec {
     pub storage_size: Option<Quantity>,
 
     /// When a backup is taken, in UTC: five cron fields (minute, hour, day of month, month, day of week) or a macro
-    /// such as @daily. Absent: no scheduled backups.
+    /// such as @daily. If absent, no backups are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     #[x_kube(validation = Rule::new(cron::CEL_RULE).message(cron::CEL_MESSAGE))]

@@ -56,7 +56,7 @@ pub fn of(action: &Action, execution: &Execution<'_>) -> Option<Note> {
             note("VolumeDeleted", "DeleteVolume", text)
         }
         Action::ResizeVolume { ordinal, size, .. } => {
-            let text = format!("claim {} is to have {size} bytes", names::claim(&name, *ordinal));
+            let text = format!("claim {} is being resized to {size} bytes", names::claim(&name, *ordinal));
             note("VolumeResized", "ResizeVolume", text)
         }
         other => of_care(other, execution),
@@ -85,7 +85,7 @@ fn of_care(action: &Action, execution: &Execution<'_>) -> Option<Note> {
             )
         }
         Action::AuthEnable { .. } => {
-            note("AuthenticationEnabled", "EnableAuthentication", "etcd asks who is there".to_owned())
+            note("AuthenticationEnabled", "EnableAuthentication", "etcd requires authentication".to_owned())
         }
         Action::SetRootPassword { .. } => note("RootPasswordSet", "SetRootPassword", password_set(execution)),
         _ => None,
@@ -108,12 +108,12 @@ pub fn of_failure(action: &Action, name: &str, why: &str) -> Option<Note> {
             note("DefragmentationFailed", "Defragment", text)
         }
         Action::StartBackup { version, .. } => {
-            let text = format!("no backup was begun before the upgrade to {version}: {why}");
-            note("BackupNotStarted", "Backup", text)
+            let text = format!("failed to start a backup before the upgrade to {version}: {why}");
+            note("BackupStartFailed", "Backup", text)
         }
         Action::ApplyBackupSchedule => {
-            let text = format!("CronJob {} is not as it should be: {why}", names::backup(name));
-            note("BackupNotScheduled", "Backup", text)
+            let text = format!("failed to apply CronJob {}: {why}", names::backup(name));
+            note("BackupScheduleFailed", "Backup", text)
         }
         _ => None,
     }
@@ -131,13 +131,16 @@ fn recovery(cluster: &str, before: Option<&Recovery>, now: &Recovery) -> Option<
         RecoveryPhase::Fencing => {
             let index = now.raft_index;
             let kept = format!("the data of {survivor} are kept, up to entry {index} of the log");
-            ("RecoveryBegun", format!("request {request} to recover: {kept}, the other members are stopped"))
+            (
+                "RecoveryStarted",
+                format!("request {request} to recover: {kept}, the other members are stopped"),
+            )
         }
         RecoveryPhase::Done => {
             ("RecoveryDone", format!("request {request} to recover: {survivor} serves, others are recreated"))
         }
         RecoveryPhase::Cancelled => {
-            ("RecoveryCancelled", format!("request {request} to recover has come to nothing"))
+            ("RecoveryCancelled", format!("request {request} to recover was cancelled"))
         }
         RecoveryPhase::Forcing | RecoveryPhase::Clearing | RecoveryPhase::Unreadable => return None,
     };
@@ -170,7 +173,7 @@ mod tests {
         let refused = of_failure(&Action::ApplyBackupSchedule, "c", "it is forbidden").unwrap();
         assert_eq!(
             (refused.reason, refused.text.as_str()),
-            ("BackupNotScheduled", "CronJob c-backup is not as it should be: it is forbidden")
+            ("BackupScheduleFailed", "failed to apply CronJob c-backup: it is forbidden")
         );
         assert_eq!(of_failure(&Action::Compact { cluster_id, revision: 1 }, "c", "no answer"), None);
     }

@@ -98,10 +98,10 @@ fn a_cluster_at_rest_has_these_numbers_and_no_others() {
             "database_quota_bytes{member=c-0} 2147483648",
             "database_quota_bytes{member=c-1} 2147483648",
             "database_quota_bytes{member=c-2} 2147483648",
-            "last_read_timestamp_seconds{} 90",
+            "last_quorum_read_timestamp_seconds{} 90",
             "certificate_expiry_timestamp_seconds{secret=c-ca} 900",
-            "data_equal{} 1",
-            "last_audit_timestamp_seconds{} 50",
+            "data_consistent{} 1",
+            "last_consistency_check_timestamp_seconds{} 50",
         ]
     );
 }
@@ -117,7 +117,7 @@ fn what_could_not_be_found_out_has_no_series() {
     (dark.membership, dark.last_membership) = (Fact::Unknown, Fact::Unknown);
     (dark.alarms, dark.cluster_version) = (Fact::Unknown, Fact::Unknown);
     let tally = Tally::default();
-    for metric in [MEMBERS, ALARMS, SIZE, IN_USE, QUOTA, LAST_READ, DATA_EQUAL] {
+    for metric in [MEMBERS, ALARMS, SIZE, IN_USE, QUOTA, LAST_READ, DATA_CONSISTENT] {
         assert_eq!(lines(&cluster, &dark, &tally, Some(metric)), [""; 0], "{metric}");
     }
     let conditions = lines(&cluster, &dark, &tally, Some(CONDITION));
@@ -149,7 +149,7 @@ fn alarms_an_operation_and_data_that_differ_are_numbers_too() {
     seen.record.operation = Some(Operation { kind, target, phase: Phase::Adding });
     let lines = |metric| lines(&cluster, &seen, &Tally::default(), Some(metric));
     assert_eq!(lines(ALARMS), ["alarms{type=NOSPACE} 1", "alarms{type=CORRUPT} 0"]);
-    assert_eq!(lines(DATA_EQUAL), ["data_equal{} 0"]);
+    assert_eq!(lines(DATA_CONSISTENT), ["data_consistent{} 0"]);
     assert_eq!(lines(OPERATION), ["operation_start_timestamp_seconds{type=ScaleOut} 1"]);
 }
 

@@ -96,7 +96,7 @@ pub enum RecoveryPhase {
     Clearing,
     /// It serves.
     Done,
-    /// Before the point of no return the quorum came back by itself, or the request was taken back.
+    /// Before the point of no return the quorum came back, or the request was withdrawn.
     Cancelled,
     /// What a newer release has written: nothing is known of it.
     Unreadable,

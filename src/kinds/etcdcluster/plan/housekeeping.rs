@@ -5,7 +5,7 @@ use super::decision::Decision;
 use super::preconditions;
 use crate::kinds::etcdcluster::actions::Action;
 use crate::kinds::etcdcluster::observation::{
-    Fact, Found, MemberStatus, Ordinal, Owner, Role, RootPassword, Volume,
+    Fact, Found, MemberStatus, Observation, Ordinal, Owner, Role, RootPassword, Volume,
 };
 
 /// Labels pods with what their members are: Service and PodDisruptionBudget select voters. A pod comes up as a voter
@@ -182,6 +182,16 @@ pub fn grow_volume(cluster: &ClusterState) -> Option<Action> {
     let refused = cluster.seen.refusals.volume;
     let (ordinal, volume) = small.min_by_key(|(ordinal, _)| (Some(*ordinal) <= refused, *ordinal))?;
     Some(Action::ResizeVolume { volume: volume.handle.clone(), ordinal, size })
+}
+
+/// The members whose claims are smaller than `size` bytes, and of a StorageClass that lets no volume grow.
+pub fn fixed_volumes(size: u64, seen: &Observation) -> impl Iterator<Item = Ordinal> {
+    let fixed = seen.volumes.elements().filter(move |(_, volume)| {
+        volume.owner == Owner::Ours
+            && volume.size < size
+            && volume.is_expandable.is_known_and(|expandable| !*expandable)
+    });
+    fixed.map(|(ordinal, _)| ordinal)
 }
 
 /// The smallest database file, in bytes, that is defragmented without need: in a smaller one what etcd keeps free to

@@ -26,6 +26,7 @@ mod upgrade;
 
 pub use cluster_state::{CAUGHT_UP, has_lost_data, labels_voters, quorum};
 pub use decision::Wake;
+pub use housekeeping::fixed_volumes;
 pub use preconditions::BlockedReason;
 pub use recovery::{is_on_its_way, may_run, survivor};
 pub use summary::{Finding, MemberSummary, Problem, Summary};

@@ -182,8 +182,8 @@ fn ready(cluster: &ClusterState, findings: &[Finding]) -> Finding {
     match in_the_way.into_iter().find_map(found) {
         Some(worst) if worst.state == State::Unknown => of(State::Unknown, worst.reason),
         Some(worst) => Finding { ordinal: worst.ordinal, ..of(State::False, worst.reason) },
+        None if cluster.desired.is_paused => of(is_at_target(cluster).into(), reason::PAUSED_BY_SPEC),
         None if is_at_target(cluster) => of(State::True, reason::MEMBERS_READY),
-        None if cluster.desired.is_paused => of(State::False, reason::PAUSED_BY_SPEC),
         None => of(State::False, reason::CHANGE_PENDING),
     }
 }
@@ -206,7 +206,7 @@ fn available(cluster: &ClusterState) -> Finding {
 fn progressing(cluster: &ClusterState, decision: &Decision) -> Finding {
     let of = |state, reason| finding(condition::PROGRESSING, state, reason);
     let Some(operation) = decision.record.operation else {
-        let reason = if hold::is_asked_to_stop(cluster) { reason::STOPPED } else { reason::SETTLED };
+        let reason = if hold::is_asked_to_stop(cluster) { reason::STOPPED } else { reason::UP_TO_DATE };
         return of(State::False, reason);
     };
     let waits_for_snapshot = upgrade::step(cluster) == Step::Prepare(Preparation::Snapshots);
@@ -248,7 +248,7 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     // Nothing else can be put right without it.
     let lacks_right = cluster.seen.refused.as_ref().is_some_and(RefusedWrite::lacks_right);
     let severe = [
-        (lacks_right, reason::WRITE_REFUSED, None),
+        (lacks_right, reason::APPLY_FAILED, None),
         (hold::is_name_taken(cluster.seen), reason::NAME_TAKEN, None),
         (!hold::is_name_taken(cluster.seen) && taken.is_some(), reason::NAME_TAKEN, taken),
         (hold::is_mismatched(cluster.seen), reason::CLUSTER_ID_MISMATCH, None),
@@ -258,7 +258,7 @@ fn problems(cluster: &ClusterState, decision: &Decision) -> Vec<Problem> {
     let held = cluster.held_claims().map(|ordinal| (true, reason::CLAIM_TERMINATING, Some(ordinal)));
     let others = [
         (cluster.seen.has_alarm(AlarmKind::NoSpace), reason::DATABASE_QUOTA_EXCEEDED, None),
-        (cluster.seen.refused.is_some() && !lacks_right, reason::WRITE_REFUSED, None),
+        (cluster.seen.refused.is_some() && !lacks_right, reason::APPLY_FAILED, None),
         (is_stalled, reason::UPGRADE_STALLED, first),
         (learner.is_some() && cluster.seen.operation_age.is_past(), reason::LEARNER_STUCK, learner),
         (is_down, reason::MEMBER_DOWN, first),
@@ -339,6 +339,9 @@ fn spec_valid(cluster: &ClusterState) -> Finding {
         _ if recovery::drops_data(cluster) => of(State::False, reason::WOULD_LOSE_DATA),
         Step::Refused(Refusal::DropsData) => of(State::False, reason::WOULD_LOSE_DATA),
         Step::Refused(_) if exists => of(State::False, reason::INVALID),
+        _ if housekeeping::fixed_volumes(cluster.desired.volume_size, cluster.seen).next().is_some() => {
+            of(State::True, reason::VOLUME_CANNOT_GROW)
+        }
         _ => of(State::True, reason::VALID),
     }
 }

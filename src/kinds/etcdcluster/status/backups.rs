@@ -78,7 +78,7 @@ fn said(
         return (State::False, reason::BACKUP_DESTINATION_UNAVAILABLE, message);
     }
     if let Some(failure) = failure.filter(|one| one.time.as_ref().map(|time| time.0) > succeeded) {
-        let why = failure.message.as_deref().unwrap_or("nobody knows why");
+        let why = failure.message.as_deref().unwrap_or("no reason was reported");
         let message = format!("the last backup failed: {why}; {}", last(succeeded));
         return (State::False, reason::BACKUP_FAILED, message);
     }
@@ -98,9 +98,9 @@ fn said(
 fn rests(spec: &Spec, backup: &spec::Backup) -> Option<&'static str> {
     backup.schedule.as_ref()?;
     if backup.is_suspended {
-        return Some("scheduled backups rest because the spec says so");
+        return Some("scheduled backups are suspended: spec.backup.suspend is true");
     }
-    (spec.replicas == 0).then_some("scheduled backups rest while the cluster is stopped")
+    (spec.replicas == 0).then_some("scheduled backups are suspended while the cluster is stopped")
 }
 
 const fn unavailable(why: Unavailable) -> &'static str {

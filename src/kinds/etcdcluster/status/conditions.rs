@@ -88,8 +88,10 @@ impl Facts<'_> {
             about::DEGRADED => self.degraded(),
             about::SPEC_VALID => self.spec_valid(reason),
             about::CERTIFICATES_READY => self.certificates(reason),
-            about::PAUSED if state == State::True => "work rests because spec.paused is true".to_owned(),
-            about::PAUSED => "work goes on".to_owned(),
+            about::PAUSED if state == State::True => {
+                "reconciliation is paused: spec.paused is true".to_owned()
+            }
+            about::PAUSED => "reconciliation is not paused".to_owned(),
             _ => self.quorum(reason),
         };
         Statement { about, state, reason, message }
@@ -127,7 +129,7 @@ impl Facts<'_> {
             reason::QUORUM_LOST => {
                 format!("fewer voters than a majority answer: {}", self.silent())
             }
-            _ => format!("no majority has confirmed who the members are: {}", self.silent()),
+            _ => format!("no majority has confirmed the member list: {}", self.silent()),
         }
     }
 
@@ -250,7 +252,7 @@ impl Facts<'_> {
                 let raised = self.alarmed(AlarmKind::NoSpace);
                 format!("the database of {} has reached its quota, etcd takes no writes", self.names(&raised))
             }
-            reason::WRITE_REFUSED => {
+            reason::APPLY_FAILED => {
                 let refused = self.seen.refused.as_ref();
                 refused.map(|refused| format!("{}: {}", refused.action, refused.why)).unwrap_or_default()
             }
@@ -259,8 +261,8 @@ impl Facts<'_> {
                 let differ = PodPhase::Failing(Cause::Inconsistent);
                 let heals =
                     !ordinal.is_some_and(|one| self.seen.pod(one).is_known_and(|pod| pod.phase == differ));
-                let way = if heals { "; the earlier spec heals it" } else { "" };
-                format!("{who} does not come up with what the spec asks for{why}{way}")
+                let way = if heals { "; revert the spec to recover" } else { "" };
+                format!("{who} fails to start with the new spec{why}{way}")
             }
             reason::LEARNER_STUCK => format!("{who} follows and does not catch up{why}"),
             _ => self.down(),
@@ -342,8 +344,10 @@ impl Facts<'_> {
 
     fn spec_valid(&self, reason: &str) -> String {
         if reason == reason::VALID {
-            let fixed = self.fixed_volumes().map(|fixed| format!("; {fixed}")).unwrap_or_default();
-            return format!("the rules of the gate hold{fixed}");
+            return "the rules of the gate hold".to_owned();
+        }
+        if reason == reason::VOLUME_CANNOT_GROW {
+            return self.fixed_volumes();
         }
         let wanted = self.spec.version;
         match self.plan.summary.step {

@@ -15,7 +15,7 @@ use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
 /// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
 /// is one, and neither is a full database, whose alarm is told.
-const TOLD: [(&str, State, &[&str]); 4] = [
+const TOLD: [(&str, State, &[&str]); 5] = [
     (
         condition::DEGRADED,
         State::True,
@@ -25,12 +25,13 @@ const TOLD: [(&str, State, &[&str]); 4] = [
             reason::QUORUM_LOST,
             reason::CORRUPT,
             reason::CLAIM_TERMINATING,
-            reason::WRITE_REFUSED,
+            reason::APPLY_FAILED,
             reason::UPGRADE_STALLED,
             reason::LEARNER_STUCK,
         ],
     ),
     (condition::SPEC_VALID, State::False, &[reason::INVALID, reason::WOULD_LOSE_DATA]),
+    (condition::SPEC_VALID, State::True, &[reason::VOLUME_CANNOT_GROW]),
     (condition::CERTIFICATES_READY, State::False, &[reason::ROOT_PASSWORD_UNSET]),
     (condition::READY, State::False, &[reason::NAMESPACE_REFUSED]),
 ];
@@ -44,9 +45,6 @@ const BACKUPS: (&str, State, &[&str]) = (
 
 /// The event that nothing needs attention any more.
 const RECOVERED: &str = "Recovered";
-
-/// What a message says of volumes that stay as they are, and no other message does.
-pub const STAYS: &str = "lets no volume grow";
 
 /// What conditions of `status` say that those of `previous` did not. `told`: why `Degraded` was told to be True last,
 /// until it is False.
@@ -62,7 +60,6 @@ pub fn of(
     notes.extend(over(previous, status, told));
     let [(_, _, reasons), ..] = TOLD;
     *told = notes.iter().map(|note| note.reason).find(|reason| reasons.contains(reason)).or(*told);
-    notes.extend(volumes(previous, status));
     notes.extend(begun(previous, status, BACKUPS));
     notes.extend(backups::news(previous, status));
     notes
@@ -82,7 +79,7 @@ fn begun(
     let (is, why, text) = said(status, about)?;
     let reason = *reasons.iter().find(|reason| **reason == why).filter(|_| is == state.as_str())?;
     let is_news = said(previous, about).is_none_or(|(was, before, _)| (was, before) != (is, why));
-    is_news.then(|| Note { warning: true, reason, action: "Report", text: text.to_owned() })
+    is_news.then(|| Note { warning: true, reason, action: "Reconcile", text: text.to_owned() })
 }
 
 /// Nothing needs attention any more, and something did that was told.
@@ -96,20 +93,7 @@ fn over(
     let told = told.take();
     let was_told =
         told.is_some() || said(previous, about).is_some_and(|(_, before, _)| reasons.contains(&before));
-    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Report", text: text.to_owned() })
-}
-
-/// Volumes that are to grow and cannot.
-fn volumes(previous: &EtcdClusterStatus, status: &EtcdClusterStatus) -> Option<Note> {
-    let says = |status| said(status, condition::SPEC_VALID).filter(|(_, _, text)| text.contains(STAYS));
-    let (_, _, text) = says(status)?;
-    let note = || Note {
-        warning: true,
-        reason: "VolumeCannotGrow",
-        action: "ResizeVolume",
-        text: text.rsplit_once("; ").map_or(text, |(_, last)| last).to_owned(),
-    };
-    says(previous).is_none().then(note)
+    was_told.then(|| Note { warning: false, reason: RECOVERED, action: "Reconcile", text: text.to_owned() })
 }
 
 /// Alarms that were armed or disarmed since `told`, which is brought up to date. A process that has just begun takes
@@ -134,7 +118,7 @@ pub fn alarms(
         Note { warning, reason, action, text: format!("alarm {kind} of {whose} is {verb}") }
     };
     let raised = armed.difference(&before);
-    let raised = raised.map(|alarm| note(alarm, true, "AlarmRaised", "Report", "armed"));
+    let raised = raised.map(|alarm| note(alarm, true, "AlarmRaised", "Reconcile", "armed"));
     let gone = before.difference(&armed);
     raised.chain(gone.map(|alarm| note(alarm, false, "AlarmDisarmed", "DisarmAlarm", "disarmed"))).collect()
 }

@@ -128,7 +128,7 @@ pub fn restore(backup: Option<&BackupStatus>) -> String {
 pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
     let member = |ordinal: Ordinal| names::member(cluster, ordinal);
     match blocked {
-        BlockedReason::MembersUnknown => "who the members are could not be found out".to_owned(),
+        BlockedReason::MembersUnknown => "the member list could not be read".to_owned(),
         BlockedReason::ForeignMember => "etcd counts a member that was not made here".to_owned(),
         BlockedReason::Learner(ordinal) => format!("{} does not vote yet", member(ordinal)),
         BlockedReason::Unstarted(ordinal) => format!("{} has not started yet", member(ordinal)),
@@ -138,7 +138,7 @@ pub fn blocked(cluster: &str, blocked: BlockedReason) -> String {
         }
         BlockedReason::Uncompared => "the members' data are compared first".to_owned(),
         BlockedReason::Settling => "all members serve, and have to do so for a while".to_owned(),
-        BlockedReason::AlarmsUnknown => "which alarms are armed could not be found out".to_owned(),
+        BlockedReason::AlarmsUnknown => "the alarms could not be read".to_owned(),
         BlockedReason::Corrupt | BlockedReason::Different => "the data of members differ".to_owned(),
         BlockedReason::ConfigUnknown => "the ConfigMap could not be read".to_owned(),
         BlockedReason::StatefulSetUnknown => "the StatefulSet could not be read".to_owned(),
@@ -160,11 +160,11 @@ pub fn recovery(cluster: &str, recovery: &Recovery, left: Option<&str>) -> Strin
     let survivor =
         recovery.survivor.map_or_else(|| "a member".to_owned(), |ordinal| names::member(cluster, ordinal));
     let step = match recovery.phase {
-        RecoveryPhase::Fencing => "the other members are being stopped, their volumes kept",
-        RecoveryPhase::Forcing => "they are copied first, and it makes a cluster of its own",
-        RecoveryPhase::Clearing => "it is being started once more, as a member like any other",
+        RecoveryPhase::Fencing => "the other members are being stopped; their volumes are kept",
+        RecoveryPhase::Forcing => "they are being copied, then it restarts as a cluster of one member",
+        RecoveryPhase::Clearing => "it restarts as an ordinary member",
         RecoveryPhase::Done => "it serves",
-        RecoveryPhase::Cancelled => "the quorum came back by itself, or the request was taken back",
+        RecoveryPhase::Cancelled => "the quorum came back, or the request was withdrawn",
         RecoveryPhase::Unreadable => {
             return "a recovery was begun by another release of gatehouse, which has to end it".to_owned();
         }
@@ -172,7 +172,7 @@ pub fn recovery(cluster: &str, recovery: &Recovery, left: Option<&str>) -> Strin
     let said =
         format!("the data of {survivor} are kept, up to entry {} of the log; {step}", recovery.raft_index);
     match left.filter(|_| recovery.phase.is_active()) {
-        Some(left) => format!("{said}; that waits for the end of {left}"),
+        Some(left) => format!("{said}; waiting for {left} to end"),
         None => said,
     }
 }
@@ -185,13 +185,13 @@ pub fn refusal(wanted: Version, runs: Option<Version>, refusal: Refusal) -> Stri
             format!("version {wanted} is not among {}", listed(versions::SUPPORTED))
         }
         Refusal::Version(versions::Refusal::SkipsMinor) => {
-            format!("version {wanted} cannot be reached{from}: a minor lies between")
+            format!("cannot upgrade{from} to {wanted}: upgrade one minor version at a time")
         }
         Refusal::Version(versions::Refusal::SourcePatch(least)) => {
-            format!("version {wanted} cannot be reached{from} without losing data: {least} comes first")
+            format!("cannot upgrade{from} to {wanted} without losing data: upgrade to {least} first")
         }
         Refusal::Version(versions::Refusal::Backwards) => {
-            format!("version {wanted} cannot be reached{from}: etcd does not go back that far")
+            format!("cannot downgrade{from} to {wanted}: etcd does not downgrade that far")
         }
         Refusal::Version(versions::Refusal::DowngradeNotAllowed) => {
             format!(
@@ -199,7 +199,7 @@ pub fn refusal(wanted: Version, runs: Option<Version>, refusal: Refusal) -> Stri
             )
         }
         Refusal::Version(versions::Refusal::TargetPatch(least)) => {
-            format!("version {wanted} has no way up again: {least} or later has")
+            format!("cannot downgrade to {wanted}: a later upgrade needs {least} or newer")
         }
         Refusal::DropsData => {
             "data in memory end with their pod: ask for 3 replicas at least before pods are restarted"

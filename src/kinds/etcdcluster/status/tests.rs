@@ -213,13 +213,13 @@ fn a_cluster_that_serves_says_so() {
         [
             ("Ready", "True MembersReady: 3 of 3 members serve"),
             ("Available", "True QuorumServes: 3 of 3 members serve"),
-            ("Progressing", "False Settled: no change is under way"),
+            ("Progressing", "False UpToDate: no change is under way"),
             ("Degraded", "False Healthy: all members serve and no alarm is armed"),
             ("QuorumLost", "False QuorumPresent: a majority of the voters answers"),
             ("BackupReady", "True NoBackups: no scheduled backups are asked for"),
             ("CertificatesReady", "True TLSDisabled: members and clients speak plain HTTP"),
             ("SpecValid", "True Valid: the rules of the gate hold"),
-            ("Paused", "False NotPaused: work goes on"),
+            ("Paused", "False NotPaused: reconciliation is not paused"),
         ]
         .map(|(about, said)| (about.to_owned(), said.to_owned()))
         .into()
@@ -360,7 +360,7 @@ fn what_cannot_be_found_out_stays_and_is_called_unknown() {
     assert_eq!(after.members.as_ref().unwrap().len(), 3);
     assert_eq!(
         said(&after)["Available"],
-        "Unknown Unreachable: no majority has confirmed who the members are: c-0, c-1 and c-2 do not answer"
+        "Unknown Unreachable: no majority has confirmed the member list: c-0, c-1 and c-2 do not answer"
     );
 }
 
@@ -418,8 +418,8 @@ fn what_becomes_of_a_request_to_recover_is_told() {
     let (_, progressing) = asked(Some("auto"), as_it_is);
     assert_eq!(
         progressing,
-        "True Recovering: the data of c-0 are kept, up to entry 100 of the log; the other members are being stopped, \
-         their volumes kept; that waits for the end of c-1 and c-2"
+        "True Recovering: the data of c-0 are kept, up to entry 100 of the log; the other members are being stopped; \
+         their volumes are kept; waiting for c-1 and c-2 to end"
     );
 }
 
@@ -489,7 +489,7 @@ fn an_earlier_spec_is_not_said_to_heal_data_that_differ() {
         });
         said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Degraded"].clone()
     };
-    let heals = "; the earlier spec heals it";
+    let heals = "; revert the spec to recover";
     let (image, inconsistent) = (of(Cause::Image), of(Cause::Inconsistent));
     assert!(image.starts_with("True UpgradeStalled") && image.ends_with(heals), "{image}");
     assert!(inconsistent.starts_with("True UpgradeStalled"), "{inconsistent}");
@@ -536,7 +536,7 @@ fn members_whose_data_differ_are_named_and_at_which_revision() {
     };
     let named = with(&[2]);
     assert_eq!(named["Degraded"], "True Corrupt: the data of c-2 differ from the others' at revision 9");
-    assert_eq!(named["Progressing"], "False Settled: no change is under way: the data of members differ");
+    assert_eq!(named["Progressing"], "False UpToDate: no change is under way: the data of members differ");
     assert_eq!(
         with(&[])["Degraded"],
         "True Corrupt: the members' data differ at revision 9, and it is not known whose are wrong"
@@ -561,7 +561,7 @@ fn volumes_that_cannot_grow_are_named() {
     };
     assert_eq!(
         with(Fact::Known(false)),
-        "True Valid: the rules of the gate hold; data-c-0 and data-c-1 stay smaller than storage.size: \
+        "True VolumeCannotGrow: data-c-0 and data-c-1 stay smaller than storage.size: \
          the StorageClass lets no volume grow"
     );
     assert_eq!(with(Fact::Known(true)), "True Valid: the rules of the gate hold");
@@ -580,9 +580,9 @@ fn volumes_that_have_not_grown_yet_are_named() {
         let said = said(&status(&cluster, &EtcdClusterStatus::default(), &seen))["Progressing"].clone();
         (is_reached, said)
     };
-    assert_eq!(with(Some(10 << 30), None), (true, "False Settled: no change is under way".to_owned()));
+    assert_eq!(with(Some(10 << 30), None), (true, "False UpToDate: no change is under way".to_owned()));
     let growing =
-        "False Settled: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet";
+        "False UpToDate: no change is under way: data-c-0 and data-c-1 have not grown to storage.size yet";
     assert_eq!(with(Some(5 << 30), None), (false, growing.to_owned()));
     for (hindrance, why) in [
         (GrowthHindrance::FileSystem, "the file system grows on the node, or when the pod is started again"),
@@ -701,11 +701,11 @@ fn a_version_that_cannot_be_reached_is_refused_in_words_and_not_observed() {
     };
     assert_eq!(
         of("3.7.3"),
-        "False SpecInvalid: version 3.7.3 cannot be reached from 3.5.9: a minor lies between"
+        "False SpecInvalid: cannot upgrade from 3.5.9 to 3.7.3: upgrade one minor version at a time"
     );
     assert_eq!(
         of("3.6.16"),
-        "False SpecInvalid: version 3.6.16 cannot be reached from 3.5.9 without losing data: 3.5.32 comes first"
+        "False SpecInvalid: cannot upgrade from 3.5.9 to 3.6.16 without losing data: upgrade to 3.5.32 first"
     );
     assert_eq!(of("3.9.0"), "False SpecInvalid: version 3.9.0 is not among 3.5.*, 3.6.* and 3.7.*");
 }

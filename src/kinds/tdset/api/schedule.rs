@@ -190,12 +190,18 @@ impl Schedule {
         zoned.strftime("%Y-%m-%dT%H:%M%:z[%Q]").to_string()
     }
 
+    /// The same for reading: `Sat 2026-10-24 19:00 CEST`.
+    fn display(&self, time: Timestamp) -> String {
+        time.to_zoned(self.zone.clone()).strftime("%a %Y-%m-%d %H:%M %Z").to_string()
+    }
+
     /// A change as status shows it.
     #[must_use]
     pub fn shown(&self, transition: &Transition) -> v1::Transition {
         v1::Transition {
             time: transition.time.into(),
             local: self.local(transition.time),
+            display: Some(self.display(transition.time)),
             window: transition.to.source.to_string(),
             replicas: transition.to.replicas,
         }

@@ -86,9 +86,9 @@ reasons! {
     /// The workload rolls out another template.
     RollingOut,
     /// Nothing moves.
-    Settled,
+    UpToDate,
     /// The timetable makes sense.
-    Parsed,
+    Valid,
     /// The timetable makes no sense; the message names the fields.
     InvalidSchedule,
     /// The time zone is not in the database of this release.
@@ -112,7 +112,7 @@ reasons! {
     /// The API server does not say what count the workload of `target.ref` has.
     TargetNotReadable,
     /// gatehouse may not do what it takes; the message names verb and resource.
-    RightMissing,
+    Forbidden,
     /// The object does not pass the judge of the gate.
     SpecInvalid,
     /// The object is in the namespace of gatehouse, where nothing is made.
@@ -130,13 +130,13 @@ reasons! {
     /// The autoscaler of the spec is not there.
     AutoscalerNotFound,
     /// The autoscaler of the spec scales something else.
-    AutoscalerElsewhere,
+    AutoscalerTargetMismatch,
     /// The scheduled count is outside of what the autoscaler allows.
-    OutOfBounds,
+    ReplicasOutOfRange,
     /// Nobody else has a hand in it.
     NoConflict,
     /// The API server refused a write that is not that of the count.
-    WriteRefused,
+    ApplyFailed,
     /// The API server refused the count.
     CountRefused,
 }

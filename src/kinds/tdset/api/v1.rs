@@ -40,6 +40,18 @@ pub const MOST_DATES: usize = 400;
     derive = "PartialEq",
     doc = "TDSet gives a workload its replica count by a timetable: windows of the day, seasons, and exceptions.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the workload has the replicas that it should have now"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Window",
         type_ = "string",
         json_path = ".status.activeWindow",
@@ -58,15 +70,9 @@ pub const MOST_DATES: usize = 400;
         description = "Replicas that the workload has"
     ),
     printcolumn(
-        name = "State",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
-        description = "Whether all is as scheduled, or else why not"
-    ),
-    printcolumn(
         name = "Next",
         type_ = "string",
-        json_path = ".status.nextTransition.local",
+        json_path = ".status.nextTransition.display",
         description = "When the count changes next, in the schedule's time zone"
     ),
     printcolumn(
@@ -76,7 +82,7 @@ pub const MOST_DATES: usize = 400;
         description = "Replicas from then on"
     ),
     printcolumn(
-        name = "Ready",
+        name = "ReadyReplicas",
         type_ = "integer",
         json_path = ".status.readyReplicas",
         description = "Replicas that are ready",
@@ -108,7 +114,7 @@ pub struct TDSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
 
-    /// True stops all writes of the replica count; other fields of the workload still roll out. Absent means false.
+    /// True stops all writes of the replica count; other fields of the workload still roll out. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
@@ -120,7 +126,7 @@ pub struct TDSetSpec {
     pub default_replicas: Option<i32>,
 
     /// Which window decides where several hold: FirstMatch (the first in list order), Max or Min (the most or the
-    /// fewest replicas). Absent means FirstMatch.
+    /// fewest replicas). Defaults to FirstMatch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
 
@@ -137,23 +143,23 @@ pub struct TDSetSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exceptions: Option<Vec<Exception>>,
 
-    /// How fast the count moves towards the scheduled one. Absent means at once.
+    /// How fast the count moves towards the scheduled one. If absent, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ramp: Option<Ramp>,
 
     /// What becomes of a count that another client wrote, as kubectl scale does: Revert takes it back,
-    /// KeepUntilNextTransition lets it stand until the timetable changes next. Absent means Revert.
+    /// KeepUntilNextTransition lets it stand until the timetable changes next. Defaults to Revert.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub manual_scale_policy: Option<ManualScalePolicy>,
 
-    /// What becomes of a workload or an autoscaler that another controller owns, by its owner reference: Respect leaves
-    /// it alone, Override writes it all the same. What gatehouse's own kinds own is left alone either way. Absent means
-    /// Respect.
+    /// What becomes of a workload or an autoscaler that another controller owns, by its owner reference: Respect
+    /// leaves it alone, Override writes it all the same. What gatehouse's own kinds own is left alone either way.
+    /// Defaults to Respect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_policy: Option<ControllerPolicy>,
 
     /// What dates are that cannot be read, for the ConfigMap or its key is missing or a line is no date: Ignore takes
-    /// those days for ordinary ones, Hold leaves the count as it is until they can be read. Absent means Ignore.
+    /// those days for ordinary ones, Hold leaves the count as it is until they can be read. Defaults to Ignore.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_unreadable_dates: Option<UnreadableDates>,
 
@@ -182,6 +188,12 @@ impl TDSetSpec {
     #[must_use]
     pub fn exceptions(&self) -> &[Exception] {
         self.exceptions.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the count is not written.
+    #[must_use]
+    pub fn is_suspended(&self) -> bool {
+        self.suspend.unwrap_or_default()
     }
 }
 
@@ -272,13 +284,13 @@ pub struct Window {
     #[schemars(length(max = 5), regex(pattern = "^(([01][0-9]|2[0-3]):[0-5][0-9]|24:00)$"))]
     pub to: String,
 
-    /// Days of the week on which the window starts: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Absent means every day.
+    /// Days of the week on which the window starts: Mon, Tue, Wed, Thu, Fri, Sat, Sun. Defaults to every day.
     #[schemars(length(min = 1, max = 7))]
     #[x_kube(merge_strategy = ListMerge::Set)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub days: Option<Vec<Day>>,
 
-    /// First and last local date on which the window starts. Absent means all year, every year.
+    /// First and last local date on which the window starts. Defaults to all year, every year.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub season: Option<Season>,
 
@@ -292,7 +304,7 @@ pub struct Window {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,
 
-    /// False takes the window out of the timetable. Absent means true.
+    /// False takes the window out of the timetable. Defaults to true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 }
@@ -306,12 +318,12 @@ pub struct Window {
         .message("must not be before first").field_path(".last"),
 )]
 pub struct Season {
-    /// First local date, such as 2026-11-01, inclusive. Absent means no first one.
+    /// First local date, such as 2026-11-01, inclusive. If absent, there is no first one.
     #[schemars(schema_with = "date")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,
 
-    /// Last local date, such as 2026-12-24, inclusive. Absent means no last one.
+    /// Last local date, such as 2026-12-24, inclusive. If absent, there is no last one.
     #[schemars(schema_with = "date")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
@@ -414,17 +426,17 @@ pub struct Autoscaler {
 
     /// Name of the autoscaler, in the same namespace; it has to scale the target. The scheduled count becomes its lower
     /// bound. Where that is 0 and a HorizontalPodAutoscaler cannot have it, the workload itself is scaled to 0, where
-    /// the autoscaler rests, and back; the count of the workload is never written otherwise.
+    /// the autoscaler is inactive, and back; the count of the workload is never written otherwise.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Its upper bound, 1 to 10000, where no window and no exception with one of its own holds. Absent means that the
-    /// upper bound is not written; then no window and no exception may have one.
+    /// Its upper bound, 1 to 10000, where no window and no exception with one of its own holds. If absent, the upper
+    /// bound is not written; then no window and no exception may have one.
     #[schemars(range(min = 1, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,
 
-    /// The bounds that it is left with when this object is deleted. Absent means that it keeps those that it has.
+    /// The bounds that it is left with when this object is deleted. If absent, it keeps those that it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_deletion: Option<BoundsOnDeletion>,
 }
@@ -439,7 +451,7 @@ pub struct BoundsOnDeletion {
     #[schemars(range(min = 0, max = 10000))]
     pub min_replicas: i32,
 
-    /// Its upper bound, 1 to 10000. Absent means that it keeps the one that it has.
+    /// Its upper bound, 1 to 10000. If absent, it keeps the one that it has.
     #[schemars(range(min = 1, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_replicas: Option<i32>,

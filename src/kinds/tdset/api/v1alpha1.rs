@@ -23,6 +23,18 @@ use super::v1::Transition;
     derive = "PartialEq",
     doc = "TDSet gives a Deployment its replica count by hours of the day, in UTC.",
     printcolumn(
+        name = "Ready",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].status",
+        description = "Whether the workload has the replicas that it should have now"
+    ),
+    printcolumn(
+        name = "Reason",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].reason",
+        description = "Why, or why not"
+    ),
+    printcolumn(
         name = "Window",
         type_ = "string",
         json_path = ".status.activeWindow",
@@ -35,10 +47,17 @@ use super::v1::Transition;
         description = "Replicas that the timetable asks for now"
     ),
     printcolumn(
-        name = "Ready",
+        name = "Replicas",
+        type_ = "integer",
+        json_path = ".status.replicas",
+        description = "Replicas that the workload has"
+    ),
+    printcolumn(
+        name = "ReadyReplicas",
         type_ = "integer",
         json_path = ".status.readyReplicas",
-        description = "Replicas that are ready"
+        description = "Replicas that are ready",
+        priority = 1
     ),
     printcolumn(
         name = "Image",
@@ -59,7 +78,7 @@ pub struct TDSetSpec {
     /// The one container of the Deployment that is made.
     pub container: Container,
 
-    /// A Service in front of the pods. Absent means that there is none.
+    /// A Service in front of the pods. If absent, there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<Service>,
 
@@ -71,8 +90,8 @@ pub struct TDSetSpec {
     #[schemars(range(min = 0, max = 10000))]
     pub default_replica: i32,
 
-    /// Longest time between two looks at the workload, in minutes, 1 to 1440. It never delays a change of the
-    /// count. Absent means 10.
+    /// Longest time between two looks at the workload, in minutes, 1 to 1440. It never delays a change of the count.
+    /// Defaults to 10.
     #[schemars(range(min = 1, max = 1440))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_mint: Option<i32>,

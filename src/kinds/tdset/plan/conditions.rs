@@ -46,7 +46,7 @@ fn ready(view: &ScheduleState) -> Statement {
     let about = ConditionType::Ready;
     if let Some(refused) = &view.observed.refused {
         let is_count = actions::is_of_count(&refused.action);
-        let reason = if is_count { Reason::CountRefused } else { Reason::WriteRefused };
+        let reason = if is_count { Reason::CountRefused } else { Reason::ApplyFailed };
         return about.is(false, reason, &*refused.why);
     }
     if let Some(blocker) = &view.blocker {
@@ -73,7 +73,7 @@ fn ready(view: &ScheduleState) -> Statement {
         return about.is(true, Reason::SuspendedBySpec, format!("{message}; the count is not written"));
     }
     if view.replica_target.manual.is_some() {
-        return about.is(true, Reason::ManuallyScaled, format!("{message}, as another client has it"));
+        return about.is(true, Reason::ManuallyScaled, format!("{message}; another client set the count"));
     }
     if let Some(Ok(bounds)) = &view.observed.autoscaler {
         return bounded(view, bounds, &message);
@@ -95,13 +95,17 @@ fn bounded(view: &ScheduleState, bounds: &Bounds, message: &str) -> Statement {
     if view.sleeps() {
         let is_asleep = view.workload().is_some_and(|workload| workload.count() == 0);
         let reason = if is_asleep { Reason::AsScheduled } else { Reason::PodsNotReady };
-        return about.is(is_asleep, reason, format!("{message}; {shown} rests meanwhile"));
+        return about.is(
+            is_asleep,
+            reason,
+            format!("{message}; {shown} is inactive while 0 replicas are scheduled"),
+        );
     }
     if let (Some(asked), Some(can)) = (view.effective.replicas, view.scheduled())
         && asked != can
     {
         let text = format!("{asked} are scheduled, {field} of {shown} can be {can}");
-        return about.is(false, Reason::OutOfBounds, text);
+        return about.is(false, Reason::ReplicasOutOfRange, text);
     }
     let wanted = view.wanted().unwrap_or_else(|| bounds.min());
     let message = format!("{message}; {field} of {shown} is {wanted}");
@@ -123,8 +127,10 @@ fn progressing(view: &ScheduleState) -> Statement {
     }
     match (view.deployment.ours(), &view.blocker) {
         (Some(deployment), _) => rolling(view, deployment),
-        (None, Some(blocker)) => about.is(false, blocker.reason, "nothing is done"),
-        (None, None) => about.is(true, Reason::RollingOut, "the Deployment is about to be made"),
+        (None, Some(blocker)) => {
+            about.is(false, blocker.reason, "the Deployment is not created: see condition Ready")
+        }
+        (None, None) => about.is(true, Reason::RollingOut, "the Deployment is about to be created"),
     }
 }
 
@@ -136,7 +142,7 @@ fn moving(view: &ScheduleState, scaled: &Scaled) -> Statement {
     if moves || has != count {
         return about.is(true, Reason::PodsNotReady, format!("{has} of {count} replicas are there"));
     }
-    about.is(false, Reason::Settled, "nothing moves")
+    about.is(false, Reason::UpToDate, "no change is under way")
 }
 
 /// Whether a Deployment that was made moves.
@@ -154,7 +160,7 @@ fn rolling(view: &ScheduleState, deployment: &Deployment) -> Statement {
         let message = format!("{unavailable} replicas are not available");
         about.is(!is_stuck(&status), Reason::PodsNotReady, message)
     } else {
-        about.is(false, Reason::Settled, "nothing moves")
+        about.is(false, Reason::UpToDate, "no change is under way")
     }
 }
 
@@ -171,7 +177,7 @@ fn schedule_valid(view: &ScheduleState) -> Statement {
             about.is(blocker.state, blocker.reason, message)
         }
         Some(blocker) => about.is(blocker.state, blocker.reason, &*blocker.message),
-        None => about.is(State::True, Reason::Parsed, "the timetable makes sense"),
+        None => about.is(State::True, Reason::Valid, "the timetable is valid"),
     }
 }
 
@@ -214,7 +220,7 @@ fn conflict(view: &ScheduleState) -> Statement {
     match (taken(view), contested(view)) {
         (Some(taken), _) => about.is(true, Reason::NameTaken, taken),
         (None, Some(contested)) => about.is(true, Reason::Contested, contested),
-        (None, None) => about.is(false, Reason::NoConflict, "nobody else has a hand in it"),
+        (None, None) => about.is(false, Reason::NoConflict, "no other owner or writer was found"),
     }
 }
 

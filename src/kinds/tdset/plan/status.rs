@@ -95,7 +95,7 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
     let message = shown.join("; ");
     let of_timetable: Vec<_> = faults.iter().filter(|fault| is_of_timetable(&fault.path)).collect();
     let schedule = match of_timetable.as_slice() {
-        [] => ConditionType::ScheduleValid.is(true, Reason::Parsed, "the timetable makes sense"),
+        [] => ConditionType::ScheduleValid.is(true, Reason::Valid, "the timetable is valid"),
         [fault] if fault.path == Path::spec().at("timeZone") => {
             ConditionType::ScheduleValid.is(false, Reason::UnknownTimeZone, &*message)
         }
@@ -106,7 +106,7 @@ pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
         ConditionType::Progressing.is(
             false,
             Reason::SpecInvalid,
-            "nothing is done until the object is changed",
+            "gatehouse does nothing until the object is changed",
         ),
         schedule,
     ]
@@ -121,7 +121,7 @@ pub fn in_own_namespace(message: String) -> Statement {
 /// The status of an object that is being deleted and cannot be let go: as it was, and why.
 #[must_use]
 pub fn refused(metadata: &ObjectMeta, why: String, observed: &Observed) -> TDSetStatus {
-    let statement = ConditionType::Ready.is(false, Reason::WriteRefused, why);
+    let statement = ConditionType::Ready.is(false, Reason::ApplyFailed, why);
     let previous = &observed.status;
     TDSetStatus {
         conditions: Some(conditions(previous, [statement], metadata.generation, observed.now)),

@@ -1,4 +1,4 @@
-//! Kinds of requests: a verb and a resource. Pure.
+//! Kinds of requests: a verb and a resource.
 
 use std::fmt;
 

@@ -105,12 +105,12 @@ pub struct CredentialsSecret {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Key with the user. Absent means username.
+    /// Key with the user. Defaults to username.
     #[schemars(length(min = 1, max = 253))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub username_key: Option<String>,
 
-    /// Key with the password. Absent means password.
+    /// Key with the password. Defaults to password.
     #[schemars(length(min = 1, max = 253))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub password_key: Option<String>,
@@ -128,7 +128,7 @@ pub struct CredentialsSecret {
     ).message("Disable goes with no certificates").field_path(".mode").reason(Reason::FieldValueForbidden),
 )]
 pub struct Tls {
-    /// Disable (no TLS), Require (TLS, whoever answers), VerifyCA (the server's certificate is of the authority) or
+    /// Disable (no TLS), Require (TLS, any server certificate), VerifyCA (the server's certificate is of the authority) or
     /// VerifyFull (and it is for the host). Written at creation when absent: VerifyFull where caSecret is given, or else
     /// Require.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,7 +149,7 @@ pub struct Tls {
 pub enum TlsMode {
     /// No TLS.
     Disable,
-    /// TLS, whoever answers.
+    /// TLS with any server certificate.
     Require,
     /// The server's certificate is of the authority.
     VerifyCA,
@@ -165,7 +165,7 @@ pub struct SecretKey {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Key in it. Absent means ca.crt.
+    /// Key in it. Defaults to ca.crt.
     #[schemars(length(min = 1, max = 253))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -200,17 +200,17 @@ pub struct DatabaseFile {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct History {
-    /// Schema of the table, for PostgreSQL alone. Absent means public.
+    /// Schema of the table, for PostgreSQL alone. Defaults to public.
     #[schemars(length(min = 1, max = 58), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<String>,
 
-    /// Name of the table. Absent means gatehouse_migrations.
+    /// Name of the table. Defaults to gatehouse_migrations.
     #[schemars(length(min = 1, max = 58), regex(pattern = "^[A-Za-z_][A-Za-z0-9_]*$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub table: Option<String>,
 
-    /// Name of the line of scripts in that table: each has an order and a lock of its own. Absent means the name of
+    /// Name of the line of scripts in that table: each has an order and a lock of its own. Defaults to the name of
     /// this object.
     #[schemars(length(min = 1, max = 63), regex(pattern = "^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?$"))]
     #[serde(skip_serializing_if = "Option::is_none")]

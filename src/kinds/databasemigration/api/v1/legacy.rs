@@ -28,7 +28,7 @@ pub struct Legacy {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rollback: Option<LegacyRollback>,
 
-    /// Whom the ancestor told.
+    /// Whom the ancestor notified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
 }
@@ -171,7 +171,7 @@ pub enum RollbackStrategy {
     Graceful,
 }
 
-/// Whom the ancestor told.
+/// Whom the ancestor notified.
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Notifications {

@@ -27,7 +27,7 @@ pub struct Script {
     /// The script.
     pub up: Source,
 
-    /// What takes it back. Absent means that it cannot be taken back.
+    /// What takes it back. If absent, it cannot be taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub down: Option<Source>,
 
@@ -43,12 +43,12 @@ pub struct Script {
     pub depends_on: Option<Vec<String>>,
 
     /// Required (the script and its entry in the history are one transaction) or None (one statement, outside of a
-    /// transaction, as CREATE INDEX CONCURRENTLY needs it). Absent means Required.
+    /// transaction, as CREATE INDEX CONCURRENTLY needs it). Defaults to Required.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transaction: Option<Transaction>,
 
     /// True has a script with transaction None run again from its start where it is not known how far it came.
-    /// Absent means false: a person decides.
+    /// Defaults to false: a person decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent: Option<bool>,
 
@@ -126,13 +126,13 @@ pub struct KeyReference {
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Timeouts {
-    /// Longest time for each statement, such as 5m. 1s to 168h. Absent means 5m.
+    /// Longest time for each statement, such as 5m. 1s to 168h. Defaults to 5m.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<Duration>,
 
-    /// Longest time that a statement waits for a lock, such as 3s: others queue behind it meanwhile. 10ms to 10m. Absent
-    /// means 3s.
+    /// Longest time that a statement waits for a lock, such as 3s: others queue behind it meanwhile. 10ms to 10m.
+    /// Defaults to 3s.
     #[x_kube(validation = (duration::CEL_RULE, duration::CEL_MESSAGE))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lock: Option<Duration>,

@@ -13,7 +13,7 @@ use super::Connection;
 use super::user_lock::{Held, pass};
 
 /// How a session of PostgreSQL begins, and each script in it.
-pub(in super::super) const ANEW: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
+pub(in super::super) const RESET: &str = "RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; \
     SET client_min_messages = error; \
     SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6";
 
@@ -37,7 +37,7 @@ impl Connection {
         }
         // Notices may quote rows, and nobody reads them. What stands between forgets a connection on which nothing is sent
         // while a statement takes long: the server sends what keeps it.
-        self.control(ANEW).await?;
+        self.control(RESET).await?;
         // A server that knows it ends what runs for a client that is gone: from PostgreSQL 14 on, and not on every
         // system.
         let known = "SELECT name FROM pg_catalog.pg_settings WHERE name = 'client_connection_check_interval'";

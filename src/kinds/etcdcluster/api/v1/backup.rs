@@ -22,23 +22,23 @@ use crate::kinds::etcdcluster::api::rules;
 )]
 pub struct Backup {
     /// When a backup is taken: five cron fields (minute, hour, day of month, month, day of week) or a macro such as
-    /// @daily. Absent: no scheduled backups.
+    /// @daily. If absent, no backups are scheduled.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     #[x_kube(validation = Rule::new(cron::CEL_RULE).message(cron::CEL_MESSAGE))]
     pub schedule: Option<String>,
 
-    /// IANA time zone that `schedule` is read in, such as Europe/Berlin. Absent at creation with a schedule:
+    /// IANA time zone that `schedule` is read in, such as Europe/Berlin. Defaults at creation with a schedule to
     /// Etc/UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     pub time_zone: Option<String>,
 
-    /// Whether scheduled backups rest. Absent: false.
+    /// Suspends scheduled backups. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suspend: Option<bool>,
 
-    /// Whether a verified backup is taken before each upgrade. Absent: true where there is a destination.
+    /// Whether a verified backup is taken before each upgrade. Defaults to true where there is a destination.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before_upgrade: Option<bool>,
 
@@ -110,7 +110,7 @@ pub struct PersistentVolumeClaimDestination {
     #[schemars(length(min = 1, max = 253))]
     pub claim_name: String,
 
-    /// Folder on the volume, relative, without `..`. Absent: the namespace and name of the cluster.
+    /// Folder on the volume, relative, without `..`. Defaults to the namespace and name of the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = Rule::new(rules::PATH.0).message(rules::PATH.1))]
@@ -121,13 +121,13 @@ pub struct PersistentVolumeClaimDestination {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {
-    /// How many verified backups of the schedule are kept, and as many of the others, 1 to 10000. Absent at creation with
-    /// a schedule: 7.
+    /// How many verified backups of the schedule are kept, and as many of the others, 1 to 10000. Defaults at creation
+    /// with a schedule to 7.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10_000))]
     pub keep_last: Option<i32>,
 
-    /// How old a backup may get before it is removed, as a duration such as 720h. Absent: any age.
+    /// How old a backup may get before it is removed, as a duration such as 720h. Defaults to any age.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(duration::CEL_RULE).message(duration::CEL_MESSAGE))]
     pub max_age: Option<Duration>,

@@ -17,7 +17,7 @@ use crate::kinds::etcdcluster::api::rules;
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Image {
-    /// The repository, without a tag. Absent: quay.io/coreos/etcd.
+    /// The repository, without a tag. Defaults to quay.io/coreos/etcd.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 512))]
     pub repository: Option<String>,
@@ -33,7 +33,7 @@ pub struct Image {
     pub pull_secrets: Option<Vec<NamedReference>>,
 }
 
-/// When nodes pull the image. Absent: IfNotPresent.
+/// When nodes pull the image. Defaults to IfNotPresent.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullPolicy {
     /// At every start of a pod.
@@ -89,7 +89,7 @@ pub struct Pod {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]), validation = Rule::new(rules::ENVIRONMENT.0).message(rules::ENVIRONMENT.1))]
     pub env: Option<Vec<EnvVar>>,
 
-    /// Which nodes and neighbours the pods want. Absent: members keep apart by node where they can.
+    /// Which nodes and neighbours the pods want. If absent, members keep apart by node where they can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
 
@@ -114,12 +114,12 @@ pub struct Pod {
     #[schemars(length(max = 253))]
     pub priority_class_name: Option<String>,
 
-    /// ServiceAccount of the pods and of the backups. Absent: the namespace's default, without its token.
+    /// ServiceAccount of the pods and of the backups. Defaults to the namespace's default, without its token.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service_account_name: Option<String>,
 
-    /// Scheduler of the pods. Absent: default-scheduler.
+    /// Scheduler of the pods. Defaults to default-scheduler.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub scheduler_name: Option<String>,
@@ -129,7 +129,7 @@ pub struct Pod {
     #[schemars(length(max = 253))]
     pub runtime_class_name: Option<String>,
 
-    /// Seconds that a member has to hand its leadership over and stop, 10 to 3600. Absent: 30.
+    /// Seconds that a member has to hand its leadership over and stop, 10 to 3600. Defaults to 30.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(rules::GRACE.0).message(rules::GRACE.1))]
     pub termination_grace_period_seconds: Option<i64>,
@@ -139,11 +139,11 @@ pub struct Pod {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns_config: Option<DnsConfig>,
 
-    /// Security settings of the pods. Absent: no root, the runtime's default seccomp profile.
+    /// Security settings of the pods. Defaults to no root, the runtime's default seccomp profile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
 
-    /// Security settings of the etcd container. Absent: no privileges, no capabilities, a read-only root.
+    /// Security settings of the etcd container. Defaults to no privileges, no capabilities, a read-only root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container_security_context: Option<SecurityContext>,
 }

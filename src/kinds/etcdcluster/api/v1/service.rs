@@ -10,19 +10,19 @@ use serde::{Deserialize, Serialize};
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientService {
-    /// How it is reached. Absent: ClusterIP.
+    /// How it is reached. Defaults to ClusterIP.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<ServiceType>,
 
     /// Annotations of the Service, which load balancers and DNS controllers read, beside the operator's own. Those of
-    /// gatehouse.dev are refused. Absent: none.
+    /// gatehouse.dev are refused. Defaults to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxProperties" = 64))]
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// How a Service is reached: ClusterIP from within the Kubernetes cluster, NodePort by a port of every node, LoadBalancer
-/// from outside of it. Absent: ClusterIP.
+/// How a Service is reached: ClusterIP from within the Kubernetes cluster, NodePort by a port of every node,
+/// LoadBalancer from outside of it. Defaults to ClusterIP.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServiceType {
     /// From within the Kubernetes cluster.

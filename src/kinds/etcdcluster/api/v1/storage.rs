@@ -11,8 +11,8 @@ use crate::kinds::etcdcluster::api::rules;
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// Size of each member's volume in bytes, as a quantity such as 10Gi. It can grow and never shrink. Absent at
-    /// creation: 10Gi.
+    /// Size of each member's volume in bytes, as a quantity such as 10Gi. It can grow and never shrink. Defaults to
+    /// 10Gi at creation.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[x_kube(
         validation = Rule::new(rules::BYTES.0).message(rules::BYTES.1),
@@ -20,7 +20,7 @@ pub struct Storage {
     )]
     pub size: Option<Quantity>,
 
-    /// StorageClass of the volumes; immutable. Absent: the default class of the Kubernetes cluster.
+    /// StorageClass of the volumes; immutable. Defaults to the default class of the Kubernetes cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub storage_class_name: Option<String>,
@@ -34,7 +34,7 @@ pub struct Storage {
     pub reclaim_policy: Option<ReclaimPolicy>,
 }
 
-/// Where data lie: PersistentVolume outlives pods; Memory (a tmpfs) is lost with its pod. Immutable. Absent:
+/// Where data lie: PersistentVolume outlives pods; Memory (a tmpfs) is lost with its pod. Immutable. Defaults to
 /// PersistentVolume.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Medium {
@@ -44,8 +44,8 @@ pub enum Medium {
     Memory,
 }
 
-/// What happens to the volumes when the cluster is deleted: Retain keeps them, Delete removes them with it. Absent:
-/// Retain.
+/// What happens to the volumes when the cluster is deleted: Retain keeps them, Delete removes them with it. Defaults
+/// to Retain.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReclaimPolicy {
     /// The claims stay.

@@ -19,8 +19,8 @@ pub struct Tls {
     pub mode: Option<TlsMode>,
 
     /// DNS names and IP addresses by which clients reach the members beside those of the Services, with mode Automatic
-    /// only: of a load balancer, or in another cluster domain than cluster.local. A name that begins with *. stands for
-    /// each name one level below. A change restarts nothing. Absent: none.
+    /// only: of a load balancer, or in another cluster domain than cluster.local. A name that begins with *. stands
+    /// for each name one level below. A change restarts nothing. Defaults to none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32), inner(length(min = 1, max = 253)))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
@@ -32,7 +32,7 @@ pub struct Tls {
 }
 
 /// Where certificates come from; immutable. Automatic: a certificate authority of this cluster alone, rotated by the
-/// operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Absent at creation: Automatic.
+/// operator. Secrets: those named in `secrets`. Disabled: plain HTTP. Defaults to Automatic at creation.
 #[derive(JsonSchema, Serialize, Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsMode {
     /// One certificate authority a cluster, made and rotated by the operator.
@@ -76,11 +76,11 @@ pub struct TlsSecrets {
     #[serde(rename = "clientRef", skip_serializing_if = "Option::is_none")]
     pub client: Option<NamedReference>,
 
-    /// Secret with the `ca.crt` that clients are judged by. Absent: that of `serverRef`.
+    /// Secret with the `ca.crt` that client certificates are verified with. Defaults to that of `serverRef`.
     #[serde(rename = "clientCARef", skip_serializing_if = "Option::is_none")]
     pub client_ca: Option<NamedReference>,
 
-    /// Secret with the `ca.crt` that peers are judged by. Absent: that of `peerRef`.
+    /// Secret with the `ca.crt` that peer certificates are verified with. Defaults to that of `peerRef`.
     #[serde(rename = "peerCARef", skip_serializing_if = "Option::is_none")]
     pub peer_ca: Option<NamedReference>,
 }
@@ -89,11 +89,11 @@ pub struct TlsSecrets {
 #[derive(KubeSchema, Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub struct Auth {
-    /// Whether etcd asks who is there; needs TLS; immutable. Absent: false.
+    /// Whether etcd requires clients to authenticate; needs TLS; immutable. Defaults to false.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled: Option<bool>,
 
-    /// Secret whose key `password`, up to 72 bytes, is the password of etcd's user root. Absent: root has none and
+    /// Secret whose key `password`, up to 72 bytes, is the password of etcd's user root. If absent, root has none and
     /// is known by its client certificate alone; taken out, the password that root has stays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub root_secret_ref: Option<NamedReference>,

@@ -17,7 +17,7 @@ pub fn path() -> Path {
 pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
     let Some(replicas) = spec.replicas else { return };
     judge_count(replicas.into(), verdict);
-    let memory = spec.storage.as_ref().and_then(|storage| storage.medium) == Some(Medium::Memory);
+    let memory = spec.medium() == Medium::Memory;
     if memory && replicas == 0 {
         verdict.deny(Fault::forbidden(
             path(),

@@ -6,20 +6,10 @@ use super::super::v1::{EtcdClusterSpec, NamedReference, TlsMode, TlsSecrets};
 use crate::api::field::{Fault, Path, Verdict};
 use crate::api::name;
 
-/// The mode that is meant.
-pub fn mode(spec: &EtcdClusterSpec) -> TlsMode {
-    spec.tls.as_ref().and_then(|tls| tls.mode).unwrap_or(TlsMode::Automatic)
-}
-
-/// Whether etcd is to ask who is there.
-pub fn authenticates(spec: &EtcdClusterSpec) -> bool {
-    spec.auth.as_ref().and_then(|auth| auth.enabled).unwrap_or(false)
-}
-
 pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
     let secrets = Path::spec().at("tls").at("secrets");
     let given = spec.tls.as_ref().and_then(|tls| tls.secrets.as_ref());
-    match (mode(spec), given) {
+    match (spec.tls_mode(), given) {
         (TlsMode::Secrets, None) => {
             verdict.deny(Fault::required(secrets, "mode Secrets needs serverRef, peerRef and clientRef"));
         }
@@ -40,10 +30,10 @@ pub fn judge(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
 fn judge_extra_names(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
     let Some(given) = spec.tls.as_ref().and_then(|tls| tls.extra_names.as_ref()) else { return };
     let path = Path::spec().at("tls").at("extraNames");
-    if mode(spec) != TlsMode::Automatic && !given.is_empty() {
+    if spec.tls_mode() != TlsMode::Automatic && !given.is_empty() {
         let detail = format!(
             "has no meaning with mode {}: gatehouse makes certificates with mode Automatic only",
-            mode(spec).as_str()
+            spec.tls_mode().as_str()
         );
         verdict.deny(Fault::forbidden(path, detail));
         return;
@@ -90,8 +80,8 @@ fn judge_reference(given: Option<&NamedReference>, path: &Path, verdict: &mut Ve
 
 fn judge_auth(spec: &EtcdClusterSpec, verdict: &mut Verdict) {
     let auth = Path::spec().at("auth");
-    let enabled = authenticates(spec);
-    if enabled && mode(spec) == TlsMode::Disabled {
+    let enabled = spec.authenticates();
+    if enabled && spec.tls_mode() == TlsMode::Disabled {
         verdict.deny(Fault::forbidden(
             auth.at("enabled"),
             "needs TLS, passwords would cross the network readable; set spec.tls.mode to Automatic or Secrets",

@@ -4,7 +4,7 @@ use super::super::rules;
 use super::super::status::{Operation, condition};
 use super::super::v1::{EtcdClusterSpec, EtcdClusterStatus, Medium};
 use super::super::versions::{self, ALLOW_DOWNGRADE, Refusal, Version, parse, parse_reported};
-use super::{Cluster, replicas, tls, version};
+use super::{Cluster, replicas, version};
 use crate::api::field::{Fault, Path, Verdict};
 
 /// The message for a change of an immutable field.
@@ -26,26 +26,18 @@ pub fn judge(new: &Cluster<'_>, old: &Cluster<'_>, verdict: &mut Verdict) {
 
 fn judge_immutable(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
     let storage = Path::spec().at("storage");
-    if medium(new) != medium(old) {
+    if new.medium() != old.medium() {
         verdict.deny(Fault::forbidden(storage.at("medium"), IMMUTABLE));
     }
-    if class(new) != class(old) {
+    if new.storage_class().unwrap_or_default() != old.storage_class().unwrap_or_default() {
         verdict.deny(Fault::forbidden(storage.at("storageClassName"), IMMUTABLE));
     }
-    if tls::mode(new) != tls::mode(old) {
+    if new.tls_mode() != old.tls_mode() {
         verdict.deny(Fault::forbidden(Path::spec().at("tls").at("mode"), IMMUTABLE));
     }
-    if tls::authenticates(new) != tls::authenticates(old) {
+    if new.authenticates() != old.authenticates() {
         verdict.deny(Fault::forbidden(Path::spec().at("auth").at("enabled"), IMMUTABLE));
     }
-}
-
-fn medium(spec: &EtcdClusterSpec) -> Medium {
-    spec.storage.as_ref().and_then(|storage| storage.medium).unwrap_or(Medium::PersistentVolume)
-}
-
-fn class(spec: &EtcdClusterSpec) -> &str {
-    spec.storage.as_ref().and_then(|storage| storage.storage_class_name.as_deref()).unwrap_or_default()
 }
 
 fn judge_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdict) {
@@ -58,7 +50,7 @@ fn judge_size(new: &EtcdClusterSpec, old: &EtcdClusterSpec, verdict: &mut Verdic
             after.to_string(),
             format!("must be at least {before}: a volume can grow and never shrink"),
         ));
-    } else if more > less && medium(new) == Medium::PersistentVolume {
+    } else if more > less && new.medium() == Medium::PersistentVolume {
         verdict
             .warn("spec.storage.size: volumes grow only where their StorageClass has allowVolumeExpansion");
     }

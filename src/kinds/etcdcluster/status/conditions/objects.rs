@@ -1,10 +1,10 @@
 //! What conditions say of objects by their names. Pure.
 
-use super::super::events::STAYS;
 use super::super::messages;
 use super::Facts;
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Fact, Found, GrowthHindrance, Owner, Volume};
+use crate::kinds::etcdcluster::plan::fixed_volumes;
 
 impl Facts<'_> {
     /// What stands where something is to be made.
@@ -68,19 +68,14 @@ impl Facts<'_> {
     }
 
     /// Claims that are smaller than the spec asks for, and cannot grow.
-    pub(super) fn fixed_volumes(&self) -> Option<String> {
-        let size = self.spec.storage.size.bytes().ok()?;
-        let volumes = self.seen.volumes.elements().filter(|(_, volume)| {
-            volume.owner == Owner::Ours
-                && volume.size < size
-                && volume.is_expandable.is_known_and(|expandable| !expandable)
-        });
-        let claims: Vec<_> = volumes.map(|(ordinal, _)| names::claim(self.name, ordinal)).collect();
+    pub(super) fn fixed_volumes(&self) -> String {
+        let size = self.spec.storage.size.bytes().unwrap_or_default();
+        let members = fixed_volumes(size, self.seen);
+        let claims: Vec<_> = members.map(|ordinal| names::claim(self.name, ordinal)).collect();
         let verb = if claims.len() == 1 { "stays" } else { "stay" };
-        let text = format!(
-            "{} {verb} smaller than storage.size: the StorageClass {STAYS}",
+        format!(
+            "{} {verb} smaller than storage.size: the StorageClass lets no volume grow",
             messages::listed(&claims)
-        );
-        (!claims.is_empty()).then_some(text)
+        )
     }
 }

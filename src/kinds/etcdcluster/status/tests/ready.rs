@@ -65,9 +65,9 @@ fn a_change_that_has_not_begun_is_not_ready() {
     assert!(ready.starts_with("False ScalingOut: ") && degraded == HEALTHY, "{ready}, {degraded}");
     let paused = of_three(&json!({"replicas": 5, "paused": true}));
     let (ready, _) = told(&paused, true, &seen);
-    assert_eq!(ready, "False PausedBySpec: work rests because spec.paused is true");
+    assert_eq!(ready, "False PausedBySpec: reconciliation is paused: spec.paused is true");
     let (ready, _) = told(&of_three(&json!({"paused": true})), true, &seen);
-    assert_eq!(ready, "True MembersReady: 3 of 3 members serve");
+    assert_eq!(ready, "True PausedBySpec: reconciliation is paused: spec.paused is true");
 }
 
 #[test]

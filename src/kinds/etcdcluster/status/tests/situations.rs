@@ -110,7 +110,7 @@ fn what_users_see_is_in_the_runbooks() {
         )
         .when(|seen| seen.alarms = Fact::Known(vec![Alarm { member: id(1), kind: AlarmKind::NoSpace }])),
         Case::new("quorum-lost", problem, "gatehouse_etcdcluster_has_quorum").when(without_a_quorum),
-        Case::new("data-differ", problem, "gatehouse_etcdcluster_data_equal").when(|seen| {
+        Case::new("data-differ", problem, "gatehouse_etcdcluster_data_consistent").when(|seen| {
             seen.audit = Fact::Known(Audit::Different { revision: 9, minority: [Ordinal(2)].into() });
         }),
         Case::new("claim-deleted", problem, "gatehouse_etcdcluster_problem{problem=\"ClaimTerminating\"}")
@@ -136,7 +136,7 @@ fn what_users_see_is_in_the_runbooks() {
             )
             .asks(|spec| spec["replicas"] = 11.into())
         },
-        Case::new("right-missing", problem, "gatehouse_etcdcluster_problem{problem=\"WriteRefused\"}").when(
+        Case::new("right-missing", problem, "gatehouse_etcdcluster_problem{problem=\"ApplyFailed\"}").when(
             |seen| {
                 let why = "poddisruptionbudgets.policy \"right-missing\" is forbidden: User \
                        \"system:serviceaccount:gatehouse-system:gatehouse\" cannot patch resource \

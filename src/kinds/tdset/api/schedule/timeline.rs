@@ -47,7 +47,7 @@ pub struct Span {
     pub glide: Option<Glide>,
 }
 
-/// The way of a count by a ramp, provided that nobody else has a hand in it.
+/// The way of a count by a ramp, provided that no other owner or writer was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Glide {
     /// The count that it starts from.

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 #[derive(KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Ramp {
-    /// Upwards; the first replica after none is never delayed. Absent means at once.
+    /// Upwards; the first replica after none is never delayed. If absent, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub up: Option<RampStep>,
 
-    /// Downwards. Absent means at once.
+    /// Downwards. If absent, at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub down: Option<RampStep>,
 }

@@ -74,6 +74,10 @@ pub struct Transition {
     /// When, in the object's time zone, such as 2026-10-24T19:00+02:00[Europe/Berlin].
     pub local: String,
 
+    /// When, in the object's time zone and for reading: such as Sat 2026-10-24 19:00 CEST.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display: Option<String>,
+
     /// What decides from then on: the name of a window, exception/<name>, or empty.
     pub window: String,
 

@@ -53,8 +53,8 @@ pub struct Reference {
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 
-    /// Replicas, 0 to 10000, that the workload is given when this object is deleted. Absent means that it keeps the
-    /// count that it has.
+    /// Replicas, 0 to 10000, that the workload is given when this object is deleted. If absent, it keeps the count
+    /// that it has.
     #[schemars(range(min = 0, max = 10000))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas_on_deletion: Option<i32>,
@@ -72,7 +72,7 @@ pub struct Create {
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
 
-    /// Port of a Service in front of the pods, 1 to 65535. Absent means that there is no Service.
+    /// Port of a Service in front of the pods, 1 to 65535. If absent, there is no Service.
     #[schemars(range(min = 1, max = 65535))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_port: Option<i32>,
@@ -104,7 +104,7 @@ pub struct Create {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourceRequirements>,
 
-    /// When the image is pulled: Always, Never or IfNotPresent. Absent means IfNotPresent.
+    /// When the image is pulled: Always, Never or IfNotPresent. Defaults to IfNotPresent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<PullPolicy>,
 
@@ -201,7 +201,7 @@ pub struct Pod {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_class_name: Option<String>,
 
-    /// ServiceAccount that the pods run as. Absent means the namespace's default.
+    /// ServiceAccount that the pods run as. Defaults to the namespace's default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account_name: Option<String>,
 
@@ -209,13 +209,13 @@ pub struct Pod {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
 
-    /// Seconds from the signal to end until a pod is killed. Absent means 30.
+    /// Seconds from the signal to end until a pod is killed. Defaults to 30.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
 
     /// Where name servers and search domains come from: ClusterFirst (the cluster's DNS), Default (those of the node)
-    /// or None (dnsConfig alone). Absent means ClusterFirst.
+    /// or None (dnsConfig alone). Defaults to ClusterFirst.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dns_policy: Option<DnsPolicy>,
 

@@ -104,7 +104,7 @@ fn a_declared_ceiling_holds() {
     let told = rest(&mut cluster, &tdset);
     assert_eq!(bounds(&cluster), (4, 4), "six are scheduled");
     let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
-    let expected = ("False".to_owned(), "OutOfBounds".to_owned(), message.to_owned());
+    let expected = ("False".to_owned(), "ReplicasOutOfRange".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 }
 
@@ -119,7 +119,8 @@ fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
     assert_eq!(verbs(&cluster.pass(&nights).work), ["merge Deployment 0 as gatehouse-tdset-count"]);
     let told = rest(&mut cluster, &nights);
     assert_eq!((has(&cluster), bounds(&cluster)), (0, (3, 10)), "the autoscaler rests, as it is");
-    let message = "0 of 0 replicas are there; HorizontalPodAutoscaler web rests meanwhile";
+    let message =
+        "0 of 0 replicas are there; HorizontalPodAutoscaler web is inactive while 0 replicas are scheduled";
     let expected = ("True".to_owned(), "AsScheduled".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 
@@ -318,6 +319,6 @@ fn what_an_autoscaler_does_not_allow_is_said() {
     let told = cluster.pass(&tdset);
     assert_eq!(bounds(&cluster), (4, 4));
     let message = "6 are scheduled, minReplicas of HorizontalPodAutoscaler web can be 4";
-    let expected = ("False".to_owned(), "OutOfBounds".to_owned(), message.to_owned());
+    let expected = ("False".to_owned(), "ReplicasOutOfRange".to_owned(), message.to_owned());
     assert_eq!(condition(&told.status, ConditionType::Ready), expected);
 }

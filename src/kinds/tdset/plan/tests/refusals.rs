@@ -49,12 +49,12 @@ fn a_status_tells_of_the_day_while_a_service_is_refused() {
     let mut cluster = without_service(&tdset).at(OPENING);
     let told = cluster.refused_pass(&tdset, SERVICE);
     let note = "ReplicasScheduled: replicas 2 → 6: window office, 0 ms late";
-    assert_eq!(verbs(&told.report), [note, "WriteRefused: refused (403)", "status"]);
+    assert_eq!(verbs(&told.report), [note, "ApplyFailed: refused (403)", "status"]);
     let status = &told.status;
     assert_eq!((status.active_window.as_deref(), status.scheduled_replicas), (Some("office"), Some(6)));
     assert_eq!(status.next_transition.as_ref().unwrap().time, Time(at(CLOSING)));
     assert_eq!(status.last_transition.as_ref().unwrap().to.replicas, Some(6));
-    assert_eq!(condition(status, ConditionType::Ready).1, "WriteRefused");
+    assert_eq!(condition(status, ConditionType::Ready).1, "ApplyFailed");
     let again = cluster.refused_pass(&tdset, SERVICE);
     assert_eq!(verbs(&again.report), ["status"], "nothing twice; the count is there now");
     assert_eq!(verbs(&cluster.refused_pass(&tdset, SERVICE).report), [""; 0]);
