@@ -56,6 +56,7 @@ fn failed(class: Class, result: RunResult) -> RunResult {
     RunResult { outcome: Outcome::Failed, last_error: Some(error), ..result }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what a run ends with is an option everywhere in this file")]
 fn said(result: &RunResult) -> Option<Ended> {
     Some(Ended::Said(Text::of(&serde_json::to_string(result).expect("JSON"))))
 }
