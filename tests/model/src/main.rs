@@ -40,7 +40,6 @@ kit::slices!(
     config_in_recovery,
     emptied_config_in_recovery,
     objects,
-    objects_in_recovery,
     labels,
     serving,
     earlier_release,

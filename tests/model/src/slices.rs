@@ -312,13 +312,6 @@ pub fn objects() -> Slice {
     Slice::new(start, &[STOPPED, TWO_VOTE, CRASHED, NO_QUORUM], does)
 }
 
-/// The same at any time of a recovery, and after it.
-pub fn objects_in_recovery() -> Slice {
-    let mut slice = config_in_recovery();
-    slice.start.faults = Faults { objects: 1, ..Faults::default() };
-    slice
-}
-
 /// The label by which clients find a member is removed while the cluster grows.
 pub fn labels() -> Slice {
     let mut start = World::settled(1, NEWEST);
