@@ -44,7 +44,8 @@ impl Served {
     }
 
     /// Which they are.
-    pub fn versions(&self) -> impl Iterator<Item = Version> + '_ {
+    #[must_use]
+    pub fn versions(&self) -> impl DoubleEndedIterator<Item = Version> + '_ {
         self.0.iter().copied()
     }
 
@@ -67,9 +68,10 @@ impl FromStr for Served {
     }
 }
 
+/// The newest first, as it is asked for.
 impl fmt::Display for Served {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names: Vec<_> = self.versions().map(Version::as_str).collect();
+        let names: Vec<_> = self.versions().rev().map(Version::as_str).collect();
         formatter.write_str(&names.join(","))
     }
 }

@@ -77,6 +77,14 @@ fn a_version_that_is_not_served_stays_in_the_definition() {
 }
 
 #[test]
+fn what_is_served_is_written_as_it_is_asked_for() {
+    assert_eq!(Served::default().to_string(), "v1,v1alpha1");
+    for text in ["v1", "v1,v1alpha1"] {
+        assert_eq!(text.parse::<Served>().unwrap().to_string(), text);
+    }
+}
+
+#[test]
 fn another_setting_decides_which_versions_are_served_and_nothing_else() {
     let served = |text: &str| text.parse::<Served>().unwrap();
     let plan = Plan { served: served("v1"), ..Plan::at(Address::from_url("https://[::1]:9443").unwrap()) };
