@@ -24,6 +24,9 @@ pub const TESTS: &[Test] = &[
     ("etcd_gets_room_from_an_operator_that_loses_answers", |bed, way| {
         gets_room(bed, way, ("full", Fate::LosesTheAnswer), BY_MANY);
     }),
+    ("etcd_that_few_large_revisions_fill_gets_room_from_an_operator_that_dies_at_it", |bed, way| {
+        gets_room(bed, way, ("large", Fate::Dies), BY_FEW);
+    }),
     ("etcd_is_brought_down_by_an_operator_that_dies_at_it", |bed, way| brought_down(bed, way, Fate::Dies)),
     ("etcd_is_brought_down_by_an_operator_that_loses_answers", |bed, way| {
         brought_down(bed, way, Fate::LosesTheAnswer);
@@ -98,6 +101,9 @@ type Filled = (&'static str, usize, usize);
 
 /// So many revisions that those before the last thousand make room.
 const BY_MANY: Filled = ("16Mi", 1, 3 << 10);
+
+/// So few revisions that even the last thousand fill it, and history has to be given up step by step.
+const BY_FEW: Filled = ("64Mi", 8, 200 << 10);
 
 fn gets_room(bed: &Bed, way: Way, what: (&str, Fate), (quota, keys, bytes): Filled) {
     let options = json!({"options": {"quotaBackendBytes": quota}});

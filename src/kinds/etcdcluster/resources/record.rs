@@ -12,7 +12,7 @@ use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, MemberStatus, OperationStatus, RecoveryStatus};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    Age, ClusterId, Fact, MemberId, Observation, Operation, OperationKind, Ordinal, Phase, Record, Recovery,
+    Age, AlarmKind, ClusterId, Fact, MemberId, Observation, Operation, OperationKind, Ordinal, Phase, Record, Recovery,
     RecoveryPhase, Target, Uid,
 };
 
@@ -21,6 +21,10 @@ const REPLACEMENTS: (usize, SignedDuration) = (2, SignedDuration::from_hours(1))
 
 /// How long after a member was defragmented it is not again.
 const DEFRAGMENTED: SignedDuration = SignedDuration::from_mins(10);
+
+/// The same while the database is full. The time is noted before the member is asked, and the process may end between
+/// the two. Etcd takes no writes until the member has been defragmented.
+const DEFRAGMENTED_WHEN_FULL: SignedDuration = SignedDuration::from_mins(1);
 
 /// The target of an operation that leads to a template of the version that runs.
 const TEMPLATE: &str = "template";
@@ -62,8 +66,10 @@ pub fn limit_rates(status: &EtcdClusterStatus, seen: &mut Observation, now: Time
     let (most, within) = REPLACEMENTS;
     let replaced = status.replacements.iter().flatten().filter(|time| is_within(time, within, now));
     seen.replacement_age = if replaced.count() < most { Age::PastDeadline } else { Age::Fresh };
+    let is_full = seen.has_alarm(AlarmKind::NoSpace);
+    let pause = if is_full { DEFRAGMENTED_WHEN_FULL } else { DEFRAGMENTED };
     let recent = status.members.iter().flatten().filter(|member| {
-        member.defragmented_at.as_ref().is_some_and(|time| is_within(time, DEFRAGMENTED, now))
+        member.defragmented_at.as_ref().is_some_and(|time| is_within(time, pause, now))
     });
     let recent: Vec<_> = recent.filter_map(|member| names::hexadecimal(member.id.as_deref()?)).collect();
     for told in seen.statuses.values_mut() {

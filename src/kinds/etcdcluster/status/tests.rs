@@ -611,7 +611,11 @@ fn when_a_member_is_defragmented_is_written_before_and_kept() {
         crate::kinds::etcdcluster::resources::record::limit_rates(&before, seen, second(now));
         seen.status(Ordinal(2)).is_known_and(|told| !told.defragmented.is_past())
     };
-    assert!(!recent(&mut seen.clone(), 601) && recent(&mut seen, 600));
+    assert!(!recent(&mut seen.clone(), 601) && recent(&mut seen.clone(), 600));
+    let full = Alarm { member: MemberId(0xa2), kind: AlarmKind::NoSpace };
+    let mut full = Observation { alarms: Fact::Known(vec![full]), ..seen.clone() };
+    assert!(recent(&mut full.clone(), 60) && !recent(&mut full, 61), "etcd takes no writes until then");
+    assert!(recent(&mut seen, 61));
     assert_eq!(times(&status(&cluster, &before, &seen)), times(&before), "not again");
 }
 
