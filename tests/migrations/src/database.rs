@@ -101,7 +101,12 @@ impl Database {
 
     /// Whether that script is applied.
     pub fn has(&self, id: u8) -> bool {
-        self.row(id).is_some_and(|row| row.doubt.is_none()) && self.effects[usize::from(id)] == 1
+        self.row(id).is_some_and(|row| row.doubt.is_none()) && self.is_carried_out(id)
+    }
+
+    /// Whether that script has done what it does, also where nobody knows that yet.
+    pub fn is_carried_out(&self, id: u8) -> bool {
+        self.row(id).is_some() && self.effects[usize::from(id)] == 1
     }
 
     pub fn decide(&self, told: &Assignment) -> Decision {

@@ -2,7 +2,7 @@
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::databasemigration::actions::Action;
-use gatehouse::kinds::databasemigration::api::v1::{DeletionPolicy, Outcome};
+use gatehouse::kinds::databasemigration::api::v1::{DeletionPolicy, FinishedRun, Outcome};
 use gatehouse::kinds::databasemigration::names::PURPOSE;
 use gatehouse::kinds::databasemigration::observation::{Ending, Observed, Purpose, RunState};
 use gatehouse::kinds::databasemigration::plan::Plan;
@@ -11,6 +11,7 @@ use gatehouse::kinds::databasemigration::spec::Spec;
 use serde_json::{Value, json};
 
 use crate::look::{Seen, source};
+use crate::world::Answer;
 
 /// What is wrong with the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +40,8 @@ pub enum Fault {
     DeletesTexts,
     /// It takes an answer for one that was not used.
     UsesAnswersAgain,
+    /// It takes an answer for used that a run which only reads was given.
+    WastesAnswers,
     /// It tells runs another answer.
     TurnsAnswersAround,
     /// It keeps no texts for a deletion.
@@ -158,6 +161,15 @@ impl Hand {
                     resolve["as"] = json!(turned);
                 }
             }),
+            Fault::WastesAnswers => {
+                let plans = |run: &&mut FinishedRun| {
+                    run.purpose == Purpose::Plan.as_str() && run.outcome != Outcome::InDoubt
+                };
+                let answer = seen.object.resolve.map(Answer::text);
+                if let Some(run) = plan.status.last_run.as_mut().filter(plans) {
+                    run.resolved = answer;
+                }
+            }
             Fault::KeepsNothingForDeletion => plan.status.applied_snapshot = None,
             Fault::KeepsWhatWasPlanned => {
                 let planned = plan.status.plan.as_ref().and_then(|plan| plan.snapshot.clone());

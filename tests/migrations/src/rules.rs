@@ -45,6 +45,8 @@ pub enum Rule {
     OtherAnswer,
     /// An answer about one doubt settles another one.
     AnswerUsedTwice,
+    /// An answer counts as used, and the run that was given it settles nothing.
+    AnswerWasted,
     /// A script is carried out again, or taken back again.
     CarriedOutTwice,
     /// A script counts as applied that is not.
@@ -131,6 +133,14 @@ impl World {
         if contradicts || claims && !is_applied && !is_excused {
             self.breaks(Rule::StatusLies);
         }
+        let used = |text: Text| text.status().last_run.as_ref().and_then(|last| last.resolved.clone());
+        let has_planned = status
+            .last_run
+            .as_ref()
+            .is_some_and(|last| last.purpose == Purpose::Plan.as_str() && last.outcome != Outcome::InDoubt);
+        if has_planned && used(self.object.status).is_some() && used(planned.seen.object.status).is_none() {
+            self.breaks(Rule::AnswerWasted);
+        }
         let latest = now() + SignedDuration::from_mins(10);
         if planned.plan.wake.is_none_or(|wake| wake > latest) {
             self.breaks(Rule::Oversleeps);
@@ -165,12 +175,14 @@ impl World {
         let is_said = reason(object.status) == Some(wanted)
             && holds(status.conditions.as_deref().unwrap_or_default(), "Ready")
             && status.observed_generation == Some(i64::from(object.generation));
-        let missing = object.scripts.iter().filter(|id| !self.database.has(**id)).count();
+        // A plan goes by what a person has said of a doubt, and leaves that as it is.
+        let missing = object.scripts.iter().filter(|id| !self.database.is_carried_out(**id)).count();
         let is_counted = status.pending_count == i32::try_from(missing).ok();
-        let is_of_source = self.database.version_of(UNTRANSACTED).is_none_or(|version| {
+        let carried_out = Some(UNTRANSACTED).filter(|id| self.database.is_carried_out(*id));
+        let is_of_source = carried_out.and_then(|id| self.database.version_of(id)).is_none_or(|version| {
             self.source.map(|source| source % 10) == Some(version) || object.approval.is_some()
         });
-        let is_done = object.mode != Mode::Apply || missing == 0;
+        let is_done = object.mode != Mode::Apply || object.scripts.iter().all(|id| self.database.has(*id));
         let is_clean =
             self.jobs.is_empty() && self.operators.iter().all(|operator| operator.pending.is_none());
         let is_well = !object.is_deleting && is_said && is_counted && is_of_source && is_done && is_clean;

@@ -140,6 +140,22 @@ pub fn approved_and_held() -> Slice {
     Slice::new(start, &[APPLIED, says_now!(RequirementNotReady), says_now!(Suspended)], &[])
 }
 
+const ASKED_FOR: Reach =
+    ("what was approved is applied, and another run was asked for meanwhile", |start, world| {
+        says(world, Reason::Applied)
+            && world.object.retry > start.object.retry
+            && world.source != Some(1)
+            && world.database.version_of(2) == Some(1)
+    });
+
+/// Another run is asked for, where what was approved waits or was tried, and its source is another one.
+pub fn approved_and_asked_for() -> Slice {
+    let mut start = World::new(Object { approval: Some(Text::of("")), requires: true, ..shop() });
+    start.edits = vec![Edit::Base(false), Edit::Source(2), Edit::Retry, Edit::NoSource, Edit::Base(true)];
+    start.faults = Faults { approvals: 2, unreached: 1, crashes: 1, expiries: 1, ..Faults::default() };
+    Slice::new(start, &[APPLIED, ASKED_FOR, says_now!(RequirementNotReady)], &[])
+}
+
 const SECOND_DOUBT: Reach = ("a script is in doubt a second time", |_, world| world.database.doubts == 2);
 const SETTLED: Reach = ("a doubt is settled, and all is applied", |_, world| {
     says(world, Reason::Applied) && world.database.doubts > 0 && world.database.has(2)
@@ -179,6 +195,18 @@ pub fn doubt_and_approval() -> Slice {
     start.edits = vec![Edit::Source(2)];
     start.faults = Faults { doubts: 1, answers: 2, approvals: 2, ..Faults::default() };
     Slice::new(start, &[SETTLED], &[])
+}
+
+const PLANNED: Reach = ("a plan goes by what a person has said of a doubt", |_, world| {
+    says(world, Reason::Planned) && world.database.doubt().is_some()
+});
+
+/// A script is in doubt, and what is pending is planned before it is applied, from an edited source.
+pub fn doubt_and_plan() -> Slice {
+    let mut start = World::new(shop());
+    start.edits = vec![Edit::Mode(Mode::Plan), Edit::Source(2), Edit::Mode(Mode::Apply)];
+    start.faults = Faults { doubts: 1, answers: 2, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED, PLANNED], &[])
 }
 
 const GONE: Reach = ("it is gone, and so is what it applied", |start, world| {

@@ -40,7 +40,7 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
     if let Some(run) = newest(observed).filter(|run| run.number > told) {
         let RunState::Ended(ending) = &run.state else { return (status, None) };
         let finished = finished(&status, run, ending, observed.now);
-        take(&mut status, run.purpose, ending, &finished);
+        take(&mut status, run, ending, &finished);
         let_go(spec, &mut status);
         return (status, Some(finished));
     }
@@ -96,7 +96,7 @@ fn lost(before: &DatabaseMigrationStatus, run: &CurrentRun, now: Timestamp) -> F
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.clone(),
-        resolved: run.resolved.clone().or_else(|| before.last_run.as_ref()?.resolved.clone()),
+        resolved: used(before, run.resolved.as_ref(), Purpose::named(&run.purpose), Outcome::Lost, None),
         outcome: Outcome::Lost,
         reason: Some(Reason::RunLost.as_str().to_owned()),
         message: Some(format!("Job {} was deleted before it ended", run.job)),
@@ -113,7 +113,7 @@ fn finished(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending, now: T
         number: run.number,
         attempt: run.attempt,
         purpose: run.purpose.as_str().to_owned(),
-        resolved: used(before, run, ending),
+        resolved: used(before, run.resolved.as_ref(), Some(run.purpose), outcome, report(ending)),
         outcome,
         reason: why.as_ref().map(|(reason, _)| reason.as_str().to_owned()),
         message: why.map(|(_, message)| cut(&message)),
@@ -122,11 +122,25 @@ fn finished(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending, now: T
     }
 }
 
-/// The answer to a doubt that was used last: it is not used twice. A run that failed before it had read the history has
-/// not used it.
-fn used(before: &DatabaseMigrationStatus, run: &Run, ending: &Ending) -> Option<String> {
-    let is_unused = |result: &RunResult| result.outcome == result::Outcome::Failed && result.plan.is_none();
-    let used = run.resolved.clone().filter(|_| !report(ending).is_some_and(is_unused));
+/// The answer to a doubt that was used last: it is not used twice.
+fn used(
+    before: &DatabaseMigrationStatus,
+    given: Option<&String>,
+    purpose: Option<Purpose>,
+    outcome: Outcome,
+    report: Option<&RunResult>,
+) -> Option<String> {
+    let may_be_used = match purpose {
+        // What only reads settles nothing. Where it finds a doubt all the same, the answer is about another one.
+        Some(Purpose::Plan | Purpose::Verify) => outcome == Outcome::InDoubt,
+        // Nor does what is rolled back; where another attempt follows by itself, the answer does not begin the count anew.
+        Some(Purpose::Rehearse) => !matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::Blocked),
+        // A run that failed before it had read the history has not used it.
+        Some(Purpose::Apply | Purpose::Revert) | None => {
+            report.is_none_or(|result| result.outcome != result::Outcome::Failed || result.plan.is_some())
+        }
+    };
+    let used = given.filter(|_| may_be_used).cloned();
     used.or_else(|| before.last_run.as_ref()?.resolved.clone())
 }
 
@@ -252,7 +266,8 @@ fn in_doubt(result: &RunResult) -> String {
 }
 
 /// What the run says of the database.
-fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending, finished: &FinishedRun) {
+fn take(status: &mut DatabaseMigrationStatus, run: &Run, ending: &Ending, finished: &FinishedRun) {
+    let purpose = run.purpose;
     status.last_run = Some(finished.clone());
     status.last_error = None;
     // A run that finds a doubt has made no plan; one that leaves it has.
@@ -267,7 +282,7 @@ fn take(status: &mut DatabaseMigrationStatus, purpose: Purpose, ending: &Ending,
         status.applied_count = i32::try_from(result.applied_count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
         // A run that only reads leaves a doubt as it is, whatever it was told of it.
-        let is_sure = finished.outcome == Outcome::Done && finished.resolved.is_none();
+        let is_sure = finished.outcome == Outcome::Done && run.resolved.is_none();
         status.applied_snapshot.take_if(|_| is_sure && result.applied_count == 0);
     }
     // Without the history it is not known what is pending.

@@ -12,7 +12,7 @@ use crate::kinds::databasemigration::api::v1::{
 };
 use crate::kinds::databasemigration::observation::{Observed, Peer, Purpose, Run, RunState};
 use crate::kinds::databasemigration::resources::assignment::{
-    self, Texts, hash_of_plan, key, pin_that_differs, resolution,
+    self, Texts, hash_of_plan, is_same_work, key, pin_that_differs, resolution,
 };
 use crate::kinds::databasemigration::resources::{Planned, snapshot};
 use crate::kinds::databasemigration::spec::Spec;
@@ -125,10 +125,9 @@ impl View<'_> {
         // What was read is of the status before.
         plan.snapshot.as_ref()?;
         let texts = assignment::kept(self.spec, &self.observed.kept)?;
-        if plan.key.as_ref() != Some(&key(self.spec, &texts, Purpose::Plan, None)) {
-            return None;
-        }
-        Some(texts)
+        // Who asks for another run asks for one of what is approved.
+        let planning = key(self.spec, &texts, Purpose::Plan, None);
+        plan.key.as_ref().is_some_and(|key| is_same_work(key, &planning)).then_some(texts)
     }
 
     /// What is done for all others.

@@ -176,7 +176,8 @@ fn nobody(purpose: Purpose, approved: Option<&str>) -> Planned {
     Planned { key: String::new(), number: 0, attempt: 0, purpose, resolve: None, approved }
 }
 
-/// What identifies all that a run for that purpose is to do: another one asks for another run.
+/// What identifies all that a run for that purpose is to do, and behind a dot the annotation that asks for another one:
+/// another key asks for another run.
 #[must_use]
 pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str>) -> String {
     // A run that another one follows for the same purpose differs in nothing but its number and its attempt.
@@ -186,8 +187,21 @@ pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str
     // Who has the object name another ConfigMap means other texts than those of the plan, whatever these are.
     let references = spec.scripts.iter().flat_map(sources).map(|source| &source.config_map_key_ref);
     let references: Vec<_> = references.filter(|_| purpose == Purpose::Plan).collect();
-    let around = (&spec.database.credentials_secret, &spec.database.tls, secrets, references, &spec.retry);
-    hash(&format!("{assignment}{}", serde_json::to_string(&around).unwrap_or_default()), KEY_LENGTH)
+    let around =
+        (&spec.database.credentials_secret, &spec.database.tls, secrets, references, None::<&String>);
+    let work =
+        hash(&format!("{assignment}{}", serde_json::to_string(&around).unwrap_or_default()), KEY_LENGTH);
+    match &spec.retry {
+        Some(retry) => format!("{work}.{}", hash(retry, KEY_LENGTH)),
+        None => work,
+    }
+}
+
+/// Whether runs with these keys are to do the same, whoever has asked for another one meanwhile.
+#[must_use]
+pub fn is_same_work(one: &str, other: &str) -> bool {
+    let work = |key: &str| key.split('.').next().map(str::to_owned);
+    work(one) == work(other)
 }
 
 /// What a run is told to do.

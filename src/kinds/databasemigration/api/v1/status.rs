@@ -121,7 +121,8 @@ pub struct PlanStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
 
-    /// The ConfigMap with the texts that the plan was made of. Where approval is required it stays, for they are what runs.
+    /// The ConfigMap with the texts that the plan was made of. Where approval is required it stays until the runs of the plan
+    /// are over, for they are what runs; then this field is absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
 

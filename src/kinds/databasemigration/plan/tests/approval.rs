@@ -94,6 +94,25 @@ fn what_was_approved_runs_whatever_becomes_of_where_it_came_from() {
 }
 
 #[test]
+fn another_run_that_is_asked_for_is_one_of_what_was_approved() {
+    let (mut cluster, hash) = approved();
+    let edited = [("002.sql".to_owned(), b"DROP".to_vec())].into();
+    cluster.observed.sources.insert("sql".to_owned(), edited);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    is(&base_is_ready(&mut cluster), Phase::Running, "False", "Running");
+    assert_eq!(
+        (cluster.last_purpose(), cluster.assignment().approved_plan_hash),
+        (Purpose::Apply, Some(hash))
+    );
+    // Where the run failed for a passing reason, a person need not wait for the next attempt.
+    cluster.end_as(failure(Class::LockTimeout));
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "2"}}}));
+    is(&cluster.settle(), Phase::Running, "False", "Running");
+    assert_eq!(cluster.last_purpose(), Purpose::Apply);
+    assert_eq!(cluster.told[cluster.created.last().unwrap()]["data"]["001.up.sql"], "INSERT");
+}
+
+#[test]
 fn what_an_edit_of_the_object_or_a_failure_asks_for_has_to_be_approved_anew() {
     let (mut cluster, _) = approved();
     let mut scripts = json!(cluster.object.spec.scripts);

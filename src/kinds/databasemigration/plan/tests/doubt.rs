@@ -60,6 +60,38 @@ fn a_word_that_no_run_came_to_is_not_used_up() {
 }
 
 #[test]
+fn a_word_that_a_plan_goes_by_is_not_used_up() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.end_as(in_doubt);
+    cluster.edit(&json!({"spec": {"mode": "Plan"}}));
+    cluster.settle();
+    is(&cluster.end_as(in_doubt), Phase::InDoubt, "False", "InDoubt");
+    says(&mut cluster, "002=retry");
+    assert_eq!((cluster.last_purpose(), cluster.created.len()), (Purpose::Plan, 3));
+    let plan = cluster.end_as(|result| *result = said(result::Outcome::Planned, 0, &["001", "002"]));
+    is(&plan, Phase::Succeeded, "True", "Planned");
+    assert!(plan.status.applied_snapshot.is_some(), "the doubt is as it was");
+    // The run that applies finds the doubt, and the next one goes by the word without a person being asked again.
+    cluster.edit(&json!({"spec": {"mode": "Apply"}}));
+    cluster.settle();
+    is(&cluster.end_as(in_doubt), Phase::Running, "False", "Running");
+    assert_eq!(cluster.assignment().resolve.unwrap().resolution, Resolution::Retry);
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+    assert_eq!(cluster.created.len(), 5);
+}
+
+#[test]
+fn a_plan_that_a_word_does_not_help_is_not_made_again_for_it() {
+    let mut cluster = Cluster::new(&json!({"spec": {"mode": "Plan"}}));
+    cluster.settle();
+    cluster.end_as(in_doubt);
+    says(&mut cluster, "002=retry");
+    is(&cluster.end_as(in_doubt), Phase::InDoubt, "False", "InDoubt");
+    assert_eq!(cluster.created.len(), 2);
+}
+
+#[test]
 fn a_word_that_was_used_counts_again_once_it_was_taken_away() {
     let mut cluster = Cluster::new(&json!({}));
     cluster.settle();
