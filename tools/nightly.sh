@@ -95,6 +95,7 @@ part_model() {
     tools/build.sh all
     build_tests
     run_tests model --include-ignored --show-output --test-threads 1
+    run_tests migrations --ignored --show-output
     run_tests etcd --include-ignored --test-threads 1 conformance::
     PROPTEST_CASES=${PROPTEST_CASES:-10000} run_tests gatehouse
 }

@@ -45,7 +45,11 @@ const PASSED_BY: &[(&str, u64, Part)] = &[
     ("chart::etcd_is_brought_back_by_an_operator_that_loses_answers", 220, Part::Long2),
     ("chart::etcd_gets_room_from_an_operator_that_dies_at_it", 50, Part::Long2),
     ("chart::etcd_gets_room_from_an_operator_that_loses_answers", 50, Part::Long2),
-    ("chart::etcd_that_few_large_revisions_fill_gets_room_from_an_operator_that_dies_at_it", 120, Part::Long2),
+    (
+        "chart::etcd_that_few_large_revisions_fill_gets_room_from_an_operator_that_dies_at_it",
+        120,
+        Part::Long2,
+    ),
     ("chart::etcd_is_brought_down_by_an_operator_that_dies_at_it", 170, Part::Long2),
     ("chart::etcd_is_brought_down_by_an_operator_that_loses_answers", 150, Part::Long2),
     ("chart::etcd_without_a_writer_is_upgraded_by_an_operator_that_dies_at_it", 60, Part::Long2),

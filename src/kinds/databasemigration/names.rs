@@ -63,12 +63,6 @@ pub fn run(object: &str, key: &str, number: i64) -> String {
     format!("{object}-{shown}-{number}")
 }
 
-/// The number of the run of that name.
-#[must_use]
-pub fn number(run: &str) -> Option<i64> {
-    run.rsplit_once('-')?.1.parse().ok()
-}
-
 /// Labels of everything that is made for the object of that name and uid.
 #[must_use]
 pub fn labels(object: &str, uid: &str) -> BTreeMap<String, String> {
@@ -90,6 +84,5 @@ mod tests {
     fn the_longest_name_of_a_run_is_a_label() {
         let name = run(&"a".repeat(LONGEST_NAME), "0123456789abcdef", 99_999_999);
         assert_eq!((name.len(), &name[44..]), (62, "-01234567-99999999"));
-        assert_eq!(number(&name), Some(99_999_999));
     }
 }

@@ -1,6 +1,6 @@
 //! What was read for a reconciliation, as data. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -19,11 +19,11 @@ pub struct Observed {
     pub status: DatabaseMigrationStatus,
     /// The runs that have a Job.
     pub runs: Vec<Run>,
-    /// The ConfigMaps that runs read, by name: their uids.
-    pub snapshots: BTreeMap<String, String>,
-    /// The texts that are kept, by key of their ConfigMap: those of the plan, or of what was applied where the object is
-    /// being deleted. Empty where there are none.
-    pub kept: BTreeMap<String, Vec<u8>>,
+    /// The ConfigMaps that runs read, by name.
+    pub snapshots: BTreeMap<String, Snapshot>,
+    /// The texts that ConfigMaps of runs keep, by name and key: those of the plan, or, where the object is being deleted,
+    /// all that may have been applied.
+    pub kept: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// The ConfigMaps that scripts come from, by name. One that is not in here does not exist.
     pub sources: BTreeMap<String, BTreeMap<String, Vec<u8>>>,
     /// The other migrations that have to be ready, by name. One that is not in here does not exist.
@@ -35,12 +35,57 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// The ConfigMaps of runs that were to apply their scripts and whose end the status does not tell: one may have been at
+    /// work and be gone, unseen.
+    pub fn unseen_snapshots<'a>(
+        &'a self,
+        status: &DatabaseMigrationStatus,
+    ) -> impl Iterator<Item = &'a String> + use<'a> {
+        let told = status.last_run.as_ref().map(|run| run.number).unwrap_or_default();
+        let is_unseen = move |one: &Snapshot| one.purpose == Some(Purpose::Apply) && one.number > told;
+        self.snapshots.iter().filter(move |(_, one)| is_unseen(one)).map(|(name, _)| name)
+    }
+
+    /// Of the ConfigMaps that are there, those of runs that may have applied their scripts: the one that has, as far as is
+    /// known, that of a last run that did not say what it did, and those that nobody saw run.
+    pub fn maybe_applied<'a>(
+        &'a self,
+        status: &DatabaseMigrationStatus,
+    ) -> impl Iterator<Item = &'a String> + use<'a> {
+        let last = status.last_run.iter().filter(|last| last.unknown_changes == Some(true));
+        let named = last.map(|last| &last.job).chain(&status.applied_snapshot);
+        let there = named.filter_map(|name| Some(self.snapshots.get_key_value(name)?.0)).collect::<Vec<_>>();
+        there.into_iter().chain(self.unseen_snapshots(status))
+    }
+
+    /// The ConfigMaps of runs whose texts are wanted, of those that are there.
+    #[must_use]
+    pub fn wanted_snapshots(&self, is_deleting: bool) -> BTreeSet<String> {
+        let status = &self.status;
+        if is_deleting {
+            return self.maybe_applied(status).cloned().collect();
+        }
+        let planned = status.plan.iter().filter_map(|plan| plan.snapshot.as_ref());
+        planned.filter(|name| self.snapshots.contains_key(*name)).cloned().collect()
+    }
+
     /// Whether a run is under way that may change the database: what else there is, is not read until it ends.
     #[must_use]
     pub fn is_occupied(&self) -> bool {
         let changes = |run: &Run| matches!(run.state, RunState::Active(_)) && run.purpose != Purpose::Verify;
         self.runs.iter().any(changes)
     }
+}
+
+/// The ConfigMap that a run reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Its uid.
+    pub uid: String,
+    /// The number of the run.
+    pub number: i64,
+    /// What the run is for.
+    pub purpose: Option<Purpose>,
 }
 
 /// What a run is for.

@@ -9,13 +9,13 @@ use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::ListParams;
-use kube::core::ApiResource;
+use kube::core::{ApiResource, PartialObjectMeta};
 use kube::{Api, Resource, ResourceExt as _};
 use serde::de::DeserializeOwned;
 
 use super::Operator;
 use super::names::{self, ATTEMPT, JOB_NAME, KEY, NUMBER, PURPOSE, RESOLVED};
-use super::observation::{Ending, Observed, Peer, Purpose, Required, Run, RunState};
+use super::observation::{Ending, Observed, Peer, Purpose, Required, Run, RunState, Snapshot};
 use super::run_state;
 use super::spec::{Spec, goal, series};
 use crate::api::condition;
@@ -43,16 +43,10 @@ pub async fn parts(
         return Ok(observed);
     }
     observed.snapshots = snapshots(operator, spec).await?;
-    let kept = if spec.is_deleting() {
-        observed.status.applied_snapshot.clone()
-    } else {
-        observed.status.plan.as_ref().and_then(|plan| plan.snapshot.clone())
-    };
-    if let Some(name) = kept
-        && observed.snapshots.contains_key(&name)
-        && let Some(found) = read::<ConfigMap>(operator, spec, &name).await?
-    {
-        observed.kept = keys(found);
+    for name in observed.wanted_snapshots(spec.is_deleting()) {
+        if let Some(found) = read::<ConfigMap>(operator, spec, &name).await? {
+            observed.kept.insert(name, keys(found));
+        }
     }
     for name in spec.config_maps() {
         if let Some(found) = read::<ConfigMap>(operator, spec, name).await? {
@@ -111,11 +105,19 @@ fn run(job: &Job) -> Option<Run> {
 }
 
 /// The ConfigMaps that runs of the object read, by name.
-async fn snapshots(operator: &Operator, spec: &Spec) -> Result<BTreeMap<String, String>, Error> {
+async fn snapshots(operator: &Operator, spec: &Spec) -> Result<BTreeMap<String, Snapshot>, Error> {
     let api = Api::<ConfigMap>::namespaced(operator.client.clone(), spec.namespace());
     let params = ListParams::default().labels(&names::selector_text(spec.uid()));
     let found = call(api.list_metadata(&params)).await.map_err(failed::<ConfigMap>(spec, ""))?;
-    Ok(found.items.iter().filter_map(|one| Some((one.name_any(), one.uid()?))).collect())
+    let snapshot = |one: &PartialObjectMeta<ConfigMap>| {
+        let annotation = |name: &str| one.annotations().get(name);
+        Some(Snapshot {
+            uid: one.uid()?,
+            number: annotation(NUMBER).and_then(|number| number.parse().ok()).unwrap_or_default(),
+            purpose: annotation(PURPOSE).and_then(|purpose| Purpose::named(purpose)),
+        })
+    };
+    Ok(found.items.iter().filter_map(|one| Some((one.name_any(), snapshot(one)?))).collect())
 }
 
 fn keys(config_map: ConfigMap) -> BTreeMap<String, Vec<u8>> {

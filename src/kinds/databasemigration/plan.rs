@@ -116,6 +116,8 @@ enum Verification {
 struct Start {
     planned: Planned,
     texts: Vec<Texts>,
+    /// The ConfigMap that its texts are from, where what they came from is gone.
+    applied: Option<String>,
 }
 
 /// What is said of it.
@@ -140,6 +142,12 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     let situation = decide::situation(spec, observed, &status);
     status.phase = Some(phase(&situation));
     status.current_run = current(&situation);
+    // What was unseen is told by none but this run, once that has ended.
+    if let Situation::Start(start) = &situation
+        && let Some(applied) = &start.applied
+    {
+        status.applied_snapshot = Some(applied.clone());
+    }
     let before = observed.status.conditions.clone().unwrap_or_default();
     let statements = conditions::statements(spec, observed, &status, ended.as_ref(), &situation);
     let mut after = before.clone();
@@ -219,7 +227,7 @@ fn actions(
     match situation {
         Situation::Running(_) | Situation::Verifies(_, Verification::Runs(_)) => {}
         Situation::Start(start) | Situation::Verifies(_, Verification::Starts(start)) => {
-            let Start { planned, texts } = &**start;
+            let Start { planned, texts, .. } = &**start;
             if !held && planned.purpose != Purpose::Verify {
                 actions.push(Action::Hold);
             }
@@ -263,10 +271,10 @@ fn unread<'a>(
     let planned = status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref());
     let planned = planned.filter(|_| spec.approval.is_some());
     let reverts = spec.deletion_policy == DeletionPolicy::Revert;
-    let applied = status.applied_snapshot.as_ref().filter(|_| reverts);
+    let applied: Vec<_> = observed.maybe_applied(status).filter(|_| reverts).collect();
     let is_read = move |name: &String| {
-        planned == Some(name) || applied == Some(name) || observed.runs.iter().any(|run| run.job == *name)
+        planned == Some(name) || applied.contains(&name) || observed.runs.iter().any(|run| run.job == *name)
     };
     let unread = observed.snapshots.iter().filter(move |(name, _)| !is_read(name));
-    unread.map(|(name, uid)| Action::DeleteSnapshot { name: name.clone(), uid: uid.clone() })
+    unread.map(|(name, one)| Action::DeleteSnapshot { name: name.clone(), uid: one.uid.clone() })
 }

@@ -48,6 +48,8 @@ pub enum Fault {
     KeepsNothingForDeletion,
     /// It keeps for a deletion the texts that were planned last.
     KeepsWhatWasPlanned,
+    /// It takes one of the texts that may have been applied for the one that was.
+    GuessesWhatWasApplied,
     /// It starts runs while it is suspended.
     IgnoresSuspension,
     /// It does not wait for what has to be applied first.
@@ -95,6 +97,11 @@ impl Hand {
             Fault::ApprovesItself => spec.approval = None,
             Fault::RevertsUnapproved if spec.is_deleting() => spec.approval = None,
             Fault::ForgetsApprovedTexts if !spec.is_deleting() => observed.kept.clear(),
+            Fault::GuessesWhatWasApplied => {
+                if let Some(first) = observed.kept.values().next().cloned() {
+                    observed.kept.values_mut().for_each(|texts| texts.clone_from(&first));
+                }
+            }
             Fault::ForgetsLostRuns => observed.status.current_run = None,
             Fault::StartsBesideOthers => {
                 let runs = observed.runs.iter_mut().filter(|run| matches!(run.state, RunState::Active(_)));

@@ -9,8 +9,10 @@ use gatehouse::api::condition::find;
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::kinds::databasemigration::api::status::Reason;
 use gatehouse::kinds::databasemigration::api::v1::DatabaseMigration;
-use gatehouse::kinds::databasemigration::names::FINALIZER;
-use gatehouse::kinds::databasemigration::observation::{Ending, Observed, Required, Run, RunState};
+use gatehouse::kinds::databasemigration::names::{FINALIZER, NUMBER, PURPOSE};
+use gatehouse::kinds::databasemigration::observation::{
+    self, Ending, Observed, Purpose, Required, Run, RunState,
+};
 use gatehouse::kinds::databasemigration::plan::{self, Plan};
 use gatehouse::kinds::databasemigration::spec::Spec;
 use jiff::{SignedDuration, Timestamp};
@@ -146,19 +148,13 @@ impl Seen {
         if observed.is_occupied() {
             return observed;
         }
-        let uids = |snapshot: &Snapshot| snapshot.uid.to_string();
         observed.snapshots =
-            self.snapshots.iter().map(|(name, one)| (name.get().to_string(), uids(one))).collect();
-        let kept = if self.object.is_deleting {
-            observed.status.applied_snapshot.as_deref()
-        } else {
-            observed.status.plan.as_ref().and_then(|plan| plan.snapshot.as_deref())
-        };
-        if let Some(found) = kept.and_then(|name| self.snapshots.get(&Text::of(name))) {
-            let told = found.text.told();
+            self.snapshots.iter().map(|(name, one)| (name.get().to_string(), snapshot(*one))).collect();
+        for name in observed.wanted_snapshots(self.object.is_deleting) {
+            let told = self.snapshots[&Text::of(&name)].text.told();
             let data = told.object["data"].as_object().expect("texts");
             let bytes = |text: &Value| text.as_str().expect("a text").as_bytes().to_vec();
-            observed.kept = data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect();
+            observed.kept.insert(name, data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect());
         }
         observed.sources.extend(self.source.map(source));
         let base = Required { is_ready: self.is_base_ready, applies: true, ids: Vec::new() };
@@ -193,6 +189,17 @@ impl Seen {
 pub fn source(version: u8) -> (String, BTreeMap<String, Vec<u8>>) {
     let texts = [("up", up(UNTRANSACTED, version)), ("down", down(UNTRANSACTED, version))];
     ("sql".to_owned(), texts.map(|(key, text)| (key.to_owned(), text.into_bytes())).into())
+}
+
+fn snapshot(one: Snapshot) -> observation::Snapshot {
+    let told = one.text.told();
+    let annotation =
+        |name: &str| told.object["metadata"]["annotations"][name].as_str().expect("an annotation");
+    observation::Snapshot {
+        uid: one.uid.to_string(),
+        number: annotation(NUMBER).parse().expect("a number"),
+        purpose: Purpose::named(annotation(PURPOSE)),
+    }
 }
 
 /// A Job as a run. What a run has told once is in the status.
@@ -266,6 +273,13 @@ pub fn ageless(status: Text) -> Text {
 pub fn reason(status: Text) -> Option<Reason> {
     let status = status.status();
     Reason::named(&find(status.conditions.as_deref()?, "Ready")?.reason)
+}
+
+/// What it says of that.
+pub fn message(status: Text) -> String {
+    let status = status.status();
+    let ready = status.conditions.as_deref().and_then(|all| find(all, "Ready"));
+    ready.map(|one| one.message.clone()).unwrap_or_default()
 }
 
 /// The hash of the plan that a person is asked to approve.

@@ -38,6 +38,7 @@ kit::slices!(
     two_operators_and_a_doubt,
     deletion,
     deletion_unheard,
+    deletion_unseen,
     deletion_that_fails,
     deletion_in_doubt,
     deletion_approved,
@@ -47,6 +48,13 @@ kit::slices!(
     deletion_while_verified,
     held,
 );
+
+/// What is too large to be looked at whole, gone through at random.
+mod random {
+    use super::slices;
+
+    kit::large_slices!(life_of_approved_scripts);
+}
 
 const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::ApprovesItself, slices::approval, Rule::Unapproved),
@@ -65,6 +73,7 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::TurnsAnswersAround, slices::doubt, Rule::OtherAnswer),
     (Fault::KeepsNothingForDeletion, slices::deletion, Rule::SettlesWrongly),
     (Fault::KeepsWhatWasPlanned, slices::deletion_of_a_plan, Rule::OthersTakenBack),
+    (Fault::GuessesWhatWasApplied, slices::deletion_unseen, Rule::OthersTakenBack),
     (Fault::IgnoresSuspension, slices::held, Rule::StartedWhileHeld),
     (Fault::IgnoresRequirements, slices::held, Rule::StartedWhileHeld),
     (Fault::RepeatsFailures, slices::failures, Rule::RunAgain),

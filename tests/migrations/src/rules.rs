@@ -9,9 +9,9 @@ use gatehouse::kinds::databasemigration::assignment::checksum;
 use gatehouse::kinds::databasemigration::observation::Purpose;
 use jiff::SignedDuration;
 
-use crate::database::UNTRANSACTED;
+use crate::database::{Row, UNTRANSACTED, down, number};
 use crate::look::{Planned, Seen, now, reason, up};
-use crate::text::Text;
+use crate::text::{Text, Told};
 use crate::world::{Answer, Job, Mode, World};
 
 /// A rule, by what is so where it is broken.
@@ -84,7 +84,8 @@ impl World {
         let hurries = repeats.is_some_and(|last| {
             job.resolved.is_none() && last.finished_at.0 >= now() && last.outcome != Outcome::InDoubt
         });
-        let is_held = object.is_suspended || object.requires && !seen.is_base_ready;
+        // What only looks needs nothing to be applied first.
+        let is_held = object.is_suspended || object.requires && !seen.is_base_ready && !is_verification;
         let rules = [
             (Rule::TwoRuns, self.jobs.iter().any(|job| job.ended.is_none())),
             (Rule::NumberTwice, job.number <= self.recorded),
@@ -96,18 +97,19 @@ impl World {
             (Rule::Hurries, hurries || job.attempt > i32::from(object.retries) + 1),
             (Rule::ApprovalForgotten, job.purpose == Purpose::Plan && has_approved_plan(planned)),
             (Rule::OtherAnswer, job.resolved.is_some() && !goes_by_answer(job, seen)),
-            (Rule::OthersTakenBack, job.purpose == Purpose::Revert && self.takes_others_back(job, seen)),
         ];
         for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
             self.breaks(rule);
         }
     }
 
-    fn takes_others_back(&self, job: &Job, seen: &Seen) -> bool {
-        let (Some(told), None) = (job.told.map(Text::told), seen.source) else { return false };
-        let Some(row) = self.database.rows.iter().find(|row| row.id == UNTRANSACTED) else { return false };
-        let script = told.assignment.scripts.iter().find(|script| script.id == UNTRANSACTED.to_string());
-        script.and_then(|script| script.planned_down.as_deref()) != Some(&*row.down.get())
+    /// What holds of the script that is taken back, where what it came from is gone.
+    pub fn judge_revert(&mut self, told: &Told, row: Row) {
+        let script = told.assignment.scripts.iter().find(|script| number(&script.id) == row.id);
+        let is_same = script.is_some_and(|script| down(script) == row.down);
+        if row.id == UNTRANSACTED && self.source.is_none() && !is_same {
+            self.breaks(Rule::OthersTakenBack);
+        }
     }
 
     /// What holds of a ConfigMap that is deleted.

@@ -203,6 +203,7 @@ impl World {
         self.uses_answer(job, told);
         self.database = after;
         for row in &own[..most] {
+            self.judge_revert(told, *row);
             self.database.take_back(row.id);
         }
         if let (Course::Doubt { has_landed, .. }, Some(row)) = (course, left) {

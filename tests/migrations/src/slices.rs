@@ -1,9 +1,11 @@
 //! Parts of all that can happen, each small enough to be looked at whole.
 
+pub mod large;
+
 use gatehouse::kinds::databasemigration::api::status::Reason;
 use kit::explore;
 
-use crate::look::reason;
+use crate::look::{message, reason};
 use crate::text::Text;
 use crate::world::{Edit, Faults, Mode, Object, Operator, World};
 
@@ -105,7 +107,7 @@ const BESIDES: Reach = ("two pods are at work", |_, world| {
 /// A Job is deleted, and its pod goes on beside the next run.
 pub fn two_runs() -> Slice {
     let mut start = World::new(Object { scripts: vec![1, 2], ..shop() });
-    start.faults = Faults { deletions: 2, kills: 1, crashes: 1, ..Faults::default() };
+    start.faults = Faults { deletions: 2, unseen_deletions: 2, kills: 1, crashes: 1, ..Faults::default() };
     Slice::new(start, &[APPLIED, BESIDES], &[])
 }
 
@@ -185,7 +187,7 @@ pub fn corrected_answer() -> Slice {
 /// A script is in doubt, and the Job of the run that is to settle that is deleted.
 pub fn doubt_and_deleted_jobs() -> Slice {
     let mut start = World::new(shop());
-    start.faults = Faults { doubts: 2, answers: 3, deletions: 1, ..Faults::default() };
+    start.faults = Faults { doubts: 2, answers: 3, deletions: 1, unseen_deletions: 1, ..Faults::default() };
     Slice::new(start, &[SETTLED, SECOND_DOUBT], &[])
 }
 
@@ -228,8 +230,27 @@ pub fn deletion() -> Slice {
 pub fn deletion_unheard() -> Slice {
     let mut start = World::new(Object { reverts: true, ..shop() });
     start.edits = vec![Edit::Suspend(true), Edit::NoSource, Edit::Delete];
-    start.faults = Faults { lost_answers: 1, kills: 1, unreached: 1, deletions: 1, ..Faults::default() };
+    start.faults = Faults {
+        lost_answers: 1,
+        kills: 1,
+        unreached: 1,
+        deletions: 1,
+        unseen_deletions: 1,
+        ..Faults::default()
+    };
     Slice::new(start, &[GONE, TAKEN_BACK], &[])
+}
+
+const UNKNOWN: Reach = ("it is not known which texts were applied", |_, world| {
+    says(world, Reason::ScriptNotFound) && message(world.object.status).contains("it is not known whether")
+});
+
+/// It is deleted, what its scripts came from is gone, and runs are gone that nobody has seen end.
+pub fn deletion_unseen() -> Slice {
+    let mut start = World::new(Object { reverts: true, ..shop() });
+    start.edits = vec![Edit::Source(2), Edit::NoSource, Edit::Delete];
+    start.faults = Faults { crashes: 2, kills: 1, deletions: 1, unseen_deletions: 1, ..Faults::default() };
+    Slice::new(start, &[GONE, TAKEN_BACK, UNKNOWN], &[])
 }
 
 const LEFT: Reach =

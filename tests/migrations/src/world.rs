@@ -152,6 +152,8 @@ pub struct Faults {
     pub failures: u8,
     /// A person deletes a Job, and its pod goes on until another run begins.
     pub deletions: u8,
+    /// Of these, how many may be of Jobs that the status does not name yet.
+    pub unseen_deletions: u8,
     /// A Job that has ended has been there for long enough.
     pub expiries: u8,
     /// A day passes.
@@ -349,7 +351,12 @@ impl World {
     }
 
     fn delete_job(&mut self) -> bool {
-        let Some(job) = self.jobs.pop() else { return false };
+        let Some(job) = self.jobs.last().cloned() else { return false };
+        if job.number > self.recorded {
+            let Some(left) = self.faults.unseen_deletions.checked_sub(1) else { return false };
+            self.faults.unseen_deletions = left;
+        }
+        self.jobs.pop();
         // How it ended is known to nobody any more, unless the status tells.
         let told = self.told();
         self.settled.take_if(|_| job.number > told);

@@ -5,9 +5,8 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use crate::kinds::databasemigration::api::status::Reason;
 use crate::kinds::databasemigration::api::v1::{
-    AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, Phase, PlanStatus,
+    AppliedScript, CurrentRun, DatabaseMigrationStatus, FinishedRun, LastError, Outcome, PlanStatus,
 };
-use crate::kinds::databasemigration::names;
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
 use crate::kinds::databasemigration::result::{self, BlockedReason, RunResult};
 use crate::kinds::databasemigration::spec::Spec;
@@ -40,20 +39,24 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
     if let Some(run) = newest(observed).filter(|run| run.number > told) {
         let RunState::Ended(ending) = &run.state else { return (status, None) };
         let finished = finished(&status, run, ending, observed.now);
-        take(&mut status, run, ending, &finished);
+        let is_unseen = observed.unseen_snapshots(&status).any(|name| *name != run.job);
+        if report(ending).is_none() && run.purpose == Purpose::Apply {
+            status.applied_snapshot.get_or_insert_with(|| run.job.clone());
+        }
+        take(&mut status, run, ending, (&finished, is_unseen));
         let_go(spec, &mut status);
         return (status, Some(finished));
     }
     // The Job of a run is gone before it was seen to end.
     let is_gone = |current: &CurrentRun| current.number > told;
     let Some(gone) = status.current_run.clone().filter(is_gone) else {
-        unseen(&mut status, observed, told);
+        unseen(&mut status, observed);
         let_go(spec, &mut status);
         return (status, None);
     };
     let finished = lost(&status, &gone, observed.now);
     if Purpose::named(&gone.purpose) == Some(Purpose::Apply) {
-        status.applied_snapshot = Some(gone.job);
+        status.applied_snapshot.get_or_insert(gone.job);
     }
     status.last_error = None;
     status.last_run = Some(finished.clone());
@@ -80,12 +83,11 @@ fn let_go(spec: &Spec, status: &mut DatabaseMigrationStatus) {
     }
 }
 
-/// A run was to be created that may have been there and is gone: its texts are those of what may be applied.
-fn unseen(status: &mut DatabaseMigrationStatus, observed: &Observed, told: i64) {
-    let names = observed.snapshots.keys().filter_map(|name| Some((names::number(name)?, name)));
-    let newest = names.filter(|(number, _)| *number > told).max();
-    if let Some((_, name)) = newest.filter(|_| status.phase == Some(Phase::Running)) {
-        status.applied_snapshot = Some(name.clone());
+/// A run was to be created that may have been there and is gone: its texts are those of what may be applied, unless
+/// others are known to be.
+fn unseen(status: &mut DatabaseMigrationStatus, observed: &Observed) {
+    if status.applied_snapshot.is_none() {
+        status.applied_snapshot = observed.unseen_snapshots(status).next().cloned();
     }
 }
 
@@ -266,17 +268,24 @@ fn in_doubt(result: &RunResult) -> String {
 }
 
 /// What the run says of the database.
-fn take(status: &mut DatabaseMigrationStatus, run: &Run, ending: &Ending, finished: &FinishedRun) {
+fn take(
+    status: &mut DatabaseMigrationStatus,
+    run: &Run,
+    ending: &Ending,
+    (finished, follows_unseen): (&FinishedRun, bool),
+) {
     let purpose = run.purpose;
+    // What an earlier run may have applied, this one finds applied.
+    let follows_silence = before_is_unknown(status) || follows_unseen;
     status.last_run = Some(finished.clone());
     status.last_error = None;
-    // A run that finds a doubt has made no plan; one that leaves it has.
-    let leaves_doubt = |result: &RunResult| result.in_doubt.is_some() && result.plan.is_some();
-    let may_have_applied = report(ending).is_none_or(|result| result.applied_now > 0 || leaves_doubt(result));
-    if purpose == Purpose::Apply && may_have_applied {
+    let Some(result) = report(ending) else { return };
+    // A run that finds a doubt, or is blocked, has made no plan; one that leaves a doubt has.
+    let has_begun = result.server.is_some() && result.plan.is_some();
+    let has_applied = result.applied_now > 0 || has_begun && (result.in_doubt.is_some() || follows_silence);
+    if purpose == Purpose::Apply && has_applied {
         status.applied_snapshot = Some(finished.job.clone());
     }
-    let Some(result) = report(ending) else { return };
     if let Some(server) = &result.server {
         status.server_version = Some(cut(&server.version));
         status.applied_count = i32::try_from(result.applied_count).ok();

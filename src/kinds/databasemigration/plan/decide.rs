@@ -1,5 +1,6 @@
 //! How things are, and what follows. Pure.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -73,11 +74,12 @@ impl View<'_> {
             return Situation::Leaves;
         }
         // What the scripts came from may have been deleted along with the object.
-        let texts = match self.texts(Phase::Failed) {
-            Ok(texts) => texts,
-            Err(situation) => match assignment::kept(self.spec, &self.observed.kept) {
-                Some(texts) => texts,
-                None => return situation.with_way_out(),
+        let (applied, texts) = match self.texts(Phase::Failed) {
+            Ok(texts) => (None, texts),
+            Err(situation) => match self.applied() {
+                Ok(Some((applied, texts))) => (Some(applied), texts),
+                Ok(None) => return situation.with_way_out(),
+                Err(situation) => return *situation,
             },
         };
         if let Some(hash) = self.unapproved(&texts) {
@@ -96,8 +98,31 @@ impl View<'_> {
         match self.last(&wanted) {
             Some(FinishedRun { outcome: Outcome::Done, .. }) => Situation::Leaves,
             Some(last) => self.after(last, wanted, texts).with_way_out(),
-            None => self.start(wanted, texts, 1, None),
+            None => Situation::Start(Box::new(Start { applied, ..self.run(wanted, texts, 1, None) })),
         }
+    }
+
+    /// The texts of what may be applied, as runs had them. Those of a run that has ended only now are read next, and where
+    /// several differ, nobody guesses.
+    fn applied(&self) -> Result<Option<(String, Vec<Texts>)>, Box<Situation>> {
+        let names: BTreeSet<_> = self.observed.maybe_applied(self.status).collect();
+        if names.iter().any(|name| !self.observed.kept.contains_key(*name)) {
+            let verdict = Verdict::new(Phase::Reverting, Reason::Reverting, "what was applied is read");
+            let at = self.observed.now.checked_add(SignedDuration::from_secs(1)).ok();
+            return Err(Box::new(Situation::Waits(verdict, at)));
+        }
+        let mut all = names.into_iter().filter_map(|name| self.observed.kept.get_key_value(name));
+        let Some((first, data)) = all.next() else { return Ok(None) };
+        let texts = assignment::kept(self.spec, data);
+        if let Some((other, _)) = all.find(|(_, data)| assignment::kept(self.spec, data) != texts) {
+            let message = format!(
+                "it is not known whether the scripts of ConfigMap {first} or those of ConfigMap {other} were applied, and \
+                 what they came from is gone: put it back"
+            );
+            let verdict = Verdict::new(Phase::Failed, Reason::ScriptNotFound, message);
+            return Err(Box::new(Situation::Waits(verdict, None).with_way_out()));
+        }
+        Ok(texts.map(|texts| (first.clone(), texts)))
     }
 
     /// The hash of the plan of these texts, where it needs an approval that it does not have. A plan with a text from a
@@ -122,9 +147,7 @@ impl View<'_> {
         }
         let approved = self.spec.approval.as_ref()?;
         let plan = self.status.plan.as_ref().filter(|plan| plan.hash == *approved)?;
-        // What was read is of the status before.
-        plan.snapshot.as_ref()?;
-        let texts = assignment::kept(self.spec, &self.observed.kept)?;
+        let texts = assignment::kept(self.spec, self.observed.kept.get(plan.snapshot.as_ref()?)?)?;
         // Who asks for another run asks for one of what is approved.
         let planning = key(self.spec, &texts, Purpose::Plan, None);
         plan.key.as_ref().is_some_and(|key| is_same_work(key, &planning)).then_some(texts)
@@ -392,7 +415,15 @@ impl View<'_> {
         let mut planned = self.planned(wanted.key, wanted.purpose, attempt);
         planned.resolve = resolve;
         planned.approved = wanted.approved;
-        Start { planned, texts }
+        // A run of the newest ConfigMap may have been there and be gone: one that is to do something else has a higher
+        // number.
+        let newest = self.observed.snapshots.values().map(|one| one.number).max().unwrap_or_default();
+        if newest >= planned.number {
+            planned.number = newest;
+            let is_same = self.observed.snapshots.contains_key(&planned.name(self.spec));
+            planned.number = newest.saturating_add(i64::from(!is_same));
+        }
+        Start { planned, texts, applied: None }
     }
 
     /// The run with the next number.

@@ -9,7 +9,7 @@ use crate::api::field::{Fault, Path};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigration, Outcome};
 use crate::kinds::databasemigration::assignment::{Assignment, Planned, plan_hash};
 use crate::kinds::databasemigration::names::{ATTEMPT, KEY, NUMBER, PURPOSE, RESOLVED};
-use crate::kinds::databasemigration::observation::{Ending, Required, RunState};
+use crate::kinds::databasemigration::observation::{Ending, Required, RunState, Snapshot};
 use crate::kinds::databasemigration::resources::assignment::ASSIGNMENT;
 use crate::kinds::databasemigration::result::{self, Class, RunResult};
 
@@ -70,15 +70,10 @@ impl Cluster {
             seen.required.clear();
             return seen;
         }
-        let named = if self.object.metadata.deletion_timestamp.is_some() {
-            seen.status.applied_snapshot.as_ref()
-        } else {
-            seen.status.plan.as_ref().and_then(|plan| plan.snapshot.as_ref())
-        };
-        if let Some(name) = named.filter(|name| seen.snapshots.contains_key(*name)) {
-            let data = self.told[name]["data"].as_object().unwrap();
+        for name in seen.wanted_snapshots(self.object.metadata.deletion_timestamp.is_some()) {
+            let data = self.told[&name]["data"].as_object().unwrap();
             let bytes = |text: &Value| text.as_str().unwrap().as_bytes().to_vec();
-            seen.kept = data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect();
+            seen.kept.insert(name, data.iter().map(|(key, text)| (key.clone(), bytes(text))).collect());
         }
         seen
     }
@@ -117,8 +112,14 @@ impl Cluster {
             Action::Release => self.object.metadata.finalizers = None,
             Action::CreateSnapshot(manifest) => {
                 let name = manifest.place.name.clone();
+                let annotations = &manifest.object["metadata"]["annotations"];
+                let snapshot = Snapshot {
+                    uid: format!("uid-{name}"),
+                    number: annotations[NUMBER].as_str().unwrap().parse().unwrap(),
+                    purpose: Purpose::named(annotations[PURPOSE].as_str().unwrap()),
+                };
                 self.told.insert(name.clone(), manifest.object.clone());
-                self.observed.snapshots.insert(name.clone(), format!("uid-{name}"));
+                self.observed.snapshots.insert(name, snapshot);
             }
             Action::CreateJob(manifest) => {
                 let told =

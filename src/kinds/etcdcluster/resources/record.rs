@@ -12,8 +12,8 @@ use crate::kinds::etcdcluster::api::status::{condition, reason};
 use crate::kinds::etcdcluster::api::v1::{EtcdClusterStatus, MemberStatus, OperationStatus, RecoveryStatus};
 use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{
-    Age, AlarmKind, ClusterId, Fact, MemberId, Observation, Operation, OperationKind, Ordinal, Phase, Record, Recovery,
-    RecoveryPhase, Target, Uid,
+    Age, AlarmKind, ClusterId, Fact, MemberId, Observation, Operation, OperationKind, Ordinal, Phase, Record,
+    Recovery, RecoveryPhase, Target, Uid,
 };
 
 /// How many members are replaced at most, and in which time.
@@ -68,9 +68,11 @@ pub fn limit_rates(status: &EtcdClusterStatus, seen: &mut Observation, now: Time
     seen.replacement_age = if replaced.count() < most { Age::PastDeadline } else { Age::Fresh };
     let is_full = seen.has_alarm(AlarmKind::NoSpace);
     let pause = if is_full { DEFRAGMENTED_WHEN_FULL } else { DEFRAGMENTED };
-    let recent = status.members.iter().flatten().filter(|member| {
-        member.defragmented_at.as_ref().is_some_and(|time| is_within(time, pause, now))
-    });
+    let recent = status
+        .members
+        .iter()
+        .flatten()
+        .filter(|member| member.defragmented_at.as_ref().is_some_and(|time| is_within(time, pause, now)));
     let recent: Vec<_> = recent.filter_map(|member| names::hexadecimal(member.id.as_deref()?)).collect();
     for told in seen.statuses.values_mut() {
         if let Fact::Known(told) = told

@@ -155,12 +155,18 @@ impl<W: World> Broken<W> {
             let _ = writeln!(text, "        {},", W::written(action));
         }
         let _ = write!(text, "    ];\n    slices::{slice}().holds_after(&way);\n}}\n\n// And then:\n");
-        for action in &self.calm {
+        for action in self.calm.iter().take(MOST_SHOWN) {
             let _ = writeln!(text, "//     {action}");
+        }
+        if self.calm.len() > MOST_SHOWN {
+            let _ = writeln!(text, "//     and so on: {} in all", self.calm.len());
         }
         text
     }
 }
+
+/// How much of a calm is printed.
+const MOST_SHOWN: usize = 60;
 
 /// Looks at all of a slice: no rule may be broken, and all that it is about has to be in it.
 pub fn holds<W: World>(name: &str, slice: &Slice<W>) {

@@ -4,7 +4,7 @@
 use gatehouse::kinds::databasemigration::api::status::Reason;
 
 use super::*;
-use crate::look::{asked_for, reason};
+use crate::look::{asked_for, message, reason};
 
 impl World {
     pub(super) fn edit(&mut self) -> bool {
@@ -85,6 +85,12 @@ impl World {
         (self.edits.len(), self.object.retry, self.source)
     }
 
+    /// A person puts the text back that was applied, or that there was at first.
+    fn put_back(&mut self) -> bool {
+        let applied = self.database.version_of(2).or(Some(1));
+        std::mem::replace(&mut self.source, applied) != applied
+    }
+
     /// A person does what the status asks for.
     pub(super) fn help(&mut self) -> bool {
         match reason(self.object.status) {
@@ -95,12 +101,16 @@ impl World {
                 std::mem::take(&mut self.object.is_suspended)
             }
             Some(Reason::RequirementNotReady) => !std::mem::replace(&mut self.is_base_ready, true),
-            // Who deletes an object has deleted what its scripts come from, too.
+            // Who deletes an object has deleted what its scripts come from, too, and does not put it back without need.
             Some(Reason::ScriptNotFound) if !self.object.is_deleting => self.source.replace(1).is_none(),
-            Some(Reason::ChecksumMismatch) => {
-                let applied = self.database.version_of(2);
-                std::mem::replace(&mut self.source, applied) != applied
+            Some(Reason::ScriptNotFound)
+                if message(self.object.status).contains("it is not known whether") =>
+            {
+                self.put_back()
             }
+            // What is in doubt is taken back by the text that it has.
+            Some(Reason::RevertFailed) if self.database.doubt().is_some() && self.put_back() => true,
+            Some(Reason::ChecksumMismatch) => self.put_back(),
             Some(
                 Reason::ScriptFailed
                 | Reason::NotReached

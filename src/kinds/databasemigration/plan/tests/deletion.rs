@@ -96,6 +96,26 @@ fn what_was_applied_is_taken_back_where_its_scripts_are_gone() {
 }
 
 #[test]
+fn nothing_is_taken_back_where_it_is_not_known_what_was_applied() {
+    let mut cluster = applied(&json!({}));
+    let edited = [("1".to_owned(), b"CREATE 2".to_vec()), ("1.down".to_owned(), b"DROP 2".to_vec())];
+    cluster.observed.sources.insert("sql".to_owned(), edited.into());
+    cluster.settle();
+    cluster.end(Ending::Silent("killed".to_owned()));
+    let before = cluster.observed.sources.remove("sql");
+    cluster.edit(&json!({"metadata": {"deletionTimestamp": DELETED}}));
+    let plan = cluster.settle();
+    is(&plan, Phase::Failed, "False", "ScriptNotFound");
+    let message = ready(&plan).2;
+    let names = cluster.created.iter().all(|name| message.contains(name));
+    assert!(names && message.contains("deletionPolicy Retain"), "{message}");
+    // Who puts it back says by it what is taken back.
+    cluster.observed.sources.extend(before.map(|texts| ("sql".to_owned(), texts)));
+    cluster.settle();
+    assert_eq!(cluster.last_purpose(), Purpose::Revert);
+}
+
+#[test]
 fn what_a_run_may_have_applied_without_a_word_is_taken_back() {
     for ending in [Ending::Late(None), Ending::Silent("killed".to_owned())] {
         let mut cluster = Cluster::new(&json!({"spec": with_down()}));
