@@ -20,6 +20,7 @@ type Row = (&'static Base, &'static str, &'static str);
 
 const ROWS: &[Row] = &[
     (&etcdcluster::NEW, "spec: {replicas: many}", "spec.replicas"),
+    (&etcdcluster::NEW, "spec: many", "spec"),
     (&etcdcluster::NEW, "spec: {version: 3}", "spec.version"),
     (&etcdcluster::NEW, "spec: {version: [1]}", "spec.version"),
     (&etcdcluster::NEW, "spec: {tls: many}", "spec.tls"),
@@ -44,6 +45,7 @@ const ROWS: &[Row] = &[
     (&databasemigration::NEW, "spec: {approval: many}", "spec.approval"),
     (&databasemigration::NEW, "spec: {mode: 1}", "spec.mode"),
     (&databasemigration::NEW, "status: {applied: many}", "status.applied"),
+    (&tdset::NEW, "spec: many", "spec"),
     (&tdset::NEW, "spec: {defaultReplicas: many}", "spec.defaultReplicas"),
     (&tdset::NEW, "spec: {windows: many}", "spec.windows"),
     (&tdset::NEW, "spec: {windows: [many]}", "spec.windows[0]"),
@@ -67,9 +69,15 @@ const EDITS: [&str; 3] = [
     "spec: {defaultReplicas: N}",
 ];
 
-/// The same definition without the scale subresource, for which the API server looks at the type of the replicas.
-fn without_scale(mut definition: CustomResourceDefinition) -> CustomResourceDefinition {
+/// The same definition with a spec and a status of any type, and without the scale subresource, for which the API server
+/// looks at the type of the replicas.
+fn of_any_type(definition: CustomResourceDefinition) -> CustomResourceDefinition {
+    let mut definition = without_rules(definition);
     for version in &mut definition.spec.versions {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        for part in schema.and_then(|schema| schema.properties.as_mut()).into_iter().flatten() {
+            part.1.type_ = None;
+        }
         if let Some(subresources) = &mut version.subresources {
             subresources.scale = None;
         }
@@ -138,7 +146,7 @@ type Stored = (&'static Base, &'static str, String);
 /// Stores the rows by definitions that take anything, and has the API server have the shipped ones again.
 fn stored_with_other_types(bare: &Bare, namespace: &Namespace) -> Vec<Stored> {
     let objects = &bare.bed.objects;
-    bare.define(&bare.definitions().into_iter().map(without_rules).map(without_scale).collect::<Vec<_>>());
+    bare.define(&bare.definitions().into_iter().map(of_any_type).collect::<Vec<_>>());
     for (base, fault, _) in FAULTS {
         until_accepted(objects, base, fault);
     }
