@@ -15,6 +15,7 @@ use gatehouse::kinds::etcdcluster::resources::certificates::{
 };
 use gatehouse::kinds::etcdcluster::spec::Spec;
 use gatehouse::runtime::clock;
+use kit::etcd::Calls as _;
 use kit::harness::Harness;
 use kit::wait::{PATIENCE, eventually_async};
 use tempfile::TempDir;

@@ -46,10 +46,10 @@ kubectl --kubeconfig "$OWN" config set-context --current --user gatehouse >/dev/
 # Follows the log until the cluster points at the gate.
 timeout 60 grep -q -m 1 '"message":"installed"' <(tail -n +1 -F --pid=$$ "$LOG" 2>/dev/null) \
     || { tail -n 20 "$LOG" >&2; fail "gatehouse did not install itself, see $LOG"; }
-kubectl get crd etcdclusters.gatehouse.dev tdsets.gatehouse.dev --no-headers -o custom-columns=:metadata.name
+kubectl get crd {etcdclusters,tdsets,databasemigrations}.gatehouse.dev --no-headers -o custom-columns=:metadata.name
 
 bold "Every example"
-kubectl apply -R -f examples/etcdcluster -f examples/tdset 2>&1
+kubectl apply -R -f examples/etcdcluster -f examples/tdset -f examples/databasemigration 2>&1
 kubectl create namespace temp --dry-run=client -o yaml | kubectl apply -f - >/dev/null
 "$GATEHOUSE" convert --explicit -f examples/ancestors 2>/dev/null | kubectl apply -f - 2>&1
 
@@ -74,4 +74,6 @@ replicas=$(kubectl get deployment shop -o jsonpath='{.spec.replicas}')
 bold "Go on with"
 printf '  export KUBECONFIG=%q PATH=%q:$PATH\n' "$KUBECONFIG" "$bin"
 printf '  tail -f %q\n' "$LOG"
-printf '  make down\n'
+named=
+[[ $NAME == gatehouse ]] || printf -v named ' NAME=%q' "$NAME"
+printf '  make down%s\n' "$named"

@@ -96,6 +96,14 @@ pub struct Note {
     pub text: String,
 }
 
+impl Note {
+    /// Of a status that the API server refuses for good, which therefore cannot say so.
+    #[must_use]
+    pub fn of_refused_status(error: &Error) -> Self {
+        Self { warning: true, reason: "StatusUpdateFailed", action: "Reconcile", text: error.said() }
+    }
+}
+
 /// Longest note that the API server takes, in bytes.
 const LONGEST_NOTE: usize = 1024;
 

@@ -127,6 +127,12 @@ impl Error {
         }
     }
 
+    /// Whether the API server refused what is there, and will until something changes.
+    #[must_use]
+    pub fn is_refusal_for_good(&self) -> bool {
+        self.class() == Class::Permanent && !self.is_not_found()
+    }
+
     /// Whether what it was tried on is not there.
     #[must_use]
     pub fn is_not_found(&self) -> bool {

@@ -67,9 +67,12 @@ pub async fn reconcile<Kind: Reconciler>(
     }
     if !is_deleting && !scope.works(metadata.namespace.as_deref().unwrap_or_default()) {
         kind.hide(metadata);
-        return unworked::report(kind, &object, Why::InOwnNamespace, now).await; // effect
+        let refused = &mut state.is_status_refused;
+        return unworked::report(kind, &object, Why::InOwnNamespace, refused, now).await; // effect
     }
-    let Ok(object) = &object.0 else { return leave_undecodable(kind, &object, now).await }; // effect
+    let Ok(object) = &object.0 else {
+        return leave_undecodable(kind, &object, &mut state.is_status_refused, now).await; // effect
+    };
     let spec = Kind::resolve(object, || faults::<Kind>(object, now), &mut state.own); // pure
     let seen = Box::pin(kind.observe(object, &spec, state, now)).await?; // effect
     let plan = Kind::plan(&spec, &seen); // pure
@@ -208,10 +211,9 @@ async fn write_status<Kind: Reconciler>(
     let written = execution.write_status().await; // effect
     match &written {
         Ok(_) => state.is_status_refused = false,
-        Err(error) if error.class() == Class::Permanent && !error.is_not_found() => {
+        Err(error) if error.is_refusal_for_good() => {
             if !std::mem::replace(&mut state.is_status_refused, true) {
-                let (reason, action) = ("StatusUpdateFailed", "Reconcile");
-                execution.tell(Note { warning: true, reason, action, text: error.said() }).await; // effect
+                execution.tell(Note::of_refused_status(error)).await; // effect
             }
         }
         Err(_) => {}
@@ -236,11 +238,12 @@ fn faults<Kind: Reconciler>(object: &Kind::Object, now: Timestamp) -> Vec<Fault>
 async fn leave_undecodable<Kind: Reconciler>(
     kind: &Kind,
     object: &Watched<Kind::Object>,
+    is_status_refused: &mut bool,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
     kind.hide(object.meta());
     if object.meta().deletion_timestamp.is_none() || Kind::KEEPS_UNDECODABLE {
-        return unworked::report(kind, object, Why::Undecodable, now).await; // effect
+        return unworked::report(kind, object, Why::Undecodable, is_status_refused, now).await; // effect
     }
     let released = finalizer::write::<Kind::Object>(object.meta(), Kind::FINALIZER, false, Kind::MANAGER);
     kind.writer().perform(&released, &object.object_ref(&())).await?; // effect

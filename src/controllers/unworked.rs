@@ -4,7 +4,9 @@
 //! in the namespace of gatehouse came by the gate and the policies, which refuse it: its pods could use gatehouse's
 //! ServiceAccount.
 //!
-//! Guarantees: the conditions name the fields; conditions of others stay, an odd one among them loses no other.
+//! Guarantees: the conditions name the fields; conditions of others stay, an odd one among them loses no other. Where the
+//! API server refuses the status (a CEL rule fails at a value of another type, and an API server forgives no stored object
+//! that), events say it.
 //! Never: repeats a value of the object, which the decoder's message might.
 
 use jiff::Timestamp;
@@ -15,7 +17,7 @@ use kube::{Api, Resource as _, ResourceExt as _};
 use serde_json::{Value, json};
 
 use super::Watched;
-use super::api_write::ApiWrite;
+use super::api_write::{ApiWrite, Note};
 use super::manifest::{Manifest, Place};
 use super::outcome::{Error, Outcome};
 use super::reconciler::Reconciler;
@@ -49,7 +51,8 @@ impl Why {
     }
 }
 
-/// Says why an object is not worked, where that is new.
+/// Says why an object is not worked, where that is new. `is_status_refused`: whether the API server refused the status
+/// before, which is told of once.
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.
@@ -57,6 +60,7 @@ pub async fn report<Kind: Reconciler>(
     kind: &Kind,
     object: &Watched<Kind::Object>,
     why: Why,
+    is_status_refused: &mut bool,
     now: Timestamp,
 ) -> Result<Outcome, Error> {
     let (namespace, name) = (object.namespace().unwrap_or_default(), object.name_any());
@@ -76,15 +80,24 @@ pub async fn report<Kind: Reconciler>(
     let statements = why.statements::<Kind>(&stored, &place.namespace, now).into_iter();
     let changes = statements.map(|statement| condition::set(&mut after, statement, generation, now));
     if changes.fold(false, |changed, one| changed | one) {
-        let events = Kind::news(&before, &after);
+        let mut events = Kind::news(&before, &after);
         let status = json!({"observedGeneration": generation, "conditions": after});
         let object_with_status = json!({"metadata": metadata, "status": status});
         let manifest = Manifest { place, object: object_with_status };
         let regarding = object.object_ref(&());
-        let writes = [ApiWrite::Status { manifest, manager: Kind::MANAGER }].into_iter();
-        for write in writes.chain(events.into_iter().map(ApiWrite::Event)) {
-            kind.writer().perform(&write, &regarding).await?;
+        let status = ApiWrite::Status { manifest, manager: Kind::MANAGER };
+        let written = kind.writer().perform(&status, &regarding).await;
+        match &written {
+            Ok(_) => *is_status_refused = false,
+            Err(error) if error.is_refusal_for_good() && !std::mem::replace(is_status_refused, true) => {
+                events.push(Note::of_refused_status(error));
+            }
+            Err(_) => events.clear(),
         }
+        for event in events {
+            kind.writer().perform(&ApiWrite::Event(event), &regarding).await?;
+        }
+        written?;
     }
     Ok(Outcome::Invalid)
 }

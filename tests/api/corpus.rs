@@ -13,6 +13,7 @@ mod databasemigration;
 mod etcdcluster;
 mod ratchet;
 mod tdset;
+mod wrong_types;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -28,6 +29,7 @@ use kit::root;
 use serde_json::{Value, json};
 
 use crate::Test;
+pub use ratchet::without_gate;
 
 pub const TESTS: &[Test] = &[
     ("library_gate_and_definitions_agree_on_new_objects", library_gate_and_definitions_agree_on_new_objects),
@@ -35,6 +37,10 @@ pub const TESTS: &[Test] = &[
     (
         "what_was_stored_before_a_rule_takes_every_other_edit",
         ratchet::what_was_stored_before_a_rule_takes_every_other_edit,
+    ),
+    (
+        "what_was_stored_with_other_types_holds_up_nothing",
+        wrong_types::what_was_stored_with_other_types_holds_up_nothing,
     ),
 ];
 

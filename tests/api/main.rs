@@ -106,6 +106,7 @@ const MODULES: &[Module] = &[
     beside("storage", storage::EVERYWHERE, OWN),
     beside("storage", storage::ONCE, CLOCKS),
     in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
+    in_turns("storage", storage::ON_BARE, &[Ground::Installations, Ground::Oldest]),
     beside("tdset", tdset::TESTS, NEWEST),
     beside("tdset::autoscalers", tdset::autoscalers::TESTS, NEWEST),
     beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),

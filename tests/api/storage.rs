@@ -5,6 +5,7 @@ mod kubernetes;
 pub mod moving;
 mod ours;
 mod rate;
+mod removed;
 mod service;
 mod unreached;
 mod webhook;
@@ -54,6 +55,12 @@ pub const ONCE: &[Test] = &[
     ("the_rights_that_it_names_are_enough", the_rights_that_it_names_are_enough),
     ("it_is_measured_beside_bare_patches", rate::it_is_measured_beside_bare_patches),
 ];
+
+/// On control planes that have our definitions and nobody who works.
+pub const ON_BARE: &[Test] = &[(
+    "v1alpha1_is_removed_from_our_definitions_and_comes_back",
+    removed::v1alpha1_is_removed_from_our_definitions_and_comes_back,
+)];
 
 /// Where they take turns.
 pub const IN_TURNS: &[Test] = &[

@@ -5,6 +5,7 @@ use std::fs;
 use gatehouse::kinds::etcdcluster::consistency::{Voter, compare};
 use gatehouse::kinds::etcdcluster::etcd::Client;
 use gatehouse::kinds::etcdcluster::observation::{Audit, ClusterId, Fact, MemberId, Ordinal};
+use kit::etcd::Calls as _;
 use testbed::EtcdVersion;
 
 use crate::support::Cluster;

@@ -3,9 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use gatehouse::kinds::etcdcluster::etcd::{
-    Client, Doubt, Outcome, Password, Permission, PermissionKind, Range, Reason, Refusal, Tls,
-};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Doubt, Outcome, Password, Reason, Refusal, Tls};
+use kit::etcd::{Calls as _, Permission, PermissionKind, Range};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};
 
 use crate::bed::Bed;

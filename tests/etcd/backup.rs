@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 use gatehouse::kinds::etcdcluster::backup::database;
 use gatehouse::kinds::etcdcluster::backup::manifest::{LONGEST_REPORT, Manifest, Report, Success};
-use gatehouse::kinds::etcdcluster::etcd::{Client, DeleteRange, Header};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Header};
+use kit::etcd::{Calls as _, DeleteRange};
 use kit::wait::eventually;
 use tempfile::TempDir;
 use testbed::{EtcdBed, EtcdState, EtcdVersion};

@@ -1,8 +1,7 @@
 //! Keys and values.
 
-use gatehouse::kinds::etcdcluster::etcd::{
-    Compare, DeleteRange, Range, Refusal, RequestKind, ResponseKind, Txn,
-};
+use gatehouse::kinds::etcdcluster::etcd::Refusal;
+use kit::etcd::{Calls as _, Compare, DeleteRange, Put, Range, Request, RequestKind, ResponseKind, Txn};
 use testbed::EtcdVersion;
 
 use crate::support::{Cluster, refused};
@@ -11,9 +10,8 @@ fn one(key: &[u8]) -> Range {
     Range { key: key.to_vec(), ..Range::default() }
 }
 
-fn put(key: &[u8], value: &[u8]) -> gatehouse::kinds::etcdcluster::etcd::Request {
-    RequestKind::Put(gatehouse::kinds::etcdcluster::etcd::Put { key: key.to_vec(), value: value.to_vec() })
-        .into()
+fn put(key: &[u8], value: &[u8]) -> Request {
+    RequestKind::Put(Put { key: key.to_vec(), value: value.to_vec() }).into()
 }
 
 pub async fn keys_are_written_read_and_deleted(version: EtcdVersion) {

@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use gatehouse::kinds::etcdcluster::etcd::{AlarmKind, Client, Doubt, Downgrade, Reason, Refusal};
+use kit::etcd::Calls as _;
 use testbed::EtcdVersion;
 
 use crate::support::{Cluster, refused};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gatehouse::kinds::etcdcluster::etcd::{Outcome, Refusal};
+use kit::etcd::Calls as _;
 use testbed::EtcdVersion;
 
 use crate::support::{Cluster, is_unreachable, refused};

@@ -8,6 +8,7 @@ use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::ours::{KINDS, in_etcd, leading, made_as_v1alpha1, tdset, until_converted};
+use super::removed::documented;
 use super::widgets::{held_back, run};
 use crate::beds::WORKS_NONE;
 use crate::installed::{self, TDSETS};
@@ -18,7 +19,7 @@ fn gate_that_serves(bed: &Bed, versions: &str) -> Gate {
 }
 
 /// As a user writes it down.
-fn manifest(name: &str) -> String {
+pub fn manifest(name: &str) -> String {
     json!({"apiVersion": "gatehouse.dev/v1alpha1", "kind": "TDSet", "metadata": {"name": name}, "spec": tdset()})
         .to_string()
 }
@@ -163,7 +164,7 @@ fn is_refused_by_a_policy(namespace: &Namespace, path: &str) {
     });
     let told = "gatehouse.dev/v1alpha1 is no longer written: gatehouse convert -f FILE rewrites a manifest as \
                 gatehouse.dev/v1";
-    assert!(refused.contains(told), "{refused}");
+    assert!(refused.contains(documented(told)), "{refused}");
     let refused = applied(namespace, "v1alpha1", &tdset()).expect_err("a write");
     assert!(refused.contains(told), "{refused}");
     // So is each of its parts.

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use gatehouse::kinds::etcdcluster::etcd::{Client, Limits, Range};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Limits};
 use kit::call::Call;
+use kit::etcd::{Calls as _, Range};
 use kit::wait::eventually;
 use serde_json::{Value, json};
 use testbed::{EtcdBed, EtcdState, EtcdVersion};

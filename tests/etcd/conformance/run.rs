@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Member, Range, Reason, Refusal};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Limits, Member, Reason, Refusal};
 use gatehouse::kinds::etcdcluster::observation::MemberId;
+use kit::etcd::{Calls as _, Range};
 use kit::membership::belief::Belief;
 use kit::membership::trace::{Line, Seat, Step, Trace, View};
 use kit::membership::{Answer, Call, Cluster as Model, Outcomes, Window};

@@ -15,6 +15,7 @@
 //! | [`audit`] | reads the audit log of an API server |
 //! | [`process`] | finds, signals and measures processes of this machine |
 //! | [`random`] | draws numbers from a seed |
+//! | [`etcd`] | makes the calls of etcd that gatehouse does not make |
 //! | [`history`] | writes to etcd beside a test and checks what the clients were answered |
 //! | [`membership`] | models how etcd answers changes of its members |
 //! | [`reconciliations`] | plans again what an operator logged, and checks it |
@@ -39,6 +40,7 @@ pub mod call;
 pub mod chains;
 pub mod databases;
 pub mod deploy;
+pub mod etcd;
 pub mod explore;
 pub mod harness;
 pub mod history;

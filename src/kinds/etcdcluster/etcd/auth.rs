@@ -24,32 +24,6 @@ pub struct AuthStatus {
     pub revision: u64,
 }
 
-/// What a permission allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, prost::Enumeration)]
-#[repr(i32)]
-pub enum PermissionKind {
-    /// To read.
-    Read = 0,
-    /// To write.
-    Write = 1,
-    /// Both.
-    ReadWrite = 2,
-}
-
-/// What may be done with which keys.
-#[derive(Clone, PartialEq, Eq, prost::Message)]
-pub struct Permission {
-    /// What may be done.
-    #[prost(enumeration = "PermissionKind", tag = "1")]
-    pub kind: i32,
-    /// The first key.
-    #[prost(bytes = "vec", tag = "2")]
-    pub key: Vec<u8>,
-    /// The key after the last one; empty for one key, a zero byte for all that follow.
-    #[prost(bytes = "vec", tag = "3")]
-    pub range_end: Vec<u8>,
-}
-
 /// An answer that says nothing but that it was done.
 #[derive(Clone, Copy, PartialEq, prost::Message)]
 struct Done {
@@ -64,15 +38,6 @@ impl Rpc for AuthEnable {
     type Answer = Done;
     const PATH: &'static str = "/etcdserverpb.Auth/AuthEnable";
     const DOING: &'static str = "turn authentication on";
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct AuthDisable {}
-
-impl Rpc for AuthDisable {
-    type Answer = Done;
-    const PATH: &'static str = "/etcdserverpb.Auth/AuthDisable";
-    const DOING: &'static str = "turn authentication off";
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]
@@ -163,7 +128,7 @@ impl Rpc for UserChangePassword {
     const DOING: &'static str = "change a password";
 }
 
-/// A user without a password; with [`UserOptions::no_password`] it never gets one.
+/// A user that has the empty password until it gets another one, or none.
 #[derive(Clone, PartialEq, prost::Message)]
 struct UserAdd {
     #[prost(string, tag = "1")]
@@ -204,20 +169,6 @@ impl Rpc for RoleAdd {
     const DOING: &'static str = "add a role";
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct RoleGrantPermission {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(message, required, tag = "2")]
-    permission: Permission,
-}
-
-impl Rpc for RoleGrantPermission {
-    type Answer = Done;
-    const PATH: &'static str = "/etcdserverpb.Auth/RoleGrantPermission";
-    const DOING: &'static str = "give a role a permission";
-}
-
 impl Client {
     /// Whether authentication is on.
     ///
@@ -233,23 +184,6 @@ impl Client {
     /// See [`Error`].
     pub async fn enable_auth(&self) -> Result<(), Error> {
         self.call(AuthEnable {}, self.limits.change).await.map(|Done { .. }| ())
-    }
-
-    /// Turns authentication off.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn disable_auth(&self) -> Result<(), Error> {
-        self.call(AuthDisable {}, self.limits.change).await.map(|Done { .. }| ())
-    }
-
-    /// Adds a user that has no password and never gets one: it acts by certificate alone.
-    ///
-    /// # Errors
-    /// See [`Error`]. [`super::Refusal::UserExists`] means already.
-    pub async fn add_user(&self, name: &str) -> Result<(), Error> {
-        let request = UserAdd { name: name.to_owned(), options: UserOptions { no_password: true } };
-        self.call(request, self.limits.change).await.map(|Done { .. }| ())
     }
 
     /// Adds a user that may have a password. **It has the empty one**, until [`Self::change_password`] gives it
@@ -306,15 +240,6 @@ impl Client {
     /// See [`Error`]. [`super::Refusal::RoleExists`] means already.
     pub async fn add_role(&self, name: &str) -> Result<(), Error> {
         self.call(RoleAdd { name: name.to_owned() }, self.limits.change).await.map(|Done { .. }| ())
-    }
-
-    /// Gives a role a permission. The role root has all.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn grant_permission(&self, role: &str, permission: Permission) -> Result<(), Error> {
-        let request = RoleGrantPermission { name: role.to_owned(), permission };
-        self.call(request, self.limits.change).await.map(|Done { .. }| ())
     }
 }
 

@@ -133,6 +133,12 @@ impl Client {
         &self.endpoint
     }
 
+    /// How long its calls may take.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
     /// Asks once and waits for the answer, no longer than `limit`. The member gets the limit too.
     ///
     /// # Errors

@@ -99,20 +99,6 @@ impl Rpc for MemberRemove {
     const DOING: &'static str = "remove a member";
 }
 
-#[derive(Clone, PartialEq, prost::Message)]
-struct MemberUpdate {
-    #[prost(uint64, tag = "1")]
-    id: u64,
-    #[prost(string, repeated, tag = "2")]
-    peer_urls: Vec<String>,
-}
-
-impl Rpc for MemberUpdate {
-    type Answer = Members;
-    const PATH: &'static str = "/etcdserverpb.Cluster/MemberUpdate";
-    const DOING: &'static str = "change a member's peer URLs";
-}
-
 impl Client {
     /// The members, as a majority of the voters knows them now. Fails without a quorum, and at a learner.
     ///
@@ -155,13 +141,5 @@ impl Client {
     /// See [`Error`]. [`super::Refusal::MemberNotFound`] means already.
     pub async fn remove(&self, id: u64) -> Result<Members, Error> {
         self.call(MemberRemove { id }, self.limits.change).await
-    }
-
-    /// Changes where the others reach a member.
-    ///
-    /// # Errors
-    /// See [`Error`].
-    pub async fn update_peer_urls(&self, id: u64, peer_urls: Vec<String>) -> Result<Members, Error> {
-        self.call(MemberUpdate { id, peer_urls }, self.limits.change).await
     }
 }

@@ -30,15 +30,11 @@ mod maintenance;
 mod snapshot;
 mod tls;
 
-pub use auth::{AuthStatus, Password, Permission, PermissionKind};
+pub use auth::{AuthStatus, Password};
 pub use client::{Answers, Client, InvalidEndpoint, Limits, Rpc};
 pub use cluster::{Added, Member, Members};
 pub use error::{Doubt, Error, Outcome, Reason, Refusal};
 pub use header::Header;
-pub use kv::{
-    Compare, CompareResult, CompareTarget, CompareWith, DeleteRange, Deleted, KeyValue, Put, PutDone, Range,
-    RangeAnswer, Request, RequestKind, Response, ResponseKind, Txn, TxnAnswer,
-};
 pub use maintenance::{Alarm, AlarmKind, Downgrade, DowngradeState, Hash, Status};
 pub use snapshot::{Seal, Snapshot, SnapshotError};
 pub use tls::{InvalidTls, Tls};

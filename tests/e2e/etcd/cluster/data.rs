@@ -1,7 +1,8 @@
 //! What a test puts into an EtcdCluster by itself, and reads from it.
 
 use futures::future::join_all;
-use gatehouse::kinds::etcdcluster::etcd::{Client, Password, Range, Refusal};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Password, Refusal};
+use kit::etcd::{Calls as _, Range};
 
 use super::Etcd;
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use gatehouse::kinds::etcdcluster::etcd::{Client, Error, KeyValue, Rpc};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Rpc};
 
 use super::record::Event;
+use crate::etcd::KeyValue;
 use crate::wait::patient;
 
 /// How long there may be silence while more has to come.

@@ -6,15 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use gatehouse::kinds::etcdcluster::etcd::{
-    Client, Compare, DeleteRange, Error, Header, Outcome, Put, Range, RequestKind, Txn,
-};
+use gatehouse::kinds::etcdcluster::etcd::{Client, Error, Header, Outcome};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::check::{Fault, Violation, check};
 use super::record::{Action, Answer, Call, Event, Value};
 use super::watch::{events, number};
+use crate::etcd::{Calls as _, Compare, DeleteRange, Put, Range, RequestKind, Txn};
 use crate::random::Random;
 use crate::wait::{PATIENCE, eventually_async, patient};
 

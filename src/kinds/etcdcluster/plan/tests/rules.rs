@@ -1,5 +1,8 @@
 //! One rule a test, on a cluster at rest of which one thing is changed.
 
+mod access;
+mod storage;
+
 use super::world::{CLUSTER, World};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
@@ -93,26 +96,6 @@ fn what_is_unknown_is_not_absent() {
             let plan = planned(&desired, &seen);
             assert!(irreversible(&plan).is_empty(), "{number}: {:#?}", plan.actions);
         }
-    }
-}
-
-#[test]
-fn no_pod_is_made_anew_where_its_certificates_would_not_be_taken() {
-    let (desired, seen) = rested(3);
-    for certificates in [Certificates::Missing, Certificates::Unfit] {
-        for mut desired in changes(&desired) {
-            desired.template.revision += 1;
-            let seen = Observation { certificates, ..seen.clone() };
-            assert_eq!(planned(&desired, &seen).actions, [], "{certificates:?}");
-        }
-    }
-    let mut trusting_others = desired;
-    trusting_others.template.revision += 1;
-    for certificates in [Certificates::Valid, Certificates::Expiring] {
-        let seen = Observation { certificates, ..seen.clone() };
-        let plan = planned(&trusting_others, &seen);
-        assert!(matches!(plan.actions.as_slice(), [Action::ApplyStatefulSet { .. }]), "{:?}", plan.actions);
-        assert_eq!(finding(&plan, condition::PROGRESSING), (State::True, reason::RESTARTING));
     }
 }
 
@@ -293,134 +276,6 @@ fn the_budget_is_priced_before_the_change() {
 }
 
 #[test]
-fn bootstrap_waits_for_certificates() {
-    let world = World::new(3, V3_6);
-    let mut seen = world.observe();
-    (seen.certificates, seen.services, seen.has_finalizer) =
-        (Certificates::Missing, Fact::Known(Found::Current), true);
-    let plan = planned(&world.desired, &seen);
-    assert_eq!(plan.actions, []);
-    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::SECRET_UNREADABLE));
-    seen.certificates = Certificates::Valid;
-    assert!(matches!(planned(&world.desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
-}
-
-#[test]
-fn clients_are_let_in_after_authentication_is_on() {
-    let (mut desired, mut seen) = rested(1);
-    desired.authenticates = true;
-    pod(&mut seen, 0).role = None;
-    let actions = planned(&desired, &seen).actions;
-    assert_eq!(actions, [Action::AuthEnable { cluster_id: CLUSTER, secret: None }]);
-    seen.auth = Fact::Unknown;
-    assert_eq!(planned(&desired, &seen).actions, []);
-    seen.auth = Fact::Known(true);
-    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::LabelPod { .. }]));
-}
-
-#[test]
-fn root_has_its_password_before_clients_are_let_in_and_follows_its_secret() {
-    let secret = Handle { uid: Uid("secret".to_owned()), resource_version: ResourceVersion("7".to_owned()) };
-    let outdated = RootPassword::Outdated { secret: secret.clone() };
-    let (mut desired, mut seen) = rested(1);
-    desired.authenticates = true;
-    pod(&mut seen, 0).role = None;
-    let cluster_id = CLUSTER;
-    // Nobody is let in while there is none.
-    for waits in [
-        Fact::Known(RootPassword::Unreadable(Unreadable::Missing)),
-        Fact::Known(RootPassword::Barred),
-        Fact::Unknown,
-    ] {
-        (seen.auth, seen.root_password) = (Fact::Known(false), waits);
-        let plan = planned(&desired, &seen);
-        assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], false));
-    }
-    seen.root_password = Fact::Known(outdated.clone());
-    let enable = Action::AuthEnable { cluster_id, secret: Some(secret.clone()) };
-    assert_eq!(planned(&desired, &seen).actions, [enable]);
-    // Clients are in already: they are not let in unasked until somebody mends the Secret.
-    pod(&mut seen, 0).role = Some(Role::Voter);
-    seen.root_password = Fact::Known(RootPassword::Unreadable(Unreadable::Missing));
-    let plan = planned(&desired, &seen);
-    assert_eq!(plan.actions, [Action::AuthEnable { cluster_id, secret: None }]);
-    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::False, reason::ROOT_PASSWORD_UNSET));
-    // Another one.
-    for (found, actions, (state, why)) in [
-        (RootPassword::Current, &[][..], (State::True, reason::CERTIFICATES_VALID)),
-        (
-            outdated,
-            &[Action::SetRootPassword { cluster_id, secret }],
-            (State::False, reason::ROOT_PASSWORD_OUTDATED),
-        ),
-        (RootPassword::Barred, &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
-        (RootPassword::Unreadable(Unreadable::Empty), &[], (State::False, reason::ROOT_PASSWORD_UNSET)),
-    ] {
-        (seen.auth, seen.root_password) = (Fact::Known(true), Fact::Known(found));
-        let plan = planned(&desired, &seen);
-        assert_eq!(plan.actions, actions);
-        assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (state, why));
-        assert_eq!(plan.summary.is_reached, state == State::True);
-    }
-    // Whether it has it is not known, while others are looked at: nothing is done, and nothing is said to be well.
-    seen.root_password = Fact::Unknown;
-    let plan = planned(&desired, &seen);
-    assert_eq!((plan.actions.as_slice(), plan.summary.is_reached), (&[][..], false));
-    assert_eq!(finding(&plan, condition::CERTIFICATES_READY), (State::Unknown, reason::UNREACHABLE));
-    // It stays when it is not asked for any more.
-    seen.root_password = Fact::Absent;
-    assert_eq!(planned(&desired, &seen).actions, []);
-}
-
-#[test]
-fn an_upgrade_waits_for_its_backup() {
-    let (mut desired, mut seen) = rested(3);
-    (desired.backs_up_before_upgrade, desired.template.version) = (true, Version::new(6, 17));
-    let plan = planned(&desired, &seen);
-    assert!(matches!(plan.actions.as_slice(), [Action::StartBackup { .. }]));
-    for backup in [Backup::Running, Backup::Failed, Backup::Foreign] {
-        seen.backup = Fact::Known(backup);
-        assert_eq!(planned(&desired, &seen).actions, []);
-    }
-    seen.backup = Fact::Known(Backup::Recent);
-    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
-}
-
-#[test]
-fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
-    let (mut desired, mut seen) = rested(3);
-    for (found, is_applied) in [
-        (Fact::Known(Found::Outdated), true),
-        (Fact::Known(Found::Current), false),
-        (Fact::Known(Found::Foreign), false),
-        (Fact::Unknown, false),
-    ] {
-        seen.backup_schedule = found;
-        let actions = planned(&desired, &seen).actions;
-        assert_eq!(actions == [Action::ApplyBackupSchedule], is_applied, "{found:?}: {actions:?}");
-        assert_eq!(actions.is_empty(), !is_applied);
-    }
-    seen.backup_schedule = Fact::Known(Found::Outdated);
-    desired.replicas = 5;
-    assert!(!planned(&desired, &seen).actions.contains(&Action::ApplyBackupSchedule));
-    desired.replicas = 0;
-    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
-    seen.stateful_set = Fact::Absent;
-    assert_eq!(planned(&desired, &seen).actions, [Action::ApplyBackupSchedule]);
-}
-
-#[test]
-fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
-    let (desired, mut seen) = rested(3);
-    seen.backup_schedule = Fact::Known(Found::Outdated);
-    let plan = planned(&desired, &seen);
-    assert!(plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
-    seen.backup_schedule = Fact::Unknown;
-    pod(&mut seen, 0).role = None;
-    assert!(!planned(&desired, &seen).is_at_rest());
-}
-
-#[test]
 fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_gone() {
     let (mut desired, mut seen) = rested(3);
     desired.replicas = 0;
@@ -440,22 +295,6 @@ fn a_cluster_that_is_to_stop_has_lost_nothing_and_has_stopped_once_its_pods_are_
     }
     seen.stateful_set = Fact::Unknown;
     assert!(!planned(&desired, &seen).summary.is_reached, "it may be about to make some");
-}
-
-#[test]
-fn a_volume_grows_where_its_class_lets_it() {
-    for (expandable, grows) in
-        [(Fact::Known(true), true), (Fact::Known(false), false), (Fact::Unknown, false)]
-    {
-        let (mut desired, mut seen) = rested(1);
-        desired.volume_size *= 2;
-        volume(&mut seen, 0).is_expandable = expandable;
-        let plan = planned(&desired, &seen);
-        let size = desired.volume_size;
-        let resizes =
-            matches!(plan.actions.as_slice(), [Action::ResizeVolume { size: to, .. }] if *to == size);
-        assert_eq!(resizes, grows);
-    }
 }
 
 #[test]
@@ -485,28 +324,6 @@ fn available_is_said_only_of_a_list_that_was_read_in_the_pass() {
     assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE), (State::False, reason::QUORUM_LOST));
     seen.quorum_loss_age = Age::Fresh;
     assert_eq!(finding(&planned(&desired, &seen), condition::AVAILABLE).0, State::Unknown);
-}
-
-#[test]
-fn no_member_is_made_on_a_volume_of_somebody_else_and_the_status_names_it() {
-    let mut world = World::new(1, V3_6);
-    while world.volumes.is_empty() {
-        world.rounds(1);
-    }
-    world.volumes.get_mut(&Ordinal(0)).unwrap().0.owner = Owner::Foreign;
-    let plan = world.run();
-    assert_eq!(world.etcd.clusters_formed, 0);
-    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
-}
-
-#[test]
-fn a_budget_of_an_earlier_release_is_put_right() {
-    let (desired, mut seen) = rested(3);
-    assert_eq!(planned(&desired, &seen).actions, []);
-    let Fact::Known(budget) = &mut seen.budget else { panic!("budget") };
-    budget.is_current = false;
-    let plan = planned(&desired, &seen);
-    assert!(matches!(plan.actions.as_slice(), [Action::ApplyBudget { found: Some(_), min_available: 2 }]));
 }
 
 #[test]

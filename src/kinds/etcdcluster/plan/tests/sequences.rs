@@ -1,5 +1,7 @@
 //! Whole stories, run to their end in the small world.
 
+mod deletions;
+
 use super::world::{World, desired};
 use crate::api::condition::State;
 use crate::kinds::etcdcluster::actions::Action;
@@ -302,32 +304,6 @@ fn a_size_turned_round_on_the_way_ends_where_it_was_set_last() {
             assert_eq!(world.ordinals(), (0..to).collect::<Vec<_>>());
         }
     }
-}
-
-#[test]
-fn a_deleted_cluster_goes_with_its_volumes_or_leaves_them() {
-    for deletes_volumes in [false, true] {
-        let mut world = World::settled(3, V3_6);
-        let before = world.membership_changes();
-        world.desired.deletes_volumes = true;
-        world.run();
-        assert!(world.has_finalizer);
-        world.desired.is_deleting = true;
-        world.desired.deletes_volumes = deletes_volumes;
-        world.run();
-        assert!(!world.has_finalizer);
-        assert_eq!((world.pods.len(), world.volumes.len()), (0, if deletes_volumes { 0 } else { 3 }));
-        assert_eq!(world.membership_changes(), before, "no member is removed");
-    }
-}
-
-#[test]
-fn only_a_cluster_whose_volumes_go_or_that_is_protected_has_its_deletion_wait() {
-    let mut world = World::settled(3, V3_6);
-    assert!(!world.has_finalizer);
-    world.desired.is_protected = true;
-    world.run();
-    assert!(world.has_finalizer);
 }
 
 #[test]

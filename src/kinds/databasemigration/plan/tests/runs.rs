@@ -1,0 +1,160 @@
+//! Runs: what is run, repeated, blocked and followed.
+
+use super::*;
+
+#[test]
+fn scripts_are_applied_by_one_job_and_then_nothing_is_done() {
+    let mut cluster = Cluster::new(&json!({}));
+    let running = cluster.settle();
+    is(&running, Phase::Running, "False", "Running");
+    assert_eq!(running.status.current_run.as_ref().unwrap().attempt, 1);
+    assert_eq!(cluster.created.len(), 1);
+    let done = cluster.end_as(|_| ());
+    is(&done, Phase::Succeeded, "True", "Applied");
+    assert_eq!((done.status.applied_count, done.status.pending_count), (Some(2), Some(0)));
+    assert_eq!(cluster.object.metadata.finalizers, None, "a deletion has nothing to wait for");
+    cluster.later(3.hours());
+    cluster.observed.runs.clear();
+    let later = cluster.settle();
+    is(&later, Phase::Succeeded, "True", "Applied");
+    assert_eq!((cluster.created.len(), cluster.observed.snapshots.len()), (1, 0));
+    let reasons: Vec<_> = cluster.events.iter().map(|event| event.reason).collect();
+    assert_eq!(reasons, ["RunStarted", "RunDone"]);
+}
+
+#[test]
+fn what_is_run_is_what_was_planned_whatever_becomes_of_the_source() {
+    let mut cluster = Cluster::new(&json!({}));
+    let plan = cluster.step(2);
+    let Action::CreateSnapshot(snapshot) = &plan.actions[1] else { panic!("{plan:?}") };
+    assert_eq!(snapshot.object["immutable"], true);
+    assert_eq!(snapshot.object["data"]["001.up.sql"], "INSERT");
+    let told: Value = serde_json::from_str(snapshot.object["data"][ASSIGNMENT].as_str().unwrap()).unwrap();
+    assert!(told["scripts"][1]["planned"].as_str().unwrap().starts_with("sha256:"), "{told}");
+    // The process ends here; the next one finds another text, and does not run the old one under its name.
+    let old = cluster.observed.snapshots.keys().next().unwrap().clone();
+    let edited = [("002.sql".to_owned(), b"UPDATE".to_vec())].into();
+    cluster.observed.sources.insert("sql".to_owned(), edited);
+    cluster.settle();
+    assert!(cluster.created.len() == 1 && cluster.created[0] != old, "{:?}", cluster.created);
+    cluster.end_as(|_| ());
+    assert!(!cluster.observed.snapshots.contains_key(&old), "nobody reads it");
+    // An edit while a run is under way is planned after it.
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 2);
+    cluster.edit(&json!({"spec": {"outOfOrder": "Allow"}}));
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 2);
+    cluster.end_as(|_| ());
+    assert_eq!(cluster.created.len(), 3);
+}
+
+#[test]
+fn only_what_may_pass_is_tried_again_and_not_for_ever() {
+    let mut cluster = Cluster::new(&json!({"spec": {"retry": {"limit": 2, "backoff": "30s"}}}));
+    cluster.settle();
+    let plan = cluster.end_as(failure(Class::LockTimeout));
+    is(&plan, Phase::Pending, "False", "BackingOff");
+    assert_eq!(plan.wake.unwrap(), cluster.observed.now + 30.seconds());
+    cluster.later(31.seconds());
+    cluster.settle();
+    let plan = cluster.end(Ending::Silent("its pod is gone".to_owned()));
+    assert_eq!(plan.wake.unwrap(), cluster.observed.now + 60.seconds());
+    cluster.later(61.seconds());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 3);
+    let plan = cluster.end_as(failure(Class::Deadlock));
+    is(&plan, Phase::Failed, "False", "RetriesExhausted");
+    cluster.later(24.hours());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 3);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "please"}}}));
+    is(&cluster.settle(), Phase::Running, "False", "Running");
+    let plan = cluster.end_as(failure(Class::Constraint));
+    is(&plan, Phase::Failed, "False", "ScriptFailed");
+    assert!(ready(&plan).2.contains("script 002, statement 1: 23505: a value is there already"));
+    assert_eq!(plan.status.last_run.unwrap().outcome, Outcome::Failed);
+    cluster.later(24.hours());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 4);
+    cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "again"}}}));
+    cluster.settle();
+    is(&cluster.end(Ending::Late(None)), Phase::Failed, "False", "DeadlineExceeded");
+}
+
+#[test]
+fn a_job_that_is_deleted_is_noticed_and_followed() {
+    let mut cluster = Cluster::new(&json!({}));
+    cluster.settle();
+    cluster.observed.runs.clear();
+    let plan = cluster.settle();
+    is(&plan, Phase::Pending, "False", "BackingOff");
+    assert_eq!(plan.status.last_run.as_ref().unwrap().outcome, Outcome::Lost);
+    cluster.later(1.minutes());
+    cluster.settle();
+    assert_eq!(cluster.created.len(), 2);
+    assert_ne!(cluster.created[0], cluster.created[1]);
+    is(&cluster.end_as(|_| ()), Phase::Succeeded, "True", "Applied");
+}
+
+#[test]
+fn what_is_missing_or_pinned_otherwise_is_named_and_nothing_is_run() {
+    let mut cluster = Cluster::new(&json!({}));
+    let kept = cluster.observed.sources.clone();
+    cluster.observed.sources.clear();
+    let plan = cluster.settle();
+    is(&plan, Phase::Pending, "False", "ScriptNotFound");
+    assert!(ready(&plan).2.contains("script 002: ConfigMap sql does not exist"));
+    cluster.observed.sources = kept;
+    let pinned = json!([{"id": "1", "kind": "Schema", "checksum": format!("sha256:{}", "0".repeat(64)), "up": {"inline": "SELECT 1"}}]);
+    cluster.edit(&json!({"spec": {"scripts": pinned}}));
+    is(&cluster.settle(), Phase::Blocked, "False", "ChecksumPinMismatch");
+    cluster.edit(&json!({"spec": {"scripts": [{"id": "1", "kind": "Schema", "up": {"inline": " ".repeat(1_000_001)}}]}}));
+    is(&cluster.settle(), Phase::Blocked, "False", "ScriptsTooLarge");
+    assert!(cluster.created.is_empty());
+    let faults = vec![Fault::required(Path::spec(), "x")];
+    let invalid = Spec::resolve(&cluster.object, faults);
+    let plan = super::plan(&invalid, &cluster.observed);
+    is(&plan, Phase::Pending, "False", "SpecInvalid");
+    assert_eq!((plan.wake, plan.actions), (None, vec![]));
+}
+
+#[test]
+fn another_migration_comes_first_and_suspend_starts_nothing() {
+    let requires = json!({"spec": {"requires": [{"name": "base", "minId": "7"}], "suspend": true}});
+    let mut cluster = Cluster::new(&requires);
+    is(&cluster.settle(), Phase::Pending, "False", "Suspended");
+    cluster.edit(&json!({"spec": {"suspend": null}}));
+    let mut base = Required { is_ready: false, applies: true, ids: vec!["6".to_owned()] };
+    for (found, part) in [
+        (None, "does not exist"),
+        (Some(base.clone()), "is not ready"),
+        (Some(Required { is_ready: true, applies: false, ..base.clone() }), "does not apply"),
+        (Some(Required { is_ready: true, ..base.clone() }), "has no script 7"),
+    ] {
+        cluster.observed.required = found.map(|found| ("base".to_owned(), found)).into_iter().collect();
+        let plan = cluster.settle();
+        is(&plan, Phase::Pending, "False", "RequirementNotReady");
+        assert!(ready(&plan).2.contains(part), "{:?}", ready(&plan));
+    }
+    base = Required { is_ready: true, applies: true, ids: vec!["7".to_owned()] };
+    cluster.observed.required.insert("base".to_owned(), base);
+    is(&cluster.settle(), Phase::Running, "False", "Running");
+}
+
+#[test]
+fn wherever_a_process_ends_each_run_is_made_once() {
+    for died_after in 0..4 {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.step(died_after);
+        cluster.settle();
+        assert_eq!(cluster.created.len(), 1, "{died_after}");
+        // It ends before it has written what the run told.
+        let run = cluster.observed.runs.last_mut().unwrap();
+        run.state = RunState::Ended(Ending::Said(Box::new(said(result::Outcome::Succeeded, 2, &[]))));
+        let _lost = cluster.plan();
+        is(&cluster.settle(), Phase::Succeeded, "True", "Applied");
+        assert_eq!(cluster.created.len(), 1, "{died_after}");
+    }
+}

@@ -1,0 +1,209 @@
+//! How members run: backups, options, flags and the overlay of their pods.
+
+use super::*;
+
+#[test]
+fn schedules_are_those_of_a_cron_job() {
+    let with = |schedule: &str| {
+        json!({ "backup": { "schedule": schedule, "timeZone": "Europe/Berlin",
+                "destination": { "persistentVolumeClaim": { "claimName": "b" } } } })
+    };
+    let path: &[&str] = &["spec.backup.schedule"];
+    judge_each(&[
+        (with("0 2 * * *"), FINE, false),
+        (with("@hourly"), FINE, false),
+        (with("*/5 * * * *"), FINE, false),
+        (with("* * * * *"), FINE, true),
+        (with("0 25 * * *"), path, false),
+        (with("0 0 30 2 *"), path, false),
+        (with("@every 1s"), path, false),
+        (with("TZ=UTC 0 2 * * *"), path, false),
+        (with("0 0 2 * * *"), path, false),
+    ]);
+}
+
+#[test]
+fn zones_are_spelled_as_the_database_spells_them() {
+    let with = |zone: &str| {
+        json!({ "backup": { "schedule": "@daily", "timeZone": zone,
+                "destination": { "persistentVolumeClaim": { "claimName": "b" } } } })
+    };
+    let path: &[&str] = &["spec.backup.timeZone"];
+    judge_each(&[
+        (with("Etc/UTC"), FINE, false),
+        (with("America/New_York"), FINE, false),
+        (with("america/new_york"), path, false),
+        (with("Berlin"), path, false),
+        (with("Local"), path, false),
+        (with(""), path, false),
+        (with("UTC+2"), path, false),
+        (json!({ "backup": { "timeZone": "Etc/UTC" } }), FINE, true),
+    ]);
+}
+
+#[test]
+fn backups_go_to_a_volume_and_below_their_folder() {
+    let with = |destination: Value| json!({ "backup": { "schedule": "@daily", "destination": destination } });
+    let at = |path: &str| format!("spec.backup.destination{path}");
+    let claim = |path: &str| with(json!({ "persistentVolumeClaim": { "claimName": "b", "path": path } }));
+    let claim_of = |name: &str| with(json!({ "persistentVolumeClaim": { "claimName": name } }));
+    for (patch, paths) in [
+        (claim("etcd/mine"), vec![]),
+        (claim("a..b/c"), vec![]),
+        (claim("/etc"), vec![at(".persistentVolumeClaim.path")]),
+        (claim("a/../../b"), vec![at(".persistentVolumeClaim.path")]),
+        (
+            with(json!({ "persistentVolumeClaim": { "claimName": "B!" } })),
+            vec![at(".persistentVolumeClaim.claimName")],
+        ),
+        // The claims of its own members, and names that merely look alike.
+        (claim_of("data-my-cluster-0"), vec![at(".persistentVolumeClaim.claimName")]),
+        (claim_of("data-my-cluster-12"), vec![at(".persistentVolumeClaim.claimName")]),
+        (claim_of("data-my-cluster-a"), vec![]),
+        (claim_of("data-my-cluster-01"), vec![]),
+        (claim_of("data-other-0"), vec![]),
+        (with(json!({})), vec![at(".persistentVolumeClaim")]),
+        (json!({ "backup": { "schedule": "@daily" } }), vec![at("")]),
+        (json!({ "backup": { "beforeUpgrade": true } }), vec![at("")]),
+        (json!({ "backup": { "suspend": true } }), vec![]),
+    ] {
+        let verdict = validate(&cluster(&patch), None);
+        assert_eq!(refused(&verdict), paths, "{patch}: {:?}", verdict.faults);
+        assert!(!warned(&verdict), "{patch}: {:?}", verdict.warnings);
+    }
+}
+
+/// With 0 a pod is gone while its process still writes; etcd needs seven seconds to hand its leadership over.
+#[test]
+fn a_member_has_the_time_to_stop() {
+    let with = |seconds: i64| json!({ "pod": { "terminationGracePeriodSeconds": seconds } });
+    let path: &[&str] = &["spec.pod.terminationGracePeriodSeconds"];
+    judge_each(&[
+        (with(10), FINE, false),
+        (with(3600), FINE, false),
+        (with(9), path, false),
+        (with(0), path, false),
+        (with(-1), path, false),
+        (with(3601), path, false),
+    ]);
+    let verdict = validate(&cluster(&with(0)), None);
+    assert!(verdict.faults[0].detail.contains("from 10 to 3600"), "{verdict:?}");
+}
+
+#[test]
+fn retention_keeps_something() {
+    let with = |retention: Value| json!({ "backup": { "retention": retention } });
+    judge_each(&[
+        (with(json!({ "keepLast": 7, "maxAge": "720h" })), FINE, false),
+        (with(json!({ "keepLast": 1 })), FINE, true),
+        (with(json!({ "keepLast": 0 })), &["spec.backup.retention.keepLast"], false),
+        (with(json!({ "maxAge": "30d" })), &["spec.backup.retention.maxAge"], false),
+        (with(json!({ "maxAge": "0s" })), &["spec.backup.retention.maxAge"], false),
+        (with(json!({ "maxAge": "-1h" })), &["spec.backup.retention.maxAge"], false),
+    ]);
+}
+
+#[test]
+fn compaction_counts_time_or_revisions() {
+    let with = |compaction: Value| json!({ "options": { "autoCompaction": compaction } });
+    let path: &[&str] = &["spec.options.autoCompaction.retention"];
+    judge_each(&[
+        (with(json!({ "retention": "1h" })), FINE, false),
+        (with(json!({ "mode": "Periodic", "retention": "0" })), path, false),
+        (with(json!({ "mode": "Periodic", "retention": 1 })), path, false),
+        (with(json!({ "mode": "Revision", "retention": 1000 })), FINE, false),
+        (with(json!({ "mode": "Revision", "retention": "1000" })), FINE, false),
+        (with(json!({ "mode": "Revision", "retention": "1h" })), path, false),
+        (with(json!({ "mode": "Revision", "retention": 0 })), path, false),
+        (with(json!({ "mode": "Periodic" })), path, false),
+    ]);
+}
+
+#[test]
+fn an_election_takes_five_heartbeats() {
+    let with =
+        |beat: &str, wait: &str| json!({ "options": { "heartbeatInterval": beat, "electionTimeout": wait } });
+    let (beat, wait): (&[&str], &[&str]) =
+        (&["spec.options.heartbeatInterval"], &["spec.options.electionTimeout"]);
+    judge_each(&[
+        (with("100ms", "500ms"), FINE, false),
+        (with("100ms", "499ms"), wait, false),
+        (with("100ms", "51s"), wait, false),
+        (with("0s", "1s"), beat, false),
+        (with("1.5ms", "1s"), beat, false),
+        (with("fast", "1s"), beat, false),
+        (json!({ "options": { "heartbeatInterval": "201ms" } }), wait, false),
+        (json!({ "options": { "electionTimeout": "400ms" } }), wait, false),
+        (json!({ "options": { "snapshotCount": 99 } }), &["spec.options.snapshotCount"], false),
+        (json!({ "options": { "snapshotCount": 100 } }), FINE, false),
+    ]);
+}
+
+#[test]
+fn flags_are_those_of_the_version_and_not_the_operators() {
+    let with =
+        |flag: &str, version: &str| json!({ "version": version, "options": { "extra": { flag: "1" } } });
+    for (flag, version, accepted) in [
+        ("max-txn-ops", "3.6.16", true),
+        ("experimental-corrupt-check-time", "3.6.16", true),
+        ("experimental-corrupt-check-time", "3.7.3", false),
+        ("corrupt-check-time", "3.7.3", true),
+        ("corrupt-check-time", "3.5.33", false),
+        ("data-dir", "3.6.16", false),
+        ("initial-cluster-state", "3.6.16", false),
+        ("strict-reconfig-check", "3.6.16", false),
+        ("quota-backend-bytes", "3.6.16", false),
+        ("--max-txn-ops", "3.6.16", false),
+        ("no-such-flag", "3.6.16", false),
+    ] {
+        let paths = if accepted { vec![] } else { vec![format!("spec.options.extra[{flag}]")] };
+        assert_eq!(refused(&validate(&cluster(&with(flag, version)), None)), paths, "{flag} on {version}");
+    }
+}
+
+#[test]
+fn the_overlay_leaves_the_operators_own_alone() {
+    let with = |pod: Value| json!({ "pod": pod });
+    judge_each(&[
+        (with(json!({ "env": [{ "name": "GOGC", "value": "50" }] })), FINE, false),
+        (
+            with(json!({ "env": [{ "name": "A" }, { "name": "ETCD_DATA_DIR", "value": "/" }] })),
+            &["spec.pod.env[1].name"],
+            false,
+        ),
+        (with(json!({ "labels": { "team": "a" }, "annotations": { "a/b": "any thing" } })), FINE, false),
+        (
+            with(json!({ "labels": { "app.kubernetes.io/name": "x" } })),
+            &["spec.pod.labels[app.kubernetes.io/name]"],
+            false,
+        ),
+        (
+            with(json!({ "labels": { "team": "a b" }, "annotations": { "a b": "" } })),
+            &["spec.pod.labels[team]", "spec.pod.annotations[a b]"],
+            false,
+        ),
+        (with(json!({ "priorityClassName": "High" })), &["spec.pod.priorityClassName"], false),
+        (with(json!({ "dnsConfig": { "nameservers": ["10.96.0.10"], "searches": ["a.b"] } })), FINE, false),
+        (
+            with(json!({ "dnsConfig": { "nameservers": ["dns"] } })),
+            &["spec.pod.dnsConfig.nameservers[0]"],
+            false,
+        ),
+        (json!({ "image": { "repository": "registry.example.com:5000/etcd" } }), FINE, false),
+        (
+            json!({ "image": { "repository": "quay.io/coreos/etcd:v3.6.16" } }),
+            &["spec.image.repository"],
+            false,
+        ),
+        (
+            json!({ "image": { "repository": "quay.io/coreos/etcd@sha256:0" } }),
+            &["spec.image.repository"],
+            false,
+        ),
+        (
+            json!({ "image": { "pullSecrets": [{ "name": "A" }] } }),
+            &["spec.image.pullSecrets[0].name"],
+            false,
+        ),
+    ]);
+}

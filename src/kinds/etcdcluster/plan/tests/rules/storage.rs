@@ -1,0 +1,89 @@
+//! Backups, and volumes that grow or are of somebody else.
+
+use super::*;
+
+#[test]
+fn an_upgrade_waits_for_its_backup() {
+    let (mut desired, mut seen) = rested(3);
+    (desired.backs_up_before_upgrade, desired.template.version) = (true, Version::new(6, 17));
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.actions.as_slice(), [Action::StartBackup { .. }]));
+    for backup in [Backup::Running, Backup::Failed, Backup::Foreign] {
+        seen.backup = Fact::Known(backup);
+        assert_eq!(planned(&desired, &seen).actions, []);
+    }
+    seen.backup = Fact::Known(Backup::Recent);
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
+}
+
+#[test]
+fn what_takes_backups_is_put_right_once_nothing_else_is_to_be_done() {
+    let (mut desired, mut seen) = rested(3);
+    for (found, is_applied) in [
+        (Fact::Known(Found::Outdated), true),
+        (Fact::Known(Found::Current), false),
+        (Fact::Known(Found::Foreign), false),
+        (Fact::Unknown, false),
+    ] {
+        seen.backup_schedule = found;
+        let actions = planned(&desired, &seen).actions;
+        assert_eq!(actions == [Action::ApplyBackupSchedule], is_applied, "{found:?}: {actions:?}");
+        assert_eq!(actions.is_empty(), !is_applied);
+    }
+    seen.backup_schedule = Fact::Known(Found::Outdated);
+    desired.replicas = 5;
+    assert!(!planned(&desired, &seen).actions.contains(&Action::ApplyBackupSchedule));
+    desired.replicas = 0;
+    assert!(matches!(planned(&desired, &seen).actions.as_slice(), [Action::ApplyStatefulSet { .. }]));
+    seen.stateful_set = Fact::Absent;
+    assert_eq!(planned(&desired, &seen).actions, [Action::ApplyBackupSchedule]);
+}
+
+#[test]
+fn what_takes_backups_may_be_refused_for_ever_and_the_rest_goes_on() {
+    let (desired, mut seen) = rested(3);
+    seen.backup_schedule = Fact::Known(Found::Outdated);
+    let plan = planned(&desired, &seen);
+    assert!(plan.is_at_rest() && !plan.summary.is_reached, "{plan:#?}");
+    seen.backup_schedule = Fact::Unknown;
+    pod(&mut seen, 0).role = None;
+    assert!(!planned(&desired, &seen).is_at_rest());
+}
+
+#[test]
+fn a_volume_grows_where_its_class_lets_it() {
+    for (expandable, grows) in
+        [(Fact::Known(true), true), (Fact::Known(false), false), (Fact::Unknown, false)]
+    {
+        let (mut desired, mut seen) = rested(1);
+        desired.volume_size *= 2;
+        volume(&mut seen, 0).is_expandable = expandable;
+        let plan = planned(&desired, &seen);
+        let size = desired.volume_size;
+        let resizes =
+            matches!(plan.actions.as_slice(), [Action::ResizeVolume { size: to, .. }] if *to == size);
+        assert_eq!(resizes, grows);
+    }
+}
+
+#[test]
+fn no_member_is_made_on_a_volume_of_somebody_else_and_the_status_names_it() {
+    let mut world = World::new(1, V3_6);
+    while world.volumes.is_empty() {
+        world.rounds(1);
+    }
+    world.volumes.get_mut(&Ordinal(0)).unwrap().0.owner = Owner::Foreign;
+    let plan = world.run();
+    assert_eq!(world.etcd.clusters_formed, 0);
+    assert_eq!(finding(&plan, condition::DEGRADED), (State::True, reason::NAME_TAKEN));
+}
+
+#[test]
+fn a_budget_of_an_earlier_release_is_put_right() {
+    let (desired, mut seen) = rested(3);
+    assert_eq!(planned(&desired, &seen).actions, []);
+    let Fact::Known(budget) = &mut seen.budget else { panic!("budget") };
+    budget.is_current = false;
+    let plan = planned(&desired, &seen);
+    assert!(matches!(plan.actions.as_slice(), [Action::ApplyBudget { found: Some(_), min_available: 2 }]));
+}

@@ -1,0 +1,83 @@
+//! Workloads that are let go: by a finalizer, a deletion, a stated count.
+
+use super::*;
+
+#[test]
+fn a_stated_count_is_left_behind_and_a_finalizer_sees_to_it() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
+    let mut tdset = web(&json!({"target": {"ref": reference}}));
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.scale(2, Writer::Ours);
+    let finalizer = "merge TDSet [\"gatehouse.dev/replicas-on-deletion\"] as gatehouse-tdset";
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [finalizer]);
+    cluster.scale(5, Writer::Ours);
+    let count = "merge Deployment 2 as gatehouse-tdset-count";
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [finalizer, count], "nothing is written before it");
+    cluster.scale(2, Writer::Ours);
+    tdset.metadata.finalizers =
+        Some(vec!["other".to_owned(), "gatehouse.dev/replicas-on-deletion".to_owned()]);
+    assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [""; 0]);
+
+    tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+    let leave = |observed: &Observed| verbs(&plan(&tdset, observed).work);
+    assert_eq!(leave(&cluster.0), ["merge Deployment 4 as gatehouse-tdset-count"]);
+    let free = ["merge TDSet [\"other\"] as gatehouse-tdset"];
+    cluster.scale(4, Writer::Ours);
+    assert_eq!(leave(&cluster.0), free);
+    cluster.scale(2, Writer::Ours);
+    let held = Observed { holder: Some((String::new(), String::new())), ..cluster.0.clone() };
+    assert_eq!(leave(&held), free, "what another client holds is left alone");
+    cluster.0.target = Some(Err(Blocker::ready(Reason::TargetNotFound, String::new())));
+    assert_eq!(leave(&cluster.0), free);
+    for unread in [
+        Blocker::forbidden("get", "widgets/scale", "example.com"),
+        Blocker::ready(Reason::TargetNotReadable, String::new()),
+    ] {
+        cluster.0.target = Some(Err(unread.clone()));
+        assert_eq!(leave(&cluster.0), [""; 0], "it is tried again: {unread:?}");
+        let nothing = Observed { target: None, unread_object: Some(unread), ..cluster.0.clone() };
+        assert_eq!(leave(&nothing), [""; 0]);
+    }
+}
+
+#[test]
+fn a_deletion_leaves_what_another_controller_owns_as_it_is() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
+    let free = "merge TDSet [] as gatehouse-tdset";
+    let count = "merge Deployment 0 as gatehouse-tdset-count";
+    for (group, policy, expected) in [
+        ("gatehouse.dev", "Respect", free),
+        ("gatehouse.dev", "Override", free),
+        ("argoproj.io", "Respect", free),
+        ("argoproj.io", "Override", count),
+    ] {
+        let mut tdset = web(&json!({"target": {"ref": reference}, "controllerPolicy": policy}));
+        tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
+        tdset.metadata.deletion_timestamp = Some(Time(at(EARLY)));
+        let mut cluster = Cluster::empty(EARLY);
+        cluster.scale(3, Writer::Ours);
+        let owner = Controller { group: group.to_owned(), kind: "Kind".to_owned(), name: "db".to_owned() };
+        cluster.0.target.as_mut().unwrap().as_mut().unwrap().controller = Some(owner);
+        assert_eq!(verbs(&plan(&tdset, &cluster.0).work), [expected], "{group} {policy}");
+    }
+}
+
+#[test]
+fn no_count_is_written_while_the_finalizer_is_refused() {
+    let reference =
+        json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 4});
+    let mut tdset = web(&json!({"target": {"ref": reference}}));
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.scale(5, Writer::Ours);
+    let told = cluster.refused_pass(&tdset, "tdset.add-finalizer");
+    assert_eq!((has(&cluster), told.status.scheduled_replicas), (5, Some(2)));
+    assert_eq!(condition(&told.status, ConditionType::Ready).1, "CountRefused");
+    tdset.metadata.finalizers = Some(vec!["gatehouse.dev/replicas-on-deletion".to_owned()]);
+    cluster.pass(&tdset);
+    let told = cluster.pass(&tdset);
+    assert_eq!(has(&cluster), 2);
+    let note = "ReplicasScheduled: replicas 5 → 2: outside all windows, no longer refused";
+    assert!(verbs(&told.report).iter().any(|one| one.starts_with(note)), "{:?}", verbs(&told.report));
+}
