@@ -39,6 +39,7 @@ kit::slices!(
     emptied_config,
     config_in_recovery,
     emptied_config_in_recovery,
+    objects_in_recovery,
     objects,
     labels,
     serving,

@@ -295,6 +295,14 @@ pub fn config_in_recovery() -> Slice {
     Slice::new(start, &[RECOVERED, CANCELLED], &["set-aside-volume", "write-config", "retain-volume"])
 }
 
+/// An object that the operator has made is deleted at any time of a recovery, with the pods of the StatefulSet, and the
+/// ConfigMap too.
+pub fn objects_in_recovery() -> Slice {
+    let mut slice = config_in_recovery();
+    slice.start.faults = Faults { objects: 1, configs: 1, ..Faults::default() };
+    slice
+}
+
 /// The same of one that loses what is in it.
 pub fn emptied_config_in_recovery() -> Slice {
     let mut slice = config_in_recovery();
