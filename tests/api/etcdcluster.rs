@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use kit::bed::Bed;
-use kit::operator::Fate;
 use kit::objects::{Ask, condition, http_get};
+use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
@@ -150,7 +150,11 @@ fn a_right_to_read_that_is_missing_is_told_until_it_is_given(bed: &Bed) {
             let degraded = condition(object, "Degraded");
             let is_so = degraded["reason"] == "ApplyFailed" && degraded["status"] == "True";
             let is_known = degraded["reason"].is_string();
-            if is_known && is_so == is_told { Ok(degraded.clone()) } else { Err(object["status"].to_string()) }
+            if is_known && is_so == is_told {
+                Ok(degraded.clone())
+            } else {
+                Err(object["status"].to_string())
+            }
         })
     };
     let told = degraded(true);

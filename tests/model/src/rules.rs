@@ -132,8 +132,14 @@ impl World {
         let changes_unknown = seen.membership.is_unknown() && plan.actions.iter().any(changes);
         let rules = [
             (Rule::TwoAtOnce, irreversible > 1 || defragments > 1),
-            (Rule::DefragmentedBesideMissing, plan.actions.iter().any(|effect| self.defragments_alone(effect))),
-            (Rule::LeaderDefragmentedFirst, plan.actions.iter().any(|effect| self.defragments_leader(effect))),
+            (
+                Rule::DefragmentedBesideMissing,
+                plan.actions.iter().any(|effect| self.defragments_alone(effect)),
+            ),
+            (
+                Rule::LeaderDefragmentedFirst,
+                plan.actions.iter().any(|effect| self.defragments_leader(effect)),
+            ),
             (Rule::DisarmedFull, plan.actions.iter().any(|effect| self.disarms_full(effect))),
             (Rule::WorkedWhilePaused, self.desired.is_paused && plan.actions.iter().any(works)),
             (Rule::ChangedUnknown, changes_unknown),

@@ -21,8 +21,9 @@ use std::hash::Hash;
 
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::observation::{
-    Age, Alarm, Audit, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
-    Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
+    Age, Alarm, Audit, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation,
+    Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template,
+    Version, Volume,
 };
 use kit::explore::World as _;
 
@@ -399,11 +400,9 @@ impl World {
                 Some(())
             }
             Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
-            Action::Corrupt(ordinal) => self.corrupt(*ordinal),
-            Action::Suspect(member) => self.suspect(*member),
-            Action::Compare => self.compare(),
-            Action::Fill => self.fill(),
-            Action::Agree => self.agree(),
+            Action::Corrupt(_) | Action::Suspect(_) | Action::Compare | Action::Fill | Action::Agree => {
+                self.care(action)
+            }
             Action::Write(majority) => {
                 let majority = self.majorities().into_iter().nth(*majority)?;
                 self.commit(&majority);

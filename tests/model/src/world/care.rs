@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use gatehouse::kinds::etcdcluster::consistency::decision::{Print, verdict};
-use gatehouse::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, Fact, Keyspace, MemberStatus};
+use gatehouse::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, Fact, Keyspace};
 
 use super::*;
 
@@ -23,17 +23,42 @@ pub enum Database {
     Loose,
 }
 
+impl Database {
+    /// What a member says of it: its size, and how much of that is in use, and its quota.
+    pub const fn sizes(self) -> (u64, u64, u64) {
+        const LITTLE: u64 = 1 << 20;
+        match self {
+            Self::Small => (LITTLE, LITTLE, QUOTA),
+            Self::Full => (QUOTA, QUOTA, QUOTA),
+            Self::Loose => (QUOTA, LITTLE, QUOTA),
+        }
+    }
+}
+
 impl World {
+    /// What becomes of data and databases, and of what members are to run.
+    pub fn care(&mut self, action: &Action) -> Option<()> {
+        match action {
+            Action::Corrupt(ordinal) => self.corrupt(*ordinal),
+            Action::Suspect(member) => self.suspect(*member),
+            Action::Compare => self.compare(),
+            Action::Fill => self.fill(),
+            Action::Agree => self.agree(),
+            _ => None,
+        }
+    }
+
     /// A voter's data come to differ from the others'.
-    pub fn corrupt(&mut self, ordinal: Ordinal) -> Option<()> {
+    fn corrupt(&mut self, ordinal: Ordinal) -> Option<()> {
         let is_voters = |data: &Data| self.voters().any(|voter| voter.id == data.member);
-        let data = self.objects.volumes.get(&ordinal)?.data.filter(|data| !data.is_corrupt && is_voters(data))?;
+        let data =
+            self.objects.volumes.get(&ordinal)?.data.filter(|data| !data.is_corrupt && is_voters(data))?;
         self.objects.volumes.get_mut(&ordinal)?.data = Some(Data { is_corrupt: true, ..data });
         Some(())
     }
 
     /// Etcd says of a member, right or wrong, that its data differ. What was found before says nothing of that.
-    pub fn suspect(&mut self, member: MemberId) -> Option<()> {
+    fn suspect(&mut self, member: MemberId) -> Option<()> {
         let alarm = Alarm { member, kind: AlarmKind::Corrupt };
         (self.leads() && !self.etcd.alarms.contains(&alarm)).then(|| self.etcd.alarms.push(alarm))?;
         self.audit = None;
@@ -41,7 +66,7 @@ impl World {
     }
 
     /// Operators compare the data of all voters.
-    pub fn compare(&mut self) -> Option<()> {
+    fn compare(&mut self) -> Option<()> {
         let found = self.comparison().filter(|_| self.counts_data)?;
         (self.audit.replace(found.clone()) != Some(found)).then_some(())
     }
@@ -68,7 +93,7 @@ impl World {
     }
 
     /// Clients write until every database is full.
-    pub fn fill(&mut self) -> Option<()> {
+    fn fill(&mut self) -> Option<()> {
         let leader = self.etcd.leader.filter(|_| self.leads() && !self.has_alarm(AlarmKind::NoSpace))?;
         self.etcd.alarms.push(Alarm { member: leader, kind: AlarmKind::NoSpace });
         self.etcd.is_compacted = false;
@@ -104,17 +129,6 @@ impl World {
         leads
     }
 
-    /// What a member says of its database.
-    pub fn sized(status: MemberStatus, database: Database) -> MemberStatus {
-        let little = 1 << 20;
-        let (db_size, db_size_in_use) = match database {
-            Database::Small => (little, little),
-            Database::Full => (QUOTA, QUOTA),
-            Database::Loose => (QUOTA, little),
-        };
-        MemberStatus { db_size, db_size_in_use, quota: QUOTA, ..status }
-    }
-
     /// Revisions, which are asked for where a database is full.
     pub fn keyspace(&self) -> Fact<Keyspace> {
         let compact_revision = if self.etcd.is_compacted { 4000 } else { 100 };
@@ -123,7 +137,7 @@ impl World {
     }
 
     /// Members agree on the minor that they were let go down to, or else on the least that they run.
-    pub fn agree(&mut self) -> Option<()> {
+    fn agree(&mut self) -> Option<()> {
         let before = self.etcd.version;
         match self.etcd.downgrade.filter(|_| self.leads()) {
             Some(target) => self.etcd.version = self.etcd.version.min(target),
@@ -134,7 +148,9 @@ impl World {
 
     pub fn allow_downgrade(&mut self, target: Minor) -> bool {
         let is_next = self.leads() && target + 1 == self.etcd.version && self.etcd.downgrade.is_none();
-        self.etcd.downgrade = self.etcd.downgrade.or(is_next.then_some(target));
+        if is_next {
+            self.etcd.downgrade = Some(target);
+        }
         is_next
     }
 

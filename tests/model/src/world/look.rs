@@ -103,6 +103,7 @@ impl World {
             let version = place.pod.template.version;
             let is_learner = self.member(data.member).is_some_and(|member| member.is_learner);
             let storage = Fact::Known(self.etcd.version.min(version.minor));
+            let (db_size, db_size_in_use, quota) = data.database.sizes();
             let status = MemberStatus {
                 cluster_id: data.cluster,
                 member_id: data.member,
@@ -113,16 +114,16 @@ impl World {
                 has_errors: false,
                 raft_index: entries(data.index),
                 raft_applied_index: entries(data.index),
-                db_size: 0,
-                db_size_in_use: 0,
-                quota: 0,
+                db_size,
+                db_size_in_use,
+                quota,
                 storage_version: if version.minor >= 6 { storage } else { Fact::Absent },
                 downgrade_target: self.etcd.downgrade.map_or(Fact::Absent, Fact::Known),
                 has_saved_snapshot: Fact::Known(true),
                 defragmented: Age::PastDeadline,
                 falls_behind: false,
             };
-            Some((*ordinal, Fact::Known(Self::sized(status, data.database))))
+            Some((*ordinal, Fact::Known(status)))
         });
         asked.collect()
     }
