@@ -29,7 +29,7 @@ use kit::explore::World as _;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
-use care::Database;
+pub use care::Data;
 use certificates::{Keyring, Trusted};
 pub use faults::Faults;
 use version::{identity, seen, seen_pod};
@@ -124,27 +124,6 @@ pub struct Place {
 pub struct Disk {
     pub volume: Volume,
     pub data: Option<Data>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Data {
-    pub cluster: ClusterId,
-    pub member: MemberId,
-    /// The last entry of the log that it has, as its rank among all that matter.
-    pub index: u64,
-    /// Whether the cluster was made of another member's data, and these know nothing of it.
-    pub is_left_out: bool,
-    /// Whether they differ from what all members have agreed on.
-    pub is_corrupt: bool,
-    pub database: Database,
-}
-
-impl Data {
-    /// Data that are sound.
-    pub fn new(cluster: ClusterId, member: MemberId, index: u64) -> Self {
-        let database = Database::default();
-        Self { cluster, member, index, is_left_out: false, is_corrupt: false, database }
-    }
 }
 
 /// Etcd as a whole: what a majority has agreed on.

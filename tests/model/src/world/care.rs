@@ -8,6 +8,28 @@ use gatehouse::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, Fact, 
 
 use super::*;
 
+/// What a member has on its volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Data {
+    pub cluster: ClusterId,
+    pub member: MemberId,
+    /// The last entry of the log that it has, as its rank among all that matter.
+    pub index: u64,
+    /// Whether the cluster was made of another member's data, and these know nothing of it.
+    pub is_left_out: bool,
+    /// Whether they differ from what all members have agreed on.
+    pub is_corrupt: bool,
+    pub database: Database,
+}
+
+impl Data {
+    /// Data that are sound.
+    pub fn new(cluster: ClusterId, member: MemberId, index: u64) -> Self {
+        let database = Database::default();
+        Self { cluster, member, index, is_left_out: false, is_corrupt: false, database }
+    }
+}
+
 /// The largest size of a database.
 const QUOTA: u64 = 1 << 31;
 
