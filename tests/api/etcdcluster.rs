@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use kit::bed::Bed;
 use kit::objects::{Ask, condition, http_get};
+use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use crate::Test;
+use crate::site::{self, Site};
 use crate::storage::moving::StopsAtTheEnd;
 
 pub const TESTS: &[Test] = &[
@@ -23,6 +25,12 @@ pub const TESTS: &[Test] = &[
         an_object_that_others_write_all_the_time_is_worked,
     ),
 ];
+
+/// With an operator of their own, whose rights are a test's.
+pub const ON_CLOCKS: &[Test] = &[(
+    "a_right_to_read_that_is_missing_is_told_until_it_is_given",
+    a_right_to_read_that_is_missing_is_told_until_it_is_given,
+)];
 
 /// Between two writes of each of those that write an object all the time: some fifty a second together.
 const BETWEEN: Duration = Duration::from_millis(40);
@@ -125,4 +133,34 @@ fn an_object_that_others_write_all_the_time_is_worked(bed: &Bed) {
         bed.objects.until("statefulset/busy", &namespace.name, |_| Ok(()));
         drop(stop);
     });
+}
+
+/// Nothing is done on the strength of what could not be read, and the status says what is missing.
+fn a_right_to_read_that_is_missing_is_told_until_it_is_given(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let role = site::role(&namespace, |resource, verb| (resource, verb) != ("poddisruptionbudgets", "get"));
+    let _operator = site.start(Fate::Lives);
+    namespace.create(
+        &json!({"apiVersion": "gatehouse.dev/v1", "kind": "EtcdCluster", "metadata": {"name": "blind"},
+        "spec": {"replicas": 1, "tls": {"mode": "Disabled"}}}),
+    );
+    let degraded = |is_told: bool| {
+        bed.objects.until("etcdcluster/blind", &namespace.name, |object| {
+            let degraded = condition(object, "Degraded");
+            let is_so = degraded["reason"] == "ApplyFailed" && degraded["status"] == "True";
+            let is_known = degraded["reason"].is_string();
+            if is_known && is_so == is_told {
+                Ok(degraded.clone())
+            } else {
+                Err(object["status"].to_string())
+            }
+        })
+    };
+    let told = degraded(true);
+    let message = told["message"].as_str().expect("a message");
+    assert!(message.starts_with("read poddisruptionbudgets: "), "{message}");
+    assert!(message.contains("cannot get resource \"poddisruptionbudgets\""), "{message}");
+    role.give_back();
+    degraded(false);
 }

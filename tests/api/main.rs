@@ -95,6 +95,7 @@ const MODULES: &[Module] = &[
     beside("ancestors", ancestors::TESTS, NEWEST),
     beside("certificates", certificates::TESTS, CLOCKS),
     beside("columns", columns::TESTS, CLOCKS),
+    beside("etcdcluster", etcdcluster::ON_CLOCKS, CLOCKS),
     beside("conversion", conversion::TESTS, EVERY),
     in_turns("corpus", corpus::TESTS, EVERY),
     in_turns("conversion", conversion::ON_BARE, EVERY),

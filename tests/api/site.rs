@@ -118,6 +118,71 @@ fn account(namespace: &Namespace, home: &str) -> PathBuf {
     kubeconfig
 }
 
+/// The rights of the account of a namespace, which were fewer than the shipped ones.
+pub struct Fewer<'a> {
+    namespace: &'a Namespace<'a>,
+    path: String,
+    shipped: Value,
+}
+
+/// Takes the shipped rights on resources from the account of a namespace that are not to be `kept`, by resource and verb,
+/// and waits until the API server refuses them.
+pub fn role<'a>(namespace: &'a Namespace<'a>, kept: impl Fn(&str, &str) -> bool) -> Fewer<'a> {
+    const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    let objects = &namespace.bed.objects;
+    let shipped = objects.at(&format!("{ROLES}/gatehouse"))["rules"].clone();
+    let (mut rules, mut taken) = (Vec::new(), Vec::new());
+    for rule in shipped.as_array().expect("rules") {
+        for resource in texts(&rule["resources"]) {
+            let (verbs, others): (Vec<_>, Vec<_>) =
+                texts(&rule["verbs"]).partition(|verb| kept(resource, verb));
+            taken.extend(others.into_iter().map(|verb| (rule["apiGroups"][0].clone(), resource, verb)));
+            if !verbs.is_empty() {
+                let mut fewer = rule.clone();
+                (fewer["resources"], fewer["verbs"]) = (json!([resource]), json!(verbs));
+                rules.push(fewer);
+            }
+        }
+    }
+    assert!(!taken.is_empty(), "nothing is taken");
+    let name = format!("gatehouse-{}", namespace.name);
+    let role = |rules: &[Value]| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name},
+            "rules": rules})
+    };
+    objects.must(Ask::create(&role(&rules), ""));
+    let mut binding = objects.at(&format!("{BINDINGS}/{name}"));
+    objects.must(Ask::delete(format!("{BINDINGS}/{name}")));
+    binding["metadata"] = json!({"name": name});
+    binding["roleRef"]["name"] = name.clone().into();
+    objects.must(Ask::create(&binding, ""));
+    let user = format!("system:serviceaccount:{NAMESPACE}:{}", namespace.name);
+    for (group, resource, verb) in taken {
+        let attributes =
+            json!({"group": group, "resource": resource, "verb": verb, "namespace": namespace.name});
+        let review = json!({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": attributes}});
+        eventually(|| {
+            let path = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+            let verdict = objects.must(Ask::post(path, review.clone()));
+            if verdict["status"]["allowed"] == true { Err(verdict.to_string()) } else { Ok(()) }
+        });
+    }
+    Fewer { namespace, path: format!("{ROLES}/{name}"), shipped }
+}
+
+impl Fewer<'_> {
+    /// Gives the shipped rights back.
+    pub fn give_back(&self) {
+        self.namespace.bed.objects.must(Ask::patch(&*self.path, json!({"rules": self.shipped})));
+    }
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
 /// Waits until an operator has counted so many transitions. It counts one when it has heard that the status is written.
 #[track_caller]
 pub fn until_transitions(operator: &Operator, count: u64) {

@@ -13,6 +13,7 @@ mod load;
 mod rare_paths;
 mod recovery;
 mod reference_cluster;
+mod refused;
 pub mod replayed;
 mod transitions;
 pub mod unattended;
@@ -51,6 +52,10 @@ pub const TESTS: &[Test] = &[
     ),
     ("etcd_loses_no_good_member_to_a_corrupt_leader", corrupt::etcd_loses_no_good_member_to_a_corrupt_leader),
     ("etcd_stops_and_starts_with_its_data", etcd_stops_and_starts_with_its_data),
+    (
+        "etcd_grows_and_is_backed_up_although_its_template_is_refused",
+        refused::etcd_grows_and_is_backed_up_although_its_template_is_refused,
+    ),
     (
         "etcd_that_is_paused_is_reached_by_its_service",
         unattended::etcd_that_is_paused_is_reached_by_its_service,

@@ -1,5 +1,6 @@
 //! Planted faults: an operator that does one thing wrong. Each has to be found, by the rule that names it.
 
+mod careless;
 mod overlooked;
 
 use std::collections::BTreeMap;
@@ -99,6 +100,18 @@ pub enum Fault {
     OverlooksLag,
     /// It restarts who does not answer without asking the others.
     RestartsTheSilent,
+    /// It takes the member that an alarm names for the one whose data are wrong.
+    BelievesTheAlarm,
+    /// It has every member give free space back in one reconciliation.
+    DefragmentsAllAtOnce,
+    /// It does so whether or not the others serve.
+    DefragmentsBesideTheMissing,
+    /// It begins with the leader.
+    DefragmentsTheLeaderFirst,
+    /// It disarms an alarm about space at once.
+    DisarmsAtOnce,
+    /// It takes members to have agreed on the minor that is asked for.
+    LowersUnasked,
     /// It calls a cluster available whose members it could not ask.
     CallsUnknownAvailable,
 }
@@ -174,6 +187,8 @@ impl Hand {
                     list.members.retain(|member| member.is_started);
                 }
             }
+            Some(Fault::BelievesTheAlarm) => careless::believes_the_alarm(seen),
+            Some(Fault::LowersUnasked) => careless::lowers_unasked(desired, seen),
             Some(fault) => overlooked::look(fault, seen),
             None => {}
         }
@@ -201,6 +216,10 @@ impl Hand {
                     .retain(|one| !matches!(one, Effect::WriteRecord { before, record } if before == record));
             }
             Fault::SignsTooEarly | Fault::TrustsForEver => rotates(fault, plan),
+            Fault::DefragmentsAllAtOnce
+            | Fault::DefragmentsBesideTheMissing
+            | Fault::DefragmentsTheLeaderFirst
+            | Fault::DisarmsAtOnce => careless::plan(fault, seen, plan),
             Fault::LeavesLeftovers => plan.actions.retain(|one| !matches!(one, Effect::DeleteVolume { .. })),
             Fault::NeverReplaces if operation == Some(OperationKind::Replace) => {
                 plan.actions.retain(|one| !matches!(one, Effect::MemberRemove { .. }));

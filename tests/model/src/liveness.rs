@@ -2,7 +2,7 @@
 
 use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::api::status::condition;
-use gatehouse::kinds::etcdcluster::observation::{PodPhase, Purpose};
+use gatehouse::kinds::etcdcluster::observation::{AlarmKind, PodPhase, Purpose};
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::faults::Hand;
@@ -30,6 +30,12 @@ impl World {
         }
         if says(&plan, condition::SPEC_VALID, State::False) {
             return self.skips_minors() && self.all_run();
+        }
+        if self.corrupt_voters() > 0 {
+            // Without an alarm it is said, and nobody is replaced.
+            return !self.has_alarm(AlarmKind::Corrupt)
+                && says(&plan, condition::DEGRADED, State::True)
+                && self.all_run();
         }
         self.is_reached(&plan)
     }
@@ -96,6 +102,8 @@ impl World {
             && entries.iter().all(|entry| entry.purpose == Purpose::Run)
             && self.has_one_authority()
             && objects.has_services
+            && self.etcd.alarms.is_empty()
+            && self.etcd.downgrade.is_none()
             && objects.budget.is_some()
             && objects.set.as_ref().is_some_and(|set| set.labels_voters)
             && !objects.volumes.values().any(|disk| disk.volume.is_set_aside)

@@ -39,13 +39,17 @@ kit::slices!(
     emptied_config,
     config_in_recovery,
     emptied_config_in_recovery,
+    objects_in_recovery,
     objects,
     labels,
     serving,
     earlier_release,
     lag,
     silence,
-    silence_of_all
+    silence_of_all,
+    suspicion,
+    space,
+    downgrade
 );
 
 /// What is too large to be looked at whole, gone through at random.
@@ -96,6 +100,12 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::AddsWhoServes, slices::serving, Rule::LearnerServesClients),
     (Fault::OverlooksLag, slices::lag, Rule::LaggingQuorum),
     (Fault::RestartsTheSilent, slices::silence, Rule::QuorumCost),
+    (Fault::BelievesTheAlarm, slices::suspicion, Rule::SoundMemberReplaced),
+    (Fault::DefragmentsAllAtOnce, slices::space, Rule::TwoAtOnce),
+    (Fault::DefragmentsBesideTheMissing, slices::space, Rule::DefragmentedBesideMissing),
+    (Fault::DefragmentsTheLeaderFirst, slices::space, Rule::LeaderDefragmentedFirst),
+    (Fault::DisarmsAtOnce, slices::space, Rule::DisarmedFull),
+    (Fault::LowersUnasked, slices::downgrade, Rule::RunsTooOld),
     (Fault::CallsUnknownAvailable, slices::loss, Rule::StatusLies),
 ];
 

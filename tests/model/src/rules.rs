@@ -6,12 +6,13 @@ use gatehouse::api::condition::State;
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::api::status::condition;
 use gatehouse::kinds::etcdcluster::observation::{
-    Fact, Member, Observation, Ordinal, Purpose, RecoveryPhase, Role,
+    AlarmKind, Fact, Member, MemberId, Observation, Ordinal, Purpose, RecoveryPhase, Role,
 };
 use gatehouse::kinds::etcdcluster::plan::Plan;
 
 use crate::liveness::says;
 use crate::world::apply::ends_pod;
+use crate::world::care::Database;
 use crate::world::{Place, World};
 use kit::membership::quorum;
 
@@ -43,7 +44,7 @@ pub enum Rule {
     Unserved,
     /// A learner is added to whose pod the Service leads.
     LearnerServesClients,
-    /// A member is replaced whose data are there.
+    /// A member is replaced whose data are there, and as all have agreed on.
     SoundMemberReplaced,
     /// Who is a member is changed in a reconciliation that did not know the members.
     ChangedUnknown,
@@ -63,6 +64,14 @@ pub enum Rule {
     TwoAtOnce,
     /// A member shows another one a certificate of an authority that it does not trust.
     LeafNotTrusted,
+    /// A member starts of a minor before the one that all have agreed on.
+    RunsTooOld,
+    /// A member gives free space back, and serves nobody meanwhile, while another voter is missing.
+    DefragmentedBesideMissing,
+    /// The leader does so while a follower has to.
+    LeaderDefragmentedFirst,
+    /// The alarm about space is disarmed while a database is full.
+    DisarmedFull,
     /// What is under way never ends.
     NeverSettles,
     /// Nothing is done any more, and the spec is neither reached nor is it said why.
@@ -110,6 +119,8 @@ impl World {
     /// What holds of a plan and what it was made of.
     pub fn judge_plan(&mut self, seen: &Observation, plan: &Plan) {
         let irreversible = plan.actions.iter().filter(|effect| effect.is_irreversible()).count();
+        let defragments = |effect: &&Effect| matches!(effect, Effect::Defragment { .. });
+        let defragments = plan.actions.iter().filter(defragments).count();
         let changes = |effect: &Effect| {
             matches!(
                 effect,
@@ -120,7 +131,16 @@ impl World {
         let works = |effect: &Effect| !matches!(effect, Effect::LabelPod { .. });
         let changes_unknown = seen.membership.is_unknown() && plan.actions.iter().any(changes);
         let rules = [
-            (Rule::TwoAtOnce, irreversible > 1),
+            (Rule::TwoAtOnce, irreversible > 1 || defragments > 1),
+            (
+                Rule::DefragmentedBesideMissing,
+                plan.actions.iter().any(|effect| self.defragments_alone(effect)),
+            ),
+            (
+                Rule::LeaderDefragmentedFirst,
+                plan.actions.iter().any(|effect| self.defragments_leader(effect)),
+            ),
+            (Rule::DisarmedFull, plan.actions.iter().any(|effect| self.disarms_full(effect))),
             (Rule::WorkedWhilePaused, self.desired.is_paused && plan.actions.iter().any(works)),
             (Rule::ChangedUnknown, changes_unknown),
             (Rule::QuorumCost, plan.actions.iter().any(|effect| self.stops_unasked(effect))),
@@ -169,9 +189,30 @@ impl World {
         let is_held = |ordinal: Ordinal| self.held_claims().contains(&ordinal);
         let is_sound = self
             .member(*member)
-            .is_some_and(|member| self.data(member).is_some() && !member.ordinal.is_some_and(is_held));
+            .is_some_and(|member| self.has_sound_data(member) && !member.ordinal.is_some_and(is_held));
         let members = u32::try_from(self.etcd.members.len()).unwrap_or(u32::MAX);
         is_sound && members <= self.desired.replicas
+    }
+
+    fn has_sound_data(&self, member: &Member) -> bool {
+        self.data(member).is_some_and(|data| !data.is_corrupt)
+    }
+
+    fn defragments_alone(&self, effect: &Effect) -> bool {
+        let Effect::Defragment { member, .. } = effect else { return false };
+        let serves = |voter: &Member| self.runs(voter) && voter.ordinal.is_some_and(|at| self.stays(at));
+        self.voters().any(|voter| voter.id != *member && !serves(voter))
+    }
+
+    fn defragments_leader(&self, effect: &Effect) -> bool {
+        let is_leader = |id: MemberId| self.leads() && self.etcd.leader == Some(id);
+        matches!(effect, Effect::Defragment { member, .. } if is_leader(*member)
+            && self.databases_but(*member).any(|database| database == Database::Loose))
+    }
+
+    fn disarms_full(&self, effect: &Effect) -> bool {
+        let is_full = || self.databases_but(MemberId(0)).any(|database| database != Database::Small);
+        matches!(effect, Effect::AlarmDisarm { alarm, .. } if alarm.kind == AlarmKind::NoSpace && is_full())
     }
 
     /// Whether a survivor is chosen now, by nobody's name, that has less of the log than another voter that answers.

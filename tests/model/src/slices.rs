@@ -61,6 +61,19 @@ const BACK_WHILE_PAUSED: Reach = ("a pod came back while paused, and clients fin
         && world.objects.pods.values().all(|place| !place.pod.is_deleting)
 });
 
+const CORRUPT_REPLACED: Reach = ("a member whose data differ was replaced", |start, world| {
+    world.faults.corruptions < start.faults.corruptions
+        && world.corrupt_voters() == 0
+        && world.voters().count() == 3
+        && world.etcd.alarms.is_empty()
+});
+const ROOM_MADE: Reach = ("there is room again", |start, world| {
+    world.faults.fills < start.faults.fills && world.etcd.alarms.is_empty()
+});
+const ALL_LOWERED: Reach = ("all run the minor before", |start, world| {
+    world.etcd.version < start.etcd.version && world.etcd.downgrade.is_none()
+});
+
 /// What each change of the members does.
 const ADDS: &[&str] = &[
     "write-record",
@@ -295,6 +308,14 @@ pub fn config_in_recovery() -> Slice {
     Slice::new(start, &[RECOVERED, CANCELLED], &["set-aside-volume", "write-config", "retain-volume"])
 }
 
+/// An object that the operator has made is deleted at any time of a recovery, with the pods of the StatefulSet, and the
+/// ConfigMap too.
+pub fn objects_in_recovery() -> Slice {
+    let mut slice = config_in_recovery();
+    slice.start.faults = Faults { objects: 1, configs: 1, ..Faults::default() };
+    slice
+}
+
 /// The same of one that loses what is in it.
 pub fn emptied_config_in_recovery() -> Slice {
     let mut slice = config_in_recovery();
@@ -373,6 +394,36 @@ pub fn silence_of_all() -> Slice {
     start.is_prompt = true;
     start.faults = Faults { silences: 1, crashes: 1, ..Faults::default() };
     Slice::new(start, &[ALL_ROLLED, CRASHED], &["delete-pod", "move-leader"])
+}
+
+/// The data of a member come to differ from the others', and etcd's alarm names that one, another one or none, or comes
+/// where no data differ.
+pub fn suspicion() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.is_prompt = true;
+    start.counts_data = true;
+    start.faults = Faults { corruptions: 1, suspicions: 1, kills: 1, crashes: 1, ..Faults::default() };
+    let does = &["alarm-disarm", "member-remove", "move-leader", "member-add"];
+    Slice::new(start, &[THREE_VOTE, TWO_VOTE, CORRUPT_REPLACED, CRASHED], does)
+}
+
+/// Databases come to be full while members come and go.
+pub fn space() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.is_prompt = true;
+    start.faults = Faults { fills: 1, kills: 1, elections: 1, crashes: 1, ..Faults::default() };
+    Slice::new(start, &[ROOM_MADE, CRASHED], &["compact", "defragment", "alarm-disarm"])
+}
+
+/// Three are brought to the minor before, and a person thinks better of it.
+pub fn downgrade() -> Slice {
+    let mut start = World::settled(3, NEWEST);
+    start.desired.allows_downgrade = true;
+    start.edits = [Version::new(5, 33), NEWEST].map(Edit::Version).to_vec();
+    start.is_prompt = true;
+    start.faults = Faults { kills: 1, crashes: 1, ..Faults::default() };
+    let does = &["downgrade-enable", "downgrade-cancel", "delete-pod", "move-leader"];
+    Slice::new(start, &[ALL_LOWERED, CRASHED], does)
 }
 
 /// Three become five: to find faults in, for growth is looked at from one member on.

@@ -6,8 +6,13 @@ use kit::explore::Impassable;
 
 use crate::world::Action::{Blind, Edit, Elect, Lose, Node, Pass, Step, Tick};
 use crate::world::Kubelet::{End, Make, Show, Start};
-use crate::world::{Action, Kubelet, Unread};
+use crate::world::{Action, Kubelet, Object, Unread};
 use crate::{slices, world};
+
+/// So many passes of an operator, with one thing done in each.
+fn turns(count: usize) -> Vec<Action> {
+    [Pass(0), Step(0)].into_iter().cycle().take(2 * count).collect()
+}
 
 /// The volume goes once its data are told to be there, and before the cluster is recorded. The next pod was told the
 /// same, and so for ever: its volume was deleted, and the entry stayed.
@@ -128,7 +133,6 @@ fn a_stop_ends_no_pod_that_could_not_be_read_and_holds_a_claim() {
 /// waited for for ever.
 #[test]
 fn a_learner_whose_claim_is_deleted_before_it_starts_is_removed() {
-    let turns = |count: usize| [Pass(0), Step(0)].into_iter().cycle().take(2 * count).collect::<Vec<_>>();
     let restart = [&[Edit][..], &turns(5), &[Node(Ordinal(0), Start)]].concat();
     let grow = [&[Edit, Edit, Tick][..], &turns(6)].concat();
     slices::claims().holds_after(&[&restart[..], &grow, &[Action::DeleteClaim(Ordinal(1))]].concat());
@@ -157,4 +161,67 @@ fn a_way_that_cannot_be_gone_says_why() {
     assert_eq!(slice.walk(std::slice::from_ref(&spent)), Err(Impassable::Spent(0, spent)));
     let idle = Action::Step(0);
     assert_eq!(slice.walk(std::slice::from_ref(&idle)), Err(Impassable::Idle(0, idle)));
+}
+
+/// The pod that was named to make a cluster of the data goes with its StatefulSet once it has, before that is seen. The
+/// next one was named as well, and etcd would have dropped what was acknowledged last.
+#[test]
+fn a_cluster_is_made_once_of_data_whose_pod_goes_with_its_stateful_set() {
+    let begin = [Node(Ordinal(2), Start), Action::LoseObject(Object::StatefulSet)];
+    let way = [&[Edit, Tick][..], &turns(10), &begin].concat();
+    slices::objects_in_recovery().holds_after(&way);
+}
+
+/// StatefulSet and ConfigMap are gone while the survivor is to be started anew. Its entry was rebuilt only beside its
+/// pod, and its pod made only for its entry.
+#[test]
+fn a_survivor_without_stateful_set_and_config_map_comes_back() {
+    let lose = [Pass(0), Action::LoseConfig, Action::LoseObject(Object::StatefulSet)];
+    slices::objects_in_recovery().holds_after(&[&[Edit, Tick][..], &turns(7), &lose].concat());
+}
+
+/// A write has reached two of three members, and another template is asked for: the third one is waited for until it has
+/// caught up.
+#[test]
+fn a_member_that_lacks_a_write_is_waited_for_before_the_next_one_is_restarted() {
+    let way = [&[Action::Write(1), Edit][..], &turns(2)].concat();
+    let slice = slices::lag();
+    slice.holds_after(&way);
+    let waits = Err(Impassable::Idle(way.len(), Pass(0)));
+    assert_eq!(slice.walk(&[&way[..], &[Pass(0)]].concat()), waits);
+}
+
+/// A member votes and does not answer, and another one dies between the look at which the third one was to be restarted
+/// and that restart.
+#[test]
+fn no_member_is_restarted_beside_a_silent_one_and_a_dead_one() {
+    let look = [&[Action::Silence(Ordinal(0)), Edit][..], &turns(4), &[Pass(0)]].concat();
+    slices::silence().holds_after(&[&look[..], &[Action::Kill(Ordinal(1)), Step(0)]].concat());
+}
+
+/// The pod of a member that is to be added comes up as a voter does.
+#[test]
+fn a_pod_that_is_to_be_a_learner_leaves_the_service_before_it_is_added() {
+    for passes in 0..8 {
+        slices::serving().holds_after(&[&[Edit][..], &turns(passes)].concat());
+    }
+}
+
+/// Etcd's leader has the data that are wrong, and names another member.
+#[test]
+fn a_member_that_an_alarm_names_wrongly_stays() {
+    let accuse = [Action::Corrupt(Ordinal(0)), Action::Suspect(MemberId(2))];
+    let slice = slices::suspicion();
+    slice.holds_after(&accuse);
+    slice.holds_after(&[&accuse[..], &[Action::Compare], &turns(2)].concat());
+}
+
+/// A member dies once the history has been dropped: the others give no space back until it serves again.
+#[test]
+fn nobody_gives_space_back_beside_a_member_that_is_down() {
+    let way = [&[Action::Fill][..], &turns(1), &[Action::Kill(Ordinal(1))]].concat();
+    let slice = slices::space();
+    slice.holds_after(&way);
+    let waits = Err(Impassable::Idle(way.len(), Pass(0)));
+    assert_eq!(slice.walk(&[&way[..], &[Pass(0)]].concat()), waits);
 }

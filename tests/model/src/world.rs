@@ -4,10 +4,11 @@
 //! Guarantees: what the operator sees and does goes through the production types and the production `plan`; only what
 //! lies around it is modelled.
 //! Assumes of etcd: what tests/kit/src/membership says, which is held against real etcd.
-//! Does not say: anything of DNS, probes, full disks, how long things take, or what an entry holds.
+//! Does not say: anything of DNS, probes, full volumes, how long things take, or what an entry holds.
 
 mod actions;
 pub mod apply;
+pub mod care;
 mod certificates;
 mod etcd;
 mod faults;
@@ -20,13 +21,15 @@ use std::hash::Hash;
 
 use gatehouse::kinds::etcdcluster::actions::Action as Effect;
 use gatehouse::kinds::etcdcluster::observation::{
-    Age, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation, Ordinal, Owner,
-    Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template, Version, Volume,
+    Age, Alarm, Audit, Cause, ClusterId, ConfigEntry, Desired, Handle, Member, MemberId, Minor, Operation,
+    Ordinal, Owner, Phase, Pod, PodPhase, Purpose, Record, RecoveryRequest, Role, StatefulSet, Template,
+    Version, Volume,
 };
 use kit::explore::World as _;
 
 use crate::faults::Hand;
 use crate::rules::Rule;
+pub use care::Data;
 use certificates::{Keyring, Trusted};
 pub use faults::Faults;
 use version::{identity, seen, seen_pod};
@@ -60,6 +63,10 @@ pub struct World {
     pub counts_service: bool,
     /// Whether it is what is in the ConfigMap that is lost, and not the ConfigMap.
     pub empties_config: bool,
+    /// Whether operators compare the data of members.
+    pub counts_data: bool,
+    /// What that found last, of the members of now.
+    pub audit: Option<Audit>,
     /// The first rule that was broken.
     pub broken: Option<Rule>,
 }
@@ -119,16 +126,6 @@ pub struct Disk {
     pub data: Option<Data>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Data {
-    pub cluster: ClusterId,
-    pub member: MemberId,
-    /// The last entry of the log that it has, as its rank among all that matter.
-    pub index: u64,
-    /// Whether the cluster was made of another member's data, and these know nothing of it.
-    pub is_left_out: bool,
-}
-
 /// Etcd as a whole: what a majority has agreed on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Etcd {
@@ -143,6 +140,12 @@ pub struct Etcd {
     pub index: u64,
     /// The last entry whose write was acknowledged.
     pub acknowledged: u64,
+    /// The alarms that are armed.
+    pub alarms: Vec<Alarm>,
+    /// Whether old revisions have been dropped since a database was full.
+    pub is_compacted: bool,
+    /// The minor that members were let go down to.
+    pub downgrade: Option<Minor>,
 }
 
 /// A process that works the object.
@@ -200,6 +203,16 @@ pub enum Action {
     Answer(Ordinal),
     /// The Secret of the authority is deleted.
     LoseAuthority,
+    /// The data of a member come to differ from the others'.
+    Corrupt(Ordinal),
+    /// Etcd says so of a member; 0: of one that it cannot name.
+    Suspect(MemberId),
+    /// Operators compare the data of members.
+    Compare,
+    /// Clients fill the databases.
+    Fill,
+    /// Members agree on a minor: on the one that they were let go down to, or the least that they run.
+    Agree,
     /// A client's write, acknowledged by one of the smallest majorities, by number.
     Write(usize),
     Edit,
@@ -259,6 +272,8 @@ impl World {
             counts_lag: false,
             counts_service: false,
             empties_config: false,
+            counts_data: false,
+            audit: None,
             broken: None,
         }
     }
@@ -308,8 +323,13 @@ impl World {
                 self.objects.pods.get(ordinal).is_some_and(|place| place.pod.role.is_some())
             }
             Action::LoseAuthority => self.objects.keyring.as_ref().is_some_and(|one| one.authority.is_some()),
+            Action::Compare => self.counts_data,
+            Action::Agree => self.desired.allows_downgrade,
             Action::Elect(_)
             | Action::Evict(_)
+            | Action::Corrupt(_)
+            | Action::Suspect(_)
+            | Action::Fill
             | Action::Lose(_)
             | Action::DeleteClaim(_)
             | Action::Write(_)
@@ -359,6 +379,9 @@ impl World {
                 Some(())
             }
             Action::LoseAuthority => self.objects.keyring.as_mut()?.authority.take().map(drop),
+            Action::Corrupt(_) | Action::Suspect(_) | Action::Compare | Action::Fill | Action::Agree => {
+                self.care(action)
+            }
             Action::Write(majority) => {
                 let majority = self.majorities().into_iter().nth(*majority)?;
                 self.commit(&majority);
@@ -407,10 +430,15 @@ impl World {
         self.fresh.operation |= operation(self).is_some() && operation(self) != operation(before);
         self.fresh.health |= self.up() != before.up();
         self.fresh.quorum_loss |= before.seems_led() && !self.seems_led();
+        if self.etcd.members != before.etcd.members {
+            self.audit = None;
+        }
         // What is fresh about nothing is not looked at.
         self.fresh.operation &= operation(self).is_some();
         self.fresh.quorum_loss &= !self.seems_led();
-        self.hand_over_failed &= self.etcd.leader == before.etcd.leader && operation(self).is_some();
+        // A leader that comes back within the time that it had to hand over in is not asked for longer.
+        let is_same = self.etcd.leader == before.etcd.leader || operation(self) == operation(before);
+        self.hand_over_failed &= is_same && operation(self).is_some();
     }
 
     fn has_deadlines(&self) -> bool {

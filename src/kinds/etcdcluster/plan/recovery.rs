@@ -3,7 +3,8 @@
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;
 //! that a member is set aside is written onto its claim before the ConfigMap says so, and outlives that;
-//! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is.
+//! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is; data of
+//! which a cluster may have been made are seen to be another member's before one is made of them again.
 //! Assumes: the guard in the survivor's pod copies its data before etcd is started to make a cluster of them.
 
 use std::collections::BTreeMap;
@@ -129,6 +130,7 @@ fn advance(cluster: &ClusterState, recovery: &Recovery) -> Decision {
         Anew::Before(pod) => {
             Decision::recover(cluster, Recovery { pod: Some(pod), ..recovery.clone() }, None)
         }
+        Anew::Shows(phase) => turn(phase),
         Anew::Incomplete(actions) => stay(actions),
     };
     match (recovery.phase, fence(cluster, survivor, recovery)) {
@@ -232,6 +234,8 @@ enum Anew {
     Serves,
     /// This pod may have begun by the entry before.
     Before(Uid),
+    /// Whether a cluster was made of its data has to be seen, or was: the recovery goes on in that phase.
+    Shows(RecoveryPhase),
     /// It has not come up yet.
     Incomplete(Vec<Action>),
 }
@@ -268,14 +272,31 @@ fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, 
         return Anew::Incomplete(Vec::new());
     };
     let is_outdated = pod.template != set.template && cluster.status(survivor).is_none();
+    let delete = || Vec::from_iter(cluster.delete_pod(survivor, pod, None));
     match &recovery.pod {
         None => Anew::Before(pod.handle.uid.clone()),
-        Some(before) if is_outdated || *before == pod.handle.uid || is_not_alone(cluster, survivor) => {
-            Anew::Incomplete(Vec::from_iter(cluster.delete_pod(survivor, pod, None)))
-        }
+        Some(before) if is_outdated || *before == pod.handle.uid => Anew::Incomplete(delete()),
+        Some(_) if is_not_alone(cluster, survivor) => match purpose {
+            // The pod that was named has not made a cluster of the data: the next one may.
+            Purpose::Force if entry.pod.is_some() => {
+                let unnamed = cluster.write_entry(survivor, entry.forced(recovery.raft_index));
+                Anew::Incomplete(unnamed.into_iter().chain(delete()).collect())
+            }
+            Purpose::Force => Anew::Incomplete(delete()),
+            _ => Anew::Shows(RecoveryPhase::Forcing),
+        },
         Some(_) if cluster.member_count() == 1 && cluster.is_healthy(survivor) => Anew::Serves,
+        Some(_) if waits_after_another(entry, pod) => Anew::Shows(RecoveryPhase::Clearing),
         Some(_) => Anew::Incomplete(Vec::from_iter(named(cluster, survivor, entry, pod))),
     }
+}
+
+/// Whether the pod that was named is gone before it was seen to serve. It may have made a cluster of the data, and have
+/// acknowledged writes since: etcd would drop the last ones if it made another one. Started as the member that it is, it
+/// shows whether it is alone.
+fn waits_after_another(entry: &ConfigEntry, pod: &Pod) -> bool {
+    let is_other = entry.pod.as_ref().is_some_and(|named| *named != pod.handle.uid);
+    entry.purpose == Purpose::Force && pod.phase == PodPhase::Waiting && is_other
 }
 
 /// The StatefulSet with the guard of this release, whose copy is relied on. Once, with the entry, and not until it is
@@ -292,7 +313,7 @@ fn named(cluster: &ClusterState, survivor: Ordinal, entry: &ConfigEntry, pod: &P
     let is_due = entry.purpose == Purpose::Force
         && pod.phase == PodPhase::Waiting
         && volume.handle.uid == entry.volume
-        && entry.pod.as_ref() != Some(&pod.handle.uid);
+        && entry.pod.is_none();
     let named = ConfigEntry { template: pod.template, pod: Some(pod.handle.uid.clone()), ..entry.clone() };
     if is_due { cluster.write_entry(survivor, named) } else { None }
 }

@@ -124,15 +124,15 @@ fn rebuilt_in(cluster: &ClusterState, recovery: &Recovery) -> BTreeMap<Ordinal, 
     rebuilt
 }
 
-/// The survivor's entry. A pod that came after the one that had to go may have been told to make a cluster of the data:
-/// it is told so again, and there is no way back.
+/// The survivor's entry. A pod that came after the one that had to go may have been told to make a cluster of the data,
+/// and may be gone: there is no way back, and nobody is told so again before the data show whether one was made.
 fn of_survivor(cluster: &ClusterState, recovery: &Recovery, survivor: Ordinal) -> Option<ConfigEntry> {
     let entry = running(cluster, survivor)?;
-    match (&recovery.pod, cluster.pod(survivor)) {
-        (Some(before), pod) if recovery.phase == RecoveryPhase::Forcing => {
-            let uid = &pod?.handle.uid;
+    match &recovery.pod {
+        Some(before) if recovery.phase == RecoveryPhase::Forcing => {
+            let is_first = cluster.pod(survivor).is_some_and(|pod| pod.handle.uid == *before);
             let forced = entry.forced(recovery.raft_index);
-            Some(ConfigEntry { pod: (uid != before).then(|| uid.clone()), ..forced })
+            Some(ConfigEntry { pod: (!is_first).then(|| before.clone()), ..forced })
         }
         _ => Some(entry),
     }

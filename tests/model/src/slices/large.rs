@@ -17,6 +17,9 @@ const MUCH: Faults = Faults {
     silences: 0,
     objects: 0,
     labels: 0,
+    corruptions: 0,
+    suspicions: 0,
+    fills: 0,
 };
 
 pub fn growth() -> Slice {

@@ -49,6 +49,16 @@ impl kit::explore::World for World {
         if faults.authorities > 0 {
             actions.push(Action::LoseAuthority);
         }
+        if faults.corruptions > 0 {
+            actions.extend(ordinals.iter().copied().map(Action::Corrupt));
+        }
+        if faults.suspicions > 0 {
+            let members = self.etcd.members.iter().map(|member| member.id);
+            actions.extend(members.chain([MemberId(0)]).map(Action::Suspect));
+        }
+        if faults.fills > 0 {
+            actions.push(Action::Fill);
+        }
         if self.leads() {
             actions.extend(self.voters().map(|voter| Action::Elect(voter.id)));
         }
@@ -130,7 +140,9 @@ impl World {
         let elected = members.clone().filter(|_| !is_led).map(|member| Action::Elect(member.id));
         let heard = self.objects.pods.iter().filter(|(_, place)| place.is_silent);
         let heard = heard.map(|(ordinal, _)| Action::Answer(*ordinal));
-        places.chain(elected).chain(members.map(|member| Action::CatchUp(member.id))).chain(heard).collect()
+        let agreed = [Action::Agree, Action::Compare];
+        let caught_up = members.map(|member| Action::CatchUp(member.id));
+        places.chain(elected).chain(caught_up).chain(heard).chain(agreed).collect()
     }
 }
 

@@ -179,6 +179,17 @@ impl World {
                 self.hand_over_failed |= !is_done;
                 is_done
             }
+            Effect::AlarmDisarm { alarm, .. } => self.disarm(*alarm),
+            Effect::Compact { .. } => self.compact(),
+            Effect::Defragment { member, .. } => self.defragment(*member),
+            Effect::DowngradeEnable { membership, target } => {
+                self.agrees(membership, hand) && self.allow_downgrade(*target)
+            }
+            Effect::DowngradeCancel { .. } => {
+                let leads = self.leads();
+                self.etcd.downgrade = self.etcd.downgrade.filter(|_| !leads);
+                leads
+            }
             // Of what is cared for beside: it is done, and changes nothing that is modelled.
             _ => true,
         }

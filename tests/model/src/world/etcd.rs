@@ -166,16 +166,15 @@ impl World {
     }
 
     pub fn agree_on_version(&mut self) {
-        let minors: Vec<_> = self
+        let running: Vec<_> = self
             .etcd
             .members
             .iter()
             .filter(|member| self.runs(member))
             .filter_map(|member| Some(self.objects.pods.get(&member.ordinal?)?.pod.template.version.minor))
             .collect();
-        if self.leads() && minors.len() == self.etcd.members.len() {
-            let least = minors.into_iter().min().unwrap_or_default();
-            self.etcd.version = self.etcd.version.max(least);
+        if self.leads() && running.len() == self.etcd.members.len() {
+            self.agree_on(&running.into_iter().collect());
         }
     }
 
@@ -189,7 +188,7 @@ impl World {
         self.etcd.version = self.objects.pods[&ordinal].pod.template.version.minor;
         self.etcd.clusters_formed += 1;
         self.etcd.index += 1;
-        let data = Data { cluster: self.cluster(), member: id, index: self.etcd.index, is_left_out: false };
+        let data = Data::new(self.cluster(), id, self.etcd.index);
         self.objects.volumes.get_mut(&ordinal).expect("its volume").data = Some(data);
     }
 

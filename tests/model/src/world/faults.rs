@@ -33,6 +33,12 @@ pub struct Faults {
     pub objects: u8,
     /// A pod loses the label that clients find it by.
     pub labels: u8,
+    /// The data of a member come to differ.
+    pub corruptions: u8,
+    /// Etcd says so of a member, right or wrong.
+    pub suspicions: u8,
+    /// Databases come to be full.
+    pub fills: u8,
 }
 
 impl Faults {
@@ -53,12 +59,17 @@ impl Faults {
             Action::LoseObject(_) => Some(&mut self.objects),
             Action::LoseLabel(_) => Some(&mut self.labels),
             Action::LoseAuthority => Some(&mut self.authorities),
+            Action::Corrupt(_) => Some(&mut self.corruptions),
+            Action::Suspect(_) => Some(&mut self.suspicions),
+            Action::Fill => Some(&mut self.fills),
             Action::Write(_) => Some(&mut self.writes),
             Action::Pass(_)
             | Action::Step(_)
             | Action::Node(..)
             | Action::CatchUp(_)
             | Action::Answer(_)
+            | Action::Compare
+            | Action::Agree
             | Action::Edit
             | Action::Tick => None,
         }

@@ -128,6 +128,9 @@ impl World {
         place.trusts = trusts;
         if phase == PodPhase::Up {
             place.pod.startup_age = Age::Fresh;
+            if place.pod.template.version.minor < self.etcd.version {
+                self.breaks(Rule::RunsTooOld);
+            }
             self.agree_on_version();
         }
         Some(())
@@ -147,7 +150,7 @@ impl World {
             }
             (Purpose::Join, None) if is_its_own => {
                 let member = told.member?;
-                let data = Data { cluster: self.cluster(), member, index: 0, is_left_out: false };
+                let data = Data::new(self.cluster(), member, 0);
                 self.objects.volumes.get_mut(&ordinal)?.data = Some(data);
                 if self.member(member).is_some() { PodPhase::Up } else { PodPhase::Failing(Cause::Removed) }
             }

@@ -64,12 +64,12 @@ impl World {
             remembered: self.objects.remembered.clone().unwrap_or_default(),
             last_membership: agreed(statuses.values().any(|status| status.known().is_some())),
             statuses,
-            alarms: if quorum { Fact::Known(Vec::new()) } else { Fact::Unknown },
-            keyspace: Fact::Unknown,
+            alarms: if quorum { Fact::Known(self.etcd.alarms.clone()) } else { Fact::Unknown },
+            keyspace: self.keyspace(),
             cluster_version: if quorum { Fact::Known(self.etcd.version) } else { Fact::Unknown },
             auth: Fact::Known(false),
             root_password: Fact::Absent,
-            audit: Fact::Unknown,
+            audit: self.audit.clone().map_or(Fact::Unknown, Fact::Known),
             backup_schedule: Fact::Known(Found::Current),
             backup: Fact::Absent,
             has_finalizer: self.objects.has_finalizer,
@@ -103,6 +103,7 @@ impl World {
             let version = place.pod.template.version;
             let is_learner = self.member(data.member).is_some_and(|member| member.is_learner);
             let storage = Fact::Known(self.etcd.version.min(version.minor));
+            let (db_size, db_size_in_use, quota) = data.database.sizes();
             let status = MemberStatus {
                 cluster_id: data.cluster,
                 member_id: data.member,
@@ -113,11 +114,11 @@ impl World {
                 has_errors: false,
                 raft_index: entries(data.index),
                 raft_applied_index: entries(data.index),
-                db_size: 1 << 20,
-                db_size_in_use: 1 << 20,
-                quota: 1 << 31,
+                db_size,
+                db_size_in_use,
+                quota,
                 storage_version: if version.minor >= 6 { storage } else { Fact::Absent },
-                downgrade_target: Fact::Absent,
+                downgrade_target: self.etcd.downgrade.map_or(Fact::Absent, Fact::Known),
                 has_saved_snapshot: Fact::Known(true),
                 defragmented: Age::PastDeadline,
                 falls_behind: false,

@@ -326,3 +326,58 @@ fn a_survivor_that_was_told_late_what_it_is_to_be_is_made_anew_again() {
     assert_eq!(planned(&world.desired, &seen).actions, [], "it may still come to be alone");
     assert!(is_settled(&world.run()));
 }
+
+/// The entries of member 0 by which a pod may make a cluster of the data.
+fn namings(world: &World) -> usize {
+    let forces = |entry: &ConfigEntry| entry.purpose == Purpose::Force && entry.pod.is_some();
+    written(world, 0).iter().filter(|(ordinal, entry)| *ordinal == Ordinal(0) && forces(entry)).count()
+}
+
+/// Until the pod of member 0 is named that is to make a cluster of the data, and has not begun.
+fn run_until_named(world: &mut World) {
+    world.desired.recovery = Some(request("now", None));
+    run_to(world, RecoveryPhase::Forcing);
+    for _ in 0..20 {
+        world.pass();
+        if namings(world) > 0 {
+            return;
+        }
+        world.turn();
+    }
+    panic!("no pod is named: {:#?}", world.log);
+}
+
+/// It may have acknowledged writes, of which etcd drops the last ones where it makes a cluster of the data once more.
+#[test]
+fn no_cluster_is_made_again_of_data_whose_pod_is_gone_before_it_was_seen_to_serve() {
+    let losses: [fn(&mut World); 3] = [
+        |_| {},
+        |world| world.config = None,
+        |world| drop(world.config.as_mut().unwrap().entries.remove(&Ordinal(0))),
+    ];
+    for lose in losses {
+        let mut world = with_two_down();
+        run_until_named(&mut world);
+        world.turn();
+        assert_eq!(world.ids().len(), 1, "a cluster is made of the data");
+        world.pods.remove(&Ordinal(0));
+        world.etcd.leader = None;
+        lose(&mut world);
+        world.turn();
+        let plan = world.run();
+        assert!(is_settled(&plan), "{plan:#?}");
+        assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
+    }
+}
+
+#[test]
+fn a_cluster_is_made_of_the_data_where_the_pod_that_was_named_is_gone_before_it_began() {
+    let mut world = with_two_down();
+    run_until_named(&mut world);
+    world.pods.remove(&Ordinal(0));
+    let plan = world.run();
+    assert!(is_settled(&plan), "{plan:#?}");
+    assert_eq!((world.ordinals(), world.live_voters()), (vec![0, 1, 2], 3));
+    assert_eq!(phase(&world), Some(RecoveryPhase::Done));
+    assert_eq!(namings(&world), 2);
+}

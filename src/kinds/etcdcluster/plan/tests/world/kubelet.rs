@@ -111,6 +111,7 @@ impl World {
             (_, None) => PodPhase::Failing(Cause::DataLost),
             (Purpose::Force, Some(data)) => {
                 assert!(entry.raft_index.is_some_and(|index| index <= data.index), "the copy has a name");
+                assert!(self.etcd.members.len() > 1, "a cluster was made of the data before");
                 self.etcd.members.retain(|member| member.id == data.member);
                 self.etcd.leader = Some(data.member);
                 self.etcd.index = data.index;

@@ -1,0 +1,194 @@
+//! What is on members' disks beside the log: data that may differ from the others', a database that may be full, and
+//! what etcd says of both; and what members are to run less than.
+
+use std::collections::BTreeSet;
+
+use gatehouse::kinds::etcdcluster::consistency::decision::{Print, verdict};
+use gatehouse::kinds::etcdcluster::observation::{Alarm, AlarmKind, Audit, Fact, Keyspace};
+
+use super::*;
+
+/// What a member has on its volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Data {
+    pub cluster: ClusterId,
+    pub member: MemberId,
+    /// The last entry of the log that it has, as its rank among all that matter.
+    pub index: u64,
+    /// Whether the cluster was made of another member's data, and these know nothing of it.
+    pub is_left_out: bool,
+    /// Whether they differ from what all members have agreed on.
+    pub is_corrupt: bool,
+    pub database: Database,
+}
+
+impl Data {
+    /// Data that are sound.
+    pub fn new(cluster: ClusterId, member: MemberId, index: u64) -> Self {
+        let database = Database::default();
+        Self { cluster, member, index, is_left_out: false, is_corrupt: false, database }
+    }
+}
+
+/// The largest size of a database.
+const QUOTA: u64 = 1 << 31;
+
+/// A database file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Database {
+    /// It is far from its quota.
+    #[default]
+    Small,
+    /// It has reached its quota, and all of it is in use.
+    Full,
+    /// It has reached its quota, and little of it is in use.
+    Loose,
+}
+
+impl Database {
+    /// What a member says of it: its size, and how much of that is in use, and its quota.
+    pub const fn sizes(self) -> (u64, u64, u64) {
+        const LITTLE: u64 = 1 << 20;
+        match self {
+            Self::Small => (LITTLE, LITTLE, QUOTA),
+            Self::Full => (QUOTA, QUOTA, QUOTA),
+            Self::Loose => (QUOTA, LITTLE, QUOTA),
+        }
+    }
+}
+
+impl World {
+    /// What becomes of data and databases, and of what members are to run.
+    pub fn care(&mut self, action: &Action) -> Option<()> {
+        match action {
+            Action::Corrupt(ordinal) => self.corrupt(*ordinal),
+            Action::Suspect(member) => self.suspect(*member),
+            Action::Compare => self.compare(),
+            Action::Fill => self.fill(),
+            Action::Agree => self.agree(),
+            _ => None,
+        }
+    }
+
+    /// A voter's data come to differ from the others'.
+    fn corrupt(&mut self, ordinal: Ordinal) -> Option<()> {
+        let is_voters = |data: &Data| self.voters().any(|voter| voter.id == data.member);
+        let data =
+            self.objects.volumes.get(&ordinal)?.data.filter(|data| !data.is_corrupt && is_voters(data))?;
+        self.objects.volumes.get_mut(&ordinal)?.data = Some(Data { is_corrupt: true, ..data });
+        Some(())
+    }
+
+    /// Etcd says of a member, right or wrong, that its data differ. What was found before says nothing of that.
+    fn suspect(&mut self, member: MemberId) -> Option<()> {
+        let alarm = Alarm { member, kind: AlarmKind::Corrupt };
+        (self.leads() && !self.etcd.alarms.contains(&alarm)).then(|| self.etcd.alarms.push(alarm))?;
+        self.audit = None;
+        Some(())
+    }
+
+    /// Operators compare the data of all voters.
+    fn compare(&mut self) -> Option<()> {
+        let found = self.comparison().filter(|_| self.counts_data)?;
+        (self.audit.replace(found.clone()) != Some(found)).then_some(())
+    }
+
+    fn comparison(&self) -> Option<Audit> {
+        let mut prints = Vec::new();
+        for voter in self.voters() {
+            let (ordinal, data) = (voter.ordinal?, self.data(voter)?);
+            (self.runs(voter) && !self.is_silent(ordinal) && self.is_current(voter)).then_some(())?;
+            // What goes wrong goes wrong in one way here and in another there.
+            let hash = u32::try_from(data.member.0).ok().filter(|_| data.is_corrupt).unwrap_or(0);
+            prints.push(Print { ordinal, hash, compact_revision: 0 });
+        }
+        verdict(1, &prints).known().filter(|_| self.leads()).cloned()
+    }
+
+    /// The voters whose data differ from the others'.
+    pub fn corrupt_voters(&self) -> usize {
+        self.voters().filter(|voter| self.data(voter).is_some_and(|data| data.is_corrupt)).count()
+    }
+
+    pub fn has_alarm(&self, kind: AlarmKind) -> bool {
+        self.etcd.alarms.iter().any(|alarm| alarm.kind == kind)
+    }
+
+    /// Clients write until every database is full.
+    fn fill(&mut self) -> Option<()> {
+        let leader = self.etcd.leader.filter(|_| self.leads() && !self.has_alarm(AlarmKind::NoSpace))?;
+        self.etcd.alarms.push(Alarm { member: leader, kind: AlarmKind::NoSpace });
+        self.etcd.is_compacted = false;
+        for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
+            data.database = Database::Full;
+        }
+        Some(())
+    }
+
+    pub fn compact(&mut self) -> bool {
+        self.etcd.is_compacted |= self.leads();
+        for data in self.objects.volumes.values_mut().filter_map(|disk| disk.data.as_mut()) {
+            if self.etcd.is_compacted && data.database == Database::Full {
+                data.database = Database::Loose;
+            }
+        }
+        self.leads()
+    }
+
+    pub fn defragment(&mut self, id: MemberId) -> bool {
+        let ordinal = self.member(id).filter(|member| self.runs(member)).and_then(|member| member.ordinal);
+        let disk = ordinal.and_then(|ordinal| self.objects.volumes.get_mut(&ordinal));
+        let Some(data) = disk.and_then(|disk| disk.data.as_mut()) else { return false };
+        if data.database == Database::Loose {
+            data.database = Database::Small;
+        }
+        true
+    }
+
+    pub fn disarm(&mut self, alarm: Alarm) -> bool {
+        let leads = self.leads();
+        self.etcd.alarms.retain(|armed| !leads || *armed != alarm);
+        leads
+    }
+
+    /// Revisions, which are asked for where a database is full.
+    pub fn keyspace(&self) -> Fact<Keyspace> {
+        let compact_revision = if self.etcd.is_compacted { 4000 } else { 100 };
+        let is_asked = self.is_heard() && self.has_alarm(AlarmKind::NoSpace);
+        if is_asked { Fact::Known(Keyspace { revision: 5000, compact_revision }) } else { Fact::Unknown }
+    }
+
+    /// Members agree on the minor that they were let go down to, or else on the least that they run.
+    fn agree(&mut self) -> Option<()> {
+        let before = self.etcd.version;
+        match self.etcd.downgrade.filter(|_| self.leads()) {
+            Some(target) => self.etcd.version = self.etcd.version.min(target),
+            None => self.agree_on_version(),
+        }
+        (self.etcd.version != before).then_some(())
+    }
+
+    pub fn allow_downgrade(&mut self, target: Minor) -> bool {
+        let is_next = self.leads() && target + 1 == self.etcd.version && self.etcd.downgrade.is_none();
+        if is_next {
+            self.etcd.downgrade = Some(target);
+        }
+        is_next
+    }
+
+    /// Members run less or more: once all run what they were let go down to that is over.
+    pub fn agree_on(&mut self, minors: &BTreeSet<Minor>) {
+        let (Some(least), Some(most)) = (minors.first().copied(), minors.last().copied()) else { return };
+        match self.etcd.downgrade {
+            Some(target) if most <= target => self.etcd.downgrade = None,
+            Some(_) => {}
+            None => self.etcd.version = self.etcd.version.max(least),
+        }
+    }
+
+    /// The databases of other voters.
+    pub fn databases_but(&self, id: MemberId) -> impl Iterator<Item = Database> {
+        let others = self.voters().filter(move |voter| voter.id != id);
+        others.filter_map(|voter| Some(self.data(voter)?.database))
+    }
+}
