@@ -1,11 +1,8 @@
 //! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
-use gatehouse::runtime::clock;
-use jiff::Timestamp;
 use kit::bed::{Bed, Namespace};
 use kit::objects::Ask;
 use kit::operator::Fate;
-use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::watched::Counts;
@@ -221,11 +218,7 @@ fn an_upper_bound_that_is_fought_over_is_named(bed: &Bed) {
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     namespace.until("hpa/web", "{.spec.maxReplicas}", "30");
     namespace.until("tdset/hours", "{.status.scheduledReplicas}", "2");
-    // Managed fields tell whole seconds, and what is written in that of the creation is what the object came with.
-    let made =
-        namespace.get("hpa", "web")["metadata"]["creationTimestamp"].as_str().unwrap().parse::<Timestamp>();
-    let made = made.unwrap();
-    eventually(|| if clock::now().duration_since(made).as_secs() > 1 { Ok(()) } else { Err("it is new") });
+    super::until_seconds_old(&namespace, "hpa", "web");
     let path = format!("{}?fieldManager=chef", namespace.path("hpa/web"));
     let write = || bed.objects.must(Ask::patch(&*path, json!({"spec": {"maxReplicas": 7}})));
     for times in 1..=3 {
