@@ -68,6 +68,18 @@ pub enum Fault {
     LeavesWhatIsControlled,
     /// It tells of no count that it takes back.
     TakesBackInSilence,
+    /// It wakes a workload before its autoscaler has its bounds.
+    WakesFirst,
+    /// It wakes no workload.
+    NeverWakes,
+    /// It lets an autoscaler go without the bounds that it is to be left with.
+    LeavesOldBounds,
+    /// It lets a workload go that sleeps.
+    LeavesAsleep,
+    /// It does not wait in a contest.
+    NeverWaits,
+    /// It does not say who is in a contest.
+    NamesNobody,
     /// It tells of no count that it writes where the status says already that it is asked for.
     GoesBackInSilence,
 }
@@ -113,6 +125,14 @@ impl Hand {
         }
         if self.has(Fault::IgnoresTheElder) {
             observed.holder = None;
+        }
+        if let Some(contest) = &mut observed.contest {
+            if self.has(Fault::NeverWaits) {
+                contest.until = observed.now;
+            }
+            if self.has(Fault::NamesNobody) {
+                contest.manager = None;
+            }
         }
         if self.has(Fault::ForgetsRampsInEdits)
             && observed.status.observed_generation != tdset.metadata.generation
@@ -170,6 +190,12 @@ impl Hand {
                 let mut finalizers = seen.clone();
                 finalizers.deployment = None;
                 plan.work.clone_from(&finalizers.planned(Self::default()).plan.work);
+            }
+            Fault::LeavesOldBounds if seen.schedule.is_deleting && plan.work.iter().any(writes_bounds) => {
+                plan.work = seen.unbound();
+            }
+            Fault::LeavesAsleep if seen.schedule.is_deleting && plan.work.iter().any(is_scale) => {
+                plan.work = seen.unbound();
             }
             Fault::TellsTheTime => {
                 for step in &mut plan.report {
@@ -231,6 +257,12 @@ impl Fault {
             Self::ResumesInSilence if is_held => "ReplicasScheduled",
             Self::GoesBackInSilence if is_told && !is_held => "ReplicasScheduled",
             Self::TakesBackInSilence => "ReplicasReverted",
+            Self::WakesFirst => {
+                return plan.work.sort_by_key(|step| actions::points(step).name() == "tdset.write-bounds");
+            }
+            Self::NeverWakes if seen.asks > 0 && seen.schedule.spec.target.is_autoscaled() => {
+                return plan.work.retain(|step| actions::points(step).name() != "tdset.write-count");
+            }
             Self::FinalizesLast => {
                 return plan.work.sort_by_key(|step| actions::points(step).name() == "tdset.add-finalizer");
             }
@@ -240,6 +272,14 @@ impl Fault {
         if left_out == "ReplicasScheduled" {
             plan.whole.transition = None;
         }
+    }
+}
+
+impl Seen {
+    /// The work where there is no autoscaler.
+    fn unbound(&self) -> Vec<ApiWrite> {
+        let other = Self { autoscaler: None, ..self.clone() };
+        other.planned(Hand::default()).plan.work.clone()
     }
 }
 

@@ -26,6 +26,8 @@ kit::slices!(
     left,
     lent,
     autoscaled,
+    sleeping,
+    left_bounded,
     handed_over,
     two_schedules,
     taken,
@@ -36,6 +38,7 @@ kit::slices!(
     controlled,
     taken_back,
     returned,
+    contested,
 );
 
 const PLANTED: &[Planted<World, Fault>] = &[
@@ -63,6 +66,12 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::IgnoresControllers, slices::controlled, Rule::ControlledWritten),
     (Fault::LeavesWhatIsControlled, slices::controlled, Rule::ControlledWritten),
     (Fault::TakesBackInSilence, slices::taken_back, Rule::CountedInSilence),
+    (Fault::WakesFirst, slices::sleeping, Rule::WokenOutOfBounds),
+    (Fault::NeverWakes, slices::sleeping, Rule::SettlesWrongly),
+    (Fault::LeavesOldBounds, slices::left_bounded, Rule::LeftWithOtherBounds),
+    (Fault::LeavesAsleep, slices::left_bounded, Rule::LeftAsleep),
+    (Fault::NeverWaits, slices::contested, Rule::TakenBackAtOnce),
+    (Fault::NamesNobody, slices::contested, Rule::ContestUntold),
     (Fault::GoesBackInSilence, slices::returned, Rule::CountedInSilence),
 ];
 

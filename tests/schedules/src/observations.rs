@@ -1,7 +1,5 @@
 //! What a reconciliation reads of the world, in the types of production, and what production plans of that.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -25,7 +23,7 @@ use gatehouse::kinds::tdset::spec::{self, Spec};
 use gatehouse::kinds::tdset::target_ownership::TargetOwnership;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kit::explore::fingerprint;
+use kit::explore::{Keyed, Memo};
 use kube::core::{ApiResource, DeserializeGuard};
 use serde_json::{Value, json};
 
@@ -66,8 +64,6 @@ impl Hash for Seen {
 /// What was planned, and of what.
 #[derive(Debug)]
 pub struct Planned {
-    /// Tells it from all others.
-    key: u64,
     pub seen: Seen,
     pub plan: Plan,
     /// What is said where the API server refuses that step of the work as the first one.
@@ -115,20 +111,6 @@ impl Planned {
     }
 }
 
-impl PartialEq for Planned {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Planned {}
-
-impl Hash for Planned {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key.hash(state);
-    }
-}
-
 fn name(at: usize, spec: &Target) -> String {
     if spec.is_foreign() { format!("hours-{at}") } else { "shop".to_owned() }
 }
@@ -145,7 +127,7 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     let left = match spec.target {
         Target::Reference(left) => left,
         Target::Controlled => Some(4),
-        Target::Create | Target::Autoscaler | Target::Lent => None,
+        Target::Create | Target::Autoscaler | Target::Lent | Target::Bounded => None,
     };
     if let Some(left) = left {
         target["ref"]["replicasOnDeletion"] = json!(left);
@@ -171,8 +153,11 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     if spec.target == Target::Lent {
         object["spec"]["defaultReplicas"] = json!(null);
     }
-    if spec.target == Target::Autoscaler {
+    if spec.target.is_autoscaled() {
         object["spec"]["autoscaler"] = json!({"name": "shop", "maxReplicas": 12});
+    }
+    if spec.target == Target::Bounded {
+        object["spec"]["autoscaler"]["onDeletion"] = json!({"minReplicas": 3, "maxReplicas": 8});
     }
     if schedule.has_finalizer {
         object["metadata"]["finalizers"] = json!(["gatehouse.dev/replicas-on-deletion"]);
@@ -213,7 +198,7 @@ fn metadata(found: &Deployment, object: &mut Value) {
 }
 
 thread_local! {
-    static PLANS: RefCell<HashMap<u64, Rc<Planned>>> = RefCell::default();
+    static PLANS: Memo<Planned> = Memo::default();
 }
 
 fn made<Object: serde::de::DeserializeOwned>(value: Value) -> Object {
@@ -230,8 +215,9 @@ impl Seen {
             holder: self.holder.clone().map(|name| ("Deployment web".to_owned(), name)),
             ..Observed::default()
         };
-        let spec = &self.schedule.spec;
-        if spec.target.is_foreign() {
+        let target = &self.schedule.spec.target;
+        observed.autoscaler = target.is_autoscaled().then(|| self.bounds());
+        if target.is_foreign() {
             observed.target = Some(self.scaled());
             return observed;
         }
@@ -258,19 +244,20 @@ impl Seen {
             merge(&mut object, &json!({"metadata": {"name": "shop", "namespace": "default", "uid": uid, "resourceVersion": "1"}}));
             Arc::new(made(object))
         });
-        if spec.target == Target::Autoscaler {
-            observed.autoscaler = Some(match &self.autoscaler {
-                Some(found) => Ok(Arc::new(Bounds::of(&made(json!({
-                    "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1",
-                        "managedFields": [{"manager": if found.is_ours { COUNT_MANAGER } else { "kubectl" },
-                            "fieldsV1": {"f:spec": {"f:minReplicas": {}}}}]},
-                    "spec": {"minReplicas": found.least, "maxReplicas": found.most,
-                        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}},
-                }))))),
-                None => Err(Blocker::ready(Reason::AutoscalerNotFound, "none".to_owned())),
-            });
-        }
         observed
+    }
+
+    fn bounds(&self) -> Result<Arc<Bounds>, Blocker> {
+        let found = self.autoscaler.as_ref();
+        let found = found.ok_or_else(|| Blocker::ready(Reason::AutoscalerNotFound, "none".to_owned()))?;
+        let manager = if found.is_ours { COUNT_MANAGER } else { "kubectl" };
+        let workload = if self.schedule.spec.target.is_foreign() { "web" } else { "shop" };
+        Ok(Arc::new(Bounds::of(&made(json!({
+            "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1",
+                "managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {"f:minReplicas": {}}}}]},
+            "spec": {"minReplicas": found.least, "maxReplicas": found.most,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload}},
+        })))))
     }
 
     fn scaled(&self) -> Result<Scaled, Blocker> {
@@ -296,15 +283,16 @@ impl Seen {
                 name: "web".to_owned(),
             }),
             watched: true,
+            stands_for: None,
         })
     }
 
     /// What production plans of it. The same is planned once.
-    pub fn planned(&self, hand: Hand) -> Rc<Planned> {
-        let key = fingerprint(&(self, hand));
-        if let Some(known) = PLANS.with_borrow(|plans| plans.get(&key).map(Rc::clone)) {
-            return known;
-        }
+    pub fn planned(&self, hand: Hand) -> Rc<Keyed<Planned>> {
+        PLANS.with(|plans| plans.of(&(self, hand), || self.plan(hand)))
+    }
+
+    fn plan(&self, hand: Hand) -> Planned {
         let tdset = object(&self.schedule, self.at);
         let mut observed = self.observed();
         hand.mislead(&tdset, &mut observed);
@@ -325,9 +313,7 @@ impl Seen {
         let all = |steps: &Vec<ApiWrite>| steps.iter().map(written).collect();
         let written_refused = refused.iter().map(|told| all(&told.report)).collect();
         let written = [&plan.work, &plan.report].map(all);
-        let planned = Rc::new(Planned { key, seen: self.clone(), plan, refused, written, written_refused });
-        PLANS.with_borrow_mut(|plans| plans.insert(key, Rc::clone(&planned)));
-        planned
+        Planned { seen: self.clone(), plan, refused, written, written_refused }
     }
 }
 
@@ -343,14 +329,17 @@ impl World {
             autoscaler: self.autoscaler.clone(),
             holder: self.holder(at),
             carried: self.workers[at].recall.carried.clone(),
-            contest: self.workers[at]
-                .recall
-                .reverts
-                .contest(Timestamp::from_millisecond(self.now()).expect("a time")),
+            contest: self.contest(at),
             asks: self.asks(&schedule.spec),
             line: self.line(&schedule.spec),
             schedule,
         }
+    }
+
+    /// The contest that the operator remembers.
+    pub fn contest(&self, at: usize) -> Option<Contest> {
+        let now = Timestamp::from_millisecond(self.now()).expect("a time");
+        self.workers[at].recall.reverts.contest(now)
     }
 
     /// Who holds the workload, as production reckons it.

@@ -18,7 +18,7 @@ const SOON: i64 = 60_000;
 
 impl World {
     pub fn now(&self) -> i64 {
-        CLOCK[self.clock].parse::<Timestamp>().expect("a time").as_millisecond()
+        CLOCK[self.clock].parse::<Timestamp>().expect("a time").as_millisecond() + self.later
     }
 
     /// Looks, and plans.

@@ -4,7 +4,7 @@ use gatehouse::kinds::tdset::api::v1::TDSetStatus;
 
 use crate::faults::Hand;
 use crate::text::Text;
-use crate::world::{CLOCK, Manual, Pending, Target, World};
+use crate::world::{Autoscaler, CLOCK, Manual, Pending, Target, World};
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +19,8 @@ pub enum Rule {
     CountWrittenWhileSuspended,
     /// The count of a workload is written that an autoscaler has.
     AutoscaledCountWritten,
+    /// A workload that slept beside its autoscaler is woken before that has its bounds.
+    WokenOutOfBounds,
     /// A rollout takes the count along.
     CountLost,
     /// A Deployment begins with another count than the timetable asks for.
@@ -29,6 +31,14 @@ pub enum Rule {
     OwnCountForgotten,
     /// A workload is left with another count than is asked for.
     LeftWithAnotherCount,
+    /// An autoscaler is left with other bounds than are asked for.
+    LeftWithOtherBounds,
+    /// A workload is left with no replicas beside an autoscaler that does not wake it.
+    LeftAsleep,
+    /// A count is taken back at once from a client that has written it again each time.
+    TakenBackAtOnce,
+    /// The status does not name a client that writes a count again each time.
+    ContestUntold,
     /// The status says what was not seen.
     StatusLies,
     /// More steps of a ramp are taken than time has passed for.
@@ -51,6 +61,12 @@ pub enum Rule {
     SettlesWrongly,
 }
 
+/// Whether a workload and its autoscaler are as that count asks for: the autoscaler has it as its lower bound, and none
+/// is none of the workload itself.
+fn is_bounded(found: &Autoscaler, count: Option<i32>, asks: i32) -> bool {
+    if asks == 0 { count == Some(0) } else { found.least == asks && count != Some(0) }
+}
+
 impl World {
     /// What holds of a status that was just written.
     pub fn judge_status(&mut self, at: usize, pending: &Pending) {
@@ -58,14 +74,15 @@ impl World {
         let TDSetStatus { conditions, last_transition, .. } = &status.status;
         let ready = conditions.iter().flatten().find(|one| one.type_ == "Ready");
         let is_scheduled = ready.is_some_and(|ready| ready.reason == "AsScheduled");
-        let is_autoscaled = seen.schedule.spec.target == Target::Autoscaler;
-        let line = seen.line;
+        let target = &seen.schedule.spec.target;
         let was_so = seen.deployment.as_ref().is_some_and(|found| {
-            (is_autoscaled || found.count == line) && found.has == found.count && found.is_observed
-                || seen.schedule.spec.target.is_foreign() && found.count == line && found.has == found.count
+            (target.is_autoscaled() || found.count == seen.line)
+                && found.has == found.count
+                && (target.is_foreign() || found.is_observed)
         });
-        let is_bounded =
-            !is_autoscaled || seen.autoscaler.as_ref().is_some_and(|found| found.least == seen.asks);
+        let count = seen.deployment.as_ref().map(|found| found.count);
+        let is_bounded = !target.is_autoscaled()
+            || seen.autoscaler.as_ref().is_some_and(|found| is_bounded(found, count, seen.asks));
         let before = seen.schedule.status.known();
         let spec = &seen.schedule.spec;
         if status.status.replicas_before.is_some() && before.status.replicas_before.is_none() {
@@ -80,6 +97,16 @@ impl World {
         };
         if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
             self.breaks(Rule::StatusLies);
+        }
+        let is_named = || {
+            let conflict = conditions.iter().flatten().find(|one| one.type_ == "Conflict");
+            conflict.is_some_and(|conflict| {
+                (&*conflict.status, &*conflict.reason) == ("True", "Contested")
+                    && conflict.message.starts_with("kubectl writes another count")
+            })
+        };
+        if seen.contest.is_some() && !is_named() {
+            self.breaks(Rule::ContestUntold);
         }
         if !seen.schedule.is_deleting && status.status.scheduled_replicas != spec.said(seen.asks) {
             self.breaks(Rule::TellsOfAnotherTime);
@@ -149,13 +176,14 @@ impl World {
             }
         }
         let asks = self.line(spec);
-        let count = match (&spec.target, &self.autoscaler) {
-            (Target::Autoscaler, Some(autoscaler)) => autoscaler.least,
-            (Target::Autoscaler, None) => return status.says("Ready", "False"),
-            _ => found.count,
-        };
+        if spec.target.is_autoscaled() && self.autoscaler.is_none() {
+            return status.says("Ready", "False");
+        }
+        let is_bounded = self.autoscaler.as_ref().map(|bounds| is_bounded(bounds, Some(found.count), asks));
+        let count = found.count;
         let is_so = match self.manual {
             _ if spec.is_suspended => true,
+            Manual::None if spec.target.is_autoscaled() => is_bounded == Some(true),
             Manual::None => count == asks,
             Manual::Stands(manual) => count == manual && status.says("ManualOverride", "True"),
             Manual::Either(manual) => count == manual || count == asks,

@@ -126,6 +126,49 @@ const GIVEN_BACK: Reach = ("its own count is given back", |_, world| {
     world.clock == 2 && told.status.replicas_before.is_none() && count(world) == Some(5)
 });
 
+const ASLEEP_AGAIN: Reach = ("it sleeps after the window", |_, world| {
+    world.clock == 2 && world.schedules[0].status.says("Ready", "True") && count(world) == Some(0)
+});
+const AWAKE: Reach = ("it is awake within the window, and bound", |_, world| {
+    let bounds = world.autoscaler.as_ref().map(|found| (found.least, found.most));
+    world.clock == 1
+        && bounds == Some((6, 12))
+        && count(world) == Some(6)
+        && world.schedules[0].status.says("Ready", "True")
+});
+
+/// It sleeps beside an autoscaler outside of the window.
+pub fn sleeping() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Autoscaler, outside: 0, ..SHOP }]);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.evening = 2;
+    start.faults = Faults { crashes: 1, lost_answers: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[ASLEEP_AGAIN, AWAKE], &["tdset.write-count", "tdset.write-bounds"])
+}
+
+const LEFT_BOUND: Reach = ("it is left with its bounds, as it is", |_, world| {
+    let bounds = world.autoscaler.as_ref().map(|found| (found.least, found.most));
+    world.schedules[0].is_gone && bounds == Some((3, 8)) && count(world) == Some(6)
+});
+const LEFT_AWAKE: Reach = ("it is woken as it is left", |_, world| {
+    let bounds = world.autoscaler.as_ref().map(|found| (found.least, found.most));
+    world.schedules[0].is_gone && bounds == Some((3, 8)) && count(world) == Some(3)
+});
+
+/// A foreign workload that sleeps beside its autoscaler, which is to be left with bounds of its own.
+pub fn left_bounded() -> Slice {
+    let spec = Spec { target: Target::Bounded, outside: 0, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { crashes: 1, refusals: 1, ..Faults::default() };
+    Slice::new(
+        start,
+        &[AWAKE, LEFT_BOUND, LEFT_AWAKE],
+        &["tdset.write-scale", "tdset.write-bounds", "tdset.add-finalizer", "tdset.remove-finalizer"],
+    )
+}
+
 /// A foreign workload whose count is its own outside of the window.
 pub fn lent() -> Slice {
     let spec = Spec { target: Target::Lent, outside: 5, ..SHOP };
@@ -222,4 +265,23 @@ pub fn returned() -> Slice {
     start.evening = 2;
     start.edits = vec![Edit::Outside(3), Edit::Outside(2)];
     Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN], &["tdset.write-count", "tdset.publish-event"])
+}
+
+const CONTESTED: Reach = ("the count waits in a contest", |_, world| {
+    let status = world.schedules[0].status;
+    status.says("Conflict", "True") && status.says("Ready", "False") && count(world) == Some(9)
+});
+const CALM_AGAIN: Reach = ("a contest is over", |_, world| {
+    world.later > 600_000 && world.schedules[0].status.says("Conflict", "False") && count(world) == Some(2)
+});
+
+/// Another client writes the count again each time that it is taken back.
+pub fn contested() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.faults = Faults { crashes: 1, scales: 4, ..Faults::default() };
+    Slice::new(
+        start,
+        &[SETTLED_INSIDE, CONTESTED, CALM_AGAIN],
+        &["tdset.write-scale", "tdset.write-status", "tdset.publish-event"],
+    )
 }

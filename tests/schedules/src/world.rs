@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use gatehouse::kinds::tdset::observation::Unreported;
 use gatehouse::kinds::tdset::state::{ReconcileState, Reverts};
+use kit::explore::Keyed;
 
 use crate::faults::Hand;
 use crate::observations::Planned;
@@ -57,15 +58,21 @@ pub enum Target {
     Controlled,
     /// A foreign one whose count is its own outside of the window, and is given back after it.
     Lent,
+    /// A foreign one with an autoscaler, which is to be left with bounds of 3 and 8.
+    Bounded,
 }
 
 impl Target {
     pub const fn is_foreign(&self) -> bool {
-        matches!(self, Self::Reference(_) | Self::Controlled | Self::Lent)
+        matches!(self, Self::Reference(_) | Self::Controlled | Self::Lent | Self::Bounded)
     }
 
-    pub const fn leaves_a_count(&self) -> bool {
-        matches!(self, Self::Reference(Some(_)))
+    pub const fn is_autoscaled(&self) -> bool {
+        matches!(self, Self::Autoscaler | Self::Bounded)
+    }
+
+    pub const fn leaves_something(&self) -> bool {
+        matches!(self, Self::Reference(Some(_)) | Self::Bounded)
     }
 }
 
@@ -139,7 +146,7 @@ pub struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pending {
     /// What was read, and what is planned of that.
-    pub planned: Rc<Planned>,
+    pub planned: Rc<Keyed<Planned>>,
     /// How many steps were done.
     pub done: usize,
     pub has_changed: bool,
@@ -221,6 +228,7 @@ impl Faults {
             | Action::Rollout
             | Action::Collect
             | Action::Tick
+            | Action::Wait
             | Action::Edit => None,
         }
     }
@@ -240,6 +248,8 @@ pub enum Manual {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub clock: usize,
+    /// Milliseconds since the clock came to show that.
+    pub later: i64,
     /// The last instant that the clock comes to show.
     pub evening: usize,
     /// The older one first.
@@ -253,6 +263,8 @@ pub struct World {
     pub manual: Manual,
     /// Transitions that were told of since the clock or the spec moved.
     pub told: u8,
+    /// When counts were taken back since then, as far as the operator that lives remembers.
+    pub taken_back: Vec<i64>,
     /// Whether a count was written that the timetable asks for, and nothing has told of that yet.
     pub is_silent: bool,
     /// Whether the count is on a ramp.
@@ -284,6 +296,8 @@ pub enum Action {
     Collect,
     /// The clock passes a boundary.
     Tick,
+    /// Time passes until a contest has the operator look again.
+    Wait,
     /// The next edit.
     Edit,
     /// A person writes a count of 9.
@@ -306,6 +320,7 @@ impl World {
         let worker = Worker { is_told: true, ..Worker::default() };
         Self {
             clock: 0,
+            later: 0,
             evening: 1,
             schedules: specs.iter().map(schedule).collect(),
             workers: vec![worker; specs.len()],
@@ -316,6 +331,7 @@ impl World {
             faults: Faults::default(),
             manual: Manual::None,
             told: 0,
+            taken_back: Vec::new(),
             is_silent: false,
             has_set_out: false,
             is_disturbed: false,
@@ -395,6 +411,7 @@ impl World {
             Action::Rollout => self.roll_out(),
             Action::Collect => self.collect(),
             Action::Tick => self.tick(),
+            Action::Wait => self.wait(),
             Action::Edit => self.edit(),
             Action::Scale => self.scale(),
             Action::Delete => self.delete(),
@@ -409,6 +426,7 @@ impl World {
         let worker = Worker { is_told: true, ..Worker::default() };
         let count = self.workers.len();
         self.workers = vec![worker; count];
+        self.taken_back.clear();
         true
     }
 
@@ -435,15 +453,26 @@ impl World {
         if self.clock == self.evening {
             return false;
         }
-        self.clock += 1;
+        (self.clock, self.later) = (self.clock + 1, 0);
         self.moved();
         true
+    }
+
+    /// Nothing but a contest has the operator look again before the next boundary.
+    fn wait(&mut self) -> bool {
+        let mut workers = self.workers.iter().enumerate();
+        let contested = workers.find(|(at, worker)| worker.pending.is_none() && self.contest(*at).is_some());
+        let now = self.now();
+        let wake = contested.and_then(|(_, worker)| worker.wake).filter(|wake| *wake > now);
+        self.later += wake.map_or(0, |wake| wake - now);
+        wake.is_some()
     }
 
     /// The timetable asks for something else.
     pub fn moved(&mut self) {
         self.manual = Manual::None;
         self.told = 0;
+        self.taken_back.clear();
         self.is_silent = false;
     }
 }

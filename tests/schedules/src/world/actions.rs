@@ -22,7 +22,8 @@ impl kit::explore::World for World {
                 actions.extend(may);
             }
         }
-        let others = [Action::Crash, Action::Rollout, Action::Collect, Action::Tick, Action::Edit];
+        let others =
+            [Action::Crash, Action::Rollout, Action::Collect, Action::Tick, Action::Wait, Action::Edit];
         let people = [Action::Scale, Action::Delete, Action::Squat, Action::Bounds];
         actions.extend(others.into_iter().chain(people));
         actions
@@ -33,15 +34,12 @@ impl kit::explore::World for World {
         let schedules = 0..self.schedules.len();
         let steps = schedules.clone().filter(|at| self.workers[*at].pending.is_some()).map(Action::ApiWrite);
         let passes = schedules.filter(|at| self.is_woken(*at)).map(Action::Pass);
-        [Action::Rollout, Action::Collect].into_iter().chain(steps).chain(passes).collect()
+        let first = [Action::Rollout, Action::Collect].into_iter();
+        first.chain(steps).chain(passes).chain([Action::Wait]).collect()
     }
 
     fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
-        if self.is_spent(action) {
-            return None;
-        }
-        let mut next = self.clone();
-        (next.act(action, hand) && next != *self).then_some(next)
+        kit::explore::changed(self, action, |next| next.act(action, hand))
     }
 
     fn broken(&self) -> Option<Rule> {
