@@ -110,6 +110,7 @@ impl World {
                 owners,
                 has: 0,
                 is_observed: false,
+                is_going: false,
             });
             self.tell();
             return Ok(true);
@@ -177,16 +178,25 @@ impl World {
             && self.schedules[at].status.known().status.replicas_before.is_none();
         let manual = self.manual;
         let is_out_of_bounds = self.autoscaler.as_ref().is_some_and(|found| found.least != wanted);
-        let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
+        let is_unset = pending.planned.seen.schedule.spec.target == Target::Unset;
+        let is_other = |found: &&mut Deployment| found.count != wanted || is_unset && found.owners.is_empty();
+        let Some(found) = self.deployment.as_mut().filter(is_other) else { return };
         let taken = manual == Manual::Stands(found.count);
         // It begins at the first contact, of which nothing tells; and of a ramp its beginning alone is told of.
         let is_first = pending.planned.seen.schedule.status.known().status.active_window.is_none();
         let is_scaled = found.owners.contains(&Owner::Scale);
         let is_step = pending.planned.seen.schedule.spec.is_ramped && !is_scaled;
         let is_foreign = found.applied == Text::NONE;
+        let status = pending.planned.seen.schedule.status.known();
+        let is_told = status.status.next_transition.is_some() && found.owners.contains(&Owner::Count);
+        let (outside, inside) =
+            (pending.planned.seen.schedule.spec.outside, pending.planned.seen.schedule.spec.inside);
+        let is_undone =
+            pending.planned.seen.is_behind && is_told && (found.count, wanted) == (inside, outside);
         found.count = wanted;
         found.is_observed = false;
         found.owners = BTreeSet::from([Owner::Count]);
+        let was_going = pending.planned.seen.deployment.as_ref().is_some_and(|found| found.is_going);
         let is_leaving = pending.planned.seen.schedule.is_deleting;
         let spec = &pending.planned.seen.schedule.spec;
         let is_referred = spec.target.is_foreign();
@@ -201,6 +211,9 @@ impl World {
             (Rule::HeldCountWritten, !is_eldest),
             (Rule::ManualCountTakenBack, taken && !is_leaving),
             (Rule::CountWrittenWhileSuspended, spec.is_suspended && !is_leaving),
+            (Rule::WrittenWhileGoing, was_going),
+            (Rule::Undone, is_undone),
+            (Rule::AutoscaledCountWritten, pending.planned.seen.is_scaled),
             (Rule::AutoscaledCountWritten, spec.target.is_autoscaled() && !pending.is_of_sleep(wanted)),
             (Rule::WokenOutOfBounds, is_woken && is_out_of_bounds),
         ];
@@ -316,7 +329,7 @@ impl Pending {
     fn is_of_sleep(&self, wanted: i32) -> bool {
         let seen = &self.planned.seen;
         let has = seen.deployment.as_ref().map(|found| found.count);
-        if wanted == 0 { seen.asks == 0 } else { has == Some(0) }
+        if wanted == 0 { seen.asks == 0 || seen.is_behind } else { has == Some(0) }
     }
 
     /// Whether what is asked for is another count than the status told of when it was planned, or than one that was held

@@ -15,6 +15,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::observations::{Plan, Seen};
+use crate::text::Text;
 use crate::world::{CLOCK, Target};
 
 /// What is wrong with the operator.
@@ -76,6 +77,12 @@ pub enum Fault {
     LeavesOldBounds,
     /// It lets a workload go that sleeps.
     LeavesAsleep,
+    /// It does not ask for autoscalers of other owners.
+    IgnoresAutoscalers,
+    /// It writes the count of what is being deleted.
+    WritesWhatGoes,
+    /// It does what its clock says, whatever was done already.
+    TrustsItsClock,
     /// It does not wait in a contest.
     NeverWaits,
     /// It does not say who is in a contest.
@@ -125,6 +132,14 @@ impl Hand {
         }
         if self.has(Fault::IgnoresTheElder) {
             observed.holder = None;
+        }
+        if self.has(Fault::IgnoresAutoscalers) {
+            observed.autoscalers.clear();
+        }
+        if self.has(Fault::WritesWhatGoes)
+            && let Some(found) = &mut observed.deployment
+        {
+            Arc::make_mut(found).metadata.deletion_timestamp = None;
         }
         if let Some(contest) = &mut observed.contest {
             if self.has(Fault::NeverWaits) {
@@ -190,6 +205,11 @@ impl Hand {
                 let mut finalizers = seen.clone();
                 finalizers.deployment = None;
                 plan.work.clone_from(&finalizers.planned(Self::default()).plan.work);
+            }
+            Fault::TrustsItsClock if seen.is_behind => {
+                let mut other = seen.clone();
+                other.schedule.status = Text::NONE;
+                plan.work.clone_from(&other.planned(Self::default()).plan.work);
             }
             Fault::LeavesOldBounds if seen.schedule.is_deleting && plan.work.iter().any(writes_bounds) => {
                 plan.work = seen.unbound();

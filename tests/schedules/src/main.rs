@@ -39,6 +39,17 @@ kit::slices!(
     taken_back,
     returned,
     contested,
+    behind,
+    woken_behind,
+    unread,
+    undated,
+    scaled_by_another,
+    without_an_autoscaler,
+    invalid,
+    unset,
+    unowned,
+    going,
+    lent_and_suspended,
 );
 
 const PLANTED: &[Planted<World, Fault>] = &[
@@ -70,6 +81,9 @@ const PLANTED: &[Planted<World, Fault>] = &[
     (Fault::NeverWakes, slices::sleeping, Rule::SettlesWrongly),
     (Fault::LeavesOldBounds, slices::left_bounded, Rule::LeftWithOtherBounds),
     (Fault::LeavesAsleep, slices::left_bounded, Rule::LeftAsleep),
+    (Fault::IgnoresAutoscalers, slices::scaled_by_another, Rule::AutoscaledCountWritten),
+    (Fault::WritesWhatGoes, slices::going, Rule::WrittenWhileGoing),
+    (Fault::TrustsItsClock, slices::behind, Rule::Undone),
     (Fault::NeverWaits, slices::contested, Rule::TakenBackAtOnce),
     (Fault::NamesNobody, slices::contested, Rule::ContestUntold),
     (Fault::GoesBackInSilence, slices::returned, Rule::CountedInSilence),

@@ -5,6 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use futures::channel::mpsc;
+use gatehouse::api::condition::State;
+use gatehouse::api::field::{Fault, Path, Reason as FaultReason};
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -30,7 +32,16 @@ use serde_json::{Value, json};
 use crate::effects::{merge, written};
 use crate::faults::Hand;
 use crate::text::Text;
-use crate::world::{Autoscaler, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
+use crate::world::{Autoscaler, Broken, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
+
+/// What could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unread {
+    #[default]
+    Nothing,
+    Objects,
+    Dates,
+}
 
 /// What a reconciliation has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +49,9 @@ pub struct Seen {
     pub at: usize,
     /// In milliseconds.
     pub now: i64,
+    pub is_behind: bool,
+    pub unread: Unread,
+    pub is_scaled: bool,
     pub schedule: Schedule,
     pub deployment: Option<Deployment>,
     pub service: Option<Service>,
@@ -52,8 +66,9 @@ pub struct Seen {
 
 impl Hash for Seen {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, contest, asks, line } =
-            self;
+        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, contest, .. } = self;
+        let Self { asks, line, is_behind, unread, is_scaled, .. } = self;
+        (is_behind, unread, is_scaled).hash(state);
         (at, now, schedule, deployment, service, autoscaler, holder, asks, line).hash(state);
         if *carried != Unreported::default() || contest.is_some() {
             format!("{carried:?} {contest:?}").hash(state);
@@ -119,7 +134,7 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     let spec = &schedule.spec;
     let mut target = json!({"create": {"image": format!("shop:{}", spec.image), "port": 80}});
     if spec.has_service {
-        target["create"]["servicePort"] = json!(80);
+        target["create"]["servicePort"] = json!(spec.port);
     }
     if spec.target.is_foreign() {
         target = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
@@ -127,7 +142,7 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     let left = match spec.target {
         Target::Reference(left) => left,
         Target::Controlled => Some(4),
-        Target::Create | Target::Autoscaler | Target::Lent | Target::Bounded => None,
+        _ => None,
     };
     if let Some(left) = left {
         target["ref"]["replicasOnDeletion"] = json!(left);
@@ -143,7 +158,7 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
             "timeZone": "Etc/UTC", "defaultReplicas": spec.outside, "suspend": spec.is_suspended,
             "windows": [{"name": "office", "from": "08:00", "to": "18:00", "replicas": spec.inside}],
             "manualScalePolicy": if spec.keeps { "KeepUntilNextTransition" } else { "Revert" },
-            "target": target,
+            "target": target, "onUnreadableDates": if spec.holds { "Hold" } else { "Ignore" },
         },
     });
     if spec.is_ramped {
@@ -197,6 +212,17 @@ fn metadata(found: &Deployment, object: &mut Value) {
     merge(&mut object["metadata"], &known);
 }
 
+/// What the gate finds in such a spec.
+fn faults(broken: Option<Broken>) -> Vec<Fault> {
+    let fault = |path: Path| Fault::new(path, FaultReason::Invalid, "is not valid");
+    let create = || Path::spec().at("target").at("create");
+    match broken {
+        None => Vec::new(),
+        Some(Broken::TimeZone) => vec![fault(Path::spec().at("timeZone"))],
+        Some(Broken::More) => vec![fault(Path::spec().at("windows")), fault(create().at("env"))],
+    }
+}
+
 thread_local! {
     static PLANS: Memo<Planned> = Memo::default();
 }
@@ -216,6 +242,19 @@ impl Seen {
             ..Observed::default()
         };
         let target = &self.schedule.spec.target;
+        match self.unread {
+            Unread::Objects => {
+                let why = "the API server does not say".to_owned();
+                observed.unread_object = Some(Blocker::ready(Reason::TargetNotReadable, why));
+                return observed;
+            }
+            Unread::Dates => {
+                let why = "ConfigMap dates does not exist".to_owned();
+                observed.unread = Some(Blocker::dates(State::Unknown, Reason::DatesNotFound, why));
+            }
+            Unread::Nothing => {}
+        }
+        observed.autoscalers.extend(self.is_scaled.then(|| "theirs".to_owned()));
         observed.autoscaler = target.is_autoscaled().then(|| self.bounds());
         if target.is_foreign() {
             observed.target = Some(self.scaled());
@@ -231,6 +270,9 @@ impl Seen {
                 "status": {"replicas": found.has, "readyReplicas": found.has, "updatedReplicas": found.has,
                     "availableReplicas": found.has, "observedGeneration": 1 + i32::from(found.is_observed)}}),
             );
+            if found.is_going {
+                object["metadata"]["deletionTimestamp"] = json!(CLOCK[0]);
+            }
             if object["spec"].get("selector").is_none() {
                 merge(&mut object, &json!({"spec": {"selector": {}, "template": {}}}));
             }
@@ -261,6 +303,7 @@ impl Seen {
     }
 
     fn scaled(&self) -> Result<Scaled, Blocker> {
+        let target = &self.schedule.spec.target;
         let found = self.deployment.as_ref();
         let found = found.ok_or_else(|| Blocker::ready(Reason::TargetNotFound, "none".to_owned()))?;
         let mut object = json!({});
@@ -275,9 +318,9 @@ impl Seen {
         Ok(Scaled {
             place: Place { resource, namespace: "default".to_owned(), name: "web".to_owned() },
             scale: Arc::new(made(scale)),
-            is_unset: false,
-            writer: Writer::of(&owned),
-            controller: (self.schedule.spec.target == Target::Controlled).then(|| Controller {
+            is_unset: *target == Target::Unset && found.owners.is_empty(),
+            writer: if *target == Target::Unowned { Writer::Unknown } else { Writer::of(&owned) },
+            controller: (*target == Target::Controlled).then(|| Controller {
                 group: "gatehouse.dev".to_owned(),
                 kind: "EtcdCluster".to_owned(),
                 name: "web".to_owned(),
@@ -296,7 +339,7 @@ impl Seen {
         let tdset = object(&self.schedule, self.at);
         let mut observed = self.observed();
         hand.mislead(&tdset, &mut observed);
-        let spec = Spec::resolve(&tdset, Vec::new());
+        let spec = Spec::resolve(&tdset, faults(self.schedule.spec.broken));
         let mut plan = Plan::of(&spec, &observed);
         hand.spoil(self, &mut plan);
         let refused: Vec<_> = plan
@@ -327,6 +370,9 @@ impl World {
             deployment: self.deployment.clone(),
             service: self.service.clone(),
             autoscaler: self.autoscaler.clone(),
+            is_behind: self.is_behind,
+            unread: Unread::Nothing,
+            is_scaled: self.is_scaled,
             holder: self.holder(at),
             carried: self.workers[at].recall.carried.clone(),
             contest: self.contest(at),

@@ -3,6 +3,7 @@
 use gatehouse::kinds::tdset::api::v1::TDSetStatus;
 
 use crate::faults::Hand;
+use crate::observations::Unread;
 use crate::text::Text;
 use crate::world::{Autoscaler, CLOCK, Manual, Pending, Target, World};
 
@@ -19,6 +20,10 @@ pub enum Rule {
     CountWrittenWhileSuspended,
     /// The count of a workload is written that an autoscaler has.
     AutoscaledCountWritten,
+    /// The count of a Deployment is written that is being deleted.
+    WrittenWhileGoing,
+    /// A transition is undone by an operator whose clock is behind.
+    Undone,
     /// A workload that slept beside its autoscaler is woken before that has its bounds.
     WokenOutOfBounds,
     /// A rollout takes the count along.
@@ -95,6 +100,9 @@ impl World {
             }
             _ => true,
         };
+        if seen.is_behind || seen.unread != Unread::Nothing {
+            return;
+        }
         if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
             self.breaks(Rule::StatusLies);
         }
@@ -134,7 +142,9 @@ impl World {
         }
         let next = ["2026-03-02T08:00:00Z", "2026-03-02T18:00:00Z"].get(self.clock)?;
         let next = next.parse::<jiff::Timestamp>().expect("a time").as_millisecond();
-        let sleeps = |at: usize| self.workers[at].wake.is_none_or(|wake| wake > next);
+        let sleeps = |at: usize| {
+            self.schedules[at].spec.broken.is_none() && self.workers[at].wake.is_none_or(|wake| wake > next)
+        };
         schedules().any(|(at, _)| sleeps(at)).then_some(Rule::Oversleeps)
     }
 
@@ -152,10 +162,13 @@ impl World {
         if self.eldest() != Some(at) {
             return status.says("Conflict", "True") && status.says("Ready", "False");
         }
+        if spec.broken.is_some() {
+            return status.says("Ready", "False");
+        }
         let Some(found) = &self.deployment else {
             return spec.target.is_foreign() && status.says("Ready", "False");
         };
-        if spec.target == Target::Controlled {
+        if spec.target == Target::Controlled || self.is_scaled {
             return status.says("Conflict", "True") && status.says("Ready", "False");
         }
         if !spec.target.is_foreign() {
@@ -171,7 +184,11 @@ impl World {
                 return status.says("Conflict", "True") && status.says("Ready", "False");
             }
             let is_served = service.is_some_and(|service| !is_foreign(service.applied));
-            if is_served != spec.has_service {
+            let port = format!("\"port\":{}", spec.port);
+            if is_served != spec.has_service
+                || is_served
+                    && service.is_some_and(|service| !service.applied.json().to_string().contains(&port))
+            {
                 return false;
             }
         }

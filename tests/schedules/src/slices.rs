@@ -2,7 +2,7 @@
 
 use kit::explore;
 
-use crate::world::{Autoscaler, Edit, Faults, Spec, Target, World};
+use crate::world::{Autoscaler, Broken, Edit, Faults, Spec, Target, World};
 
 type Slice = explore::Slice<World>;
 type Reach = explore::Reach<World>;
@@ -13,9 +13,12 @@ const SHOP: Spec = Spec {
     inside: 6,
     image: 1,
     has_service: false,
+    port: 80,
     keeps: false,
     is_suspended: false,
     is_ramped: false,
+    holds: false,
+    broken: None,
     target: Target::Create,
 };
 
@@ -157,7 +160,7 @@ const LEFT_AWAKE: Reach = ("it is woken as it is left", |_, world| {
 
 /// A foreign workload that sleeps beside its autoscaler, which is to be left with bounds of its own.
 pub fn left_bounded() -> Slice {
-    let spec = Spec { target: Target::Bounded, outside: 0, ..SHOP };
+    let spec = Spec { target: Target::Bounded, outside: 0, keeps: true, ..SHOP };
     let mut start = World::new(&[spec]).with_foreign(5);
     start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
     start.edits = vec![Edit::Delete];
@@ -284,4 +287,110 @@ pub fn contested() -> Slice {
         &[SETTLED_INSIDE, CONTESTED, CALM_AGAIN],
         &["tdset.write-scale", "tdset.write-status", "tdset.publish-event"],
     )
+}
+
+const STEADY: Reach = ("a clock is behind, and nothing is undone", |_, world| {
+    let told = world.schedules[0].status.known();
+    world.is_behind && count(world) == Some(6) && told.status.scheduled_replicas == Some(6)
+});
+
+/// Another operator takes over right after a boundary, and its clock is behind.
+pub fn behind() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Suspend(true)];
+    start.faults = Faults { handovers: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, STEADY], &["tdset.write-scale"])
+}
+
+/// The same of a workload that is woken then.
+pub fn woken_behind() -> Slice {
+    let spec = Spec { target: Target::Bounded, outside: 0, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.faults = Faults { handovers: 1, ..Faults::default() };
+    Slice::new(start, &[AWAKE, STEADY], &["tdset.write-scale"])
+}
+
+const UNREAD: Reach = ("it says that something cannot be read", |_, world| {
+    let told = world.schedules[0].status.known();
+    told.status.conditions.iter().flatten().any(|one| one.reason == "TargetNotReadable")
+});
+
+/// The API server does not say what there is, or what dates there are, while a workload comes and goes that is to be
+/// left with 4.
+pub fn unread() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { unread: 2, deletions: 1, squatters: 1, ..Faults::default() };
+    Slice::new(start, &[UNREAD, LEFT], &["tdset.write-scale", "tdset.remove-finalizer"])
+}
+
+/// Dates cannot be read, and such days are held.
+pub fn undated() -> Slice {
+    let mut start = World::new(&[Spec { holds: true, has_service: true, ..SHOP }]);
+    start.faults = Faults { unread: 2, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.make-deployment", "tdset.write-count"])
+}
+
+/// An autoscaler of another owner has the count.
+pub fn scaled_by_another() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.is_scaled = true;
+    start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[CONFLICT], &["tdset.write-status"])
+}
+
+const NOT_READY: Reach =
+    ("it says what is missing", |_, world| world.schedules[0].status.says("Ready", "False"));
+
+/// The autoscaler that it names is not there.
+pub fn without_an_autoscaler() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Bounded, ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    Slice::new(start, &[NOT_READY, GONE], &["tdset.add-finalizer", "tdset.remove-finalizer"])
+}
+
+/// The spec is not valid for a while, and the Service gets another port.
+pub fn invalid() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
+    start.edits = vec![
+        Edit::Break(Some(Broken::TimeZone)),
+        Edit::Break(Some(Broken::More)),
+        Edit::Break(None),
+        Edit::Port,
+    ];
+    Slice::new(start, &[SETTLED_INSIDE, NOT_READY], &["tdset.apply-service", "tdset.write-count"])
+}
+
+/// A workload of whose count nothing is known: none was ever written.
+pub fn unset() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Unset, outside: 0, ..SHOP }]).with_foreign(0);
+    if let Some(found) = &mut start.deployment {
+        found.owners.clear();
+    }
+    start.faults = Faults { crashes: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale"])
+}
+
+/// A person scales, and the API server does not say who it was.
+pub fn unowned() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Unowned, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { scales: 2, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale", "tdset.publish-event"])
+}
+
+/// A Deployment is deleted, which takes its time.
+pub fn going() -> Slice {
+    let mut start = World::new(&[SHOP]);
+    start.edits = vec![Edit::Image];
+    start.faults = Faults { slow_deletions: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.make-deployment", "tdset.write-count"])
+}
+
+/// A schedule is suspended that gives a count back.
+pub fn lent_and_suspended() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Lent, outside: 5, ..SHOP }]).with_foreign(5);
+    start.evening = 2;
+    start.edits = vec![Edit::Suspend(true), Edit::Suspend(false)];
+    Slice::new(start, &[SETTLED_INSIDE, GIVEN_BACK, SUSPENDED], &["tdset.write-scale"])
 }

@@ -15,7 +15,7 @@ use gatehouse::kinds::tdset::state::{ReconcileState, Reverts};
 use kit::explore::Keyed;
 
 use crate::faults::Hand;
-use crate::observations::Planned;
+use crate::observations::{Planned, Unread};
 use crate::rules::Rule;
 use crate::text::Text;
 
@@ -32,17 +32,33 @@ pub struct Spec {
     /// A number that stands for an image.
     pub image: u8,
     pub has_service: bool,
+    /// The port of that.
+    pub port: u16,
     pub keeps: bool,
     pub is_suspended: bool,
     /// Whether the count moves by one an hour.
     pub is_ramped: bool,
+    /// Whether days are held whose dates cannot be read.
+    pub holds: bool,
+    /// What of it is not valid.
+    pub broken: Option<Broken>,
     pub target: Target,
+}
+
+/// What is not valid in a spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Broken {
+    TimeZone,
+    /// A window, and a variable of the container.
+    More,
 }
 
 impl Spec {
     /// What a status tells of that count as the scheduled one.
     pub fn said(&self, asks: i32) -> Option<i32> {
-        Some(asks).filter(|asks| self.target != Target::Lent || *asks == self.inside)
+        Some(asks)
+            .filter(|_| self.broken.is_none())
+            .filter(|asks| self.target != Target::Lent || *asks == self.inside)
     }
 }
 
@@ -58,13 +74,17 @@ pub enum Target {
     Controlled,
     /// A foreign one whose count is its own outside of the window, and is given back after it.
     Lent,
+    /// A foreign one whose count has never been written.
+    Unset,
+    /// A foreign one of whose count the API server does not say who wrote it.
+    Unowned,
     /// A foreign one with an autoscaler, which is to be left with bounds of 3 and 8.
     Bounded,
 }
 
 impl Target {
     pub const fn is_foreign(&self) -> bool {
-        matches!(self, Self::Reference(_) | Self::Controlled | Self::Lent | Self::Bounded)
+        !matches!(self, Self::Create | Self::Autoscaler)
     }
 
     pub const fn is_autoscaled(&self) -> bool {
@@ -112,6 +132,8 @@ pub struct Deployment {
     pub has: i32,
     /// Whether its status is of its spec as it is.
     pub is_observed: bool,
+    /// Whether it is being deleted.
+    pub is_going: bool,
 }
 
 /// A Service.
@@ -190,6 +212,10 @@ pub enum Edit {
     Outside(i32),
     /// The count is left to an autoscaler.
     Autoscaler,
+    /// The Service has another port.
+    Port,
+    /// The spec is no longer valid, or is again.
+    Break(Option<Broken>),
     /// The schedule is deleted.
     Delete,
 }
@@ -209,6 +235,12 @@ pub struct Faults {
     pub squatters: u8,
     /// A person writes other bounds.
     pub bounds: u8,
+    /// The API server does not say what there is, or what dates there are.
+    pub unread: u8,
+    /// Another operator takes over, whose clock is behind.
+    pub handovers: u8,
+    /// A person deletes the Deployment, and waits for what it owns.
+    pub slow_deletions: u8,
 }
 
 impl Faults {
@@ -223,12 +255,16 @@ impl Faults {
             Action::Delete => Some(&mut self.deletions),
             Action::Squat => Some(&mut self.squatters),
             Action::Bounds => Some(&mut self.bounds),
+            Action::Blind(_) | Action::Undated(_) => Some(&mut self.unread),
+            Action::HandOver => Some(&mut self.handovers),
+            Action::DeleteSlowly => Some(&mut self.slow_deletions),
             Action::Pass(_)
             | Action::ApiWrite(_)
             | Action::Rollout
             | Action::Collect
             | Action::Tick
             | Action::Wait
+            | Action::CatchUp
             | Action::Edit => None,
         }
     }
@@ -250,6 +286,10 @@ pub struct World {
     pub clock: usize,
     /// Milliseconds since the clock came to show that.
     pub later: i64,
+    /// Whether the operator's clock is a second behind.
+    pub is_behind: bool,
+    /// Whether an autoscaler of another owner scales the workload.
+    pub is_scaled: bool,
     /// The last instant that the clock comes to show.
     pub evening: usize,
     /// The older one first.
@@ -280,6 +320,10 @@ pub struct World {
 pub enum Action {
     /// The operator looks at a schedule, and plans.
     Pass(usize),
+    /// The same, while the API server does not say what there is.
+    Blind(usize),
+    /// The same, while the dates of the timetable cannot be read.
+    Undated(usize),
     /// It does the next thing of that.
     ApiWrite(usize),
     /// It does it, and does not hear so.
@@ -296,6 +340,10 @@ pub enum Action {
     Collect,
     /// The clock passes a boundary.
     Tick,
+    /// Another operator takes over, whose clock is behind.
+    HandOver,
+    /// Its clock has come to show what it is.
+    CatchUp,
     /// Time passes until a contest has the operator look again.
     Wait,
     /// The next edit.
@@ -303,6 +351,7 @@ pub enum Action {
     /// A person writes a count of 9.
     Scale,
     Delete,
+    DeleteSlowly,
     Squat,
     Bounds,
 }
@@ -321,6 +370,8 @@ impl World {
         Self {
             clock: 0,
             later: 0,
+            is_behind: false,
+            is_scaled: false,
             evening: 1,
             schedules: specs.iter().map(schedule).collect(),
             workers: vec![worker; specs.len()],
@@ -354,6 +405,7 @@ impl World {
             owners: BTreeSet::from([Owner::Maker]),
             has: count,
             is_observed: true,
+            is_going: false,
         }
     }
 
@@ -400,9 +452,12 @@ impl World {
             *left -= 1;
         }
         self.is_disturbed |=
-            matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash);
+            matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash)
+                || matches!(action, Action::Blind(_) | Action::Undated(_) | Action::HandOver | Action::Squat);
         let is_done = match action {
-            Action::Pass(at) => self.pass(*at, hand),
+            Action::Pass(at) => self.pass(*at, Unread::Nothing, hand),
+            Action::Blind(at) => self.pass(*at, Unread::Objects, hand),
+            Action::Undated(at) => self.pass(*at, Unread::Dates, hand),
             Action::ApiWrite(at) => self.step(*at),
             Action::Unheard(at) => self.step_unheard(*at),
             Action::Conflict(at) => self.give_up(*at),
@@ -412,9 +467,12 @@ impl World {
             Action::Collect => self.collect(),
             Action::Tick => self.tick(),
             Action::Wait => self.wait(),
+            Action::HandOver => self.hand_over(),
+            Action::CatchUp => std::mem::take(&mut self.is_behind),
             Action::Edit => self.edit(),
             Action::Scale => self.scale(),
             Action::Delete => self.delete(),
+            Action::DeleteSlowly => self.delete_slowly(),
             Action::Squat => self.squat(),
             Action::Bounds => self.write_bounds(),
         };
@@ -430,6 +488,12 @@ impl World {
         true
     }
 
+    /// Another operator takes over right after a boundary.
+    fn hand_over(&mut self) -> bool {
+        self.is_behind = self.clock == 1 && self.later == 0;
+        self.is_behind && self.crash()
+    }
+
     fn roll_out(&mut self) -> bool {
         let Some(found) = &mut self.deployment else { return false };
         if found.has == found.count && found.is_observed {
@@ -442,6 +506,10 @@ impl World {
 
     /// What an object that is gone has made goes too.
     fn collect(&mut self) -> bool {
+        if self.deployment.take_if(|found| found.is_going).is_some() {
+            self.tell();
+            return true;
+        }
         if !self.schedules[0].is_gone {
             return false;
         }

@@ -15,7 +15,7 @@ impl kit::explore::World for World {
         let mut actions = Vec::new();
         for (worker, at) in self.workers.iter().zip(0..) {
             if worker.pending.is_none() {
-                actions.push(Action::Pass(at));
+                actions.extend([Action::Pass(at), Action::Blind(at), Action::Undated(at)]);
             } else {
                 let may =
                     [Action::ApiWrite(at), Action::Unheard(at), Action::Conflict(at), Action::Refusal(at)];
@@ -24,8 +24,9 @@ impl kit::explore::World for World {
         }
         let others =
             [Action::Crash, Action::Rollout, Action::Collect, Action::Tick, Action::Wait, Action::Edit];
-        let people = [Action::Scale, Action::Delete, Action::Squat, Action::Bounds];
-        actions.extend(others.into_iter().chain(people));
+        let clocks = [Action::HandOver, Action::CatchUp];
+        let people = [Action::Scale, Action::Delete, Action::DeleteSlowly, Action::Squat, Action::Bounds];
+        actions.extend(others.into_iter().chain(clocks).chain(people));
         actions
     }
 
@@ -35,7 +36,7 @@ impl kit::explore::World for World {
         let steps = schedules.clone().filter(|at| self.workers[*at].pending.is_some()).map(Action::ApiWrite);
         let passes = schedules.filter(|at| self.is_woken(*at)).map(Action::Pass);
         let first = [Action::Rollout, Action::Collect].into_iter();
-        first.chain(steps).chain(passes).chain([Action::Wait]).collect()
+        first.chain(steps).chain(passes).chain([Action::CatchUp, Action::Wait]).collect()
     }
 
     fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
@@ -51,7 +52,7 @@ impl kit::explore::World for World {
     }
 
     fn planned(&self, action: &Action) -> Vec<&'static str> {
-        let Action::Pass(at) = action else { return Vec::new() };
+        let (Action::Pass(at) | Action::Blind(at) | Action::Undated(at)) = action else { return Vec::new() };
         let plan = self.workers[*at].pending.as_ref().map(|pending| &pending.planned.plan);
         let steps = plan.into_iter().flat_map(|plan| plan.work.iter().chain(&plan.report));
         steps.map(|step| actions::points(step).name()).collect()

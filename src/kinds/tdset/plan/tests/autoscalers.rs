@@ -153,6 +153,18 @@ fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none()
 }
 
 #[test]
+fn a_day_that_ends_before_it_was_told_of_does_not_end_in_silence() {
+    let nights = nights();
+    let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+    rest(&mut cluster, &nights);
+    let mut cluster = cluster.at(OPENING);
+    cluster.pass(&nights);
+    let mut cluster = cluster.at(CLOSING);
+    let transition = cluster.pass(&nights).transition.unwrap();
+    assert_eq!((has(&cluster), transition.from.replicas, transition.to.replicas), (0, Some(6), Some(0)));
+}
+
+#[test]
 fn what_scales_a_sleeping_workload_is_taken_back_or_kept() {
     let kubectl = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
     for (policy, count) in [("Revert", 0), ("KeepUntilNextTransition", 4)] {
