@@ -204,7 +204,7 @@ impl World {
         let is_past_the_line = spec.is_ramped && self.clock == 1 && wanted > self.line(spec);
         let rules = [
             (Rule::RampOutpaced, is_past_the_line),
-            (Rule::ControlledWritten, spec.target == Target::Controlled),
+            (Rule::ControlledWritten, spec.target.is_controlled()),
             (Rule::CountedBeforeFinalizer, is_unheld),
             (Rule::OwnCountForgotten, is_forgotten),
             (Rule::ForeignWritten, is_foreign && !is_referred),

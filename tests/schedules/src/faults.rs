@@ -102,26 +102,12 @@ impl Hand {
 
     /// Changes what is seen.
     pub fn mislead(self, tdset: &TDSet, observed: &mut Observed) {
+        self.mislead_about_the_deployment(tdset, observed);
         let owner = || tdset.controller_owner_ref(&()).into_iter().collect::<Vec<_>>();
-        if self.has(Fault::Adopts)
-            && let Some(found) = &mut observed.deployment
-        {
-            Arc::make_mut(found).metadata.owner_references.get_or_insert_with(owner);
-        }
         if self.has(Fault::DeletesAnyService)
             && let Some(found) = &mut observed.service
         {
             Arc::make_mut(found).metadata.owner_references.get_or_insert_with(owner);
-        }
-        if self.has(Fault::ClaimsNothing)
-            && let Some(found) = &mut observed.deployment
-        {
-            let count = FieldsV1(json!({"f:spec": {"f:replicas": {}}}));
-            Arc::make_mut(found).metadata.managed_fields.get_or_insert_default().push(ManagedFieldsEntry {
-                manager: Some(COUNT_MANAGER.to_owned()),
-                fields_v1: Some(count),
-                ..ManagedFieldsEntry::default()
-            });
         }
         let [_, morning, evening] = CLOCK.map(|time| time.parse().expect("a time"));
         if self.has(Fault::NotesNothing)
@@ -135,11 +121,6 @@ impl Hand {
         }
         if self.has(Fault::IgnoresAutoscalers) {
             observed.autoscalers.clear();
-        }
-        if self.has(Fault::WritesWhatGoes)
-            && let Some(found) = &mut observed.deployment
-        {
-            Arc::make_mut(found).metadata.deletion_timestamp = None;
         }
         if let Some(contest) = &mut observed.contest {
             if self.has(Fault::NeverWaits) {
@@ -168,6 +149,31 @@ impl Hand {
             if let Some(Ok(Scaled { writer, .. })) = &mut observed.target {
                 *writer = Writer::Ours;
             }
+        }
+    }
+
+    /// Changes what is seen of the Deployment.
+    fn mislead_about_the_deployment(self, tdset: &TDSet, observed: &mut Observed) {
+        let Some(metadata) = observed.deployment.as_mut().map(|found| &mut Arc::make_mut(found).metadata)
+        else {
+            return;
+        };
+        match self.0 {
+            Some(Fault::Adopts) => {
+                metadata
+                    .owner_references
+                    .get_or_insert_with(|| tdset.controller_owner_ref(&()).into_iter().collect());
+            }
+            Some(Fault::ClaimsNothing) => {
+                let count = FieldsV1(json!({"f:spec": {"f:replicas": {}}}));
+                metadata.managed_fields.get_or_insert_default().push(ManagedFieldsEntry {
+                    manager: Some(COUNT_MANAGER.to_owned()),
+                    fields_v1: Some(count),
+                    ..ManagedFieldsEntry::default()
+                });
+            }
+            Some(Fault::WritesWhatGoes) => metadata.deletion_timestamp = None,
+            _ => {}
         }
     }
 
@@ -205,17 +211,6 @@ impl Hand {
                 let mut finalizers = seen.clone();
                 finalizers.deployment = None;
                 plan.work.clone_from(&finalizers.planned(Self::default()).plan.work);
-            }
-            Fault::TrustsItsClock if seen.is_behind => {
-                let mut other = seen.clone();
-                other.schedule.status = Text::NONE;
-                plan.work.clone_from(&other.planned(Self::default()).plan.work);
-            }
-            Fault::LeavesOldBounds if seen.schedule.is_deleting && plan.work.iter().any(writes_bounds) => {
-                plan.work = seen.unbound();
-            }
-            Fault::LeavesAsleep if seen.schedule.is_deleting && plan.work.iter().any(is_scale) => {
-                plan.work = seen.unbound();
             }
             Fault::TellsTheTime => {
                 for step in &mut plan.report {
@@ -273,7 +268,23 @@ impl Fault {
         let status = seen.schedule.status;
         let is_held = ["Suspended", "Conflict"].iter().any(|about| status.says(about, "True"));
         let is_told = status.known().status.scheduled_replicas == Some(seen.asks);
+        let leaves = |write: &str| {
+            seen.schedule.is_deleting && plan.work.iter().any(|step| actions::points(step).name() == write)
+        };
         let left_out = match self {
+            Self::TrustsItsClock if seen.is_behind => {
+                let mut other = seen.clone();
+                other.schedule.status = Text::NONE;
+                return plan.work.clone_from(&other.planned(Hand::default()).plan.work);
+            }
+            Self::LeavesOldBounds if leaves("tdset.write-bounds") => {
+                plan.work = seen.unbound();
+                return;
+            }
+            Self::LeavesAsleep if leaves("tdset.write-scale") => {
+                plan.work = seen.unbound();
+                return;
+            }
             Self::ResumesInSilence if is_held => "ReplicasScheduled",
             Self::GoesBackInSilence if is_told && !is_held => "ReplicasScheduled",
             Self::TakesBackInSilence => "ReplicasReverted",

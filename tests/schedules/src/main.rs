@@ -50,6 +50,11 @@ kit::slices!(
     unowned,
     going,
     lent_and_suspended,
+    unowned_and_kept,
+    applied,
+    owned,
+    going_asleep,
+    out_of_range,
 );
 
 const PLANTED: &[Planted<World, Fault>] = &[

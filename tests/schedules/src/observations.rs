@@ -141,7 +141,8 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     }
     let left = match spec.target {
         Target::Reference(left) => left,
-        Target::Controlled => Some(4),
+        Target::Controlled | Target::Owned => Some(4),
+        Target::Unset => Some(0),
         _ => None,
     };
     if let Some(left) = left {
@@ -161,6 +162,10 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
             "target": target, "onUnreadableDates": if spec.holds { "Hold" } else { "Ignore" },
         },
     });
+    if spec.holds {
+        let from = json!({"configMapKeyRef": {"name": "dates", "key": "all"}});
+        object["spec"]["exceptions"] = json!([{"name": "holidays", "datesFrom": from, "replicas": 1}]);
+    }
     if spec.is_ramped {
         let pace = json!({"step": 1, "every": "1h"});
         object["spec"]["ramp"] = json!({"up": pace, "down": pace});
@@ -308,6 +313,12 @@ impl Seen {
         let found = found.ok_or_else(|| Blocker::ready(Reason::TargetNotFound, "none".to_owned()))?;
         let mut object = json!({});
         metadata(found, &mut object);
+        if *target == Target::Applied {
+            let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+            for entry in entries.filter(|entry| entry["manager"] == "kubectl") {
+                entry["manager"] = json!("argocd-controller");
+            }
+        }
         let mut owned: ObjectMeta = made(object["metadata"].clone());
         observation::trim(&mut owned);
         let resource = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
@@ -320,9 +331,9 @@ impl Seen {
             scale: Arc::new(made(scale)),
             is_unset: *target == Target::Unset && found.owners.is_empty(),
             writer: if *target == Target::Unowned { Writer::Unknown } else { Writer::of(&owned) },
-            controller: (*target == Target::Controlled).then(|| Controller {
-                group: "gatehouse.dev".to_owned(),
-                kind: "EtcdCluster".to_owned(),
+            controller: target.is_controlled().then(|| Controller {
+                group: if *target == Target::Owned { "argoproj.io" } else { "gatehouse.dev" }.to_owned(),
+                kind: if *target == Target::Owned { "Rollout" } else { "EtcdCluster" }.to_owned(),
                 name: "web".to_owned(),
             }),
             watched: true,

@@ -5,7 +5,7 @@ use gatehouse::kinds::tdset::api::v1::TDSetStatus;
 use crate::faults::Hand;
 use crate::observations::Unread;
 use crate::text::Text;
-use crate::world::{Autoscaler, CLOCK, Manual, Pending, Target, World};
+use crate::world::{Autoscaler, CLOCK, Manual, Pending, World};
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,10 +66,10 @@ pub enum Rule {
     SettlesWrongly,
 }
 
-/// Whether a workload and its autoscaler are as that count asks for: the autoscaler has it as its lower bound, and none
-/// is none of the workload itself.
+/// Whether a workload and its autoscaler are as that count asks for: the autoscaler has it as its lower bound, up to the
+/// ceiling of 12, and none is none of the workload itself.
 fn is_bounded(found: &Autoscaler, count: Option<i32>, asks: i32) -> bool {
-    if asks == 0 { count == Some(0) } else { found.least == asks && count != Some(0) }
+    if asks == 0 { count == Some(0) } else { found.least == asks.min(12) && count != Some(0) }
 }
 
 impl World {
@@ -168,7 +168,7 @@ impl World {
         let Some(found) = &self.deployment else {
             return spec.target.is_foreign() && status.says("Ready", "False");
         };
-        if spec.target == Target::Controlled || self.is_scaled {
+        if spec.target.is_controlled() || self.is_scaled {
             return status.says("Conflict", "True") && status.says("Ready", "False");
         }
         if !spec.target.is_foreign() {
@@ -205,6 +205,10 @@ impl World {
             Manual::Stands(manual) => count == manual && status.says("ManualOverride", "True"),
             Manual::Either(manual) => count == manual || count == asks,
         };
-        is_so && status.says("Ready", "True") && status.says("Conflict", "False") && self.clock < CLOCK.len()
+        let can_be = !spec.target.is_autoscaled() || asks <= 12;
+        is_so
+            && status.says("Ready", if can_be { "True" } else { "False" })
+            && status.says("Conflict", "False")
+            && self.clock < CLOCK.len()
     }
 }

@@ -281,10 +281,11 @@ const CALM_AGAIN: Reach = ("a contest is over", |_, world| {
 /// Another client writes the count again each time that it is taken back.
 pub fn contested() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.evening = 0;
     start.faults = Faults { crashes: 1, scales: 4, ..Faults::default() };
     Slice::new(
         start,
-        &[SETTLED_INSIDE, CONTESTED, CALM_AGAIN],
+        &[CONTESTED, CALM_AGAIN],
         &["tdset.write-scale", "tdset.write-status", "tdset.publish-event"],
     )
 }
@@ -307,6 +308,7 @@ pub fn woken_behind() -> Slice {
     let spec = Spec { target: Target::Bounded, outside: 0, ..SHOP };
     let mut start = World::new(&[spec]).with_foreign(5);
     start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.edits = vec![Edit::Outside(2)];
     start.faults = Faults { handovers: 1, ..Faults::default() };
     Slice::new(start, &[AWAKE, STEADY], &["tdset.write-scale"])
 }
@@ -321,7 +323,7 @@ const UNREAD: Reach = ("it says that something cannot be read", |_, world| {
 pub fn unread() -> Slice {
     let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
     start.edits = vec![Edit::Delete];
-    start.faults = Faults { unread: 2, deletions: 1, squatters: 1, ..Faults::default() };
+    start.faults = Faults { unread: 1, deletions: 1, squatters: 1, ..Faults::default() };
     Slice::new(start, &[UNREAD, LEFT], &["tdset.write-scale", "tdset.remove-finalizer"])
 }
 
@@ -368,8 +370,9 @@ pub fn unset() -> Slice {
     if let Some(found) = &mut start.deployment {
         found.owners.clear();
     }
+    start.edits = vec![Edit::Delete];
     start.faults = Faults { crashes: 1, ..Faults::default() };
-    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale"])
+    Slice::new(start, &[SETTLED_INSIDE, GONE], &["tdset.write-scale", "tdset.remove-finalizer"])
 }
 
 /// A person scales, and the API server does not say who it was.
@@ -393,4 +396,45 @@ pub fn lent_and_suspended() -> Slice {
     start.evening = 2;
     start.edits = vec![Edit::Suspend(true), Edit::Suspend(false)];
     Slice::new(start, &[SETTLED_INSIDE, GIVEN_BACK, SUSPENDED], &["tdset.write-scale"])
+}
+
+/// The same, and it stands.
+pub fn unowned_and_kept() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Unowned, keeps: true, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { scales: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, STANDS], &["tdset.write-scale"])
+}
+
+/// A tool writes the count that applies its repository again and again, and never stands.
+pub fn applied() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Applied, keeps: true, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { scales: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale"])
+}
+
+/// A workload that a controller of somebody else owns.
+pub fn owned() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Owned, ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    Slice::new(start, &[CONFLICT, GONE], &["tdset.write-status"])
+}
+
+/// A Deployment that sleeps beside an autoscaler is deleted, which takes its time.
+pub fn going_asleep() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Autoscaler, outside: 0, ..SHOP }]);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.faults = Faults { slow_deletions: 1, ..Faults::default() };
+    Slice::new(start, &[AWAKE], &["tdset.make-deployment", "tdset.write-bounds"])
+}
+
+const TOO_MANY: Reach = ("it says that the autoscaler cannot have as many", |_, world| {
+    world.autoscaler.as_ref().is_some_and(|found| found.least == 12)
+        && world.schedules[0].status.says("Ready", "False")
+});
+
+/// More replicas are asked for than the ceiling allows.
+pub fn out_of_range() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Bounded, inside: 20, ..SHOP }]).with_foreign(5);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    Slice::new(start, &[TOO_MANY], &["tdset.write-bounds"])
 }

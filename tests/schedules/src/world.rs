@@ -7,6 +7,8 @@
 mod actions;
 mod people;
 
+pub use actions::{Action, Faults};
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -54,6 +56,11 @@ pub enum Broken {
 }
 
 impl Spec {
+    /// Whether a count that another client writes stands.
+    pub fn lets_stand(&self) -> bool {
+        self.keeps && self.target != Target::Applied
+    }
+
     /// What a status tells of that count as the scheduled one.
     pub fn said(&self, asks: i32) -> Option<i32> {
         Some(asks)
@@ -74,8 +81,12 @@ pub enum Target {
     Controlled,
     /// A foreign one whose count is its own outside of the window, and is given back after it.
     Lent,
-    /// A foreign one whose count has never been written.
+    /// The same of a controller that is not one of our own.
+    Owned,
+    /// A foreign one whose count has never been written, to be left with 0.
     Unset,
+    /// A foreign one that a tool applies again and again.
+    Applied,
     /// A foreign one of whose count the API server does not say who wrote it.
     Unowned,
     /// A foreign one with an autoscaler, which is to be left with bounds of 3 and 8.
@@ -87,12 +98,16 @@ impl Target {
         !matches!(self, Self::Create | Self::Autoscaler)
     }
 
+    pub const fn is_controlled(&self) -> bool {
+        matches!(self, Self::Controlled | Self::Owned)
+    }
+
     pub const fn is_autoscaled(&self) -> bool {
         matches!(self, Self::Autoscaler | Self::Bounded)
     }
 
     pub const fn leaves_something(&self) -> bool {
-        matches!(self, Self::Reference(Some(_)) | Self::Bounded)
+        matches!(self, Self::Reference(Some(_)) | Self::Bounded | Self::Unset)
     }
 }
 
@@ -220,56 +235,6 @@ pub enum Edit {
     Delete,
 }
 
-/// How often what may go wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Faults {
-    pub crashes: u8,
-    pub lost_answers: u8,
-    pub conflicts: u8,
-    pub refusals: u8,
-    /// A person scales.
-    pub scales: u8,
-    /// A person deletes the Deployment.
-    pub deletions: u8,
-    /// A person makes a Deployment, or a Service, where there is none.
-    pub squatters: u8,
-    /// A person writes other bounds.
-    pub bounds: u8,
-    /// The API server does not say what there is, or what dates there are.
-    pub unread: u8,
-    /// Another operator takes over, whose clock is behind.
-    pub handovers: u8,
-    /// A person deletes the Deployment, and waits for what it owns.
-    pub slow_deletions: u8,
-}
-
-impl Faults {
-    /// How often that may go wrong yet; nothing where it is nothing that goes wrong.
-    fn of(&mut self, action: &Action) -> Option<&mut u8> {
-        match action {
-            Action::Unheard(_) => Some(&mut self.lost_answers),
-            Action::Conflict(_) => Some(&mut self.conflicts),
-            Action::Refusal(_) => Some(&mut self.refusals),
-            Action::Crash => Some(&mut self.crashes),
-            Action::Scale => Some(&mut self.scales),
-            Action::Delete => Some(&mut self.deletions),
-            Action::Squat => Some(&mut self.squatters),
-            Action::Bounds => Some(&mut self.bounds),
-            Action::Blind(_) | Action::Undated(_) => Some(&mut self.unread),
-            Action::HandOver => Some(&mut self.handovers),
-            Action::DeleteSlowly => Some(&mut self.slow_deletions),
-            Action::Pass(_)
-            | Action::ApiWrite(_)
-            | Action::Rollout
-            | Action::Collect
-            | Action::Tick
-            | Action::Wait
-            | Action::CatchUp
-            | Action::Edit => None,
-        }
-    }
-}
-
 /// A count from elsewhere that is to stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Manual {
@@ -281,6 +246,7 @@ pub enum Manual {
 }
 
 /// All of it.
+#[expect(clippy::struct_excessive_bools, reason = "things that may be so, none of which rules out another")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub clock: usize,
@@ -313,47 +279,6 @@ pub struct World {
     pub is_disturbed: bool,
     pub next_uid: u8,
     pub broken: Option<Rule>,
-}
-
-/// One thing that happens.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// The operator looks at a schedule, and plans.
-    Pass(usize),
-    /// The same, while the API server does not say what there is.
-    Blind(usize),
-    /// The same, while the dates of the timetable cannot be read.
-    Undated(usize),
-    /// It does the next thing of that.
-    ApiWrite(usize),
-    /// It does it, and does not hear so.
-    Unheard(usize),
-    /// It hears that another client wrote first.
-    Conflict(usize),
-    /// The API server will not have it.
-    Refusal(usize),
-    /// It forgets all.
-    Crash,
-    /// The Deployment's controller does its work.
-    Rollout,
-    /// The garbage collector does.
-    Collect,
-    /// The clock passes a boundary.
-    Tick,
-    /// Another operator takes over, whose clock is behind.
-    HandOver,
-    /// Its clock has come to show what it is.
-    CatchUp,
-    /// Time passes until a contest has the operator look again.
-    Wait,
-    /// The next edit.
-    Edit,
-    /// A person writes a count of 9.
-    Scale,
-    Delete,
-    DeleteSlowly,
-    Squat,
-    Bounds,
 }
 
 impl World {

@@ -53,9 +53,9 @@ impl<Value> Memo<Value> {
         let key = fingerprint(made_of);
         let known = self.0.borrow().get(&key).map(Rc::clone);
         known.unwrap_or_else(|| {
-            let made = Rc::new(Keyed { key, value: make() });
-            self.0.borrow_mut().insert(key, Rc::clone(&made));
-            made
+            let new = Rc::new(Keyed { key, value: make() });
+            self.0.borrow_mut().insert(key, Rc::clone(&new));
+            new
         })
     }
 }

@@ -47,7 +47,7 @@ impl World {
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
         (found.count, found.is_observed) = (count, false);
         found.owners = BTreeSet::from([Owner::Scale]);
-        if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.keeps) {
+        if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.lets_stand()) {
             let schedule = &self.schedules[eldest];
             let told = schedule.status.known();
             let told = &told.status;
