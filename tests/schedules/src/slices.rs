@@ -35,13 +35,16 @@ const CONFLICT: Reach =
     ("it says that another one has it", |_, world| world.schedules[0].status.says("Conflict", "True"));
 const LEFT: Reach = ("it is left with 4", |_, world| world.schedules[0].is_gone && count(world) == Some(4));
 const BOUND: Reach = ("the bounds are those of the window", |_, world| {
-    world.autoscaler.as_ref().is_some_and(|found| (found.least, found.most) == (6, 12))
-        && world.schedules[0].status.says("Ready", "True")
+    bounds(world) == Some((6, 12)) && world.schedules[0].status.says("Ready", "True")
 });
 const TAKEN_OVER: Reach = ("the younger one takes over", |_, world| {
     world.schedules[0].is_gone && count(world) == Some(7) && world.schedules[1].status.says("Ready", "True")
 });
 const SUSPENDED: Reach = ("it is suspended", |_, world| world.schedules[0].status.says("Suspended", "True"));
+
+fn bounds(world: &World) -> Option<(i32, i32)> {
+    world.autoscaler.as_ref().map(|found| (found.least, found.most))
+}
 
 fn count(world: &World) -> Option<i32> {
     world.deployment.as_ref().map(|found| found.count)
@@ -133,9 +136,8 @@ const ASLEEP_AGAIN: Reach = ("it sleeps after the window", |_, world| {
     world.clock == 2 && world.schedules[0].status.says("Ready", "True") && count(world) == Some(0)
 });
 const AWAKE: Reach = ("it is awake within the window, and bound", |_, world| {
-    let bounds = world.autoscaler.as_ref().map(|found| (found.least, found.most));
     world.clock == 1
-        && bounds == Some((6, 12))
+        && bounds(world) == Some((6, 12))
         && count(world) == Some(6)
         && world.schedules[0].status.says("Ready", "True")
 });
@@ -150,12 +152,10 @@ pub fn sleeping() -> Slice {
 }
 
 const LEFT_BOUND: Reach = ("it is left with its bounds, as it is", |_, world| {
-    let bounds = world.autoscaler.as_ref().map(|found| (found.least, found.most));
-    world.schedules[0].is_gone && bounds == Some((3, 8)) && count(world) == Some(6)
+    world.schedules[0].is_gone && bounds(world) == Some((3, 8)) && count(world) == Some(6)
 });
 const LEFT_AWAKE: Reach = ("it is woken as it is left", |_, world| {
-    let bounds = world.autoscaler.as_ref().map(|found| (found.least, found.most));
-    world.schedules[0].is_gone && bounds == Some((3, 8)) && count(world) == Some(3)
+    world.schedules[0].is_gone && bounds(world) == Some((3, 8)) && count(world) == Some(3)
 });
 
 /// A foreign workload that sleeps beside its autoscaler, which is to be left with bounds of its own.
@@ -355,12 +355,8 @@ pub fn without_an_autoscaler() -> Slice {
 /// The spec is not valid for a while, and the Service gets another port.
 pub fn invalid() -> Slice {
     let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
-    start.edits = vec![
-        Edit::Break(Some(Broken::TimeZone)),
-        Edit::Break(Some(Broken::More)),
-        Edit::Break(None),
-        Edit::Port,
-    ];
+    let broken = [Some(Broken::TimeZone), Some(Broken::More), None].map(Edit::Break);
+    start.edits = broken.into_iter().chain([Edit::Port]).collect();
     Slice::new(start, &[SETTLED_INSIDE, NOT_READY], &["tdset.apply-service", "tdset.write-count"])
 }
 
