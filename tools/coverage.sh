@@ -36,5 +36,8 @@ rm -f -- "$coverage"/*.profraw
 mapfile -t slices < <("$program" --list --format terse | sed -n 's/^\([a-z_]*\): test$/\1/p' | grep -v '^every_planted_fault')
 LLVM_PROFILE_FILE=$coverage/%p.profraw "$program" --exact "${slices[@]}"
 "$llvm/llvm-profdata" merge --sparse --output "$coverage/slices.profdata" "$coverage"/*.profraw
-mapfile -t files < <(find "$folder" -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
+# The module of a folder may be a file beside it.
+modules=("$folder")
+[[ ! -f $folder.rs ]] || modules+=("$folder.rs")
+mapfile -t files < <(find "${modules[@]}" -name '*.rs' ! -name tests.rs ! -path '*/tests/*' | sort)
 "$llvm/llvm-cov" report "$program" --instr-profile "$coverage/slices.profdata" --show-branch-summary "${files[@]/#/$PWD/}"

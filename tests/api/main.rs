@@ -113,6 +113,7 @@ const MODULES: &[Module] = &[
     beside("tdset::conflicts", tdset::conflicts::TESTS, NEWEST),
     beside("tdset::counts", tdset::counts::TESTS, NEWEST),
     beside("tdset::dates", tdset::dates::TESTS, NEWEST),
+    beside("tdset::other_tools", tdset::other_tools::TESTS, NEWEST),
     beside("tdset::reported", tdset::reported::TESTS, NEWEST),
     beside("tdset::targets", tdset::targets::TESTS, NEWEST),
     beside("verbs", verbs::TESTS, EVERY),

@@ -84,16 +84,29 @@ impl<'a> Site<'a> {
 
     /// What operators have asked of the API server here so far, their Leases left out.
     pub fn asked(&self) -> Vec<String> {
+        // A watch has one line when it begins and one when it ends.
+        let lines = self.audited();
+        let lines = lines.iter().filter(|line| line["verb"] != "watch" || line["stage"] == "ResponseStarted");
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let asked = lines.map(|line| format!("{} {}", text(&line["verb"]), text(&line["requestURI"])));
+        asked.filter(|line| !line.contains("/leases")).collect()
+    }
+
+    /// The paths of the watches that its operators have ended so far.
+    pub fn unwatched(&self) -> Vec<String> {
+        let lines = self.audited();
+        let ended =
+            lines.iter().filter(|line| line["verb"] == "watch" && line["stage"] == "ResponseComplete");
+        ended.map(|line| line["requestURI"].as_str().unwrap_or_default().to_owned()).collect()
+    }
+
+    /// What the audit log has of its operators.
+    fn audited(&self) -> Vec<Value> {
         let log = self.namespace.bed.cluster.audit_log().expect("it is kept");
         let user = format!("system:serviceaccount:{NAMESPACE}:{}", self.namespace.name);
         let log = fs::read_to_string(log).unwrap_or_default();
         let lines = log.lines().filter(|line| line.contains(&user));
-        let lines = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        // A watch has one line when it begins and one when it ends.
-        let lines = lines.filter(|line| line["verb"] != "watch" || line["stage"] == "ResponseStarted");
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let asked = lines.map(|line| format!("{} {}", text(&line["verb"]), text(&line["requestURI"])));
-        asked.filter(|line| !line.contains("/leases")).collect()
+        lines.filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
     /// The passes of its operators from now on.

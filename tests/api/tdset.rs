@@ -24,6 +24,7 @@ pub mod counts;
 pub mod crashing_operator;
 pub mod crowd;
 pub mod dates;
+pub mod other_tools;
 pub mod reported;
 pub mod targets;
 mod watched;
@@ -140,6 +141,14 @@ fn until_notes(namespace: &Namespace, name: &str, reason: &str, count: usize) ->
         let notes = notes(namespace, name, reason);
         if notes.len() >= count { Ok(notes) } else { Err(format!("{notes:?}")) }
     })
+}
+
+/// Waits until an object is older than what managed fields tell apart, which is whole seconds: what is written in that of
+/// the creation is what the object came with.
+fn until_seconds_old(namespace: &Namespace, resource: &str, name: &str) {
+    let object = namespace.get(resource, name);
+    let made: Timestamp = object["metadata"]["creationTimestamp"].as_str().unwrap().parse().unwrap();
+    eventually(|| if clock::now().duration_since(made).as_secs() > 1 { Ok(()) } else { Err("it is new") });
 }
 
 /// The field managers that own the count of a workload.

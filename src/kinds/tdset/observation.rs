@@ -9,6 +9,7 @@ pub use field_owner::{FieldOwner, is_only_in_the_template, is_owned, other, othe
 pub use object_key::ObjectKey;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -218,6 +219,8 @@ pub struct Scaled {
     pub controller: Option<Controller>,
     /// Whether its changes are noticed.
     pub watched: bool,
+    /// How long this stands for it although its status has changed since, if that is so.
+    pub stands_for: Option<Duration>,
 }
 
 impl Scaled {

@@ -59,7 +59,8 @@ pub async fn parts(
 
 /// What is there, beside what is known.
 async fn read(operator: &Operator, spec: &Spec, kept: &Kept, known: &Observed) -> Result<Observed, Error> {
-    let (namespace, name) = (spec.namespace(), spec.name());
+    let (uid, namespace, name) = (spec.uid(), spec.namespace(), spec.name());
+    operator.targets.begins(uid);
     let status = &known.status;
     let create = spec.create();
     let deployment = match create {
@@ -81,15 +82,17 @@ async fn read(operator: &Operator, spec: &Spec, kept: &Kept, known: &Observed) -
                     .map_or_else(|| status.active_window.is_none(), |asked| asked != count)
             };
             let asks = |count| keeps || spec.autoscaler.is_none() && is_other(count);
-            Some(operator.targets.scaled(spec.uid(), namespace, reference, asks).await?)
+            Some(operator.targets.scaled(uid, namespace, reference, asks).await?)
         }
         None => None,
     };
     let (dates, unread) = dates(operator, spec).await?;
     let holder = holder(operator, spec, deployment.as_deref(), target.as_ref());
+    let autoscaler = autoscaler(operator, spec).await?;
+    operator.targets.ends(uid);
     Ok(Observed {
         target,
-        autoscaler: autoscaler(operator, spec).await?,
+        autoscaler,
         holder,
         autoscalers: autoscalers(operator, spec),
         dates,
@@ -110,10 +113,10 @@ fn watch_foreign(
 ) {
     let is_foreign = |metadata: &ObjectMeta| !controls(&spec.metadata, metadata);
     if deployment.is_some_and(|found| is_foreign(&found.metadata)) {
-        operator.targets.watch(&ApiResource::erase::<Deployment>(&()));
+        operator.targets.watch(spec.uid(), &ApiResource::erase::<Deployment>(&()));
     }
     if service.is_some_and(|found| is_foreign(&found.metadata)) {
-        operator.targets.watch(&ApiResource::erase::<Service>(&()));
+        operator.targets.watch(spec.uid(), &ApiResource::erase::<Service>(&()));
     }
 }
 
@@ -213,7 +216,8 @@ async fn dates(operator: &Operator, spec: &Spec) -> Result<(HolidayDates, Option
     let names = spec.dates.iter().map(|source| source.config_map.as_str());
     let calendars = operator.calendars.asked.ask(uid, namespace, names);
     for (DatesSource { exception, config_map: name, key }, calendar) in spec.dates.iter().zip(&calendars) {
-        let version = operator.targets.version(&ApiResource::erase::<ConfigMap>(&()), namespace, name);
+        let resource = ApiResource::erase::<ConfigMap>(&());
+        let version = operator.targets.version(uid, &resource, namespace, name);
         let missing = match operator.calendars.dates(calendar, key, version.as_deref()).await? {
             Ok(list) => {
                 dates.set(exception, Arc::clone(&list.dates));

@@ -176,7 +176,9 @@ fn wake(view: &ScheduleState) -> Timestamp {
     let latest = now.checked_add(sleep).unwrap_or(now);
     let next = view.next().map(|next| next.time);
     let contest = view.observed.contest.as_ref().map(|contest| contest.over);
-    let times = [next, view.replica_target.step, view.replica_target.waits, contest];
+    let read = view.scaled().and_then(|scaled| scaled.stands_for);
+    let read = read.and_then(|time| now.checked_add(SignedDuration::try_from(time).ok()?).ok());
+    let times = [next, view.replica_target.step, view.replica_target.waits, contest, read];
     times.into_iter().flatten().fold(latest, Timestamp::min)
 }
 
@@ -198,12 +200,15 @@ fn work(view: &ScheduleState) -> (Vec<Action>, Whole) {
     let finalizer = |on: bool| finalizer::write::<TDSet>(&view.spec.metadata, FINALIZER, on, MANAGER);
     let mut steps: Vec<_> = (wanted && !is_on).then(|| finalizer(true)).into_iter().collect();
     steps.extend(view.counter().and_then(|counter| count(view, &counter)));
-    steps.extend(beside_the_autoscaler(view));
+    let beside = beside_the_autoscaler(view);
+    let is_beside = beside.is_some();
+    steps.extend(beside);
     let mut whole = Whole::default();
     if let Some(create) = view.create() {
         // A policy that refuses the one may not refuse the other, so the template is left to the next reconciliation.
         if let Some(found) = unclaimed(view) {
-            steps.extend(claim(view, found));
+            // A count that was just written is claimed thereby; the one that was seen would be written over it.
+            steps.extend(claim(view, found).filter(|_| !is_beside));
         } else {
             let write = made(view, create);
             whole.deployment = write.is_none() && stands(&view.deployment);

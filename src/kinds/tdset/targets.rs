@@ -1,21 +1,24 @@
 //! Workloads of any kind, by their scale subresource.
 //!
-//! Guarantees: nothing but the scale subresource is read of a workload, and its metadata; a kind is watched from the
-//! first time that a TDSet refers to it, by metadata alone; what has not changed is not read again.
+//! Guarantees: nothing but the scale subresource is read of a workload, and its metadata; a kind is watched as long as a
+//! TDSet refers to it, by metadata alone; what has not changed is not read again; and while pods of a workload come and
+//! go, its scale is not read more often than each [`PACE`].
 //! Assumes nothing of the rights to custom kinds: without the right to watch, workloads are read at each look, and
 //! looks are more frequent; without that to scale, the object says what is missing.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures::channel::mpsc::{self, UnboundedSender};
-use futures::stream::{BoxStream, StreamExt as _};
+use futures::stream::{AbortHandle, BoxStream, StreamExt as _, abortable};
 use k8s_openapi::api::autoscaling::v1::Scale;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResourceList, ObjectMeta};
 use kube::api::{DynamicObject, PartialObjectMeta};
 use kube::core::ApiResource;
 use kube::{Api, Client, ResourceExt as _};
+use tokio::time::Instant;
 
 use super::observation::{self, Blocker, Bounds, Controller, ObjectKey, Scaled, Writer};
 use crate::controllers::diffing_store::DiffingStore;
@@ -26,6 +29,10 @@ use crate::controllers::state_store::StateStore;
 use crate::kinds::tdset::api::status::Reason;
 use crate::kinds::tdset::api::v1::Reference;
 use crate::runtime::call::{self, call};
+use crate::runtime::clock;
+
+/// Least time between two reads of a scale whose count has not changed meanwhile.
+const PACE: Duration = Duration::from_secs(2);
 
 type Metadata = PartialObjectMeta<DynamicObject>;
 
@@ -35,12 +42,50 @@ pub struct Targets {
     realm: WatchScope,
     /// The resources of kinds that can be scaled.
     kinds: Mutex<HashMap<(String, String), ApiResource>>,
-    watched: Mutex<HashMap<ApiResource, DiffingStore<Metadata>>>,
+    watched: Mutex<HashMap<ApiResource, Watched>>,
     begun: UnboundedSender<BoxStream<'static, ObjectKey>>,
     /// What was read last, for each object that asks.
-    scales: StateStore<Option<Arc<Scale>>>,
+    scales: StateStore<Option<Read>>,
     /// The same of ScaledObjects.
     scaled_objects: StateStore<Option<Arc<DynamicObject>>>,
+}
+
+/// The objects of a resource.
+struct Watched {
+    objects: DiffingStore<Metadata>,
+    /// Who asks for them, by uid, and whether the pass that is under way has done so already.
+    askers: HashMap<String, bool>,
+    end: AbortHandle,
+}
+
+/// What was read of a workload.
+#[derive(Clone)]
+struct Read {
+    scale: Arc<Scale>,
+    /// The generation of the workload then, if that is known: the count is of the spec.
+    generation: Option<i64>,
+    at: Instant,
+}
+
+impl Read {
+    /// Whether the count that was read is that of the workload as it is known.
+    fn has_count_of(&self, known: &Metadata) -> bool {
+        self.is_of(known) || self.generation.is_some() && self.generation == known.metadata.generation
+    }
+
+    /// Whether all that was read is.
+    fn is_of(&self, known: &Metadata) -> bool {
+        self.scale.metadata.resource_version == known.metadata.resource_version
+    }
+
+    /// How long it stands for the workload as it is known.
+    fn stands(&self, known: &Metadata, now: Instant) -> Option<Duration> {
+        if self.is_of(known) {
+            return Some(Duration::MAX);
+        }
+        let age = now.duration_since(self.at);
+        PACE.checked_sub(age).filter(|rest| !rest.is_zero() && self.has_count_of(known))
+    }
 }
 
 /// The ScaledObject of KEDA.
@@ -90,11 +135,41 @@ impl Targets {
         (targets, watches.flatten_unordered(None).boxed())
     }
 
-    /// The metadata of all objects of a resource, watched from now on.
-    pub fn watch(&self, resource: &ApiResource) -> DiffingStore<Metadata> {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(objects) = watched.get(resource) {
-            return objects.clone();
+    /// A pass over the object of that uid begins.
+    pub fn begins(&self, uid: &str) {
+        for one in self.watched().values_mut() {
+            if let Some(asks) = one.askers.get_mut(uid) {
+                *asks = false;
+            }
+        }
+    }
+
+    /// The pass has asked for all that the object refers to: what it watched before is watched for others alone.
+    pub fn ends(&self, uid: &str) {
+        self.retain(|of, asks| asks || of != uid);
+    }
+
+    /// Stops the watches that nobody asks for any more.
+    fn retain(&self, asks: impl Fn(&str, bool) -> bool) {
+        self.watched().retain(|_, one| {
+            one.askers.retain(|uid, asked| asks(uid, *asked));
+            if one.askers.is_empty() {
+                one.end.abort();
+            }
+            !one.askers.is_empty()
+        });
+    }
+
+    fn watched(&self) -> MutexGuard<'_, HashMap<ApiResource, Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The metadata of all objects of a resource, watched from now on for the object of that uid.
+    pub fn watch(&self, uid: &str, resource: &ApiResource) -> DiffingStore<Metadata> {
+        let mut watched = self.watched();
+        if let Some(one) = watched.get_mut(resource) {
+            one.askers.insert(uid.to_owned(), true);
+            return one.objects.clone();
         }
         let api: Api<Metadata> = match &self.realm {
             WatchScope::All => Api::all_with(self.client.clone(), resource),
@@ -106,8 +181,10 @@ impl Targets {
         let subjects = changes.map(move |object| {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
         });
+        let (subjects, end) = abortable(subjects);
         let _nobody_works = self.begun.unbounded_send(subjects.boxed());
-        watched.insert(resource.clone(), objects.clone());
+        let askers = HashMap::from([(uid.to_owned(), true)]);
+        watched.insert(resource.clone(), Watched { objects: objects.clone(), askers, end });
         objects
     }
 
@@ -128,22 +205,29 @@ impl Targets {
             Err(blocker) => return Ok(Err(blocker)),
         };
         let place = Place { resource, namespace: namespace.to_owned(), name: reference.name.clone() };
-        let objects = self.watch(&place.resource);
+        let objects = self.watch(uid, &place.resource);
         let known = known(&objects, namespace, &place.name);
-        let version = known.as_ref().and_then(|known| known.resource_version());
-        let scale = match self.scales.of(uid) {
-            Some(scale) if version.is_some() && scale.metadata.resource_version == version => scale,
-            _ => match self.read_scale(&place).await? {
-                Ok(scale) => Arc::new(scale),
+        let now = clock::instant();
+        let last = self.scales.of(uid).zip(known.as_deref());
+        let stands = last.and_then(|(last, known)| Some((last.stands(known, now)?, last)));
+        let stands_for = stands.as_ref().map(|(rest, _)| *rest);
+        let mut read = match stands {
+            Some((_, last)) => last,
+            None => match self.read_scale(&place).await? {
+                Ok(scale) => Read { scale: Arc::new(scale), generation: None, at: now },
                 Err(blocker) => {
                     self.scales.forget(uid);
                     return Ok(Err(blocker));
                 }
             },
         };
+        if let Some(known) = known.as_ref().filter(|known| read.is_of(known)) {
+            read.generation = known.metadata.generation;
+        }
+        let scale = Arc::clone(&read.scale);
+        let is_of_now = known.as_ref().is_some_and(|known| read.has_count_of(known));
         let is_unset = scale.spec.is_none() && scale.status.is_none();
-        self.scales.update(uid, |last| *last = Some(Arc::clone(&scale)).filter(|_| !is_unset));
-        let is_of_now = version.is_some() && scale.metadata.resource_version == version;
+        self.scales.update(uid, |last| *last = Some(read).filter(|_| !is_unset));
         let count = scale.spec.as_ref().and_then(|spec| spec.replicas).unwrap_or(0);
         let asks_writer = asks_writer(count);
         // Who owns the workload does not change from one moment to the next, unlike who wrote its count.
@@ -156,12 +240,14 @@ impl Targets {
         let writer = writer.map_or(Writer::Unknown, |metadata| writer_of(&place.resource, metadata));
         let controller = metadata.as_ref().and_then(Controller::of);
         let watched = objects.is_filled();
-        Ok(Ok(Scaled { place, scale, is_unset, writer, controller, watched }))
+        let stands_for = stands_for.filter(|rest| *rest <= PACE);
+        Ok(Ok(Scaled { place, scale, is_unset, writer, controller, watched, stands_for }))
     }
 
     /// The scale of the workload of that object was written, and is now so.
     pub fn wrote(&self, uid: &str, scale: Arc<Scale>) {
-        self.scales.update(uid, |last| *last = Some(scale));
+        let read = Read { scale, generation: None, at: clock::instant() };
+        self.scales.update(uid, |last| *last = Some(read));
     }
 
     /// The bounds of a ScaledObject of KEDA; none where there is none of that name.
@@ -193,7 +279,7 @@ impl Targets {
             }
             self.kinds.lock().unwrap_or_else(PoisonError::into_inner).insert(key, resource.clone());
         }
-        let objects = self.watch(&resource);
+        let objects = self.watch(uid, &resource);
         let version = known(&objects, namespace, name).and_then(|known| known.resource_version());
         let found = match self.scaled_objects.of(uid) {
             Some(found) if version.is_some() && found.resource_version() == version => found,
@@ -289,19 +375,22 @@ impl Targets {
         }
     }
 
-    /// The resource version of an object, as its watch tells, which begins with that.
-    pub fn version(&self, resource: &ApiResource, namespace: &str, name: &str) -> Option<String> {
-        known(&self.watch(resource), namespace, name)?.resource_version()
+    /// The resource version of an object, as its watch tells, which begins with that if the object of that uid is the
+    /// first one that asks.
+    pub fn version(&self, uid: &str, resource: &ApiResource, namespace: &str, name: &str) -> Option<String> {
+        known(&self.watch(uid, resource), namespace, name)?.resource_version()
     }
 
-    /// Forgets what was read for an object.
+    /// Forgets what was read for an object, and what was watched for it.
     pub fn forget(&self, uid: &str) {
+        self.retain(|of, _| of != uid);
         self.scales.forget(uid);
         self.scaled_objects.forget(uid);
     }
 
     /// Only the objects of these uids are left.
     pub fn forget_all_but(&self, uids: &HashSet<String>) {
+        self.retain(|of, _| uids.contains(of));
         self.scales.forget_all_but(uids);
         self.scaled_objects.forget_all_but(uids);
     }
@@ -370,6 +459,26 @@ mod tests {
         assert_eq!(writer_of(&deployments, &metadata), Writer::Unknown);
         // Of a custom kind the field is not known: it may be.
         assert!(matches!(writer_of(&scaled_objects(), &metadata), Writer::Other(_)));
+    }
+
+    #[test]
+    fn a_scale_is_read_again_at_once_where_the_count_may_be_another() {
+        let object = |version: &str, generation: i64| -> Metadata {
+            serde_json::from_value(
+                json!({"metadata": {"name": "web", "resourceVersion": version, "generation": generation}}),
+            )
+            .unwrap()
+        };
+        let at = clock::instant();
+        let scale = serde_json::from_value(json!({"metadata": {"resourceVersion": "7"}})).unwrap();
+        let read = Read { scale: Arc::new(scale), generation: Some(3), at };
+        let after = |known: &Metadata, millis: u64| read.stands(known, at + Duration::from_millis(millis));
+        assert_eq!(after(&object("7", 3), 9_000), Some(Duration::MAX), "nothing has changed");
+        assert_eq!(after(&object("8", 3), 500), Some(Duration::from_millis(1_500)));
+        assert_eq!(after(&object("8", 3), 2_000), None);
+        assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
+        let read = Read { generation: None, ..read.clone() };
+        assert_eq!(read.stands(&object("8", 3), at), None, "of which count that is nobody knows");
     }
 
     #[test]

@@ -1,21 +1,25 @@
 //! An operator that works alone, on a clock that jumps: what is settled is left alone, and a death over two boundaries
 //! is made good.
 
+use gatehouse::runtime::clock;
 use kit::bed::{Bed, Namespace};
+use kit::objects::Ask;
 use kit::operator::Fate;
 use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::autoscalers::autoscaler;
-use super::targets::left_with;
+use super::targets::{define, grant, left_with};
 use super::watched::Counts;
-use super::{TDSETS, for_workload, foreign, label, notes, patch, tdset, until_condition};
+use super::{TDSETS, delete, for_workload, foreign, label, notes, patch, tdset, until_condition, workload};
 use crate::Test;
 use crate::site::{Site, until_transitions};
 
 pub const TESTS: &[Test] = &[
     ("what_is_settled_is_left_alone_for_good", what_is_settled_is_left_alone_for_good),
     ("no_count_is_written_before_the_finalizer", no_count_is_written_before_the_finalizer),
+    ("pods_that_come_are_read_at_a_pace", pods_that_come_are_read_at_a_pace),
+    ("a_kind_is_watched_while_it_is_referred_to", a_kind_is_watched_while_it_is_referred_to),
     ("after_a_death_over_two_boundaries_it_writes_once", after_a_death_over_two_boundaries_it_writes_once),
 ];
 
@@ -177,4 +181,74 @@ fn no_count_is_written_before_the_finalizer(bed: &Bed) {
     let [first, second] = writes.as_slice() else { unreachable!("there are two") };
     assert!(first.contains("/tdsets/hours?"), "{writes:?}");
     assert!(second.contains("/deployments/web/scale?"), "{writes:?}");
+}
+
+/// A workload whose pods come one after another has a new status each time, and no other count.
+fn pods_that_come_are_read_at_a_pace(bed: &Bed) {
+    const GROUP: &str = "paced.example.com";
+    let namespace = bed.namespace();
+    define(bed, GROUP, true);
+    grant(bed, GROUP, &namespace.name);
+    let api_version = format!("{GROUP}/v1");
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    let metadata = json!({"name": "one"});
+    namespace.create(
+        &json!({"apiVersion": api_version, "kind": "Widget", "metadata": metadata, "spec": {"size": 2}}),
+    );
+    namespace.create(&for_workload("hours", &api_version, "Widget", "one", &json!({})));
+    namespace.until("tdset/hours", "{.status.replicas}", "0");
+    let reads = || {
+        let asked = site.asked();
+        asked
+            .iter()
+            .filter(|asked| asked.starts_with("get ") && asked.ends_with("/widgets/one/scale"))
+            .count()
+    };
+    let status = format!("/apis/{api_version}/namespaces/{}/widgets/one/status", namespace.name);
+    let (before, begun) = (reads(), clock::instant());
+    for pods in 1..=200 {
+        bed.objects.must(Ask::patch(&*status, json!({"status": {"size": pods}})));
+    }
+    namespace.until("tdset/hours", "{.status.replicas}", "200");
+    let most = 2 + begun.elapsed().as_secs() / 2;
+    let reads = reads() - before;
+    println!("the scale was read {reads} times in {:?}", begun.elapsed());
+    assert!(u64::try_from(reads).is_ok_and(|reads| reads <= most), "{reads} reads, at most {most}");
+}
+
+fn a_kind_is_watched_while_it_is_referred_to(bed: &Bed) {
+    let namespace = bed.namespace();
+    let site = Site::new(&namespace);
+    let _operator = site.start(Fate::Lives);
+    // What is made is watched all the time, by its label.
+    let until_unwatched = |plural: &str| {
+        let is_it = |path: &String| path.contains(plural) && !path.contains("labelSelector");
+        eventually(|| {
+            let ended = site.unwatched();
+            if ended.iter().any(is_it) { Ok(()) } else { Err(format!("{ended:?}")) }
+        });
+    };
+    namespace.create(&workload("StatefulSet", "web", 1));
+    foreign(&namespace, "web", 1);
+    for name in ["hours", "more"] {
+        namespace.create(&for_workload(name, "apps/v1", "StatefulSet", "web", &json!({})));
+        namespace.until(&format!("tdset/{name}"), "{.status.scheduledReplicas}", "2");
+    }
+    namespace.until("statefulset/web", "{.spec.replicas}", "2");
+    patch(&namespace, "hours", &json!({"target": {"ref": {"kind": "Deployment"}}}));
+    namespace.until("deployment/web", "{.spec.replicas}", "2");
+    // The other one refers to it still.
+    patch(&namespace, "more", &json!({"defaultReplicas": 3}));
+    namespace.until("statefulset/web", "{.spec.replicas}", "3");
+    assert!(!site.unwatched().iter().any(|path| path.contains("statefulsets")), "{:?}", site.unwatched());
+    delete(&namespace, "more");
+    until_unwatched("statefulsets");
+    delete(&namespace, "hours");
+    until_unwatched("deployments");
+    // And it is watched again with the next one.
+    namespace.create(&for_workload("again", "apps/v1", "StatefulSet", "web", &json!({})));
+    namespace.until("statefulset/web", "{.spec.replicas}", "2");
+    super::scale(&namespace, "statefulset/web", 5);
+    namespace.until("statefulset/web", "{.spec.replicas}", "2");
 }

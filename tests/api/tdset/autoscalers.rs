@@ -1,11 +1,8 @@
 //! Autoscalers: that of the spec gets its bounds, that of another owner keeps the count.
 
-use gatehouse::runtime::clock;
-use jiff::Timestamp;
 use kit::bed::{Bed, Namespace};
 use kit::objects::Ask;
 use kit::operator::Fate;
-use kit::wait::eventually;
 use serde_json::{Value, json};
 
 use super::watched::Counts;
@@ -142,13 +139,18 @@ fn an_autoscaler_of_somebody_else_has_the_count(bed: &Bed) {
     until_condition(&namespace, "hours", "Conflict", "False", "NoConflict");
 }
 
-fn an_upper_bound_that_is_taken_out_stays(bed: &Bed) {
-    let namespace = bed.namespace();
-    foreign(&namespace, "web", 3);
-    autoscaler(&namespace, "web", "web", 1, 10);
+/// A workload with an autoscaler whose upper bound is raised to 30.
+fn with_upper_bound(namespace: &Namespace) {
+    foreign(namespace, "web", 3);
+    autoscaler(namespace, "web", "web", 1, 10);
     let fields = json!({"autoscaler": {"name": "web", "maxReplicas": 30}});
     namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
     namespace.until("hpa/web", "{.spec.maxReplicas}", "30");
+}
+
+fn an_upper_bound_that_is_taken_out_stays(bed: &Bed) {
+    let namespace = bed.namespace();
+    with_upper_bound(&namespace);
     patch(&namespace, "hours", &json!({"autoscaler": {"maxReplicas": null}, "defaultReplicas": 4}));
     namespace.until("hpa/web", "{.spec.minReplicas}", "4");
     assert_eq!(bounds(&namespace, "web"), (json!(4), json!(30)));
@@ -215,17 +217,9 @@ fn an_autoscaler_goes_to_none_each_night_by_its_bounds(bed: &Bed) {
 
 fn an_upper_bound_that_is_fought_over_is_named(bed: &Bed) {
     let namespace = bed.namespace();
-    foreign(&namespace, "web", 3);
-    autoscaler(&namespace, "web", "web", 1, 10);
-    let fields = json!({"autoscaler": {"name": "web", "maxReplicas": 30}});
-    namespace.create(&for_workload("hours", "apps/v1", "Deployment", "web", &fields));
-    namespace.until("hpa/web", "{.spec.maxReplicas}", "30");
+    with_upper_bound(&namespace);
     namespace.until("tdset/hours", "{.status.scheduledReplicas}", "2");
-    // Managed fields tell whole seconds, and what is written in that of the creation is what the object came with.
-    let made =
-        namespace.get("hpa", "web")["metadata"]["creationTimestamp"].as_str().unwrap().parse::<Timestamp>();
-    let made = made.unwrap();
-    eventually(|| if clock::now().duration_since(made).as_secs() > 1 { Ok(()) } else { Err("it is new") });
+    super::until_seconds_old(&namespace, "hpa", "web");
     let path = format!("{}?fieldManager=chef", namespace.path("hpa/web"));
     let write = || bed.objects.must(Ask::patch(&*path, json!({"spec": {"maxReplicas": 7}})));
     for times in 1..=3 {
@@ -245,7 +239,11 @@ fn an_upper_bound_that_is_fought_over_is_named(bed: &Bed) {
 fn define_scaled_objects(bed: &Bed) {
     let count = json!({"type": "integer", "format": "int32"});
     let text = json!({"type": "string"});
-    let spec = json!({"type": "object", "required": ["scaleTargetRef"], "properties": {
+    // KEDA's own webhook asks for that.
+    let rule = "!has(self.idleReplicaCount) || self.idleReplicaCount < self.minReplicaCount";
+    let rules = json!([{"rule": rule, "message": "idleReplicaCount must be less than minReplicaCount"}]);
+    let spec = json!({"type": "object", "required": ["scaleTargetRef"], "x-kubernetes-validations": rules,
+        "properties": {
         "scaleTargetRef": {"type": "object", "required": ["name"],
             "properties": {"apiVersion": text, "kind": text, "name": text}},
         "minReplicaCount": count, "maxReplicaCount": count, "idleReplicaCount": count,
@@ -304,4 +302,12 @@ fn a_scaled_object_gets_its_bounds(bed: &Bed) {
     until(5);
     until_condition(&namespace, "hours", "Conflict", "False", "NoConflict");
     assert_eq!(bounds(&namespace, "keda-hpa-web"), (json!(1), json!(20)));
+
+    bed.objects.must(Ask::patch(&*format!("{path}/web"), json!({"spec": {"idleReplicaCount": 0}})));
+    patch(&namespace, "hours", &json!({"defaultReplicas": 0}));
+    let object = until_condition(&namespace, "hours", "Ready", "False", "CountRefused");
+    assert!(message(&object, "Ready").contains("idleReplicaCount must be less"), "{object}");
+    patch(&namespace, "hours", &json!({"autoscaler": {"kind": null, "name": "keda-hpa-web"}}));
+    let object = until_condition(&namespace, "hours", "Conflict", "True", "ControlledByOther");
+    assert!(message(&object, "Conflict").contains("is controlled by ScaledObject web"), "{object}");
 }

@@ -59,13 +59,13 @@ fn definition(group: &str, scalable: bool) -> Value {
             "names": {"kind": "Widget", "plural": "widgets", "singular": "widget"}}})
 }
 
-fn define(bed: &Bed, group: &str, scalable: bool) {
+pub fn define(bed: &Bed, group: &str, scalable: bool) {
     bed.objects.must(Ask::create(&definition(group, scalable), ""));
     bed.until_established(&format!("widgets.{group}"));
 }
 
-/// What an administrator does so that a kind of his can be scaled.
-fn grant(bed: &Bed, group: &str) {
+/// What an administrator does so that a kind of his can be scaled by that account of gatehouse's namespace.
+pub fn grant(bed: &Bed, group: &str, account: &str) {
     let metadata = json!({"name": format!("gatehouse-{group}")});
     let rules = json!([
         {"apiGroups": [group], "resources": ["widgets"], "verbs": ["get", "list", "watch"]},
@@ -76,7 +76,7 @@ fn grant(bed: &Bed, group: &str) {
     let binding = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
         "metadata": metadata,
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": metadata["name"]},
-        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": "gatehouse"}]});
+        "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}]});
     for object in [role, binding] {
         bed.objects.must(Ask::create(&object, ""));
     }
@@ -146,7 +146,7 @@ fn a_custom_kind_is_scaled_once_that_is_granted(bed: &Bed) {
              grant that to its ServiceAccount"
         )
     );
-    grant(bed, GROUP);
+    grant(bed, GROUP, "gatehouse");
     let widgets = format!("/apis/{api_version}/namespaces/{}/widgets", namespace.name);
     let path = format!("{widgets}/one");
     let until_size = |size: u32| {
@@ -172,7 +172,7 @@ fn a_custom_object_without_its_count_gets_one(bed: &Bed) {
     const GROUP: &str = "unset.example.com";
     let namespace = bed.namespace();
     define(bed, GROUP, true);
-    grant(bed, GROUP);
+    grant(bed, GROUP, "gatehouse");
     let api_version = format!("{GROUP}/v1");
     // Where the count is to be left out of what is applied, the field is not there at first.
     namespace.create(
@@ -314,7 +314,7 @@ fn what_the_api_server_does_not_say_is_told_of_and_waited_for(bed: &Bed) {
     object["spec"]["conversion"] = unanswered.clone();
     bed.objects.must(Ask::create(&object, ""));
     bed.until_established(&format!("widgets.{GROUP}"));
-    grant(bed, GROUP);
+    grant(bed, GROUP, "gatehouse");
     let stored = format!("{GROUP}/v1");
     namespace.create(
         &json!({"apiVersion": stored, "kind": "Widget", "metadata": {"name": "one"}, "spec": {"size": 1}}),

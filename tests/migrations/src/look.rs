@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 
 use gatehouse::api::condition::find;
@@ -16,7 +15,7 @@ use gatehouse::kinds::databasemigration::observation::{
 use gatehouse::kinds::databasemigration::plan::{self, Plan};
 use gatehouse::kinds::databasemigration::spec::Spec;
 use jiff::{SignedDuration, Timestamp};
-use kit::explore::fingerprint;
+use kit::explore::{Keyed, Memo};
 use serde_json::{Value, json};
 
 use crate::database::UNTRANSACTED;
@@ -51,27 +50,11 @@ pub enum Step {
 /// What was planned, and of what.
 #[derive(Debug)]
 pub struct Planned {
-    /// Tells it from all others.
-    key: u64,
     pub seen: Seen,
     pub plan: Plan,
     /// The status after it.
     pub status: Text,
     pub steps: Vec<Step>,
-}
-
-impl PartialEq for Planned {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Planned {}
-
-impl Hash for Planned {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key.hash(state);
-    }
 }
 
 /// The text of a script. Versions from 10 on differ in what takes it back alone.
@@ -163,14 +146,14 @@ impl Seen {
     }
 
     /// What production plans of it. The same is planned once.
-    pub fn planned(&self, hand: Hand) -> Rc<Planned> {
+    pub fn planned(&self, hand: Hand) -> Rc<Keyed<Planned>> {
         thread_local! {
-            static PLANS: RefCell<HashMap<u64, Rc<Planned>>> = RefCell::default();
+            static PLANS: Memo<Planned> = Memo::default();
         }
-        let key = fingerprint(&(self, hand));
-        if let Some(known) = PLANS.with_borrow(|plans| plans.get(&key).map(Rc::clone)) {
-            return known;
-        }
+        PLANS.with(|plans| plans.of(&(self, hand), || self.plan(hand)))
+    }
+
+    fn plan(&self, hand: Hand) -> Planned {
         let (mut spec, mut observed) = (Spec::resolve(&object(&self.object), Vec::new()), self.observed());
         hand.mislead(&mut spec, &mut observed);
         let mut plan = plan::plan(&spec, &observed);
@@ -179,9 +162,7 @@ impl Seen {
         // What differs is written, and nothing else.
         let report = (status != self.object.status).then_some(Step::Status);
         let steps = report.into_iter().chain((0..plan.actions.len()).map(Step::Act)).collect();
-        let planned = Rc::new(Planned { key, seen: self.clone(), plan, status, steps });
-        PLANS.with_borrow_mut(|plans| plans.insert(key, Rc::clone(&planned)));
-        planned
+        Planned { seen: self.clone(), plan, status, steps }
     }
 }
 

@@ -1,7 +1,5 @@
 //! The operator: its looks, and its steps one after the other, as the API server has them.
 
-use std::rc::Rc;
-
 use gatehouse::controllers::action::Action as _;
 use gatehouse::controllers::manifest::Manifest;
 use gatehouse::kinds::databasemigration::actions::Action;
@@ -63,7 +61,7 @@ impl World {
     }
 
     /// A status is written only into the object as it was read, but for its annotations.
-    fn write_status(&mut self, planned: &Rc<Planned>) -> bool {
+    fn write_status(&mut self, planned: &Planned) -> bool {
         let (now, then) = (&self.object, &planned.seen.object);
         let is_same = now.generation == then.generation
             && now.is_deleting == then.is_deleting
@@ -89,7 +87,7 @@ impl World {
         true
     }
 
-    fn perform(&mut self, planned: &Rc<Planned>, action: &Action) -> bool {
+    fn perform(&mut self, planned: &Planned, action: &Action) -> bool {
         match action {
             Action::Hold if self.object.is_deleting => false,
             Action::Hold => {
@@ -104,7 +102,7 @@ impl World {
     }
 
     /// Lets the object go where it is as it was decided on.
-    fn release(&mut self, planned: &Rc<Planned>) -> bool {
+    fn release(&mut self, planned: &Planned) -> bool {
         let (now, then) = (&self.object, &planned.seen.object);
         let is_same = now.generation == then.generation
             && now.is_deleting == then.is_deleting
@@ -146,7 +144,7 @@ impl World {
         true
     }
 
-    fn create_job(&mut self, planned: &Rc<Planned>, manifest: &Manifest) -> bool {
+    fn create_job(&mut self, planned: &Planned, manifest: &Manifest) -> bool {
         let (name, text) = (Text::of(&manifest.place.name), Text::of(&manifest.object.to_string()));
         if let Some(found) = self.jobs.iter().find(|job| job.name == name) {
             return found.manifest == text;

@@ -1,7 +1,5 @@
 //! What must never be, and what all has to come to.
 
-use std::rc::Rc;
-
 use gatehouse::api::condition::holds;
 use gatehouse::kinds::databasemigration::api::status::Reason;
 use gatehouse::kinds::databasemigration::api::v1::Outcome;
@@ -71,7 +69,7 @@ pub enum Rule {
 
 impl World {
     /// What holds of a run that is created, of which the plan alone decides where there is one operator.
-    pub fn judge_job(&mut self, planned: &Rc<Planned>, job: &Job) {
+    pub fn judge_job(&mut self, planned: &Planned, job: &Job) {
         if !self.is_alone() {
             return;
         }
@@ -121,7 +119,7 @@ impl World {
     }
 
     /// What holds of a status that was just written, of which all was so when it was planned.
-    pub fn judge_status(&mut self, planned: &Rc<Planned>) {
+    pub fn judge_status(&mut self, planned: &Planned) {
         let status = self.object.status.status();
         let numbers = status.last_run.as_ref().map(|run| run.number);
         let current = status.current_run.as_ref().map(|run| run.number);

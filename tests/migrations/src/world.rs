@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use gatehouse::kinds::databasemigration::observation::Purpose;
+use kit::explore::Keyed;
 
 use crate::database::{Course, Database};
 use crate::faults::Hand;
@@ -114,7 +115,7 @@ pub struct Operator {
 /// A reconciliation that is under way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pending {
-    pub planned: Rc<Planned>,
+    pub planned: Rc<Keyed<Planned>>,
     /// How many steps were done.
     pub done: usize,
 }

@@ -110,6 +110,7 @@ impl World {
                 owners,
                 has: 0,
                 is_observed: false,
+                is_going: false,
             });
             self.tell();
             return Ok(true);
@@ -171,41 +172,72 @@ impl World {
     fn write_count(&mut self, at: usize, wanted: i32, pending: &Pending) {
         let is_eldest = self.eldest() == Some(at);
         let is_unheld =
-            pending.planned.seen.schedule.spec.target.leaves_a_count() && !self.schedules[at].has_finalizer;
+            pending.planned.seen.schedule.spec.target.leaves_something() && !self.schedules[at].has_finalizer;
         let is_of_now = self.is_of_now(at, pending);
         let is_forgotten = pending.planned.seen.schedule.spec.target == Target::Lent
             && self.schedules[at].status.known().status.replicas_before.is_none();
         let manual = self.manual;
-        let Some(found) = self.deployment.as_mut().filter(|found| found.count != wanted) else { return };
+        let is_out_of_bounds = self.autoscaler.as_ref().is_some_and(|found| found.least != wanted);
+        let is_unset = pending.planned.seen.schedule.spec.target == Target::Unset;
+        let is_other = |found: &&mut Deployment| found.count != wanted || is_unset && found.owners.is_empty();
+        let Some(found) = self.deployment.as_mut().filter(is_other) else { return };
         let taken = manual == Manual::Stands(found.count);
         // It begins at the first contact, of which nothing tells; and of a ramp its beginning alone is told of.
         let is_first = pending.planned.seen.schedule.status.known().status.active_window.is_none();
-        let is_step = pending.planned.seen.schedule.spec.is_ramped && !found.owners.contains(&Owner::Scale);
+        let is_scaled = found.owners.contains(&Owner::Scale);
+        let is_step = pending.planned.seen.schedule.spec.is_ramped && !is_scaled;
         let is_foreign = found.applied == Text::NONE;
+        let status = pending.planned.seen.schedule.status.known();
+        let is_told = status.status.next_transition.is_some() && found.owners.contains(&Owner::Count);
+        let (outside, inside) =
+            (pending.planned.seen.schedule.spec.outside, pending.planned.seen.schedule.spec.inside);
+        let is_undone =
+            pending.planned.seen.is_behind && is_told && (found.count, wanted) == (inside, outside);
         found.count = wanted;
         found.is_observed = false;
         found.owners = BTreeSet::from([Owner::Count]);
+        let was_going = pending.planned.seen.deployment.as_ref().is_some_and(|found| found.is_going);
         let is_leaving = pending.planned.seen.schedule.is_deleting;
         let spec = &pending.planned.seen.schedule.spec;
         let is_referred = spec.target.is_foreign();
+        let is_woken = spec.target.is_autoscaled() && wanted > 0 && pending.refused.is_none();
         let is_past_the_line = spec.is_ramped && self.clock == 1 && wanted > self.line(spec);
         let rules = [
             (Rule::RampOutpaced, is_past_the_line),
-            (Rule::ControlledWritten, spec.target == Target::Controlled),
+            (Rule::ControlledWritten, spec.target.is_controlled()),
             (Rule::CountedBeforeFinalizer, is_unheld),
             (Rule::OwnCountForgotten, is_forgotten),
             (Rule::ForeignWritten, is_foreign && !is_referred),
             (Rule::HeldCountWritten, !is_eldest),
             (Rule::ManualCountTakenBack, taken && !is_leaving),
             (Rule::CountWrittenWhileSuspended, spec.is_suspended && !is_leaving),
-            (Rule::AutoscaledCountWritten, spec.target == Target::Autoscaler),
+            (Rule::WrittenWhileGoing, was_going),
+            (Rule::Undone, is_undone),
+            (Rule::AutoscaledCountWritten, pending.planned.seen.is_scaled),
+            (Rule::AutoscaledCountWritten, spec.target.is_autoscaled() && !pending.is_of_sleep(wanted)),
+            (Rule::WokenOutOfBounds, is_woken && is_out_of_bounds),
         ];
         for (rule, _) in rules.into_iter().filter(|(_, is_broken)| *is_broken) {
             self.breaks(rule);
         }
         let is_news = !is_first && !is_step || pending.is_news();
         self.is_silent |= is_news && is_of_now && !is_leaving && manual == Manual::None;
+        if is_scaled && !is_first && !pending.is_news() && !is_leaving {
+            self.take_back(pending);
+        }
         self.tell();
+    }
+
+    /// A count is taken back from a client that has written it, three times without more ado.
+    fn take_back(&mut self, pending: &Pending) {
+        let now = pending.planned.seen.now;
+        // Ten minutes without one end it.
+        self.taken_back.retain(|last| now - last < 600_000);
+        let last = self.taken_back.last().filter(|_| self.taken_back.len() >= 3);
+        if last.is_some_and(|last| now - last < 60_000) {
+            self.breaks(Rule::TakenBackAtOnce);
+        }
+        self.taken_back.push(now);
     }
 
     fn apply_service(&mut self, apply: &Apply, applied: Text) -> Result<bool, Failure> {
@@ -238,6 +270,9 @@ impl World {
             let bound = merge.manifest.object["spec"][field].as_i64();
             bound.map(|bound| i32::try_from(bound).expect("a count"))
         };
+        let spec = &pending.planned.seen.schedule.spec;
+        let is_unheld = spec.target.leaves_something() && !self.schedules[at].has_finalizer;
+        let is_leaving = pending.planned.seen.schedule.is_deleting;
         let Some(found) = &mut self.autoscaler else { return Err(Failure::Conflict) };
         let before = found.clone();
         found.least = bound("minReplicas").unwrap_or(found.least);
@@ -246,7 +281,10 @@ impl World {
         let has_changed = *found != before;
         if has_changed {
             let is_of_now = self.is_of_now(at, pending);
-            self.is_silent |= before.is_ours && is_of_now && pending.is_news();
+            self.is_silent |= before.is_ours && is_of_now && pending.is_news() && !is_leaving;
+            if is_unheld {
+                self.breaks(Rule::CountedBeforeFinalizer);
+            }
             self.tell();
         }
         Ok(has_changed)
@@ -267,6 +305,16 @@ impl World {
             {
                 self.breaks(Rule::LeftWithAnotherCount);
             }
+            if self.schedules[at].spec.target == Target::Bounded && self.eldest() == Some(at) {
+                let seen = &pending.planned.seen;
+                let bounds = seen.autoscaler.as_ref().map(|found| (found.least, found.most));
+                if bounds.is_some_and(|bounds| bounds != (3, 8)) {
+                    self.breaks(Rule::LeftWithOtherBounds);
+                }
+                if found == Some(0) {
+                    self.breaks(Rule::LeftAsleep);
+                }
+            }
             self.schedules[at].is_gone = true;
             self.workers[at] = Worker::default();
             self.moved();
@@ -277,6 +325,13 @@ impl World {
 }
 
 impl Pending {
+    /// Whether that count has a workload sleep beside its autoscaler, or wakes it: then it is not the autoscaler's.
+    fn is_of_sleep(&self, wanted: i32) -> bool {
+        let seen = &self.planned.seen;
+        let has = seen.deployment.as_ref().map(|found| found.count);
+        if wanted == 0 { seen.asks == 0 || seen.is_behind } else { has == Some(0) }
+    }
+
     /// Whether what is asked for is another count than the status told of when it was planned, or than one that was held
     /// back until then.
     fn is_news(&self) -> bool {

@@ -15,6 +15,7 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::observations::{Plan, Seen};
+use crate::text::Text;
 use crate::world::{CLOCK, Target};
 
 /// What is wrong with the operator.
@@ -68,6 +69,24 @@ pub enum Fault {
     LeavesWhatIsControlled,
     /// It tells of no count that it takes back.
     TakesBackInSilence,
+    /// It wakes a workload before its autoscaler has its bounds.
+    WakesFirst,
+    /// It wakes no workload.
+    NeverWakes,
+    /// It lets an autoscaler go without the bounds that it is to be left with.
+    LeavesOldBounds,
+    /// It lets a workload go that sleeps.
+    LeavesAsleep,
+    /// It does not ask for autoscalers of other owners.
+    IgnoresAutoscalers,
+    /// It writes the count of what is being deleted.
+    WritesWhatGoes,
+    /// It does what its clock says, whatever was done already.
+    TrustsItsClock,
+    /// It does not wait in a contest.
+    NeverWaits,
+    /// It does not say who is in a contest.
+    NamesNobody,
     /// It tells of no count that it writes where the status says already that it is asked for.
     GoesBackInSilence,
 }
@@ -83,26 +102,12 @@ impl Hand {
 
     /// Changes what is seen.
     pub fn mislead(self, tdset: &TDSet, observed: &mut Observed) {
+        self.mislead_about_the_deployment(tdset, observed);
         let owner = || tdset.controller_owner_ref(&()).into_iter().collect::<Vec<_>>();
-        if self.has(Fault::Adopts)
-            && let Some(found) = &mut observed.deployment
-        {
-            Arc::make_mut(found).metadata.owner_references.get_or_insert_with(owner);
-        }
         if self.has(Fault::DeletesAnyService)
             && let Some(found) = &mut observed.service
         {
             Arc::make_mut(found).metadata.owner_references.get_or_insert_with(owner);
-        }
-        if self.has(Fault::ClaimsNothing)
-            && let Some(found) = &mut observed.deployment
-        {
-            let count = FieldsV1(json!({"f:spec": {"f:replicas": {}}}));
-            Arc::make_mut(found).metadata.managed_fields.get_or_insert_default().push(ManagedFieldsEntry {
-                manager: Some(COUNT_MANAGER.to_owned()),
-                fields_v1: Some(count),
-                ..ManagedFieldsEntry::default()
-            });
         }
         let [_, morning, evening] = CLOCK.map(|time| time.parse().expect("a time"));
         if self.has(Fault::NotesNothing)
@@ -113,6 +118,17 @@ impl Hand {
         }
         if self.has(Fault::IgnoresTheElder) {
             observed.holder = None;
+        }
+        if self.has(Fault::IgnoresAutoscalers) {
+            observed.autoscalers.clear();
+        }
+        if let Some(contest) = &mut observed.contest {
+            if self.has(Fault::NeverWaits) {
+                contest.until = observed.now;
+            }
+            if self.has(Fault::NamesNobody) {
+                contest.manager = None;
+            }
         }
         if self.has(Fault::ForgetsRampsInEdits)
             && observed.status.observed_generation != tdset.metadata.generation
@@ -133,6 +149,31 @@ impl Hand {
             if let Some(Ok(Scaled { writer, .. })) = &mut observed.target {
                 *writer = Writer::Ours;
             }
+        }
+    }
+
+    /// Changes what is seen of the Deployment.
+    fn mislead_about_the_deployment(self, tdset: &TDSet, observed: &mut Observed) {
+        let Some(metadata) = observed.deployment.as_mut().map(|found| &mut Arc::make_mut(found).metadata)
+        else {
+            return;
+        };
+        match self.0 {
+            Some(Fault::Adopts) => {
+                metadata
+                    .owner_references
+                    .get_or_insert_with(|| tdset.controller_owner_ref(&()).into_iter().collect());
+            }
+            Some(Fault::ClaimsNothing) => {
+                let count = FieldsV1(json!({"f:spec": {"f:replicas": {}}}));
+                metadata.managed_fields.get_or_insert_default().push(ManagedFieldsEntry {
+                    manager: Some(COUNT_MANAGER.to_owned()),
+                    fields_v1: Some(count),
+                    ..ManagedFieldsEntry::default()
+                });
+            }
+            Some(Fault::WritesWhatGoes) => metadata.deletion_timestamp = None,
+            _ => {}
         }
     }
 
@@ -227,10 +268,32 @@ impl Fault {
         let status = seen.schedule.status;
         let is_held = ["Suspended", "Conflict"].iter().any(|about| status.says(about, "True"));
         let is_told = status.known().status.scheduled_replicas == Some(seen.asks);
+        let leaves = |write: &str| {
+            seen.schedule.is_deleting && plan.work.iter().any(|step| actions::points(step).name() == write)
+        };
         let left_out = match self {
+            Self::TrustsItsClock if seen.is_behind => {
+                let mut other = seen.clone();
+                other.schedule.status = Text::NONE;
+                return plan.work.clone_from(&other.planned(Hand::default()).plan.work);
+            }
+            Self::LeavesOldBounds if leaves("tdset.write-bounds") => {
+                plan.work = seen.unbound();
+                return;
+            }
+            Self::LeavesAsleep if leaves("tdset.write-scale") => {
+                plan.work = seen.unbound();
+                return;
+            }
             Self::ResumesInSilence if is_held => "ReplicasScheduled",
             Self::GoesBackInSilence if is_told && !is_held => "ReplicasScheduled",
             Self::TakesBackInSilence => "ReplicasReverted",
+            Self::WakesFirst => {
+                return plan.work.sort_by_key(|step| actions::points(step).name() == "tdset.write-bounds");
+            }
+            Self::NeverWakes if seen.asks > 0 && seen.schedule.spec.target.is_autoscaled() => {
+                return plan.work.retain(|step| actions::points(step).name() != "tdset.write-count");
+            }
             Self::FinalizesLast => {
                 return plan.work.sort_by_key(|step| actions::points(step).name() == "tdset.add-finalizer");
             }
@@ -240,6 +303,14 @@ impl Fault {
         if left_out == "ReplicasScheduled" {
             plan.whole.transition = None;
         }
+    }
+}
+
+impl Seen {
+    /// The work where there is no autoscaler.
+    fn unbound(&self) -> Vec<ApiWrite> {
+        let other = Self { autoscaler: None, ..self.clone() };
+        other.planned(Hand::default()).plan.work.clone()
     }
 }
 

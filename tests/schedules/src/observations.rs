@@ -1,12 +1,12 @@
 //! What a reconciliation reads of the world, in the types of production, and what production plans of that.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use futures::channel::mpsc;
+use gatehouse::api::condition::State;
+use gatehouse::api::field::{Fault, Path, Reason as FaultReason};
 use gatehouse::controllers::action::RefusedWrite;
 use gatehouse::controllers::api_write::ApiWrite;
 use gatehouse::controllers::manifest::Place;
@@ -25,14 +25,23 @@ use gatehouse::kinds::tdset::spec::{self, Spec};
 use gatehouse::kinds::tdset::target_ownership::TargetOwnership;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kit::explore::fingerprint;
+use kit::explore::{Keyed, Memo};
 use kube::core::{ApiResource, DeserializeGuard};
 use serde_json::{Value, json};
 
 use crate::effects::{merge, written};
 use crate::faults::Hand;
 use crate::text::Text;
-use crate::world::{Autoscaler, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
+use crate::world::{Autoscaler, Broken, CLOCK, Deployment, Owner, Schedule, Service, Target, World};
+
+/// What could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unread {
+    #[default]
+    Nothing,
+    Objects,
+    Dates,
+}
 
 /// What a reconciliation has read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +49,9 @@ pub struct Seen {
     pub at: usize,
     /// In milliseconds.
     pub now: i64,
+    pub is_behind: bool,
+    pub unread: Unread,
+    pub is_scaled: bool,
     pub schedule: Schedule,
     pub deployment: Option<Deployment>,
     pub service: Option<Service>,
@@ -54,8 +66,9 @@ pub struct Seen {
 
 impl Hash for Seen {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, contest, asks, line } =
-            self;
+        let Self { at, now, schedule, deployment, service, autoscaler, holder, carried, contest, .. } = self;
+        let Self { asks, line, is_behind, unread, is_scaled, .. } = self;
+        (is_behind, unread, is_scaled).hash(state);
         (at, now, schedule, deployment, service, autoscaler, holder, asks, line).hash(state);
         if *carried != Unreported::default() || contest.is_some() {
             format!("{carried:?} {contest:?}").hash(state);
@@ -66,8 +79,6 @@ impl Hash for Seen {
 /// What was planned, and of what.
 #[derive(Debug)]
 pub struct Planned {
-    /// Tells it from all others.
-    key: u64,
     pub seen: Seen,
     pub plan: Plan,
     /// What is said where the API server refuses that step of the work as the first one.
@@ -115,20 +126,6 @@ impl Planned {
     }
 }
 
-impl PartialEq for Planned {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Planned {}
-
-impl Hash for Planned {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.key.hash(state);
-    }
-}
-
 fn name(at: usize, spec: &Target) -> String {
     if spec.is_foreign() { format!("hours-{at}") } else { "shop".to_owned() }
 }
@@ -137,15 +134,16 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     let spec = &schedule.spec;
     let mut target = json!({"create": {"image": format!("shop:{}", spec.image), "port": 80}});
     if spec.has_service {
-        target["create"]["servicePort"] = json!(80);
+        target["create"]["servicePort"] = json!(spec.port);
     }
     if spec.target.is_foreign() {
         target = json!({"ref": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}});
     }
     let left = match spec.target {
         Target::Reference(left) => left,
-        Target::Controlled => Some(4),
-        Target::Create | Target::Autoscaler | Target::Lent => None,
+        Target::Controlled | Target::Owned => Some(4),
+        Target::Unset => Some(0),
+        _ => None,
     };
     if let Some(left) = left {
         target["ref"]["replicasOnDeletion"] = json!(left);
@@ -161,9 +159,13 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
             "timeZone": "Etc/UTC", "defaultReplicas": spec.outside, "suspend": spec.is_suspended,
             "windows": [{"name": "office", "from": "08:00", "to": "18:00", "replicas": spec.inside}],
             "manualScalePolicy": if spec.keeps { "KeepUntilNextTransition" } else { "Revert" },
-            "target": target,
+            "target": target, "onUnreadableDates": if spec.holds { "Hold" } else { "Ignore" },
         },
     });
+    if spec.holds {
+        let from = json!({"configMapKeyRef": {"name": "dates", "key": "all"}});
+        object["spec"]["exceptions"] = json!([{"name": "holidays", "datesFrom": from, "replicas": 1}]);
+    }
     if spec.is_ramped {
         let pace = json!({"step": 1, "every": "1h"});
         object["spec"]["ramp"] = json!({"up": pace, "down": pace});
@@ -171,8 +173,11 @@ fn object(schedule: &Schedule, at: usize) -> TDSet {
     if spec.target == Target::Lent {
         object["spec"]["defaultReplicas"] = json!(null);
     }
-    if spec.target == Target::Autoscaler {
+    if spec.target.is_autoscaled() {
         object["spec"]["autoscaler"] = json!({"name": "shop", "maxReplicas": 12});
+    }
+    if spec.target == Target::Bounded {
+        object["spec"]["autoscaler"]["onDeletion"] = json!({"minReplicas": 3, "maxReplicas": 8});
     }
     if schedule.has_finalizer {
         object["metadata"]["finalizers"] = json!(["gatehouse.dev/replicas-on-deletion"]);
@@ -212,8 +217,19 @@ fn metadata(found: &Deployment, object: &mut Value) {
     merge(&mut object["metadata"], &known);
 }
 
+/// What the gate finds in such a spec.
+fn faults(broken: Option<Broken>) -> Vec<Fault> {
+    let fault = |path: Path| Fault::new(path, FaultReason::Invalid, "is not valid");
+    let create = || Path::spec().at("target").at("create");
+    match broken {
+        None => Vec::new(),
+        Some(Broken::TimeZone) => vec![fault(Path::spec().at("timeZone"))],
+        Some(Broken::More) => vec![fault(Path::spec().at("windows")), fault(create().at("env"))],
+    }
+}
+
 thread_local! {
-    static PLANS: RefCell<HashMap<u64, Rc<Planned>>> = RefCell::default();
+    static PLANS: Memo<Planned> = Memo::default();
 }
 
 fn made<Object: serde::de::DeserializeOwned>(value: Value) -> Object {
@@ -230,8 +246,22 @@ impl Seen {
             holder: self.holder.clone().map(|name| ("Deployment web".to_owned(), name)),
             ..Observed::default()
         };
-        let spec = &self.schedule.spec;
-        if spec.target.is_foreign() {
+        let target = &self.schedule.spec.target;
+        match self.unread {
+            Unread::Objects => {
+                let why = "the API server does not say".to_owned();
+                observed.unread_object = Some(Blocker::ready(Reason::TargetNotReadable, why));
+                return observed;
+            }
+            Unread::Dates => {
+                let why = "ConfigMap dates does not exist".to_owned();
+                observed.unread = Some(Blocker::dates(State::Unknown, Reason::DatesNotFound, why));
+            }
+            Unread::Nothing => {}
+        }
+        observed.autoscalers.extend(self.is_scaled.then(|| "theirs".to_owned()));
+        observed.autoscaler = target.is_autoscaled().then(|| self.bounds());
+        if target.is_foreign() {
             observed.target = Some(self.scaled());
             return observed;
         }
@@ -245,6 +275,9 @@ impl Seen {
                 "status": {"replicas": found.has, "readyReplicas": found.has, "updatedReplicas": found.has,
                     "availableReplicas": found.has, "observedGeneration": 1 + i32::from(found.is_observed)}}),
             );
+            if found.is_going {
+                object["metadata"]["deletionTimestamp"] = json!(CLOCK[0]);
+            }
             if object["spec"].get("selector").is_none() {
                 merge(&mut object, &json!({"spec": {"selector": {}, "template": {}}}));
             }
@@ -258,26 +291,34 @@ impl Seen {
             merge(&mut object, &json!({"metadata": {"name": "shop", "namespace": "default", "uid": uid, "resourceVersion": "1"}}));
             Arc::new(made(object))
         });
-        if spec.target == Target::Autoscaler {
-            observed.autoscaler = Some(match &self.autoscaler {
-                Some(found) => Ok(Arc::new(Bounds::of(&made(json!({
-                    "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1",
-                        "managedFields": [{"manager": if found.is_ours { COUNT_MANAGER } else { "kubectl" },
-                            "fieldsV1": {"f:spec": {"f:minReplicas": {}}}}]},
-                    "spec": {"minReplicas": found.least, "maxReplicas": found.most,
-                        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "shop"}},
-                }))))),
-                None => Err(Blocker::ready(Reason::AutoscalerNotFound, "none".to_owned())),
-            });
-        }
         observed
     }
 
+    fn bounds(&self) -> Result<Arc<Bounds>, Blocker> {
+        let found = self.autoscaler.as_ref();
+        let found = found.ok_or_else(|| Blocker::ready(Reason::AutoscalerNotFound, "none".to_owned()))?;
+        let manager = if found.is_ours { COUNT_MANAGER } else { "kubectl" };
+        let workload = if self.schedule.spec.target.is_foreign() { "web" } else { "shop" };
+        Ok(Arc::new(Bounds::of(&made(json!({
+            "metadata": {"name": "shop", "namespace": "default", "uid": "h", "resourceVersion": "1",
+                "managedFields": [{"manager": manager, "fieldsV1": {"f:spec": {"f:minReplicas": {}}}}]},
+            "spec": {"minReplicas": found.least, "maxReplicas": found.most,
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload}},
+        })))))
+    }
+
     fn scaled(&self) -> Result<Scaled, Blocker> {
+        let target = &self.schedule.spec.target;
         let found = self.deployment.as_ref();
         let found = found.ok_or_else(|| Blocker::ready(Reason::TargetNotFound, "none".to_owned()))?;
         let mut object = json!({});
         metadata(found, &mut object);
+        if *target == Target::Applied {
+            let entries = object["metadata"]["managedFields"].as_array_mut().into_iter().flatten();
+            for entry in entries.filter(|entry| entry["manager"] == "kubectl") {
+                entry["manager"] = json!("argocd-controller");
+            }
+        }
         let mut owned: ObjectMeta = made(object["metadata"].clone());
         observation::trim(&mut owned);
         let resource = ApiResource::erase::<k8s_openapi::api::apps::v1::Deployment>(&());
@@ -288,27 +329,28 @@ impl Seen {
         Ok(Scaled {
             place: Place { resource, namespace: "default".to_owned(), name: "web".to_owned() },
             scale: Arc::new(made(scale)),
-            is_unset: false,
-            writer: Writer::of(&owned),
-            controller: (self.schedule.spec.target == Target::Controlled).then(|| Controller {
-                group: "gatehouse.dev".to_owned(),
-                kind: "EtcdCluster".to_owned(),
+            is_unset: *target == Target::Unset && found.owners.is_empty(),
+            writer: if *target == Target::Unowned { Writer::Unknown } else { Writer::of(&owned) },
+            controller: target.is_controlled().then(|| Controller {
+                group: if *target == Target::Owned { "argoproj.io" } else { "gatehouse.dev" }.to_owned(),
+                kind: if *target == Target::Owned { "Rollout" } else { "EtcdCluster" }.to_owned(),
                 name: "web".to_owned(),
             }),
             watched: true,
+            stands_for: None,
         })
     }
 
     /// What production plans of it. The same is planned once.
-    pub fn planned(&self, hand: Hand) -> Rc<Planned> {
-        let key = fingerprint(&(self, hand));
-        if let Some(known) = PLANS.with_borrow(|plans| plans.get(&key).map(Rc::clone)) {
-            return known;
-        }
+    pub fn planned(&self, hand: Hand) -> Rc<Keyed<Planned>> {
+        PLANS.with(|plans| plans.of(&(self, hand), || self.plan(hand)))
+    }
+
+    fn plan(&self, hand: Hand) -> Planned {
         let tdset = object(&self.schedule, self.at);
         let mut observed = self.observed();
         hand.mislead(&tdset, &mut observed);
-        let spec = Spec::resolve(&tdset, Vec::new());
+        let spec = Spec::resolve(&tdset, faults(self.schedule.spec.broken));
         let mut plan = Plan::of(&spec, &observed);
         hand.spoil(self, &mut plan);
         let refused: Vec<_> = plan
@@ -325,9 +367,7 @@ impl Seen {
         let all = |steps: &Vec<ApiWrite>| steps.iter().map(written).collect();
         let written_refused = refused.iter().map(|told| all(&told.report)).collect();
         let written = [&plan.work, &plan.report].map(all);
-        let planned = Rc::new(Planned { key, seen: self.clone(), plan, refused, written, written_refused });
-        PLANS.with_borrow_mut(|plans| plans.insert(key, Rc::clone(&planned)));
-        planned
+        Planned { seen: self.clone(), plan, refused, written, written_refused }
     }
 }
 
@@ -341,16 +381,22 @@ impl World {
             deployment: self.deployment.clone(),
             service: self.service.clone(),
             autoscaler: self.autoscaler.clone(),
+            is_behind: self.is_behind,
+            unread: Unread::Nothing,
+            is_scaled: self.is_scaled,
             holder: self.holder(at),
             carried: self.workers[at].recall.carried.clone(),
-            contest: self.workers[at]
-                .recall
-                .reverts
-                .contest(Timestamp::from_millisecond(self.now()).expect("a time")),
+            contest: self.contest(at),
             asks: self.asks(&schedule.spec),
             line: self.line(&schedule.spec),
             schedule,
         }
+    }
+
+    /// The contest that the operator remembers.
+    pub fn contest(&self, at: usize) -> Option<Contest> {
+        let now = Timestamp::from_millisecond(self.now()).expect("a time");
+        self.workers[at].recall.reverts.contest(now)
     }
 
     /// Who holds the workload, as production reckons it.

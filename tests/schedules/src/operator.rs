@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use crate::effects::Failure;
 use crate::faults::Hand;
-use crate::observations::Plan;
+use crate::observations::{Plan, Seen, Unread};
 use crate::text::Text;
 use crate::world::{CLOCK, Pending, World};
 
@@ -18,11 +18,12 @@ const SOON: i64 = 60_000;
 
 impl World {
     pub fn now(&self) -> i64 {
-        CLOCK[self.clock].parse::<Timestamp>().expect("a time").as_millisecond()
+        CLOCK[self.clock].parse::<Timestamp>().expect("a time").as_millisecond() + self.later
+            - if self.is_behind { 1_000 } else { 0 }
     }
 
     /// Looks, and plans.
-    pub fn pass(&mut self, at: usize, hand: Hand) -> bool {
+    pub fn pass(&mut self, at: usize, unread: Unread, hand: Hand) -> bool {
         let schedule = &self.schedules[at];
         if schedule.is_gone || self.workers[at].pending.is_some() {
             return false;
@@ -31,7 +32,7 @@ impl World {
         if schedule.is_deleting && !schedule.has_finalizer {
             return true;
         }
-        let planned = self.look(at).planned(hand);
+        let planned = Seen { unread, ..self.look(at) }.planned(hand);
         let pending =
             Pending { planned, done: 0, has_changed: false, refused: None, reports: false, is_stale: false };
         self.workers[at].recall.begin();

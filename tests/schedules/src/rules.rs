@@ -3,8 +3,9 @@
 use gatehouse::kinds::tdset::api::v1::TDSetStatus;
 
 use crate::faults::Hand;
+use crate::observations::Unread;
 use crate::text::Text;
-use crate::world::{CLOCK, Manual, Pending, Target, World};
+use crate::world::{Autoscaler, CLOCK, Manual, Pending, World};
 
 /// A rule, by what is so where it is broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -19,6 +20,12 @@ pub enum Rule {
     CountWrittenWhileSuspended,
     /// The count of a workload is written that an autoscaler has.
     AutoscaledCountWritten,
+    /// The count of a Deployment is written that is being deleted.
+    WrittenWhileGoing,
+    /// A transition is undone by an operator whose clock is behind.
+    Undone,
+    /// A workload that slept beside its autoscaler is woken before that has its bounds.
+    WokenOutOfBounds,
     /// A rollout takes the count along.
     CountLost,
     /// A Deployment begins with another count than the timetable asks for.
@@ -29,6 +36,14 @@ pub enum Rule {
     OwnCountForgotten,
     /// A workload is left with another count than is asked for.
     LeftWithAnotherCount,
+    /// An autoscaler is left with other bounds than are asked for.
+    LeftWithOtherBounds,
+    /// A workload is left with no replicas beside an autoscaler that does not wake it.
+    LeftAsleep,
+    /// A count is taken back at once from a client that has written it again each time.
+    TakenBackAtOnce,
+    /// The status does not name a client that writes a count again each time.
+    ContestUntold,
     /// The status says what was not seen.
     StatusLies,
     /// More steps of a ramp are taken than time has passed for.
@@ -51,6 +66,12 @@ pub enum Rule {
     SettlesWrongly,
 }
 
+/// Whether a workload and its autoscaler are as that count asks for: the autoscaler has it as its lower bound, up to the
+/// ceiling of 12, and none is none of the workload itself.
+fn is_bounded(found: &Autoscaler, count: Option<i32>, asks: i32) -> bool {
+    if asks == 0 { count == Some(0) } else { found.least == asks.min(12) && count != Some(0) }
+}
+
 impl World {
     /// What holds of a status that was just written.
     pub fn judge_status(&mut self, at: usize, pending: &Pending) {
@@ -58,14 +79,15 @@ impl World {
         let TDSetStatus { conditions, last_transition, .. } = &status.status;
         let ready = conditions.iter().flatten().find(|one| one.type_ == "Ready");
         let is_scheduled = ready.is_some_and(|ready| ready.reason == "AsScheduled");
-        let is_autoscaled = seen.schedule.spec.target == Target::Autoscaler;
-        let line = seen.line;
+        let target = &seen.schedule.spec.target;
         let was_so = seen.deployment.as_ref().is_some_and(|found| {
-            (is_autoscaled || found.count == line) && found.has == found.count && found.is_observed
-                || seen.schedule.spec.target.is_foreign() && found.count == line && found.has == found.count
+            (target.is_autoscaled() || found.count == seen.line)
+                && found.has == found.count
+                && (target.is_foreign() || found.is_observed)
         });
-        let is_bounded =
-            !is_autoscaled || seen.autoscaler.as_ref().is_some_and(|found| found.least == seen.asks);
+        let count = seen.deployment.as_ref().map(|found| found.count);
+        let is_bounded = !target.is_autoscaled()
+            || seen.autoscaler.as_ref().is_some_and(|found| is_bounded(found, count, seen.asks));
         let before = seen.schedule.status.known();
         let spec = &seen.schedule.spec;
         if status.status.replicas_before.is_some() && before.status.replicas_before.is_none() {
@@ -78,8 +100,21 @@ impl World {
             }
             _ => true,
         };
+        if seen.is_behind || seen.unread != Unread::Nothing {
+            return;
+        }
         if is_scheduled && !(was_so && is_bounded) || !is_carried_out {
             self.breaks(Rule::StatusLies);
+        }
+        let is_named = || {
+            let conflict = conditions.iter().flatten().find(|one| one.type_ == "Conflict");
+            conflict.is_some_and(|conflict| {
+                (&*conflict.status, &*conflict.reason) == ("True", "Contested")
+                    && conflict.message.starts_with("kubectl writes another count")
+            })
+        };
+        if seen.contest.is_some() && !is_named() {
+            self.breaks(Rule::ContestUntold);
         }
         if !seen.schedule.is_deleting && status.status.scheduled_replicas != spec.said(seen.asks) {
             self.breaks(Rule::TellsOfAnotherTime);
@@ -107,7 +142,9 @@ impl World {
         }
         let next = ["2026-03-02T08:00:00Z", "2026-03-02T18:00:00Z"].get(self.clock)?;
         let next = next.parse::<jiff::Timestamp>().expect("a time").as_millisecond();
-        let sleeps = |at: usize| self.workers[at].wake.is_none_or(|wake| wake > next);
+        let sleeps = |at: usize| {
+            self.schedules[at].spec.broken.is_none() && self.workers[at].wake.is_none_or(|wake| wake > next)
+        };
         schedules().any(|(at, _)| sleeps(at)).then_some(Rule::Oversleeps)
     }
 
@@ -125,10 +162,13 @@ impl World {
         if self.eldest() != Some(at) {
             return status.says("Conflict", "True") && status.says("Ready", "False");
         }
+        if spec.broken.is_some() {
+            return status.says("Ready", "False");
+        }
         let Some(found) = &self.deployment else {
             return spec.target.is_foreign() && status.says("Ready", "False");
         };
-        if spec.target == Target::Controlled {
+        if spec.target.is_controlled() || self.is_scaled {
             return status.says("Conflict", "True") && status.says("Ready", "False");
         }
         if !spec.target.is_foreign() {
@@ -144,22 +184,31 @@ impl World {
                 return status.says("Conflict", "True") && status.says("Ready", "False");
             }
             let is_served = service.is_some_and(|service| !is_foreign(service.applied));
-            if is_served != spec.has_service {
+            let port = format!("\"port\":{}", spec.port);
+            if is_served != spec.has_service
+                || is_served
+                    && service.is_some_and(|service| !service.applied.json().to_string().contains(&port))
+            {
                 return false;
             }
         }
         let asks = self.line(spec);
-        let count = match (&spec.target, &self.autoscaler) {
-            (Target::Autoscaler, Some(autoscaler)) => autoscaler.least,
-            (Target::Autoscaler, None) => return status.says("Ready", "False"),
-            _ => found.count,
-        };
+        if spec.target.is_autoscaled() && self.autoscaler.is_none() {
+            return status.says("Ready", "False");
+        }
+        let is_bounded = self.autoscaler.as_ref().map(|bounds| is_bounded(bounds, Some(found.count), asks));
+        let count = found.count;
         let is_so = match self.manual {
             _ if spec.is_suspended => true,
+            Manual::None if spec.target.is_autoscaled() => is_bounded == Some(true),
             Manual::None => count == asks,
             Manual::Stands(manual) => count == manual && status.says("ManualOverride", "True"),
             Manual::Either(manual) => count == manual || count == asks,
         };
-        is_so && status.says("Ready", "True") && status.says("Conflict", "False") && self.clock < CLOCK.len()
+        let can_be = !spec.target.is_autoscaled() || asks <= 12;
+        is_so
+            && status.says("Ready", if can_be { "True" } else { "False" })
+            && status.says("Conflict", "False")
+            && self.clock < CLOCK.len()
     }
 }

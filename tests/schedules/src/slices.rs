@@ -2,7 +2,7 @@
 
 use kit::explore;
 
-use crate::world::{Autoscaler, Edit, Faults, Spec, Target, World};
+use crate::world::{Autoscaler, Broken, Edit, Faults, Spec, Target, World};
 
 type Slice = explore::Slice<World>;
 type Reach = explore::Reach<World>;
@@ -13,9 +13,12 @@ const SHOP: Spec = Spec {
     inside: 6,
     image: 1,
     has_service: false,
+    port: 80,
     keeps: false,
     is_suspended: false,
     is_ramped: false,
+    holds: false,
+    broken: None,
     target: Target::Create,
 };
 
@@ -32,13 +35,16 @@ const CONFLICT: Reach =
     ("it says that another one has it", |_, world| world.schedules[0].status.says("Conflict", "True"));
 const LEFT: Reach = ("it is left with 4", |_, world| world.schedules[0].is_gone && count(world) == Some(4));
 const BOUND: Reach = ("the bounds are those of the window", |_, world| {
-    world.autoscaler.as_ref().is_some_and(|found| (found.least, found.most) == (6, 12))
-        && world.schedules[0].status.says("Ready", "True")
+    bounds(world) == Some((6, 12)) && world.schedules[0].status.says("Ready", "True")
 });
 const TAKEN_OVER: Reach = ("the younger one takes over", |_, world| {
     world.schedules[0].is_gone && count(world) == Some(7) && world.schedules[1].status.says("Ready", "True")
 });
 const SUSPENDED: Reach = ("it is suspended", |_, world| world.schedules[0].status.says("Suspended", "True"));
+
+fn bounds(world: &World) -> Option<(i32, i32)> {
+    world.autoscaler.as_ref().map(|found| (found.least, found.most))
+}
 
 fn count(world: &World) -> Option<i32> {
     world.deployment.as_ref().map(|found| found.count)
@@ -125,6 +131,46 @@ const GIVEN_BACK: Reach = ("its own count is given back", |_, world| {
     let told = world.schedules[0].status.known();
     world.clock == 2 && told.status.replicas_before.is_none() && count(world) == Some(5)
 });
+
+const ASLEEP_AGAIN: Reach = ("it sleeps after the window", |_, world| {
+    world.clock == 2 && world.schedules[0].status.says("Ready", "True") && count(world) == Some(0)
+});
+const AWAKE: Reach = ("it is awake within the window, and bound", |_, world| {
+    world.clock == 1
+        && bounds(world) == Some((6, 12))
+        && count(world) == Some(6)
+        && world.schedules[0].status.says("Ready", "True")
+});
+
+/// It sleeps beside an autoscaler outside of the window.
+pub fn sleeping() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Autoscaler, outside: 0, ..SHOP }]);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.evening = 2;
+    start.faults = Faults { crashes: 1, lost_answers: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[ASLEEP_AGAIN, AWAKE], &["tdset.write-count", "tdset.write-bounds"])
+}
+
+const LEFT_BOUND: Reach = ("it is left with its bounds, as it is", |_, world| {
+    world.schedules[0].is_gone && bounds(world) == Some((3, 8)) && count(world) == Some(6)
+});
+const LEFT_AWAKE: Reach = ("it is woken as it is left", |_, world| {
+    world.schedules[0].is_gone && bounds(world) == Some((3, 8)) && count(world) == Some(3)
+});
+
+/// A foreign workload that sleeps beside its autoscaler, which is to be left with bounds of its own.
+pub fn left_bounded() -> Slice {
+    let spec = Spec { target: Target::Bounded, outside: 0, keeps: true, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { crashes: 1, refusals: 1, ..Faults::default() };
+    Slice::new(
+        start,
+        &[AWAKE, LEFT_BOUND, LEFT_AWAKE],
+        &["tdset.write-scale", "tdset.write-bounds", "tdset.add-finalizer", "tdset.remove-finalizer"],
+    )
+}
 
 /// A foreign workload whose count is its own outside of the window.
 pub fn lent() -> Slice {
@@ -222,4 +268,169 @@ pub fn returned() -> Slice {
     start.evening = 2;
     start.edits = vec![Edit::Outside(3), Edit::Outside(2)];
     Slice::new(start, &[SETTLED_INSIDE, OUTSIDE_AGAIN], &["tdset.write-count", "tdset.publish-event"])
+}
+
+const CONTESTED: Reach = ("the count waits in a contest", |_, world| {
+    let status = world.schedules[0].status;
+    status.says("Conflict", "True") && status.says("Ready", "False") && count(world) == Some(9)
+});
+const CALM_AGAIN: Reach = ("a contest is over", |_, world| {
+    world.later > 600_000 && world.schedules[0].status.says("Conflict", "False") && count(world) == Some(2)
+});
+
+/// Another client writes the count again each time that it is taken back.
+pub fn contested() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.evening = 0;
+    start.faults = Faults { crashes: 1, scales: 4, ..Faults::default() };
+    Slice::new(
+        start,
+        &[CONTESTED, CALM_AGAIN],
+        &["tdset.write-scale", "tdset.write-status", "tdset.publish-event"],
+    )
+}
+
+const STEADY: Reach = ("a clock is behind, and nothing is undone", |_, world| {
+    let told = world.schedules[0].status.known();
+    world.is_behind && count(world) == Some(6) && told.status.scheduled_replicas == Some(6)
+});
+
+/// Another operator takes over right after a boundary, and its clock is behind.
+pub fn behind() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Suspend(true)];
+    start.faults = Faults { handovers: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, STEADY], &["tdset.write-scale"])
+}
+
+/// The same of a workload that is woken then.
+pub fn woken_behind() -> Slice {
+    let spec = Spec { target: Target::Bounded, outside: 0, ..SHOP };
+    let mut start = World::new(&[spec]).with_foreign(5);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.edits = vec![Edit::Outside(2)];
+    start.faults = Faults { handovers: 1, ..Faults::default() };
+    Slice::new(start, &[AWAKE, STEADY], &["tdset.write-scale"])
+}
+
+const UNREAD: Reach = ("it says that something cannot be read", |_, world| {
+    let told = world.schedules[0].status.known();
+    told.status.conditions.iter().flatten().any(|one| one.reason == "TargetNotReadable")
+});
+
+/// The API server does not say what there is, or what dates there are, while a workload comes and goes that is to be
+/// left with 4.
+pub fn unread() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(Some(4)), ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { unread: 1, deletions: 1, squatters: 1, ..Faults::default() };
+    Slice::new(start, &[UNREAD, LEFT], &["tdset.write-scale", "tdset.remove-finalizer"])
+}
+
+/// Dates cannot be read, and such days are held.
+pub fn undated() -> Slice {
+    let mut start = World::new(&[Spec { holds: true, has_service: true, ..SHOP }]);
+    start.faults = Faults { unread: 2, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.make-deployment", "tdset.write-count"])
+}
+
+/// An autoscaler of another owner has the count.
+pub fn scaled_by_another() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Reference(None), ..SHOP }]).with_foreign(5);
+    start.is_scaled = true;
+    start.faults = Faults { crashes: 1, scales: 1, ..Faults::default() };
+    Slice::new(start, &[CONFLICT], &["tdset.write-status"])
+}
+
+const NOT_READY: Reach =
+    ("it says what is missing", |_, world| world.schedules[0].status.says("Ready", "False"));
+
+/// The autoscaler that it names is not there.
+pub fn without_an_autoscaler() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Bounded, ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    Slice::new(start, &[NOT_READY, GONE], &["tdset.add-finalizer", "tdset.remove-finalizer"])
+}
+
+/// The spec is not valid for a while, and the Service gets another port.
+pub fn invalid() -> Slice {
+    let mut start = World::new(&[Spec { has_service: true, ..SHOP }]);
+    let broken = [Some(Broken::TimeZone), Some(Broken::More), None].map(Edit::Break);
+    start.edits = broken.into_iter().chain([Edit::Port]).collect();
+    Slice::new(start, &[SETTLED_INSIDE, NOT_READY], &["tdset.apply-service", "tdset.write-count"])
+}
+
+/// A workload of whose count nothing is known: none was ever written.
+pub fn unset() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Unset, outside: 0, ..SHOP }]).with_foreign(0);
+    if let Some(found) = &mut start.deployment {
+        found.owners.clear();
+    }
+    start.edits = vec![Edit::Delete];
+    start.faults = Faults { crashes: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, GONE], &["tdset.write-scale", "tdset.remove-finalizer"])
+}
+
+/// A person scales, and the API server does not say who it was.
+pub fn unowned() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Unowned, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { scales: 2, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale", "tdset.publish-event"])
+}
+
+/// A Deployment is deleted, which takes its time.
+pub fn going() -> Slice {
+    let mut start = World::new(&[SHOP]);
+    start.edits = vec![Edit::Image];
+    start.faults = Faults { slow_deletions: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.make-deployment", "tdset.write-count"])
+}
+
+/// A schedule is suspended that gives a count back.
+pub fn lent_and_suspended() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Lent, outside: 5, ..SHOP }]).with_foreign(5);
+    start.evening = 2;
+    start.edits = vec![Edit::Suspend(true), Edit::Suspend(false)];
+    Slice::new(start, &[SETTLED_INSIDE, GIVEN_BACK, SUSPENDED], &["tdset.write-scale"])
+}
+
+/// The same, and it stands.
+pub fn unowned_and_kept() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Unowned, keeps: true, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { scales: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE, STANDS], &["tdset.write-scale"])
+}
+
+/// A tool writes the count that applies its repository again and again, and never stands.
+pub fn applied() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Applied, keeps: true, ..SHOP }]).with_foreign(5);
+    start.faults = Faults { scales: 1, ..Faults::default() };
+    Slice::new(start, &[SETTLED_INSIDE], &["tdset.write-scale"])
+}
+
+/// A workload that a controller of somebody else owns.
+pub fn owned() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Owned, ..SHOP }]).with_foreign(5);
+    start.edits = vec![Edit::Delete];
+    Slice::new(start, &[CONFLICT, GONE], &["tdset.write-status"])
+}
+
+/// A Deployment that sleeps beside an autoscaler is deleted, which takes its time.
+pub fn going_asleep() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Autoscaler, outside: 0, ..SHOP }]);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    start.faults = Faults { slow_deletions: 1, ..Faults::default() };
+    Slice::new(start, &[AWAKE], &["tdset.make-deployment", "tdset.write-bounds"])
+}
+
+const TOO_MANY: Reach = ("it says that the autoscaler cannot have as many", |_, world| {
+    world.autoscaler.as_ref().is_some_and(|found| found.least == 12)
+        && world.schedules[0].status.says("Ready", "False")
+});
+
+/// More replicas are asked for than the ceiling allows.
+pub fn out_of_range() -> Slice {
+    let mut start = World::new(&[Spec { target: Target::Bounded, inside: 20, ..SHOP }]).with_foreign(5);
+    start.autoscaler = Some(Autoscaler { least: 1, most: 9, is_ours: false });
+    Slice::new(start, &[TOO_MANY], &["tdset.write-bounds"])
 }

@@ -7,14 +7,17 @@
 mod actions;
 mod people;
 
+pub use actions::{Action, Faults};
+
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use gatehouse::kinds::tdset::observation::Unreported;
 use gatehouse::kinds::tdset::state::{ReconcileState, Reverts};
+use kit::explore::Keyed;
 
 use crate::faults::Hand;
-use crate::observations::Planned;
+use crate::observations::{Planned, Unread};
 use crate::rules::Rule;
 use crate::text::Text;
 
@@ -31,17 +34,38 @@ pub struct Spec {
     /// A number that stands for an image.
     pub image: u8,
     pub has_service: bool,
+    /// The port of that.
+    pub port: u16,
     pub keeps: bool,
     pub is_suspended: bool,
     /// Whether the count moves by one an hour.
     pub is_ramped: bool,
+    /// Whether days are held whose dates cannot be read.
+    pub holds: bool,
+    /// What of it is not valid.
+    pub broken: Option<Broken>,
     pub target: Target,
 }
 
+/// What is not valid in a spec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Broken {
+    TimeZone,
+    /// A window, and a variable of the container.
+    More,
+}
+
 impl Spec {
+    /// Whether a count that another client writes stands.
+    pub fn lets_stand(&self) -> bool {
+        self.keeps && self.target != Target::Applied
+    }
+
     /// What a status tells of that count as the scheduled one.
     pub fn said(&self, asks: i32) -> Option<i32> {
-        Some(asks).filter(|asks| self.target != Target::Lent || *asks == self.inside)
+        Some(asks)
+            .filter(|_| self.broken.is_none())
+            .filter(|asks| self.target != Target::Lent || *asks == self.inside)
     }
 }
 
@@ -57,15 +81,33 @@ pub enum Target {
     Controlled,
     /// A foreign one whose count is its own outside of the window, and is given back after it.
     Lent,
+    /// The same of a controller that is not one of our own.
+    Owned,
+    /// A foreign one whose count has never been written, to be left with 0.
+    Unset,
+    /// A foreign one that a tool applies again and again.
+    Applied,
+    /// A foreign one of whose count the API server does not say who wrote it.
+    Unowned,
+    /// A foreign one with an autoscaler, which is to be left with bounds of 3 and 8.
+    Bounded,
 }
 
 impl Target {
     pub const fn is_foreign(&self) -> bool {
-        matches!(self, Self::Reference(_) | Self::Controlled | Self::Lent)
+        !matches!(self, Self::Create | Self::Autoscaler)
     }
 
-    pub const fn leaves_a_count(&self) -> bool {
-        matches!(self, Self::Reference(Some(_)))
+    pub const fn is_controlled(&self) -> bool {
+        matches!(self, Self::Controlled | Self::Owned)
+    }
+
+    pub const fn is_autoscaled(&self) -> bool {
+        matches!(self, Self::Autoscaler | Self::Bounded)
+    }
+
+    pub const fn leaves_something(&self) -> bool {
+        matches!(self, Self::Reference(Some(_)) | Self::Bounded | Self::Unset)
     }
 }
 
@@ -105,6 +147,8 @@ pub struct Deployment {
     pub has: i32,
     /// Whether its status is of its spec as it is.
     pub is_observed: bool,
+    /// Whether it is being deleted.
+    pub is_going: bool,
 }
 
 /// A Service.
@@ -139,7 +183,7 @@ pub struct Worker {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Pending {
     /// What was read, and what is planned of that.
-    pub planned: Rc<Planned>,
+    pub planned: Rc<Keyed<Planned>>,
     /// How many steps were done.
     pub done: usize,
     pub has_changed: bool,
@@ -183,47 +227,12 @@ pub enum Edit {
     Outside(i32),
     /// The count is left to an autoscaler.
     Autoscaler,
+    /// The Service has another port.
+    Port,
+    /// The spec is no longer valid, or is again.
+    Break(Option<Broken>),
     /// The schedule is deleted.
     Delete,
-}
-
-/// How often what may go wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Faults {
-    pub crashes: u8,
-    pub lost_answers: u8,
-    pub conflicts: u8,
-    pub refusals: u8,
-    /// A person scales.
-    pub scales: u8,
-    /// A person deletes the Deployment.
-    pub deletions: u8,
-    /// A person makes a Deployment, or a Service, where there is none.
-    pub squatters: u8,
-    /// A person writes other bounds.
-    pub bounds: u8,
-}
-
-impl Faults {
-    /// How often that may go wrong yet; nothing where it is nothing that goes wrong.
-    fn of(&mut self, action: &Action) -> Option<&mut u8> {
-        match action {
-            Action::Unheard(_) => Some(&mut self.lost_answers),
-            Action::Conflict(_) => Some(&mut self.conflicts),
-            Action::Refusal(_) => Some(&mut self.refusals),
-            Action::Crash => Some(&mut self.crashes),
-            Action::Scale => Some(&mut self.scales),
-            Action::Delete => Some(&mut self.deletions),
-            Action::Squat => Some(&mut self.squatters),
-            Action::Bounds => Some(&mut self.bounds),
-            Action::Pass(_)
-            | Action::ApiWrite(_)
-            | Action::Rollout
-            | Action::Collect
-            | Action::Tick
-            | Action::Edit => None,
-        }
-    }
 }
 
 /// A count from elsewhere that is to stand.
@@ -237,9 +246,16 @@ pub enum Manual {
 }
 
 /// All of it.
+#[expect(clippy::struct_excessive_bools, reason = "things that may be so, none of which rules out another")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct World {
     pub clock: usize,
+    /// Milliseconds since the clock came to show that.
+    pub later: i64,
+    /// Whether the operator's clock is a second behind.
+    pub is_behind: bool,
+    /// Whether an autoscaler of another owner scales the workload.
+    pub is_scaled: bool,
     /// The last instant that the clock comes to show.
     pub evening: usize,
     /// The older one first.
@@ -253,6 +269,8 @@ pub struct World {
     pub manual: Manual,
     /// Transitions that were told of since the clock or the spec moved.
     pub told: u8,
+    /// When counts were taken back since then, as far as the operator that lives remembers.
+    pub taken_back: Vec<i64>,
     /// Whether a count was written that the timetable asks for, and nothing has told of that yet.
     pub is_silent: bool,
     /// Whether the count is on a ramp.
@@ -261,36 +279,6 @@ pub struct World {
     pub is_disturbed: bool,
     pub next_uid: u8,
     pub broken: Option<Rule>,
-}
-
-/// One thing that happens.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Action {
-    /// The operator looks at a schedule, and plans.
-    Pass(usize),
-    /// It does the next thing of that.
-    ApiWrite(usize),
-    /// It does it, and does not hear so.
-    Unheard(usize),
-    /// It hears that another client wrote first.
-    Conflict(usize),
-    /// The API server will not have it.
-    Refusal(usize),
-    /// It forgets all.
-    Crash,
-    /// The Deployment's controller does its work.
-    Rollout,
-    /// The garbage collector does.
-    Collect,
-    /// The clock passes a boundary.
-    Tick,
-    /// The next edit.
-    Edit,
-    /// A person writes a count of 9.
-    Scale,
-    Delete,
-    Squat,
-    Bounds,
 }
 
 impl World {
@@ -306,6 +294,9 @@ impl World {
         let worker = Worker { is_told: true, ..Worker::default() };
         Self {
             clock: 0,
+            later: 0,
+            is_behind: false,
+            is_scaled: false,
             evening: 1,
             schedules: specs.iter().map(schedule).collect(),
             workers: vec![worker; specs.len()],
@@ -316,6 +307,7 @@ impl World {
             faults: Faults::default(),
             manual: Manual::None,
             told: 0,
+            taken_back: Vec::new(),
             is_silent: false,
             has_set_out: false,
             is_disturbed: false,
@@ -338,6 +330,7 @@ impl World {
             owners: BTreeSet::from([Owner::Maker]),
             has: count,
             is_observed: true,
+            is_going: false,
         }
     }
 
@@ -384,9 +377,12 @@ impl World {
             *left -= 1;
         }
         self.is_disturbed |=
-            matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash);
+            matches!(action, Action::Unheard(_) | Action::Conflict(_) | Action::Refusal(_) | Action::Crash)
+                || matches!(action, Action::Blind(_) | Action::Undated(_) | Action::HandOver | Action::Squat);
         let is_done = match action {
-            Action::Pass(at) => self.pass(*at, hand),
+            Action::Pass(at) => self.pass(*at, Unread::Nothing, hand),
+            Action::Blind(at) => self.pass(*at, Unread::Objects, hand),
+            Action::Undated(at) => self.pass(*at, Unread::Dates, hand),
             Action::ApiWrite(at) => self.step(*at),
             Action::Unheard(at) => self.step_unheard(*at),
             Action::Conflict(at) => self.give_up(*at),
@@ -395,9 +391,13 @@ impl World {
             Action::Rollout => self.roll_out(),
             Action::Collect => self.collect(),
             Action::Tick => self.tick(),
+            Action::Wait => self.wait(),
+            Action::HandOver => self.hand_over(),
+            Action::CatchUp => std::mem::take(&mut self.is_behind),
             Action::Edit => self.edit(),
             Action::Scale => self.scale(),
             Action::Delete => self.delete(),
+            Action::DeleteSlowly => self.delete_slowly(),
             Action::Squat => self.squat(),
             Action::Bounds => self.write_bounds(),
         };
@@ -409,7 +409,14 @@ impl World {
         let worker = Worker { is_told: true, ..Worker::default() };
         let count = self.workers.len();
         self.workers = vec![worker; count];
+        self.taken_back.clear();
         true
+    }
+
+    /// Another operator takes over right after a boundary.
+    fn hand_over(&mut self) -> bool {
+        self.is_behind = self.clock == 1 && self.later == 0;
+        self.is_behind && self.crash()
     }
 
     fn roll_out(&mut self) -> bool {
@@ -424,6 +431,10 @@ impl World {
 
     /// What an object that is gone has made goes too.
     fn collect(&mut self) -> bool {
+        if self.deployment.take_if(|found| found.is_going).is_some() {
+            self.tell();
+            return true;
+        }
         if !self.schedules[0].is_gone {
             return false;
         }
@@ -435,15 +446,26 @@ impl World {
         if self.clock == self.evening {
             return false;
         }
-        self.clock += 1;
+        (self.clock, self.later) = (self.clock + 1, 0);
         self.moved();
         true
+    }
+
+    /// Nothing but a contest has the operator look again before the next boundary.
+    fn wait(&mut self) -> bool {
+        let mut workers = self.workers.iter().enumerate();
+        let contested = workers.find(|(at, worker)| worker.pending.is_none() && self.contest(*at).is_some());
+        let now = self.now();
+        let wake = contested.and_then(|(_, worker)| worker.wake).filter(|wake| *wake > now);
+        self.later += wake.map_or(0, |wake| wake - now);
+        wake.is_some()
     }
 
     /// The timetable asks for something else.
     pub fn moved(&mut self) {
         self.manual = Manual::None;
         self.told = 0;
+        self.taken_back.clear();
         self.is_silent = false;
     }
 }

@@ -256,7 +256,7 @@ fn scaled(count: i32, writer: Writer) -> Scaled {
     let resource = ApiResource::erase::<Deployment>(&());
     let place = Place { resource, namespace: "default".to_owned(), name: "web".to_owned() };
     let scale = Arc::new(serde_json::from_value(scale).unwrap());
-    Scaled { place, scale, is_unset: false, writer, controller: None, watched: true }
+    Scaled { place, scale, is_unset: false, writer, controller: None, watched: true, stands_for: None }
 }
 
 /// Writes a count as `manager`, and has all pods ready at once.

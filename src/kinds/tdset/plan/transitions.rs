@@ -76,9 +76,13 @@ impl ScheduleState<'_> {
             return Some(carried.from.clone()).filter(|_| !is_told);
         }
         let is_ours = |found: &Counter| found.writer() == Writer::Ours && !found.is_unset();
-        let found = self.counter().filter(is_ours)?;
+        let (found, wanted) = match self.replica_target.workload {
+            Some(count) => (self.workload(), Some(count)),
+            None => (self.counter(), self.wanted()),
+        };
+        let found = found.filter(is_ours)?;
         let is_on_a_ramp = self.replica_target.ramp.is_some() || self.observed.status.ramp.is_some();
-        if self.wanted().is_none_or(|wanted| wanted == found.count()) || is_on_a_ramp {
+        if wanted.is_none_or(|wanted| wanted == found.count()) || is_on_a_ramp {
             return None;
         }
         let passed =

@@ -13,6 +13,7 @@
 //! Never: knows anything of what it searches.
 
 mod fingerprint;
+mod keyed;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::hash::Hash;
 use std::time::Duration;
 
 pub use fingerprint::fingerprint;
+pub use keyed::{Keyed, Memo};
 pub use search::rest;
 
 use crate::random::seed;
@@ -69,6 +71,16 @@ pub trait World: Clone + Eq + Hash + Debug + 'static {
     fn written(action: &Self::Action) -> String {
         format!("Action::{action:?}")
     }
+}
+
+/// What follows on an action that `act` does, which says whether anything came of it; nothing where it is spent, or
+/// changes nothing.
+pub fn changed<W: World>(world: &W, action: &W::Action, act: impl FnOnce(&mut W) -> bool) -> Option<W> {
+    if world.is_spent(action) {
+        return None;
+    }
+    let mut next = world.clone();
+    (act(&mut next) && next != *world).then_some(next)
 }
 
 /// Something that has to be so somewhere in a slice: its name, and whether it is, given the start and a state.

@@ -48,11 +48,7 @@ impl kit::explore::World for World {
     }
 
     fn after(&self, action: &Action, hand: Hand) -> Option<Self> {
-        if self.is_spent(action) {
-            return None;
-        }
-        let mut next = self.clone();
-        (next.act(action, hand) && next != *self).then_some(next)
+        kit::explore::changed(self, action, |next| next.act(action, hand))
     }
 
     fn broken(&self) -> Option<Rule> {

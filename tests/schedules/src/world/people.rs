@@ -17,6 +17,8 @@ impl World {
             Edit::Suspend(is_on) => spec.is_suspended = is_on,
             Edit::Outside(count) => spec.outside = count,
             Edit::Autoscaler => spec.target = Target::Autoscaler,
+            Edit::Port => spec.port += 1,
+            Edit::Break(broken) => spec.broken = broken,
             Edit::Delete => {
                 schedule.is_deleting = true;
                 schedule.is_gone = !schedule.has_finalizer;
@@ -33,7 +35,8 @@ impl World {
             self.moved();
             self.tell();
         }
-        if self.asks(&self.schedules[0].spec) != before || is_suspended || edit == Edit::Suspend(false) {
+        let is_mended = matches!(edit, Edit::Break(_) | Edit::Suspend(false));
+        if self.asks(&self.schedules[0].spec) != before || is_suspended || is_mended {
             self.moved();
         }
         true
@@ -44,7 +47,7 @@ impl World {
         let Some(found) = self.deployment.as_mut().filter(|found| found.count != count) else { return false };
         (found.count, found.is_observed) = (count, false);
         found.owners = BTreeSet::from([Owner::Scale]);
-        if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.keeps) {
+        if let Some(eldest) = self.eldest().filter(|eldest| self.schedules[*eldest].spec.lets_stand()) {
             let schedule = &self.schedules[eldest];
             let told = schedule.status.known();
             let told = &told.status;
@@ -69,6 +72,14 @@ impl World {
         let is_done = self.deployment.take().is_some();
         self.tell();
         is_done
+    }
+
+    pub(super) fn delete_slowly(&mut self) -> bool {
+        (self.manual, self.is_silent) = (Manual::None, false);
+        let Some(found) = self.deployment.as_mut().filter(|found| !found.is_going) else { return false };
+        found.is_going = true;
+        self.tell();
+        true
     }
 
     pub(super) fn squat(&mut self) -> bool {

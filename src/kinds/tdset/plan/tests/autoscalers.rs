@@ -143,9 +143,25 @@ fn a_workload_sleeps_beside_an_autoscaler_and_wakes() {
 fn a_workload_that_is_made_beside_an_autoscaler_for_the_night_begins_with_none() {
     let mut tdset = changed("/spec/autoscaler", json!({"name": "web"}));
     tdset.spec.default_replicas = Some(0);
-    let mut observed = Cluster::empty(EARLY).0;
-    observed.autoscaler = Some(Ok(Arc::new(hpa(3, 10))));
-    assert_eq!(verbs(&plan(&tdset, &observed).work)[0], "apply Deployment 0 as gatehouse-tdset");
+    let mut cluster = Cluster::empty(EARLY);
+    cluster.0.autoscaler = Some(Ok(Arc::new(hpa(3, 10))));
+    assert_eq!(verbs(&cluster.pass(&tdset).work)[0], "apply Deployment 0 as gatehouse-tdset");
+    // The day begins before the count that came with the template is claimed.
+    cluster = cluster.at(OPENING);
+    cluster.pass(&tdset);
+    assert_eq!(deployment::replicas(cluster.0.deployment.as_ref().unwrap()), 6);
+}
+
+#[test]
+fn a_day_that_ends_before_it_was_told_of_does_not_end_in_silence() {
+    let nights = nights();
+    let mut cluster = cluster(EARLY, hpa(3, 10), 5);
+    rest(&mut cluster, &nights);
+    let mut cluster = cluster.at(OPENING);
+    cluster.pass(&nights);
+    let mut cluster = cluster.at(CLOSING);
+    let transition = cluster.pass(&nights).transition.unwrap();
+    assert_eq!((has(&cluster), transition.from.replicas, transition.to.replicas), (0, Some(6), Some(0)));
 }
 
 #[test]

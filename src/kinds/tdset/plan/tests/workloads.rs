@@ -301,6 +301,15 @@ fn what_another_controller_owns_is_scaled_if_the_spec_says_so_and_our_own_never(
 }
 
 #[test]
+fn a_workload_whose_status_has_changed_is_read_again_soon() {
+    let tdset = web(&json!({}));
+    let mut cluster = settled(&tdset, OPENING);
+    let Some(Ok(scaled)) = &mut cluster.0.target else { panic!("there is a workload") };
+    scaled.stands_for = Some(Duration::from_millis(1_500));
+    assert_eq!(cluster.pass(&tdset).wake, Some(cluster.0.now + SignedDuration::from_millis(1_500)));
+}
+
+#[test]
 fn a_workload_without_its_count_field_gets_a_count() {
     let nothing = web(&json!({"defaultReplicas": 0}));
     for (tdset, count) in [(web(&json!({})), 2), (nothing, 0)] {
