@@ -236,7 +236,8 @@ fn a_kind_is_watched_while_it_is_referred_to(bed: &Bed) {
         namespace.until(&format!("tdset/{name}"), "{.status.scheduledReplicas}", "2");
     }
     namespace.until("statefulset/web", "{.spec.replicas}", "2");
-    patch(&namespace, "hours", &json!({"target": {"ref": {"kind": "Deployment"}}}));
+    delete(&namespace, "hours");
+    namespace.create(&for_workload("other", "apps/v1", "Deployment", "web", &json!({})));
     namespace.until("deployment/web", "{.spec.replicas}", "2");
     // The other one refers to it still.
     patch(&namespace, "more", &json!({"defaultReplicas": 3}));
@@ -244,7 +245,7 @@ fn a_kind_is_watched_while_it_is_referred_to(bed: &Bed) {
     assert!(!site.unwatched().iter().any(|path| path.contains("statefulsets")), "{:?}", site.unwatched());
     delete(&namespace, "more");
     until_unwatched("statefulsets");
-    delete(&namespace, "hours");
+    delete(&namespace, "other");
     until_unwatched("deployments");
     // And it is watched again with the next one.
     namespace.create(&for_workload("again", "apps/v1", "StatefulSet", "web", &json!({})));

@@ -306,8 +306,13 @@ fn a_scaled_object_gets_its_bounds(bed: &Bed) {
     bed.objects.must(Ask::patch(&*format!("{path}/web"), json!({"spec": {"idleReplicaCount": 0}})));
     patch(&namespace, "hours", &json!({"defaultReplicas": 0}));
     let object = until_condition(&namespace, "hours", "Ready", "False", "CountRefused");
-    assert!(message(&object, "Ready").contains("idleReplicaCount must be less"), "{object}");
-    patch(&namespace, "hours", &json!({"autoscaler": {"kind": null, "name": "keda-hpa-web"}}));
+    let why = message(&object, "Ready");
+    assert!(why.contains("scaledobjects") && why.contains("Invalid (422)"), "{why}");
+    patch(
+        &namespace,
+        "hours",
+        &json!({"autoscaler": {"kind": "HorizontalPodAutoscaler", "name": "keda-hpa-web"}}),
+    );
     let object = until_condition(&namespace, "hours", "Conflict", "True", "ControlledByOther");
     assert!(message(&object, "Conflict").contains("is controlled by ScaledObject web"), "{object}");
 }
