@@ -211,7 +211,8 @@ fn pods_that_come_are_read_at_a_pace(bed: &Bed) {
         bed.objects.must(Ask::patch(&*status, json!({"status": {"size": pods}})));
     }
     namespace.until("tdset/hours", "{.status.replicas}", "200");
-    let most = 2 + begun.elapsed().as_secs() / 2;
+    // One at each end, and the audit log may tell of one before it.
+    let most = 3 + begun.elapsed().as_secs().div_ceil(2);
     let reads = reads() - before;
     println!("the scale was read {reads} times in {:?}", begun.elapsed());
     assert!(u64::try_from(reads).is_ok_and(|reads| reads <= most), "{reads} reads, at most {most}");
