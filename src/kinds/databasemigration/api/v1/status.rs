@@ -279,7 +279,7 @@ pub struct LastError {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 
-    /// Which of its statements, such as 2/3.
+    /// Which of its statements, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub statement: Option<String>,
 
