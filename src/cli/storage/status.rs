@@ -109,12 +109,13 @@ fn served(definition: &Definition) -> Vec<&str> {
 
 fn text(found: &[Found]) -> String {
     let mut rows =
-        vec![["DEFINITION", "STORED AS", "MAYBE ALSO AS", "SERVED AS", "OBJECTS"].map(str::to_owned)];
+        vec![["DEFINITION", "KIND", "STORED AS", "MAYBE ALSO AS", "SERVED AS", "OBJECTS"].map(str::to_owned)];
     for (definition, usage) in found {
         let older = definition.maybe_stored().join(",");
         let served = served(definition);
         rows.push([
             definition.name.clone(),
+            definition.kind.clone(),
             definition.storage_version().to_owned(),
             if older.is_empty() { "-".to_owned() } else { older },
             if served.is_empty() { "-".to_owned() } else { served.join(",") },
@@ -201,6 +202,7 @@ fn structured(found: &[Found]) -> Value {
     let one = |(definition, usage): &Found| {
         let mut value = json!({
             "name": definition.name,
+            "kind": definition.kind,
             "storageVersion": definition.storage_version(),
             "storedVersions": definition.stored,
             "servedVersions": served(definition),

@@ -171,8 +171,13 @@ impl Objects {
     /// Makes all these requests, some at a time; what came of them, in their order.
     #[must_use]
     pub fn all(&self, asks: Vec<Ask>) -> Vec<Outcome> {
-        let asks = asks.into_iter().map(|ask| send(self.client.clone(), ask));
-        self.runtime.block_on(stream::iter(asks).buffered(AT_A_TIME).collect())
+        let asks = asks.into_iter().enumerate();
+        let asks = asks.map(async |(at, ask)| (at, send(self.client.clone(), ask).await));
+        // One that takes long holds up no other.
+        let outcomes = stream::iter(asks).buffer_unordered(AT_A_TIME).collect();
+        let mut outcomes: Vec<_> = self.runtime.block_on(outcomes);
+        outcomes.sort_unstable_by_key(|(at, _)| *at);
+        outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
     /// Makes one request.
