@@ -116,7 +116,7 @@ fn is_doubted(widgets: &Widgets) {
     let bed = widgets.bed;
     let shown = run(bed, &["status", &widgets.name]);
     let row = shown.output.lines().find(|line| line.starts_with(&widgets.name)).expect("a row");
-    assert_eq!(row.split_whitespace().nth(2), Some("v1alpha1"), "{shown:?}");
+    assert_eq!(row.split_whitespace().nth(3), Some("v1alpha1"), "{shown:?}");
     assert!(shown.output.contains("Kubernetes' own migration failed"), "{shown:?}");
     let held = widgets.held_back("v1alpha1");
     assert_eq!(held[0], "Stored", "{held}");
