@@ -196,7 +196,7 @@ fn what_holds_a_version_back_is_shown(bed: &Bed) {
     assert_eq!(shown.code, 0, "{shown:?}");
     let row = shown.output.lines().find(|line| line.starts_with(&widgets.name)).expect("a row");
     let cells: Vec<_> = row.split_whitespace().collect();
-    assert_eq!(cells[1..], ["v1", "v1alpha1", "v1alpha1,v1", "4"], "with the object that tried");
+    assert_eq!(cells[1..], ["Widget", "v1", "v1alpha1", "v1alpha1,v1", "4"], "with the object that tried");
     for line in ["what holds v1alpha1 back", "gatehouse storage migrate", "it is served", "3 objects, last "]
     {
         assert!(shown.output.contains(line), "no {line} in {}", shown.output);
