@@ -314,6 +314,7 @@ impl Watch for Meter<'_> {
                     warn!(definition = self.name, why, "waits for the API server");
                 }
             }
+            Event::Delegated(text) => info!(definition = self.name, "{text}"),
             Event::Forgets(why) => {
                 warn!(definition = self.name, why, "failed to keep the place of a migration");
             }

@@ -1,5 +1,6 @@
 //! A migration, carried out.
 
+mod kubernetes;
 mod page;
 mod save;
 
@@ -33,11 +34,13 @@ pub struct Options {
     pub workers: u16,
     /// Whether nothing is to be written: the API server is asked what it would say.
     pub is_dry: bool,
+    /// Whether Kubernetes' own migrator writes the objects first, where the API server has it.
+    pub asks_kubernetes: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { chunk: 500, workers: 16, is_dry: false }
+        Self { chunk: 500, workers: 16, is_dry: false, asks_kubernetes: false }
     }
 }
 
@@ -67,6 +70,8 @@ pub enum Event<'a> {
         /// What it has done.
         tally: &'a Tally,
     },
+    /// Kubernetes writes the objects: how far it is.
+    Delegated(&'a str),
     /// The place cannot be kept: a migration that ends early begins again.
     Forgets(&'a str),
     /// The API server cannot be reached, which is waited for.
@@ -188,14 +193,28 @@ impl Migration<'_> {
     /// It cannot be begun, or the API server does not do what it is asked for. What was done is done, the place is kept,
     /// and the condition says why.
     pub async fn run(&self, name: &str) -> Result<Outcome, Error> {
-        let Some((definition, place, rewrites)) = self.begin(name).await? else {
-            return Ok(Outcome::Interrupted(Tally::default()));
-        };
+        let interrupted = Ok(Outcome::Interrupted(Tally::default()));
+        let Some(mut begun) = self.begin(name).await? else { return interrupted };
+        if self.is_left_to_kubernetes(&begun) {
+            if !self.leave_to_kubernetes(&begun.0).await? {
+                return interrupted;
+            }
+            // What it has left behind says where to begin.
+            let Some(after) = self.begin(name).await? else { return interrupted };
+            begun = after;
+        }
+        let (definition, place, rewrites) = begun;
         let outcome = self.passes(&definition, place, rewrites).await;
         if rewrites && let Err(error) = &outcome {
             self.say_failed(&definition, error).await;
         }
         outcome
+    }
+
+    /// Whether Kubernetes is asked: only where nothing has been begun.
+    fn is_left_to_kubernetes(&self, (_, place, rewrites): &(Definition, Checkpoint, bool)) -> bool {
+        let is_first = place.pass == 1 && place.next.is_empty();
+        self.options.asks_kubernetes && !self.options.is_dry && *rewrites && is_first
     }
 
     /// Waits until it can begin: with which definition, where, and whether objects are to be written; none where it is to

@@ -106,6 +106,7 @@ const MODULES: &[Module] = &[
     beside("policies", policies::TESTS, EVERY),
     beside("storage", storage::EVERYWHERE, OWN),
     beside("storage", storage::ONCE, CLOCKS),
+    beside("storage", storage::OLDEST, &[Ground::Oldest]),
     in_turns("storage", storage::IN_TURNS, &[Ground::Installations]),
     in_turns("storage", storage::ON_BARE, &[Ground::Installations, Ground::Oldest]),
     beside("tdset", tdset::TESTS, NEWEST),

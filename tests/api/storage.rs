@@ -34,6 +34,12 @@ pub const EVERYWHERE: &[Test] = &[
     ("managers_of_a_removed_version_lose_nothing", managers_of_a_removed_version_lose_nothing),
 ];
 
+/// On the oldest version.
+pub const OLDEST: &[Test] = &[(
+    "gatehouse_writes_where_kubernetes_has_no_migrator",
+    kubernetes::gatehouse_writes_where_kubernetes_has_no_migrator,
+)];
+
 pub const ONCE: &[Test] = &[
     ("an_interrupted_run_is_taken_up", moving::an_interrupted_run_is_taken_up),
     (
@@ -49,6 +55,10 @@ pub const ONCE: &[Test] = &[
     (
         "what_kubernetes_itself_has_written_is_verified",
         kubernetes::what_kubernetes_itself_has_written_is_verified,
+    ),
+    (
+        "kubernetes_itself_writes_where_it_is_asked_to",
+        kubernetes::kubernetes_itself_writes_where_it_is_asked_to,
     ),
     ("an_api_server_that_goes_away_is_waited_for", unreached::an_api_server_that_goes_away_is_waited_for),
     ("what_holds_a_version_back_is_shown", what_holds_a_version_back_is_shown),

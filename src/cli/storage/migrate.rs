@@ -34,7 +34,8 @@ use crate::storage::{Error, Migration, Options as Way, Outcome};
                   Rights: list of the objects, and get where a webhook converts them; patch of their status where they have one, and else of the objects, where \
                   managed fields are taken away as well; get of \
                   customresourcedefinitions and, without --dry-run, patch of customresourcedefinitions/status; for --all also list of \
-                  customresourcedefinitions. With patch of customresourcedefinitions, a run that ends early is taken up by \
+                  customresourcedefinitions; with --rewrite-by kubernetes, create, get and delete of storageversionmigrations of \
+                  storagemigration.k8s.io. With patch of customresourcedefinitions, a run that ends early is taken up by \
                   the next one where it stood (annotation gatehouse.dev/storage-migration); without it, that one begins \
                   again. Nothing of gatehouse has to be in the cluster.\n\n\
                   Exit codes: 0 all objects are stored in the storage version, 1 an object could not be written or the run \
@@ -66,6 +67,11 @@ pub struct Options {
     /// what it applies next; where none does, its fields are kept under the storage version.
     #[arg(long, value_enum, default_value_t)]
     managed_fields: ManagedFields,
+    /// Who writes the objects. Kubernetes' own migrator (StorageVersionMigration, from Kubernetes 1.37 on) patches one after
+    /// the other, and is asked first where it is named; every object is then looked at by gatehouse, which also writes those
+    /// that it could not write, and all where there is no such migrator.
+    #[arg(long, value_enum, default_value_t)]
+    rewrite_by: Writer,
     /// How many patches are under way at most. Fewer are where the API server answers slowly or has no time.
     #[arg(long, value_name = "COUNT", default_value_t = Way::default().workers,
         value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -75,6 +81,16 @@ pub struct Options {
     /// How long ago the definition has to have been written, so that every API server has seen it.
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = duration::parse)]
     grace: Duration,
+}
+
+/// Who writes objects in another version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Writer {
+    /// gatehouse.
+    #[default]
+    Gatehouse,
+    /// Kubernetes' own migrator.
+    Kubernetes,
 }
 
 /// Which entries of managed fields are taken away.
@@ -135,8 +151,12 @@ async fn migrate(options: &Options, requests: &Requests, stop: &CancellationToke
     };
     let mut lacks = false;
     for definition in &definitions {
-        let policy = options.managed_fields.into();
-        let missing = rights::missing(requests, definition, policy, options.dry_run).await?;
+        let asked = rights::Asked {
+            policy: options.managed_fields.into(),
+            is_dry: options.dry_run,
+            by_kubernetes: options.rewrite_by == Writer::Kubernetes,
+        };
+        let missing = rights::missing(requests, definition, asked).await?;
         if !missing.is_empty() {
             output::error(format!("{}: this needs the rights to {}", definition.name, missing.join(", ")));
             lacks = true;
@@ -172,7 +192,12 @@ async fn migrate_one(
         grace: options.grace,
         ..Goal::default()
     };
-    let way = Way { chunk: options.chunks.chunk_size, workers: options.workers, is_dry: options.dry_run };
+    let way = Way {
+        chunk: options.chunks.chunk_size,
+        workers: options.workers,
+        is_dry: options.dry_run,
+        asks_kubernetes: options.rewrite_by == Writer::Kubernetes,
+    };
     let progress = Progress::of(name);
     let migration = Migration { requests, goal, options: way, stop: stop.clone(), watch: &progress };
     let outcome = migration.run(name).await;

@@ -31,6 +31,8 @@ struct State {
     is_forgetful: bool,
     /// Whether it is said that the API server cannot be reached.
     is_unreached: bool,
+    /// What was said last of Kubernetes' own migrator.
+    delegated: String,
 }
 
 impl Progress {
@@ -38,7 +40,8 @@ impl Progress {
     pub(super) fn of(name: &str) -> Self {
         let now = clock::instant();
         let (has_bar, is_forgetful, is_unreached) = (false, false, false);
-        let state = State { pass: 1, begun: (now, 0), shown: now, has_bar, is_forgetful, is_unreached };
+        let (begun, delegated) = ((now, 0), String::new());
+        let state = State { pass: 1, begun, shown: now, has_bar, is_forgetful, is_unreached, delegated };
         Self { name: name.to_owned(), is_terminal: bar::is_there(), state: Mutex::new(state) }
     }
 
@@ -117,6 +120,12 @@ impl Watch for Progress {
             Event::Ends { pass, tally } => {
                 let rate = rate(tally, state.begun, clock::instant());
                 self.line(&mut state, &format!("pass {pass}: {tally}; {rate} objects/s"));
+            }
+            Event::Delegated(text) => {
+                if state.delegated != text {
+                    text.clone_into(&mut state.delegated);
+                    self.line(&mut state, text);
+                }
             }
             Event::Forgets(why) => {
                 if !std::mem::replace(&mut state.is_forgetful, true) {

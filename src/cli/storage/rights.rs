@@ -10,6 +10,17 @@ const DEFINITIONS: &str = "customresourcedefinitions";
 const STATUS: &str = "customresourcedefinitions/status";
 const GROUP: &str = "apiextensions.k8s.io";
 
+/// What is asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// Which managed fields are taken away.
+    pub(super) policy: Policy,
+    /// Whether nothing is to be written.
+    pub(super) is_dry: bool,
+    /// Whether Kubernetes' own migrator is asked.
+    pub(super) by_kubernetes: bool,
+}
+
 /// What the user may not do that a migration of this definition does, a dry run or a real one; each as
 /// `verb resource of group`.
 ///
@@ -18,8 +29,7 @@ const GROUP: &str = "apiextensions.k8s.io";
 pub(super) async fn missing(
     requests: &Requests,
     definition: &Definition,
-    policy: Policy,
-    is_dry: bool,
+    asked: Asked,
 ) -> Result<Vec<String>, String> {
     let has_status = definition.asked_version().is_some_and(|version| version.has_status);
     let plural = definition.plural.as_str();
@@ -30,13 +40,22 @@ pub(super) async fn missing(
         Right { verb: "patch", group, resource: &patched, name: "" },
         Right { verb: "get", group: GROUP, resource: DEFINITIONS, name },
     ];
-    if !is_dry {
+    if asked.by_kubernetes && !asked.is_dry {
+        let of = |verb| Right {
+            verb,
+            group: "storagemigration.k8s.io",
+            resource: "storageversionmigrations",
+            name: "",
+        };
+        rights.extend(["create", "get", "delete"].map(of));
+    }
+    if !asked.is_dry {
         rights.push(Right { verb: "patch", group: GROUP, resource: STATUS, name });
     }
     if definition.converted_versions().next().is_some() {
         rights.push(Right { verb: "get", group, resource: plural, name: "" });
     }
-    if has_status && plan::may_clean(definition, policy) {
+    if has_status && plan::may_clean(definition, asked.policy) {
         rights.push(Right { verb: "patch", group, resource: plural, name: "" });
     }
     let mut missing = Vec::new();

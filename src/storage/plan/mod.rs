@@ -8,6 +8,7 @@
 pub mod checkpoint;
 pub mod condition;
 pub mod ending;
+pub mod kubernetes;
 pub mod managed_fields;
 pub mod object;
 pub mod pace;

@@ -78,6 +78,45 @@ pub fn what_kubernetes_itself_has_written_is_verified(bed: &Bed) {
     assert!(again.output.contains("nothing is stored in another version"), "once: {again:?}");
 }
 
+/// The command has Kubernetes write them, and looks at every object after it. One that cannot be written is named, whatever
+/// Kubernetes makes of `storedVersions`.
+pub fn kubernetes_itself_writes_where_it_is_asked_to(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "asked", true);
+    widgets.make(20);
+    widgets.store_as_v1();
+    let lift = widgets.refuse("widget-007");
+    let words = ["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "kubernetes"];
+    let ran = run(bed, &words);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.errors.contains("Kubernetes failed, gatehouse writes the objects"), "{ran:?}");
+    assert!(ran.errors.contains("widget-007") && ran.errors.contains("not this one"), "{ran:?}");
+    assert_eq!(widgets.in_etcd("v1alpha1"), ["widget-007"], "all others are written");
+    assert_eq!(widgets.stored_versions(), json!(["v1alpha1", "v1"]));
+    lift();
+    let ran = run(bed, &words);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.errors.contains("Kubernetes has written the objects"), "{ran:?}");
+    assert!(ran.errors.contains("pass 1: 21 objects: 0 rewritten"), "by Kubernetes: {ran:?}");
+    assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
+    assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "True");
+    let left = bed.objects.at("/apis/storagemigration.k8s.io/v1/storageversionmigrations");
+    let names: Vec<_> =
+        left["items"].as_array().into_iter().flatten().map(|one| &one["metadata"]["name"]).collect();
+    assert!(!names.contains(&&json!(format!("{}.gatehouse", widgets.name))), "{names:?}");
+}
+
+/// Up to Kubernetes 1.36 there is no migrator by default.
+pub fn gatehouse_writes_where_kubernetes_has_no_migrator(bed: &Bed) {
+    let widgets = Widgets::stored_as_v1alpha1(bed, "unserved", false);
+    widgets.make(5);
+    widgets.store_as_v1();
+    let ran = run(bed, &["migrate", &widgets.name, "--grace", "0s", "--rewrite-by", "kubernetes"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.errors.contains("the API server has no StorageVersionMigration"), "{ran:?}");
+    assert!(ran.errors.contains("pass 1: 6 objects: 5 rewritten"), "{ran:?}");
+    assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
+}
+
 /// Has Kubernetes migrate them, which comes to that end.
 fn is_ended_by_kubernetes(widgets: &Widgets, how: &str) {
     widgets.bed.objects.must(Ask::post(
