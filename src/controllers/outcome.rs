@@ -158,16 +158,20 @@ impl Error {
 
 fn reason(status: &Status) -> String {
     let causes = status.details.iter().flat_map(|details| &details.causes);
+    let causes = causes.filter(|cause| !cause.field.is_empty());
     let fields: Vec<_> = causes.map(|cause| format!("{} ({})", cause.field, cause.reason)).collect();
     let why = if fields.is_empty() { forbidden(status).map(str::to_owned) } else { Some(fields.join(", ")) };
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
     format!("{} ({}){why}", status.reason, status.code)
 }
 
-/// What the API server itself forbids: a missing right, a quota, a Pod Security level. A webhook of another owner may
-/// say anything.
+/// What the API server itself forbids: a missing right, a quota, a Pod Security level, and which policy does. A webhook of
+/// another owner may say anything, and so may the words of a policy.
 fn forbidden(status: &Status) -> Option<&str> {
     let (_object, why) = status.message.split_once(" is forbidden: ")?;
+    if why.starts_with("ValidatingAdmissionPolicy '") {
+        return why.split_once(": ").map(|(policy, _)| policy);
+    }
     (status.code == 403 && !status.message.starts_with("admission webhook ")).then_some(why)
 }
 
@@ -234,6 +238,10 @@ mod tests {
         };
         let quota = forbid("pods \"b\" is forbidden: exceeded quota: pods=10");
         assert_eq!(quota, "failed to apply deployments a/b: Forbidden (403): exceeded quota: pods=10");
+        let policy = "b is forbidden: ValidatingAdmissionPolicy 'p' with binding 'q' denied request: hunter2";
+        let expected = "failed to apply deployments a/b: Forbidden (403): ValidatingAdmissionPolicy 'p' with binding 'q' \
+                        denied request";
+        assert_eq!(forbid(policy), expected);
         let webhook = forbid("admission webhook \"w\" denied the request: b is forbidden: hunter2");
         assert_eq!(webhook, "failed to apply deployments a/b: Forbidden (403)");
     }

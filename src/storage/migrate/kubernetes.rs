@@ -49,7 +49,7 @@ impl Migration<'_> {
                 }
                 Progress::Unheard => self.watch.see(Event::Delegated("waiting for Kubernetes to begin")),
                 Progress::Runs(message) => {
-                    self.watch.see(Event::Delegated(&format!("Kubernetes: {message}")))
+                    self.watch.see(Event::Delegated(&format!("Kubernetes: {message}")));
                 }
             }
             if !self.waited(INTERVAL).await {

@@ -34,7 +34,10 @@ pub fn etcd_grows_and_is_backed_up_although_its_template_is_refused(bed: &Bed, w
         }
     });
     let message = told["message"].as_str().unwrap_or_default();
-    assert!(message.starts_with("apply-stateful-set: ") && message.contains("no such pods"), "{told}");
+    assert!(
+        message.starts_with("apply-stateful-set: ") && message.contains("ValidatingAdmissionPolicy"),
+        "{told}"
+    );
     assert!(etcd.pods().iter().all(|pod| pod["metadata"]["labels"][LABEL].is_null()));
     drop(policy);
     etcd.until(|_| {
