@@ -1,5 +1,6 @@
 //! A migration, carried out.
 
+mod event;
 mod kubernetes;
 mod page;
 mod save;
@@ -20,6 +21,8 @@ use super::plan::usage::Usage;
 use super::plan::{self, Begin, End, Goal, Held, Kept};
 use super::requests::{Page, Requests};
 use crate::runtime::{clock, fail_point};
+
+pub use event::{Event, Silent, Watch};
 
 /// How often a request is made that the API server fails at, and the first pause between two.
 const TRIES: u32 = 7;
@@ -42,54 +45,6 @@ impl Default for Options {
     fn default() -> Self {
         Self { chunk: 500, workers: 16, is_dry: false, asks_kubernetes: false }
     }
-}
-
-/// What happens on the way.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// The definition was written so lately that API servers may not have seen it.
-    Waits(Duration),
-    /// A pass begins, or is taken up where it stood.
-    Begins {
-        /// Which one.
-        place: &'a Checkpoint,
-    },
-    /// Objects are dealt with.
-    Moves {
-        /// What the pass has done.
-        tally: &'a Tally,
-        /// About how many objects follow.
-        remaining: u64,
-        /// How many patches may be under way.
-        pace: usize,
-    },
-    /// A pass has ended.
-    Ends {
-        /// Which one.
-        pass: u32,
-        /// What it has done.
-        tally: &'a Tally,
-    },
-    /// Kubernetes writes the objects: how far it is.
-    Delegated(&'a str),
-    /// The place cannot be kept: a migration that ends early begins again.
-    Forgets(&'a str),
-    /// The API server cannot be reached, which is waited for.
-    Unreached(&'a str),
-}
-
-/// Who is told of what happens on the way.
-pub trait Watch: Sync {
-    /// Is told of one thing.
-    fn see(&self, event: Event<'_>);
-}
-
-/// Who is told of nothing.
-#[derive(Clone, Copy, Debug)]
-pub struct Silent;
-
-impl Watch for Silent {
-    fn see(&self, _event: Event<'_>) {}
 }
 
 /// How a migration ended.
@@ -209,12 +164,6 @@ impl Migration<'_> {
             self.say_failed(&definition, error).await;
         }
         outcome
-    }
-
-    /// Whether Kubernetes is asked: only where nothing has been begun.
-    fn is_left_to_kubernetes(&self, (_, place, rewrites): &(Definition, Checkpoint, bool)) -> bool {
-        let is_first = place.pass == 1 && place.next.is_empty();
-        self.options.asks_kubernetes && !self.options.is_dry && *rewrites && is_first
     }
 
     /// Waits until it can begin: with which definition, where, and whether objects are to be written; none where it is to

@@ -21,6 +21,15 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const WHAT: &str = "storageversionmigrations of storagemigration.k8s.io";
 
 impl Migration<'_> {
+    /// Whether Kubernetes is asked: only where nothing has been begun.
+    pub(super) fn is_left_to_kubernetes(
+        &self,
+        (_, place, rewrites): &(Definition, Checkpoint, bool),
+    ) -> bool {
+        let is_first = place.pass == 1 && place.next.is_empty();
+        self.options.asks_kubernetes && !self.options.is_dry && *rewrites && is_first
+    }
+
     /// Has Kubernetes write the objects, and waits for its end, good or bad; false where this is to end before.
     pub(super) async fn leave_to_kubernetes(&self, definition: &Definition) -> Result<bool, Error> {
         let mut first = Checkpoint::at_pass(1, &definition.uid, definition.generation, "");

@@ -99,9 +99,9 @@ pub fn kubernetes_itself_writes_where_it_is_asked_to(bed: &Bed) {
     assert!(ran.errors.contains("pass 1: 21 objects: 0 rewritten"), "by Kubernetes: {ran:?}");
     assert_eq!((widgets.in_etcd("v1alpha1"), widgets.stored_versions()), (Vec::new(), json!(["v1"])));
     assert_eq!(condition(&widgets.definition(), "StorageMigrated")["status"], "True");
-    let left = bed.objects.at("/apis/storagemigration.k8s.io/v1/storageversionmigrations");
+    let all = bed.objects.at("/apis/storagemigration.k8s.io/v1/storageversionmigrations");
     let names: Vec<_> =
-        left["items"].as_array().into_iter().flatten().map(|one| &one["metadata"]["name"]).collect();
+        all["items"].as_array().into_iter().flatten().map(|one| &one["metadata"]["name"]).collect();
     assert!(!names.contains(&&json!(format!("{}.gatehouse", widgets.name))), "{names:?}");
 }
 

@@ -1,0 +1,54 @@
+//! What happens on the way of a migration, for who shows it.
+
+use std::time::Duration;
+
+use super::super::plan::checkpoint::Checkpoint;
+use super::super::plan::tally::Tally;
+
+/// What happens on the way.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// The definition was written so lately that API servers may not have seen it.
+    Waits(Duration),
+    /// A pass begins, or is taken up where it stood.
+    Begins {
+        /// Which one.
+        place: &'a Checkpoint,
+    },
+    /// Objects are dealt with.
+    Moves {
+        /// What the pass has done.
+        tally: &'a Tally,
+        /// About how many objects follow.
+        remaining: u64,
+        /// How many patches may be under way.
+        pace: usize,
+    },
+    /// A pass has ended.
+    Ends {
+        /// Which one.
+        pass: u32,
+        /// What it has done.
+        tally: &'a Tally,
+    },
+    /// Kubernetes writes the objects: how far it is.
+    Delegated(&'a str),
+    /// The place cannot be kept: a migration that ends early begins again.
+    Forgets(&'a str),
+    /// The API server cannot be reached, which is waited for.
+    Unreached(&'a str),
+}
+
+/// Who is told of what happens on the way.
+pub trait Watch: Sync {
+    /// Is told of one thing.
+    fn see(&self, event: Event<'_>);
+}
+
+/// Who is told of nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Silent;
+
+impl Watch for Silent {
+    fn see(&self, _event: Event<'_>) {}
+}
