@@ -4,7 +4,9 @@
 //! program that the pod would run, with the arguments of the pod, and reports its exit as a kubelet does. The database is
 //! a file of SQLite.
 
+mod approval;
 pub mod dying_operator;
+mod requirement;
 mod series;
 pub mod waiting;
 
@@ -28,9 +30,17 @@ pub const TESTS: &[Test] = &[
         a_script_that_fails_leaves_nothing_and_may_be_corrected,
     ),
     ("nothing_is_run_that_nobody_has_approved", nothing_is_run_that_nobody_has_approved),
+    (
+        "what_was_approved_is_run_whatever_becomes_of_its_source",
+        approval::what_was_approved_is_run_whatever_becomes_of_its_source,
+    ),
     ("a_deletion_takes_back_what_it_is_asked_to", a_deletion_takes_back_what_it_is_asked_to),
     ("who_may_not_read_a_secret_may_not_have_it_used", who_may_not_read_a_secret_may_not_have_it_used),
     ("the_old_version_is_carried_out_as_well", the_old_version_is_carried_out_as_well),
+    (
+        "what_is_required_up_to_a_script_is_awaited_up_to_it",
+        requirement::what_is_required_up_to_a_script_is_awaited_up_to_it,
+    ),
     ("of_two_with_one_series_the_older_goes_on", series::of_two_with_one_series_the_older_goes_on),
     ("a_pod_waits_for_the_script_that_it_names", waiting::a_pod_waits_for_the_script_that_it_names),
 ];
@@ -262,6 +272,19 @@ fn who_may_not_read_a_secret_may_not_have_it_used(bed: &Bed) {
     by_secret["metadata"]["name"] = json!("by-secret");
     by_secret["spec"]["scripts"][0]["up"] = json!({"secretKeyRef": {"name": "db", "key": "password"}});
     refused(&|| create(by_secret.clone()), "spec: names Secrets for scripts");
+    let certified = ["caSecret", "clientCertSecret"].map(|field| {
+        let mut certified = server("db");
+        certified["metadata"]["name"] = json!(format!("by-{}", field.to_lowercase()));
+        certified["spec"]["database"]["tls"] = json!({ field: {"name": "db"} });
+        certified
+    });
+    for certified in &certified {
+        refused(&|| create(certified.clone()), "spec: names Secrets for scripts or certificates");
+    }
+    grant(&namespace, "secrets", "", &["secrets"]);
+    for certified in &certified {
+        kit::wait::eventually(|| create(certified.clone()).map_err(|refusal| refusal.message));
+    }
     let mut elsewhere = server("db");
     elsewhere["metadata"]["name"] = json!("elsewhere");
     let reference = json!({"namespace": "kube-system", "name": "sql", "key": "001.sql"});

@@ -1,5 +1,6 @@
 //! DatabaseMigrations whose Jobs run, in gatehouse's own image.
 
+use std::fs;
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 
 use kit::databases::Server;
@@ -50,10 +51,9 @@ fn until_applied(namespace: &Namespace<'_>, count: u32) {
     });
 }
 
-/// A claim for the database.
-fn claim(namespace: &Namespace<'_>) {
-    namespace
-        .apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": CLAIM},
+/// A claim for a database.
+pub fn claim(namespace: &Namespace<'_>, name: &str) {
+    namespace.apply(&json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "64Mi"}}}}));
 }
 
@@ -71,14 +71,18 @@ fn scripts_are_applied_and_taken_back(bed: &Bed, way: Way) {
     bed.deployed(way);
     let namespace = bed.namespace("migrations");
     bed.kubectl(&["label", "namespace", "migrations", &format!("{WAIT}=Fail")]).ok();
-    claim(&namespace);
+    claim(&namespace, CLAIM);
     let tables =
         ["1", "2", "3"].map(|id| (format!("{id}.sql"), json!(format!("CREATE TABLE \"{id}\" (a INTEGER)"))));
     let data: Value = tables.into_iter().collect::<serde_json::Map<_, _>>().into();
     namespace
         .apply(&json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "sql"}, "data": data}));
     namespace.apply(&migration(&["1", "2"]));
-    until_applied(&namespace, 2);
+    // As a pipeline waits.
+    let ready = ["wait", "--for=condition=Ready", "databasemigration/shop", "--timeout=150s"];
+    namespace.kubectl(&ready).ok();
+    let shop = namespace.get("databasemigration/shop").expect("it is there");
+    assert_eq!(shop["status"]["appliedCount"], 2, "{}", shop["status"]);
     namespace.apply(&application("3"));
     namespace.until("pod/application", |pod| {
         let waits = &pod["status"]["initContainerStatuses"][0];
@@ -139,14 +143,24 @@ fn is_applied_to(server: &Server, machine: &str, namespace: &Namespace<'_>) {
     server.make("shop", "clerk", PASSWORD);
     namespace.apply(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop"},
         "stringData": {"username": "clerk", "password": PASSWORD}}));
-    let index = if server.engine == "PostgreSQL" { "INDEX CONCURRENTLY" } else { "INDEX" };
+    let is_postgres = server.engine == "PostgreSQL";
+    // The certificate is not for the address by which pods reach this machine.
+    let tls = if is_postgres {
+        let authority = fs::read_to_string(server.folder.path().join("ca.crt")).expect("a certificate");
+        namespace.apply(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "authority"},
+            "stringData": {"ca.crt": authority}}));
+        json!({"mode": "VerifyCA", "caSecret": {"name": "authority"}})
+    } else {
+        json!({"mode": "Disable"})
+    };
+    let index = if is_postgres { "INDEX CONCURRENTLY" } else { "INDEX" };
     let script = |id: &str, up: &str| json!({"id": id, "kind": "Schema", "up": {"inline": up}});
     let mut outside = script("3", &format!("CREATE {index} by_name ON orders (name)"));
     outside["transaction"] = json!("None");
     let mut migration = json!({"apiVersion": "gatehouse.dev/v1", "kind": "DatabaseMigration",
         "metadata": {"name": "shop"}, "spec": {
             "database": {"engine": server.engine, "host": machine, "port": server.port, "name": "shop",
-                "credentialsSecret": {"name": "shop"}, "tls": {"mode": "Disable"}},
+                "credentialsSecret": {"name": "shop"}, "tls": tls},
             "scripts": [script("1", "CREATE TABLE orders (name varchar(9))"),
                 script("2", "INSERT INTO orders VALUES ('first')"), outside]}});
     namespace.apply(&migration);
@@ -183,7 +197,7 @@ fn a_run_outlives_gatehouse_and_the_api_server(bed: &Bed, way: Way) {
     bed.deployed(way);
     bed.until_whole();
     let namespace = bed.namespace("outlived");
-    claim(&namespace);
+    claim(&namespace, CLAIM);
     let rows = rows();
     let long = format!(
         "CREATE TABLE counted (rows INTEGER); \

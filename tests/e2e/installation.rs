@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use gatehouse::rbac::AuditTrace;
 use jiff::Timestamp;
 use kit::audit::Line;
-use kit::call::Call;
 use kit::objects::condition;
 use kit::wait::{eventually, within};
 use serde_json::{Value, json};
@@ -18,11 +17,11 @@ use crate::release::{NAMESPACE, Way};
 use crate::rights::{self, Right};
 use crate::traffic::{Traffic, is_of_a_gone_gate};
 use crate::watched::Watched;
-use crate::{Test, root};
+use crate::{Test, examples};
 
 pub const TESTS: &[Test] = &[
     ("its_first_object_is_worked", its_first_object_is_worked),
-    ("every_example_is_applied_and_worked", every_example_is_applied_and_worked),
+    ("every_example_is_applied_and_worked", examples::every_example_is_applied_and_worked),
     ("a_rolling_restart_fails_no_call", a_rolling_restart_fails_no_call),
     (
         "a_killed_leader_is_replaced_and_nothing_is_done_twice",
@@ -64,7 +63,7 @@ pub fn shop(name: &str) -> Value {
 }
 
 /// A TDSet that wants no Pods.
-fn idle(name: &str) -> Value {
+pub fn idle(name: &str) -> Value {
     let mut object = shop(name);
     object["spec"]["defaultReplicas"] = json!(0);
     object["spec"]["windows"][0]["replicas"] = json!(0);
@@ -92,46 +91,6 @@ fn its_first_object_is_worked(bed: &Bed, way: Way) {
     let words = ["exec", "deployment/shop", "--", "/bin/busybox", "wget", "-q", "-O-", url];
     let answer = eventually(|| namespace.kubectl(&words).run());
     assert!(answer.starts_with("shop-"), "the Pod answers with its name: {answer}");
-}
-
-fn every_example_is_applied_and_worked(bed: &Bed, way: Way) {
-    bed.deployed(way);
-    let namespace = bed.namespace("temp");
-    let folders = ["etcdcluster", "tdset"].map(|kind| root().join("examples").join(kind));
-    for folder in &folders {
-        bed.kubectl(&["apply", "--recursive", "-f", &folder.to_string_lossy()]).ok();
-    }
-    let ancestors = root().join("examples/ancestors");
-    let words = ["convert", "--explicit", "-f", &ancestors.to_string_lossy()];
-    let converted = Call::gatehouse(kit::gatehouse!(), &words).ok();
-    bed.kubectl(&["apply"]).input(converted.clone()).ok();
-    for (namespace, name) in [("default", "shop"), ("default", "hello-world"), ("temp", "tdset-hello-world")]
-    {
-        eventually(|| {
-            let deployment = bed.get(&format!("deployment/{name}"), namespace)?;
-            let tdset = bed.get(&format!("tdset/{name}"), namespace)?;
-            let (has, scheduled) = (&deployment["spec"]["replicas"], &tdset["status"]["scheduledReplicas"]);
-            let why = || format!("{namespace}/{name} has {has} replicas, and {scheduled} by its status");
-            if has == scheduled { Ok(()) } else { Err(why()) }
-        });
-    }
-    a_service_that_is_not_wanted_any_more_goes(&namespace);
-
-    let lifted = r#"--patch={"spec":{"deletionProtection":false}}"#;
-    bed.kubectl(&["patch", "etcdcluster", "production", "--type=merge", lifted]).ok();
-    for folder in &folders {
-        bed.kubectl(&["delete", "--recursive", "-f", &folder.to_string_lossy()]).ok();
-    }
-    bed.kubectl(&["delete"]).input(converted).ok();
-}
-
-fn a_service_that_is_not_wanted_any_more_goes(namespace: &Namespace<'_>) {
-    let mut object = idle("quiet");
-    namespace.apply(&object);
-    eventually(|| namespace.get("service/quiet"));
-    object["spec"]["target"]["create"].as_object_mut().expect("an object").remove("servicePort");
-    namespace.apply(&object);
-    namespace.until_gone("service/quiet");
 }
 
 fn a_rolling_restart_fails_no_call(bed: &Bed, way: Way) {

@@ -21,6 +21,7 @@
 mod cluster;
 mod databasemigration;
 mod etcd;
+mod examples;
 mod installation;
 mod memory;
 mod passed_by;

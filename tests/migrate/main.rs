@@ -1,5 +1,5 @@
 //! Tests of `gatehouse migrate` on real databases: PostgreSQL and MariaDB, each in a folder of its own, and files of SQLite.
-//! One of them is carried out as a DatabaseMigration, on a control plane.
+//! Some of them are carried out as DatabaseMigrations, on a control plane.
 //!
 //! `cargo test --test migrate -- FILTER` runs what matches, and with `--include-ignored` also on MySQL, which is fetched.
 //! A missing part is an error that says what installs it; nothing is skipped in silence.
@@ -161,6 +161,10 @@ fn objects() -> Vec<Named> {
         (
             "objects::a_doubt_is_settled_by_the_word_of_a_person".to_owned(),
             Run::Objects(objects::a_doubt_is_settled_by_the_word_of_a_person),
+        ),
+        (
+            "ancestors::their_samples_are_reconciled".to_owned(),
+            Run::Objects(ancestors::their_samples_are_reconciled),
         ),
     ]
 }

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use kit::bed::Bed;
+use kit::audit::Line;
+use kit::bed::{Bed, Namespace};
 use kit::objects::Ask;
 use kit::operator::Fate;
 use kit::pods::Node;
@@ -38,7 +39,7 @@ fn script(id: &str, up: &str, down: &str) -> Value {
 
 /// What a query returns in its only column.
 #[track_caller]
-fn rows(file: &Path, query: &str) -> Vec<String> {
+pub fn rows(file: &Path, query: &str) -> Vec<String> {
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(async {
         let mut connection = SqliteConnectOptions::new().filename(file).connect().await?;
@@ -53,13 +54,13 @@ fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
     let namespace = bed.namespace();
     let (site, node) = (Site::new(&namespace), Node::new(&namespace));
     let mortal = site.start(fate);
+    let back = "UPDATE a SET b = b || ' is taken back' WHERE b = 'two'";
+    namespace.create(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "sql"},
+        "stringData": {"up": "INSERT INTO a VALUES ('two')", "down": back}}));
+    let secret = |key: &str| json!({"secretKeyRef": {"name": "sql", "key": key}});
     let mut scripts = vec![
         script("001", "CREATE TABLE a (b TEXT)", "DROP TABLE a"),
-        script(
-            "002",
-            "INSERT INTO a VALUES ('two')",
-            "UPDATE a SET b = b || ' is taken back' WHERE b = 'two'",
-        ),
+        json!({"id": "002", "kind": "Schema", "up": secret("up"), "down": secret("down")}),
     ];
     namespace.create(&sqlite("shop", &json!(scripts), &json!({"deletionPolicy": "Revert"})));
     let first = node.next_pod();
@@ -102,4 +103,22 @@ fn live_with(bed: &Bed, fate: Fate, moments: &[&str]) {
         .flat_map(|step| moments.iter().map(move |moment| format!("databasemigration.{step}.{moment}")));
     let missed: Vec<_> = points.filter(|point| !met.contains(point)).collect();
     assert_eq!(missed, [""; 0], "never met");
+    asked_for_no_secret(&namespace);
+}
+
+/// The pods mount what the scripts are in. The operator, who may read any Secret by its name, has not done so.
+#[track_caller]
+fn asked_for_no_secret(namespace: &Namespace) {
+    let log = Line::read_of(&namespace.name, namespace.bed.cluster.audit_log().expect("it is kept"));
+    let here: Vec<_> = log.iter().filter(|line| line.is_in(&namespace.name)).map(Line::what).collect();
+    for known in ["create jobs", "get configmaps"] {
+        assert!(here.iter().any(|what| what == known), "{known} is not among {here:?}");
+    }
+    // Of all namespaces, too: those have none.
+    let is_secret = |line: &&Line| {
+        line.resource() == "secrets"
+            && (line.is_in(&namespace.name) || line.value()["objectRef"]["namespace"].is_null())
+    };
+    let secrets: Vec<_> = log.iter().filter(is_secret).map(Line::value).collect();
+    assert!(secrets.is_empty(), "{secrets:?}");
 }

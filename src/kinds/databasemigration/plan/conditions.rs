@@ -3,6 +3,7 @@
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use super::absorb::{newest, reaches};
+use super::decide::is_approved;
 use super::{Situation, Verdict};
 use crate::api::condition::{self, State, Statement};
 use crate::api::field::Fault;
@@ -23,7 +24,7 @@ pub fn statements(
         return invalid_statements(&spec.faults).into();
     }
     let mut all = progress(spec, observed, situation);
-    all.push(approved(spec, status, situation));
+    all.push(approved(spec, observed, status, situation));
     let known = observed.status.conditions.as_deref().unwrap_or_default();
     let unsaid = |about: ConditionType| condition::find(known, about.as_str()).is_none();
     let unknown = |about: ConditionType| about.is(State::Unknown, Reason::NotRead, "no run has ended yet");
@@ -113,7 +114,12 @@ const fn doing(purpose: Purpose) -> (Reason, &'static str) {
     }
 }
 
-fn approved(spec: &Spec, status: &DatabaseMigrationStatus, situation: &Situation) -> Statement {
+fn approved(
+    spec: &Spec,
+    observed: &Observed,
+    status: &DatabaseMigrationStatus,
+    situation: &Situation,
+) -> Statement {
     let about = ConditionType::Approved;
     let Some(approved) = &spec.approval else {
         return about.is(true, Reason::NotRequired, "no approval is asked for");
@@ -125,7 +131,9 @@ fn approved(spec: &Spec, status: &DatabaseMigrationStatus, situation: &Situation
         Situation::Running(run) => run.purpose != Purpose::Plan,
         Situation::Done(verdict) | Situation::Verifies(verdict, _) => verdict.reason != Reason::Planned,
         Situation::Waits(verdict, _) | Situation::Stalled(verdict) => {
-            has_run && verdict.reason != Reason::AwaitingApproval
+            // A run may be held up that is approved.
+            let is_approved = || has_run || is_approved(spec, observed, status);
+            verdict.reason != Reason::AwaitingApproval && is_approved()
         }
         Situation::Leaves | Situation::Invalid => has_run,
     };

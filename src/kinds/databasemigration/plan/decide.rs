@@ -49,6 +49,13 @@ pub fn situation(spec: &Spec, observed: &Observed, status: &DatabaseMigrationSta
     view.working()
 }
 
+/// Whether what is wanted, and perhaps held up, is a plan that a person has approved.
+pub fn is_approved(spec: &Spec, observed: &Observed, status: &DatabaseMigrationStatus) -> bool {
+    let view = View { spec, observed, status };
+    let wanted = view.chosen().and_then(|texts| view.wanted(&texts));
+    wanted.is_ok_and(|wanted| wanted.approved.is_some())
+}
+
 /// What is decided on.
 struct View<'a> {
     spec: &'a Spec,

@@ -61,8 +61,14 @@ fn approved() -> (Cluster, String) {
     let hash = cluster.approval_asked_for().unwrap();
     cluster.observed.required.clear();
     cluster.edit(&json!({"spec": {"approval": {"planHash": hash}}}));
-    is(&cluster.settle(), Phase::Pending, "False", "RequirementNotReady");
+    let plan = cluster.settle();
+    is(&plan, Phase::Pending, "False", "RequirementNotReady");
+    assert!(is_said_to_be_approved(&plan), "what is held up is approved");
     (cluster, hash)
+}
+
+fn is_said_to_be_approved(plan: &Plan) -> bool {
+    condition::holds(plan.status.conditions.as_ref().unwrap(), "Approved")
 }
 
 fn base_is_ready(cluster: &mut Cluster) -> Plan {
@@ -118,6 +124,7 @@ fn what_an_edit_of_the_object_or_a_failure_asks_for_has_to_be_approved_anew() {
     let mut scripts = json!(cluster.object.spec.scripts);
     scripts[0]["up"]["inline"] = json!("CREATE TABLE other (b int)");
     cluster.edit(&json!({"spec": {"scripts": scripts}}));
+    assert!(!is_said_to_be_approved(&cluster.settle()), "nobody has seen that text");
     base_is_ready(&mut cluster);
     assert_eq!(cluster.last_purpose(), Purpose::Plan, "another text of its own is another plan");
 

@@ -158,3 +158,37 @@ fn wherever_a_process_ends_each_run_is_made_once() {
         assert_eq!(cluster.created.len(), 1, "{died_after}");
     }
 }
+
+#[test]
+fn a_status_lists_the_newest_of_many_and_counts_all() {
+    let ids = |count: usize| -> Vec<String> { (1..=count).map(|number| format!("{number:03}")).collect() };
+    let one = |id: &String| result::Applied {
+        id: id.clone(),
+        checksum: "0".repeat(64),
+        applied_at: "2026-11-24T12:00:00Z".to_owned(),
+        duration_ms: None,
+        run: "r".to_owned(),
+    };
+    for (applied, pending) in [(50, 256), (51, 257), (400, 300)] {
+        let mut cluster = Cluster::new(&json!({}));
+        cluster.settle();
+        let left = ids(pending);
+        let plan = cluster.end_as(|result| {
+            let left: Vec<_> = left.iter().map(String::as_str).collect();
+            *result = said(result::Outcome::Failed, u32::try_from(applied).unwrap(), &left);
+            result.applied = ids(applied).iter().map(one).collect();
+            failure(Class::Syntax)(result);
+            let warnings = &mut result.plan.as_mut().unwrap().warnings;
+            *warnings = ids(21);
+        });
+        is(&plan, Phase::Failed, "False", "ScriptFailed");
+        let status = &plan.status;
+        let counts = (status.applied_count, status.pending_count);
+        assert_eq!(counts, (i32::try_from(applied).ok(), i32::try_from(pending).ok()));
+        let listed: Vec<_> = status.applied.iter().flatten().map(|script| script.id.clone()).collect();
+        assert_eq!(listed, ids(applied)[applied - 50..], "the newest, in their order");
+        let told = status.plan.as_ref().unwrap();
+        assert_eq!(told.pending.as_ref().unwrap(), &left[..256], "what comes first");
+        assert_eq!(told.warnings.as_ref().unwrap(), &ids(20));
+    }
+}
