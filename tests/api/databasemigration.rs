@@ -136,7 +136,8 @@ fn a_script_that_was_edited_after_it_was_applied_is_named(bed: &Bed) {
     let blocked = until_ready(&namespace, "shop", "False", "ChecksumMismatch");
     assert_eq!((&blocked["status"]["phase"], kstatus(&blocked)), (&json!("Blocked"), "Failed"));
     assert_eq!(condition(&blocked, "HistoryConsistent")["status"], "False");
-    let message = condition(&blocked, "Ready")["message"].as_str().unwrap();
+    let ready = condition(&blocked, "Ready");
+    let message = ready["message"].as_str().unwrap();
     let applied = blocked["status"]["applied"][0]["checksum"].as_str().unwrap();
     // What sha256sum says of the edited text.
     let edited = "sha256:7b347a71c0c2dd390b4a71f58079430db7599194db8524b91cf5897e1514fe81";
