@@ -146,7 +146,14 @@ fn a_script_that_was_edited_after_it_was_applied_is_named(bed: &Bed) {
     let blocked = until_ready(&namespace, "shop", "False", "ChecksumMismatch");
     assert_eq!((&blocked["status"]["phase"], kstatus(&blocked)), (&json!("Blocked"), "Failed"));
     assert_eq!(condition(&blocked, "HistoryConsistent")["status"], "False");
-    assert!(condition(&blocked, "Ready")["message"].as_str().unwrap().contains("001"), "{blocked}");
+    let ready = condition(&blocked, "Ready");
+    let message = ready["message"].as_str().unwrap();
+    let applied = blocked["status"]["applied"][0]["checksum"].as_str().unwrap();
+    // What sha256sum says of the edited text.
+    let edited = "sha256:7b347a71c0c2dd390b4a71f58079430db7599194db8524b91cf5897e1514fe81";
+    for part in ["001", applied, edited] {
+        assert_eq!(message.matches(part).count(), 1, "{part} in {message}");
+    }
     namespace.change("configmap/sql", &json!({"data": {"001.sql": "CREATE TABLE a (b INTEGER)"}}));
     assert_eq!(node.run(&node.next_pod()), 0);
     let done = until_ready(&namespace, "shop", "True", "Applied");

@@ -5,7 +5,7 @@ use std::thread;
 
 use kit::databases::Servers;
 use kit::wait::eventually;
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions as _};
 
 use super::bed::{Bed, report as report_in};
@@ -44,6 +44,15 @@ fn round(servers: &Servers) {
         bed.value("SELECT indisvalid::text FROM pg_index WHERE indexrelid = 'ledger_idx'::regclass"),
         "true"
     );
+    assert_eq!(deadlocks(&bed), "0");
+}
+
+/// How many deadlocks the server has found in the database so far. A session has told of its own by the time it is gone.
+fn deadlocks(bed: &Bed<'_>) -> String {
+    let others = "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() \
+                  AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    eventually(|| (bed.value(others) == "0").then_some(()).ok_or("other sessions are there"));
+    bed.value("SELECT deadlocks::text FROM pg_stat_database WHERE datname = current_database()")
 }
 
 pub fn a_failed_concurrent_index_never_counts_as_applied(servers: &Servers) {
@@ -100,7 +109,7 @@ fn own_table(bed: &Bed<'_>) {
 }
 
 /// Ends what runs beside a test, also where the test fails.
-struct Over<'a>(&'a AtomicBool);
+pub struct Over<'a>(pub &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
@@ -156,9 +165,11 @@ pub fn a_concurrent_index_outwaits_the_lock_timeout(servers: &Servers) {
         runtime.block_on(servers.postgres.postgres_options().database(&bed.name).connect()).unwrap();
     runtime.block_on(sqlx::raw_sql("BEGIN; INSERT INTO a VALUES (1)").execute(&mut writer)).unwrap();
     let (program, report) = bed.start("r1");
-    let waits = "SELECT count(*)::text FROM pg_stat_activity WHERE datname = current_database() \
-                 AND query LIKE 'CREATE INDEX%' AND now() - query_start > '1 s'";
-    eventually(|| (bed.value(waits) == "1").then_some(()).ok_or("it does not wait"));
+    // A run tells every few seconds how far its script is.
+    let mut told = program.log().from_the_start();
+    let waits = |line: &Value| line["phase"] == "waiting for writers before build";
+    let line = eventually(|| told().into_iter().find(waits).ok_or("it does not say what it waits for"));
+    assert_eq!((&line["message"], &line["script"]), (&json!("script at work"), &json!("001")), "{line}");
     runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut writer)).unwrap();
     assert_eq!(program.code(), Some(0), "{}", report_in(&report));
     assert_eq!(

@@ -1,6 +1,8 @@
-//! Runs that die, and runs that are asked to end, at work on PostgreSQL.
+//! Runs that die, runs that are asked to end, and runs whose server ends, at work on PostgreSQL.
 
-use kit::databases::Servers;
+use std::fs;
+
+use kit::databases::{Server, Servers};
 use kit::wait::eventually;
 use serde_json::json;
 use sqlx::ConnectOptions as _;
@@ -122,4 +124,89 @@ pub fn a_run_that_is_asked_to_end_ends_its_statement_first(servers: &Servers) {
     }
     bed.sql("UPDATE pace SET seconds = 0");
     bed.succeeds("r3");
+}
+
+/// The points at which a run is killed, in the order in which it comes to them; the answer to the doubt that it leaves;
+/// and how many scripts are left to the next run.
+const POINTS: [(&str, Option<&str>, u64); 5] = [
+    ("migrate.commit.before", None, 3),
+    ("migrate.commit.after", None, 2),
+    ("migrate.statement.before", Some("retry"), 2),
+    ("migrate.statement.after", Some("applied"), 1),
+    ("migrate.report.before", None, 0),
+];
+
+/// One run after another, each with a database of its own, dies at the first point that none before it died at.
+pub fn a_run_that_is_killed_at_any_point_applies_each_script_once(servers: &Servers) {
+    let folder = tempfile::tempdir().unwrap();
+    let points = folder.path().join("points");
+    let begun = || {
+        let mut bed = Bed::new(&servers.postgres);
+        bed.script("001", "CREATE TABLE ledger (id text); INSERT INTO ledger VALUES ('001')");
+        bed.script("002", "INSERT INTO ledger VALUES ('002')")["transaction"] = json!("None");
+        bed.script("003", "INSERT INTO ledger VALUES ('003')");
+        let (mut command, report) = bed.command("first");
+        command.env("GATEHOUSE_FAIL_POINTS", format!("kill:{}:migrate", points.display()));
+        let ended = bed.ended(command, &report);
+        (bed, ended)
+    };
+    for (point, doubt, left) in POINTS {
+        let (mut bed, ended) = begun();
+        let reached = fs::read_to_string(&points).unwrap();
+        assert_eq!((ended.code, reached.lines().last()), (None, Some(point)), "{ended:?}");
+        if let Some(word) = doubt {
+            let result = bed.fails("doubtful", 30);
+            assert_eq!(result["inDoubt"], json!({ "id": "002", "statement": 1 }), "{point}");
+            bed.assignment["resolve"] = json!({ "id": "002", "as": word });
+        }
+        assert_eq!(bed.succeeds("next")["appliedNow"], left, "{point}");
+        assert_eq!(bed.sql("SELECT id FROM ledger ORDER BY id"), [["001"], ["002"], ["003"]], "{point}");
+        assert_eq!(bed.history(), ["001 applied", "002 applied", "003 applied"], "{point}");
+    }
+    let (_, ended) = begun();
+    assert_eq!(ended.code, Some(0), "there is a point that the test does not name: {ended:?}");
+}
+
+pub fn a_server_that_restarts_leaves_nothing_of_a_transaction_and_a_doubt_outside_of_one(_: &Servers) {
+    let server = Server::postgres_alone().unwrap();
+    for end in [Server::stop, Server::kill] {
+        let mut bed = Bed::new(&server);
+        bed.sql(
+            "CREATE TABLE pace (seconds int); INSERT INTO pace VALUES (600); GRANT ALL ON pace TO PUBLIC",
+        );
+        let restarted = |bed: &Bed<'_>, run: &str, statement: &str| {
+            let (program, report) = bed.start(run);
+            at_work(bed, statement);
+            end(&server);
+            server.start();
+            (program.code(), report_in(&report))
+        };
+        bed.script(
+            "001",
+            "CREATE TABLE ledger (id text);\nINSERT INTO ledger VALUES ('001');\nSELECT pg_sleep(seconds) FROM pace",
+        );
+        let (code, result) = restarted(&bed, "r1", "CREATE TABLE ledger");
+        let error = &result["lastError"];
+        assert_eq!(
+            (code, &error["class"], &error["id"]),
+            (Some(10), &json!("Connection"), &json!("001")),
+            "another try may go well: {result}"
+        );
+        bed.sql("UPDATE pace SET seconds = 0");
+        assert_eq!(bed.succeeds("r2")["appliedNow"], 1);
+
+        bed.sql("UPDATE pace SET seconds = 600");
+        let slow = "INSERT INTO ledger SELECT '002' FROM pace, pg_sleep(pace.seconds)";
+        bed.script("002", slow)["transaction"] = json!("None");
+        let (code, result) = restarted(&bed, "r3", "INSERT INTO ledger SELECT");
+        let doubt = json!({ "id": "002", "statement": 1 });
+        assert_eq!((code, &result["inDoubt"]), (Some(30), &doubt), "{result}");
+        assert_eq!(bed.fails("r4", 30)["inDoubt"], doubt);
+        assert_eq!(bed.history(), ["001 applied", "002 running"]);
+        bed.sql("UPDATE pace SET seconds = 0");
+        bed.assignment["resolve"] = json!({ "id": "002", "as": "retry" });
+        assert_eq!(bed.succeeds("r5")["appliedNow"], 1);
+        assert_eq!(bed.sql("SELECT id FROM ledger ORDER BY id"), [["001"], ["002"]]);
+        assert_eq!(bed.history(), ["001 applied", "002 applied"]);
+    }
 }

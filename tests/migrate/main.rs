@@ -102,6 +102,8 @@ fn all() -> Vec<Named> {
         a_run_that_is_killed_outside_of_one_leaves_a_doubt_that_is_resolved_both_ways,
         an_idempotent_script_runs_again_after_a_doubt,
         a_run_that_is_asked_to_end_ends_its_statement_first,
+        a_run_that_is_killed_at_any_point_applies_each_script_once,
+        a_server_that_restarts_leaves_nothing_of_a_transaction_and_a_doubt_outside_of_one,
     ];
     let concurrent = tests![concurrent:
         two_runs_at_once_apply_each_script_once,
@@ -175,6 +177,7 @@ fn on_postgres() -> Vec<Named> {
         three_scripts_run_once_however_often_they_are_asked_for,
         an_edited_script_is_blocked_with_both_checksums,
         an_accepted_checksum_changes_nothing_else_of_its_row,
+        a_script_before_an_applied_one_runs_where_that_is_allowed,
         a_plan_and_a_rehearsal_write_nothing,
         a_rehearsal_is_like_applying,
         a_plan_is_told_once_the_history_is_read,
@@ -198,6 +201,7 @@ fn other_engines() -> Vec<Named> {
         two_runs_at_once_apply_each_script_once,
         a_run_that_is_asked_to_end_ends_its_statement_first,
         a_run_at_work_is_not_in_doubt,
+        a_reader_is_waited_for_no_longer_than_the_lock_timeout,
         what_a_script_set_is_set_again_where_it_goes_on,
         what_a_script_sets_does_not_reach_the_next_one,
         what_commits_by_itself_runs_statement_by_statement,

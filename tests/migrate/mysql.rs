@@ -1,10 +1,15 @@
 //! MariaDB and MySQL, which commit before and after each change of the schema.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
 use kit::databases::Server;
 use kit::wait::eventually;
 use serde_json::json;
+use sqlx::ConnectOptions as _;
 
 use super::bed::{Bed, report as report_in};
+use super::concurrent::Over;
 
 pub fn a_script_goes_on_behind_what_has_run_of_it(server: &Server) {
     let mut bed = Bed::new(server);
@@ -238,4 +243,39 @@ pub fn it_asks_for_an_encrypted_connection(server: &Server) {
     assert!(error["message"].as_str().unwrap().contains("tls"), "{error}");
     bed.assignment["database"]["tls"] = json!("Require");
     bed.succeeds("r2");
+}
+
+pub fn a_reader_is_waited_for_no_longer_than_the_lock_timeout(server: &Server) {
+    let mut bed = Bed::new(server);
+    bed.sql("CREATE TABLE a (b int)");
+    bed.script("001", "ALTER TABLE a ADD COLUMN c int")["timeouts"] = json!({ "lock": "1s" });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut reader = runtime.block_on(server.mysql_options(&bed.name).connect()).unwrap();
+    runtime.block_on(sqlx::raw_sql("START TRANSACTION; SELECT * FROM a").execute(&mut reader)).unwrap();
+    bed.assignment["lockWait"] = json!("1s");
+    let error = bed.fails("r1", 10)["lastError"].clone();
+    assert_eq!((&error["class"], &error["id"]), (&json!("LockTimeout"), &json!("001")), "{error}");
+    assert_eq!(bed.history(), ["001 failed"]);
+    bed.assignment["lockWait"] = json!("60s");
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let application = scope.spawn(|| {
+            let mut reads = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                // The server ends a SELECT that waits for the lock timeout and a second more.
+                bed.sql("SET SESSION lock_wait_timeout = 2; SELECT * FROM a");
+                reads += 1;
+            }
+            reads
+        });
+        let over = Over(&is_over);
+        let (program, report) = bed.start("r2");
+        program.logs("script is tried again");
+        runtime.block_on(sqlx::raw_sql("COMMIT").execute(&mut reader)).unwrap();
+        let code = program.code();
+        drop(over);
+        assert_eq!(code, Some(0), "{}", report_in(&report));
+        assert!(application.join().unwrap() > 0);
+    });
+    assert_eq!(bed.history(), ["001 applied"]);
 }

@@ -78,6 +78,29 @@ pub fn an_accepted_checksum_changes_nothing_else_of_its_row(servers: &Servers) {
     }
 }
 
+pub fn a_script_before_an_applied_one_runs_where_that_is_allowed(servers: &Servers) {
+    let mut bed = Bed::new(&servers.postgres);
+    bed.script("001", "CREATE TABLE ledger (id text)");
+    bed.script("003", "INSERT INTO ledger VALUES ('003')");
+    bed.succeeds("r1");
+    bed.script("002", "INSERT INTO ledger VALUES ('002')");
+    bed.assignment["scripts"].as_array_mut().unwrap().swap(1, 2);
+    let blocked = bed.fails("r2", 20)["blocked"].clone();
+    assert_eq!(
+        (&blocked["reason"], &blocked["id"], &blocked["found"]),
+        (&json!("OutOfOrder"), &json!("002"), &json!("003")),
+        "{blocked}"
+    );
+    assert_eq!(bed.history(), ["001 applied", "003 applied"]);
+    assert_eq!(bed.sql("SELECT id FROM ledger"), [["003"]]);
+    bed.assignment["outOfOrder"] = json!("Allow");
+    assert_eq!(bed.succeeds("r3")["appliedNow"], 1);
+    assert_eq!(bed.history(), ["001 applied", "003 applied", "002 applied"], "as they ran");
+    assert_eq!(bed.sql("SELECT id FROM ledger ORDER BY id"), [["002"], ["003"]]);
+    bed.assignment["outOfOrder"] = json!("Reject");
+    assert_eq!(bed.succeeds("r4")["appliedNow"], 0, "none stands before an applied one any more");
+}
+
 pub fn a_plan_and_a_rehearsal_write_nothing(servers: &Servers) {
     let mut bed = Bed::new(&servers.postgres);
     bed.script("001", "CREATE TABLE a (b int)");

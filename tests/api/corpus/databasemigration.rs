@@ -131,6 +131,8 @@ pub const OF_NEW: &[Row] = &[
     ("spec: {outOfOrder: Maybe}", "spec.outOfOrder", Definition),
     ("spec: {mode: RehearseOn}", "spec.mode", Definition),
     ("spec: {mode: Plan}", "", Nobody),
+    ("spec: {mode: Rehearse}", "", Nobody),
+    ("spec: {mode: Rehearse, database: {engine: MariaDB}}", "spec.mode", Gate),
     ("spec: {approval: {planHash: ''}}", "spec.approval.required", Definition),
     ("spec: {approval: {required: true, planHash: abc}}", "spec.approval.planHash", Definition),
     ("spec: {retry: {limit: 101}}", "spec.retry.limit", Definition),

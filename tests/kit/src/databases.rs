@@ -1,6 +1,7 @@
 //! Database servers for one run of the tests.
 //!
 //! Guarantees: each has its data in a folder that goes with it, and ends with the process of the tests, however that ends.
+//! One that a test has stopped or killed starts again on the same port.
 //! Its superuser is `root`, without a password on the loopback interface; users of tests need theirs.
 
 use std::fs;
@@ -8,6 +9,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rcgen::{CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
 use sqlx::mysql::{MySqlConnectOptions, MySqlSslMode};
@@ -15,6 +17,7 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Row as _};
 use tempfile::TempDir;
 
+use crate::process;
 use crate::program::Program;
 use crate::wait::eventually;
 
@@ -45,7 +48,8 @@ pub struct Server {
     pub port: u16,
     /// Where its certificates and its log are.
     pub folder: TempDir,
-    _program: Program,
+    command: Command,
+    program: Mutex<Option<Program>>,
 }
 
 impl Server {
@@ -106,7 +110,15 @@ impl Server {
         command.args(["--skip-log-bin", "--mysqlx=OFF", "--bind-address=127.0.0.1"]);
         command.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M"]);
         command.arg(format!("--port={port}"));
-        Self::started("MySQL", folder, port, &command)
+        Self::started("MySQL", folder, port, command)
+    }
+
+    /// Starts PostgreSQL for one test alone, which may stop it.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn postgres_alone() -> Result<Self, String> {
+        Self::postgres("127.0.0.1")
     }
 
     fn postgres(addresses: &str) -> Result<Self, String> {
@@ -136,7 +148,7 @@ impl Server {
         for setting in settings {
             command.arg("-c").arg(setting);
         }
-        Self::started("PostgreSQL", folder, port, &command)
+        Self::started("PostgreSQL", folder, port, command)
     }
 
     fn mariadb(addresses: &str) -> Result<Self, String> {
@@ -155,14 +167,49 @@ impl Server {
         for (setting, file) in [("ssl-ca", "ca.crt"), ("ssl-cert", "server.crt"), ("ssl-key", "server.key")] {
             command.arg(format!("--{setting}={}", folder.path().join(file).display()));
         }
-        Self::started("MariaDB", folder, port, &command)
+        Self::started("MariaDB", folder, port, command)
     }
 
-    fn started(engine: &'static str, folder: TempDir, port: u16, command: &Command) -> Result<Self, String> {
-        let program = Program::start(command, &folder.path().join("log"))?;
-        let server = Self { engine, port, folder, _program: program };
-        eventually(|| server.try_sql("", "SELECT 1").map_err(|error| format!("{engine}: {error}; {HINT}")));
+    fn started(engine: &'static str, folder: TempDir, port: u16, command: Command) -> Result<Self, String> {
+        let program = Program::start(&command, &folder.path().join("log"))?;
+        let server = Self { engine, port, folder, command, program: Mutex::new(Some(program)) };
+        server.until_it_answers();
         Ok(server)
+    }
+
+    fn until_it_answers(&self) {
+        let engine = self.engine;
+        eventually(|| self.try_sql("", "SELECT 1").map_err(|error| format!("{engine}: {error}; {HINT}")));
+    }
+
+    /// Stops it as its administrator does: it ends what its sessions do, and tells their clients.
+    pub fn stop(&self) {
+        self.end(if self.engine == "PostgreSQL" { process::interrupt } else { process::terminate });
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&self) {
+        self.end(process::kill);
+    }
+
+    /// Starts it again with the data that it has.
+    pub fn start(&self) {
+        let program = Program::resume(&self.command, &self.folder.path().join("log"));
+        *self.locked() = Some(program.unwrap_or_else(|why| panic!("{why}")));
+        self.until_it_answers();
+    }
+
+    fn end(&self, signal: fn(u32)) {
+        let program = self.locked().take().expect("it runs");
+        // Behind unshare, where that was needed: it ends with the first process of its namespace.
+        let own =
+            if is_root() { program.id().child().expect("unshare has a child") } else { program.id().clone() };
+        signal(own.pid());
+        let _code = program.code();
+    }
+
+    fn locked(&self) -> MutexGuard<'_, Option<Program>> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What a statement returns, in a database, or in that of the superuser.

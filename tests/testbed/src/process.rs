@@ -65,7 +65,10 @@ impl ProcessId {
     }
 
     /// A process that this one started and has not waited for.
-    pub(crate) fn child(&self) -> Result<Self, Error> {
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn child(&self) -> Result<Self, Error> {
         let child = all().find(|(_, stat)| stat.parent == self.pid);
         child.map(|(pid, stat)| Self { pid, started: stat.started }).ok_or(Error::NoSuchProcess(self.pid))
     }

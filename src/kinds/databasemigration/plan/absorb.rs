@@ -242,17 +242,8 @@ fn blocked(result: &RunResult) -> (Reason, String) {
         BlockedReason::NotRehearsable => Reason::NotRehearsable,
         BlockedReason::NotRunnable => Reason::NotRunnable,
     };
-    let part = |name: &str, value: Option<&String>| {
-        value.map(|value| format!(" {name} {value}")).unwrap_or_default()
-    };
-    let details = format!(
-        "{}{}{}",
-        part("script", blocked.id.as_ref()),
-        part("expected", blocked.expected.as_ref()),
-        part("found", blocked.found.as_ref())
-    );
-    let details = if details.is_empty() { details } else { format!(" ({})", details.trim_start()) };
-    (reason, format!("{}{details}", blocked.message))
+    // The message names the script and both checksums.
+    (reason, blocked.message.clone())
 }
 
 fn in_doubt(result: &RunResult) -> String {

@@ -21,7 +21,7 @@ use super::inspect::{invalid_indexes, left_by};
 use super::lock::Patience;
 use super::progress::{Progress, Step};
 use super::scripts::{Loaded, Text, Way};
-use crate::runtime::clock;
+use crate::runtime::{clock, fail_point};
 
 /// What a script waits before it is tried again for the first time; twice as long each time.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -163,7 +163,10 @@ impl Carrier<'_> {
         let lock = limit_text(task.script().timeouts.lock());
         self.log.begin(self.connection, Some(&lock)).await?;
         let done = self.within(task, begun).await;
-        self.log.end(self.connection, done).await
+        fail_point::reached("migrate.commit.before");
+        let ended = self.log.end(self.connection, done).await;
+        fail_point::reached("migrate.commit.after");
+        ended
     }
 
     async fn within(&mut self, task: Task<'_>, begun: tokio::time::Instant) -> Result<(), Failure> {
@@ -231,7 +234,10 @@ impl Carrier<'_> {
             self.log.write_alone(self.connection, &entry).await?;
             self.limit_locks(*task).await?;
             self.limit_statement(*task).await?;
-            let Err(failure) = self.run_one(*task, number).await else { continue };
+            fail_point::reached("migrate.statement.before");
+            let ran = self.run_one(*task, number).await;
+            fail_point::reached("migrate.statement.after");
+            let Err(failure) = ran else { continue };
             let failure = failure.of(task.id()).at(number);
             if failure.is_unanswered {
                 return Err(in_doubt(*task, number, failure));

@@ -205,14 +205,16 @@ fn resumed(loaded: &Loaded, row: &Row, from: u32) -> Result<u32, Stop> {
         reason: BlockedReason::ChecksumMismatch,
         id: Some(id.clone()),
         message: format!(
-            "script {id} was edited before its statement {from}, and what stands there has run: restore it"
+            "script {id} was edited before its statement {from}, and what stands there has run: it was {expected} and \
+             is {found}; restore it"
         ),
         expected: Some(expected),
         found: Some(found),
     })))
 }
 
-fn edited(id: &str, expected: &str, found: &str) -> Blocked {
+/// A script is not what was applied.
+pub fn edited(id: &str, expected: &str, found: &str) -> Blocked {
     Blocked {
         reason: BlockedReason::ChecksumMismatch,
         id: Some(id.to_owned()),
@@ -228,15 +230,19 @@ fn edited(id: &str, expected: &str, found: &str) -> Blocked {
 fn diverged(scripts: &[Loaded], rows: &[Row]) -> Option<Blocked> {
     let is_known = |row: &&Row| scripts.iter().any(|loaded| loaded.script.id == row.id);
     let counts = |row: &&Row| row.state.is_applied() || row.state == State::Running;
-    let unknown = rows.iter().filter(counts).find(|row| !is_known(row))?;
-    let id = &unknown.id;
-    Some(Blocked {
+    let row = rows.iter().filter(counts).find(|row| !is_known(row))?;
+    Some(unknown(&row.id, &row.checksum))
+}
+
+/// The history has a script that there is no more.
+pub fn unknown(id: &str, checksum: &str) -> Blocked {
+    Blocked {
         reason: BlockedReason::HistoryDiverged,
-        id: Some(id.clone()),
-        expected: Some(unknown.checksum.clone()),
+        id: Some(id.to_owned()),
+        expected: Some(checksum.to_owned()),
         found: None,
-        message: format!("the history has script {id} ({}), which is none of the scripts", unknown.checksum),
-    })
+        message: format!("the history has script {id} ({checksum}), which is none of the scripts"),
+    }
 }
 
 fn out_of_order(late: &str, applied: &str) -> Blocked {

@@ -26,6 +26,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 pub use access::{Access, Certificates};
+#[cfg(test)]
+pub use decision::{edited, unknown};
 pub use failure::Failure;
 pub use history::{Row, State};
 pub use progress::{Phase, Progress, Step};
@@ -34,6 +36,7 @@ pub use wait::{Awaited, wait};
 
 use super::assignment::{Assignment, Mode};
 use super::result::{Blocked, BlockedReason, Class, InDoubt, Outcome, RunResult, Server};
+use crate::runtime::fail_point;
 use carry::{Carrier, Task};
 use connection::Connection;
 use decision::{Decision, Work, decide, plan};
@@ -90,6 +93,7 @@ pub async fn run(request: &Request, stop: &CancellationToken, progress: &dyn Pro
             result.in_doubt = Some(in_doubt);
         }
     }
+    fail_point::reached("migrate.report.before");
     result
 }
 

@@ -1,7 +1,7 @@
 //! Judges the database of a DatabaseMigration.
 
 use crate::api::field::{Fault, Path, Verdict};
-use crate::kinds::databasemigration::api::v1::{Database, DatabaseMigrationSpec, Engine, Tls, TlsMode};
+use crate::kinds::databasemigration::api::v1::{Database, DatabaseMigrationSpec, Engine, Mode, Tls, TlsMode};
 
 pub(super) fn judge(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
     let (path, database) = (Path::spec().at("database"), &spec.database);
@@ -12,6 +12,13 @@ pub(super) fn judge(spec: &DatabaseMigrationSpec, verdict: &mut Verdict) {
     }
     if let Some(tls) = &database.tls {
         judge_tls(&path.at("tls"), tls, verdict);
+    }
+    if spec.mode == Some(Mode::Rehearse) && matches!(database.engine, Engine::MySQL | Engine::MariaDB) {
+        let detail = format!(
+            "Rehearse rolls back, which {} cannot do with a change of a table: use mode Plan, or a copy of the database",
+            database.engine.as_str()
+        );
+        verdict.deny(Fault::forbidden(Path::spec().at("mode"), detail));
     }
     if database.engine != Engine::PostgreSQL
         && spec.history.as_ref().is_some_and(|history| history.schema.is_some())

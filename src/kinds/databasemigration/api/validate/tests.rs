@@ -125,6 +125,17 @@ fn what_may_have_to_be_taken_back_can_be() {
 }
 
 #[test]
+fn only_what_can_be_rolled_back_is_rehearsed() {
+    let rehearsed =
+        |engine: &str| faults(&json!({"spec": {"mode": "Rehearse", "database": {"engine": engine}}}));
+    assert_eq!(rehearsed("PostgreSQL"), [""; 0]);
+    for engine in ["MySQL", "MariaDB"] {
+        tells(&rehearsed(engine), "spec.mode", &format!("which {engine} cannot do"));
+        assert_eq!(faults(&json!({"spec": {"mode": "Plan", "database": {"engine": engine}}})), [""; 0]);
+    }
+}
+
+#[test]
 fn references_name_something_and_durations_have_bounds() {
     tells(&faults(&json!({"spec": {"baseline": "000"}})), "spec.baseline", "id of a script");
     let sum = format!("sha256:{}", "0".repeat(64));

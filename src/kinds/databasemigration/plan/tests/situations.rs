@@ -5,7 +5,9 @@ use kube::CustomResourceExt as _;
 use super::*;
 use crate::controllers::action::RefusedWrite;
 use crate::controllers::situations::{self, Situation};
+use crate::kinds::databasemigration::assignment::checksum;
 use crate::kinds::databasemigration::metrics::Line;
+use crate::kinds::databasemigration::runner::{edited, unknown};
 
 fn situation(name: &'static str, cluster: &Cluster, plan: &Plan) -> Situation {
     let mut object = json!(cluster.object);
@@ -21,6 +23,13 @@ fn ended(name: &'static str, change: impl FnOnce(&mut RunResult)) -> Situation {
     cluster.settle();
     let plan = cluster.end_as(change);
     situation(name, &cluster, &plan)
+}
+
+fn blocked_by(blocked: result::Blocked) -> impl FnOnce(&mut RunResult) {
+    move |result| {
+        result.outcome = result::Outcome::Blocked;
+        result.blocked = Some(blocked);
+    }
 }
 
 fn wrong_password(result: &mut RunResult) {
@@ -71,14 +80,8 @@ fn what_users_see_is_in_the_runbooks() {
             result.outcome = result::Outcome::InDoubt;
             result.in_doubt = Some(result::InDoubt { id: "002".to_owned(), statement: 1 });
         }),
-        ended(
-            "edited-script",
-            blocked(result::BlockedReason::ChecksumMismatch, "a script was edited after it was applied"),
-        ),
-        ended(
-            "diverged",
-            blocked(result::BlockedReason::HistoryDiverged, "the history has a script that there is no more"),
-        ),
+        ended("edited-script", blocked_by(edited("001", &checksum(b"as applied"), &checksum(b"as edited")))),
+        ended("diverged", blocked_by(unknown("001", &checksum(b"as applied")))),
         ended("wrong-password", wrong_password),
         situation("not-started", &not_started, &waits),
         situation("too-late", &late, &too_late),
