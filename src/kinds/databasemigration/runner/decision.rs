@@ -214,6 +214,7 @@ fn resumed(loaded: &Loaded, row: &Row, from: u32) -> Result<u32, Stop> {
 }
 
 /// A script is not what was applied.
+#[must_use]
 pub fn edited(id: &str, expected: &str, found: &str) -> Blocked {
     Blocked {
         reason: BlockedReason::ChecksumMismatch,
@@ -235,6 +236,7 @@ fn diverged(scripts: &[Loaded], rows: &[Row]) -> Option<Blocked> {
 }
 
 /// The history has a script that there is no more.
+#[must_use]
 pub fn unknown(id: &str, checksum: &str) -> Blocked {
     Blocked {
         reason: BlockedReason::HistoryDiverged,
