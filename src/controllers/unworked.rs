@@ -52,7 +52,7 @@ impl Why {
 }
 
 /// Says why an object is not worked, where that is new. `is_status_refused`: whether the API server refused the status
-/// before, which is told of once.
+/// before. An event says so once.
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.

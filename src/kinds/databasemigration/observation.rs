@@ -47,7 +47,7 @@ impl Observed {
     }
 
     /// Of the ConfigMaps that are there, those of runs that may have applied their scripts: the one that has, as far as is
-    /// known, that of a last run that did not say what it did, and those that nobody saw run.
+    /// known, that of a last run that ended without a report, and those whose runs no reconcile has seen.
     pub fn maybe_applied<'a>(
         &'a self,
         status: &DatabaseMigrationStatus,

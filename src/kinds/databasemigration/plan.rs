@@ -142,7 +142,7 @@ pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     let situation = decide::situation(spec, observed, &status);
     status.phase = Some(phase(&situation));
     status.current_run = current(&situation);
-    // What was unseen is told by none but this run, once that has ended.
+    // After this run has ended, the status alone says which texts it took back.
     if let Situation::Start(start) = &situation
         && let Some(applied) = &start.applied
     {

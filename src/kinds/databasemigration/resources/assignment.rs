@@ -197,7 +197,7 @@ pub fn key(spec: &Spec, texts: &[Texts], purpose: Purpose, approved: Option<&str
     }
 }
 
-/// Whether runs with these keys are to do the same, whoever has asked for another one meanwhile.
+/// Whether runs with these keys are to do the same, also where a person has asked for another run meanwhile.
 #[must_use]
 pub fn is_same_work(one: &str, other: &str) -> bool {
     let work = |key: &str| key.split('.').next().map(str::to_owned);

@@ -48,7 +48,7 @@ impl View<'_> {
     }
 
     /// The texts of what may be applied, as runs had them. Those of a run that has ended only now are read next, and where
-    /// several differ, nobody guesses.
+    /// several differ, the object waits for a person.
     fn applied(&self) -> Result<Option<(String, Vec<Texts>)>, Box<Situation>> {
         let names: BTreeSet<_> = self.observed.maybe_applied(self.status).collect();
         if names.iter().any(|name| !self.observed.kept.contains_key(*name)) {
