@@ -165,15 +165,16 @@ impl Schedule {
     /// The least number of minutes between two runs, clock changes aside.
     #[must_use]
     pub fn shortest_interval(&self) -> u32 {
-        let times: Vec<u32> =
-            (0..MINUTES_OF_DAY).filter(|minute| self.matches_time(minute / 60, minute % 60)).collect();
-        let within = times.windows(2).map(|pair| pair[1] - pair[0]).min();
-        let across = times
+        let (minutes, hours) = (self.minute.numbers(), self.hour.numbers());
+        let (Some(first), Some(last)) = (minutes.first(), minutes.last()) else { return MINUTES_OF_DAY };
+        let within = minutes.windows(2).map(|pair| pair[1] - pair[0]);
+        let between = hours.windows(2).map(|pair| (pair[1] - pair[0]) * 60 + first - last);
+        let across = hours
             .first()
-            .zip(times.last())
+            .zip(hours.last())
             .filter(|_| self.has_neighbours())
-            .map(|(first, last)| first + MINUTES_OF_DAY - last);
-        within.into_iter().chain(across).min().unwrap_or(MINUTES_OF_DAY)
+            .map(|(morning, evening)| MINUTES_OF_DAY + morning * 60 + first - evening * 60 - last);
+        within.chain(between).chain(across).min().unwrap_or(MINUTES_OF_DAY)
     }
 
     /// Whether any date matches.
@@ -228,6 +229,11 @@ struct Set {
 impl Set {
     const fn has(self, number: u32) -> bool {
         number < u64::BITS && self.bits & (1 << number) != 0
+    }
+
+    /// In ascending order.
+    fn numbers(self) -> Vec<u32> {
+        (0..u64::BITS).filter(|number| self.has(*number)).collect()
     }
 }
 

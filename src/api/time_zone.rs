@@ -80,24 +80,45 @@ fn nearest(name: &str) -> Option<String> {
     let wanted = name.to_ascii_lowercase().replace(' ', "_");
     // Another case beats a city, and a city beats typos; a short name is two typos away from many others.
     let most_typos = if wanted.len() < 6 { 0 } else { MOST_TYPOS };
-    let rank = |known: &str| {
-        let is_city = || known.rsplit('/').next() == Some(wanted.as_str());
-        // Each letter that one of them has more is a typo.
-        let are_close = known.len().abs_diff(wanted.len()) <= most_typos;
-        match are_close.then(|| typos(known, &wanted)) {
+    let used = letters(&wanted);
+    let rank = |known: &Known| {
+        let lower = known.lower.as_str();
+        let is_city = || lower.strip_suffix(wanted.as_str()).is_some_and(|before| before.ends_with('/'));
+        // Each letter that one of them has more is a typo, and each that one of them has alone.
+        let are_close = lower.len().abs_diff(wanted.len()) <= most_typos
+            && (known.letters & !used).count_ones() as usize <= most_typos
+            && (used & !known.letters).count_ones() as usize <= most_typos;
+        match are_close.then(|| typos(lower, &wanted)) {
             Some(0) => Some(0),
             _ if is_city() => Some(1),
             Some(typos) if typos <= most_typos => Some(1 + typos),
             _ => None,
         }
     };
-    let ranked = LOWER_CASE.iter().filter_map(|(lower, known)| Some((rank(lower)?, known)));
-    ranked.min().map(|(_, known)| known.clone())
+    let ranked = KNOWN.iter().filter_map(|known| Some((rank(known)?, &known.name)));
+    ranked.min().map(|(_, name)| name.clone())
 }
 
-/// All names in lower case, each beside its spelling: made when a name is unknown for the first time.
-static LOWER_CASE: LazyLock<Vec<(String, String)>> =
-    LazyLock::new(|| names().map(|name| (name.to_ascii_lowercase(), name)).collect());
+/// A name of the database.
+struct Known {
+    name: String,
+    lower: String,
+    letters: u32,
+}
+
+/// All names: made when a name is unknown for the first time.
+static KNOWN: LazyLock<Vec<Known>> = LazyLock::new(|| {
+    let known = names().map(|name| {
+        let lower = name.to_ascii_lowercase();
+        Known { letters: letters(&lower), lower, name }
+    });
+    known.collect()
+});
+
+/// The letters of a text in lower case, a bit for each; all else is one bit.
+fn letters(text: &str) -> u32 {
+    text.bytes().fold(0, |bits, byte| bits | 1 << if byte.is_ascii_lowercase() { byte - b'a' } else { 26 })
+}
 
 /// The Levenshtein distance of two texts.
 fn typos(left: &str, right: &str) -> usize {
@@ -239,11 +260,29 @@ mod tests {
             ("Berlin", "Europe/Berlin"),
             ("new york", "America/New_York"),
             ("utc", "UTC"),
+            ("argentina/ushuaia", "America/Argentina/Ushuaia"),
+            ("Urope/Berlinn", "Europe/Berlin"),
+            ("Europe/Bexlix", "Europe/Berlin"),
         ] {
             assert_eq!(find(written).unwrap_err(), ZoneError::Unknown(Some(meant.to_owned())), "{written}");
         }
         let message = find("europe/berlin").unwrap_err().to_string();
         assert!(message.starts_with("unknown time zone, did you mean Europe/Berlin?: expected"), "{message}");
+    }
+
+    #[test]
+    fn two_typos_of_any_kind_are_forgiven() {
+        for name in names().filter(|name| name.len() > 7) {
+            let (head, last) = name.split_at(name.len() - 1);
+            for written in [
+                format!("q{}", &head[1..]),
+                format!("qq{name}"),
+                format!("{last}{head}q"),
+                head[1..].to_owned(),
+            ] {
+                assert!(nearest(&written).is_some(), "{written} stands for {name}");
+            }
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::envelope::{self, Request, Status, bad_request, unreadable};
-use super::json::{self, RawFields};
+use super::json::{self, Ended, RawFields};
 use super::{Answer, Conversions, Failure, Report, uid};
 use crate::api::bounded::{Budget, Twice, Unreadable};
 use crate::api::lens::memory::{self, Loss, PREFIX};
@@ -106,11 +106,16 @@ impl Converted {
         let to = Version::of_api_version(&desired)
             .map_err(|error| bad_request(format!("desiredAPIVersion: {error}")))?;
         let Some(list) = request.fields.get("objects") else { return Ok(()) };
-        let read = json::items(list, |index, object| self.object(index, object, to));
-        read.unwrap_or_else(|error| Err(bad_request(format!("unable to read objects: {error}"))))
+        json::objects(list, |index, object| self.object(index, object, to)).map_err(|ended| match ended {
+            Ended::Refused(failure) => failure,
+            Ended::Unreadable(Some(index), error) => {
+                bad_request(format!("objects[{index}]: unable to read the object: {error}"))
+            }
+            Ended::Unreadable(None, error) => bad_request(format!("unable to read objects: {error}")),
+        })
     }
 
-    fn object(&mut self, index: usize, object: &RawValue, to: Version) -> Result<(), Failure> {
+    fn object(&mut self, index: usize, object: &RawFields, to: Version) -> Result<(), Failure> {
         if index > 0 {
             self.text.push(b',');
         }
@@ -154,22 +159,20 @@ struct Seen {
 }
 
 /// Converts one object. Fails only on what tells no kind or version, and on what no sound object has.
-fn convert(text: &mut Vec<u8>, object: &RawValue, to: Version, seen: &mut Seen) -> Result<(), Failure> {
-    let fields: RawFields = serde_json::from_str(object.get())
-        .map_err(|error| bad_request(format!(": unable to read the object: {error}")))?;
-    let (kind, from) = identify(&fields).map_err(|why| bad_request(format!(": {why}")))?;
+fn convert(text: &mut Vec<u8>, fields: &RawFields, to: Version, seen: &mut Seen) -> Result<(), Failure> {
+    let (kind, from) = identify(fields).map_err(|why| bad_request(format!(": {why}")))?;
     (seen.kind, seen.from) = (kind.names().kind, from.as_str());
     if from == to {
-        text.extend_from_slice(object.get().as_bytes());
+        write_fields(text, fields);
         return Ok(());
     }
     let metadata = Metadata::of(fields.get("metadata"));
-    let parts = Parts { fields: parts(kind, &fields)?, loss: metadata.loss() };
+    let parts = Parts { fields: parts(kind, fields)?, loss: metadata.loss() };
     let exactly = || metadata.room();
     let room = Room { surely: memory::room(std::iter::once(metadata.raw.len())), exactly: &exactly };
     let converted = kind.lens().convert_parts(parts, from, to, &room);
     seen.has_lost = memory::did_not_fit(&converted.loss);
-    write_object(text, &fields, to, &metadata, &converted);
+    write_object(text, fields, to, &metadata, &converted);
     Ok(())
 }
 
@@ -200,6 +203,17 @@ fn parts(kind: &dyn Kind, fields: &RawFields) -> Result<Map<String, Value>, Fail
         }
     }
     Ok(parts)
+}
+
+/// Writes an object as it came.
+fn write_fields(text: &mut Vec<u8>, fields: &RawFields) {
+    for (index, (name, raw)) in fields.0.iter().enumerate() {
+        text.push(if index == 0 { b'{' } else { b',' });
+        write(text, name);
+        text.push(b':');
+        text.extend_from_slice(raw.get().as_bytes());
+    }
+    text.push(b'}');
 }
 
 fn write_object(text: &mut Vec<u8>, fields: &RawFields, to: Version, metadata: &Metadata, converted: &Parts) {

@@ -111,28 +111,37 @@ impl<'de> RawFields<'de> {
     }
 }
 
-/// Calls `visit` with each item of a list and its position, until one fails: nothing is kept of what was visited.
-pub(super) fn items<'a, Failure>(
+/// Why a list of objects was not read to its end.
+pub(super) enum Ended<Failure> {
+    /// The item at that position is no object; none where there is no list.
+    Unreadable(Option<usize>, serde_json::Error),
+    /// The visitor has seen enough.
+    Refused(Failure),
+}
+
+/// Calls `visit` with the position and the fields of each object of a list, until one fails: nothing is kept of what
+/// was visited.
+pub(super) fn objects<'a, Failure>(
     list: &'a RawValue,
-    visit: impl FnMut(usize, &'a RawValue) -> Result<(), Failure>,
-) -> Result<Result<(), Failure>, serde_json::Error> {
-    let mut failure = None;
-    let each = Items { visit, failure: &mut failure };
-    let read = each.deserialize(&mut serde_json::Deserializer::from_str(list.get()));
-    match failure {
-        Some(failure) => Ok(Err(failure)),
-        None => read.map(Ok),
+    visit: impl FnMut(usize, &RawFields<'a>) -> Result<(), Failure>,
+) -> Result<(), Ended<Failure>> {
+    let mut objects = Objects { visit, position: None, failure: None };
+    let read = objects.deserialize(&mut serde_json::Deserializer::from_str(list.get()));
+    match objects.failure {
+        Some(failure) => Err(Ended::Refused(failure)),
+        None => read.map_err(|error| Ended::Unreadable(objects.position, error)),
     }
 }
 
-struct Items<'f, Visit, Failure> {
+struct Objects<Visit, Failure> {
     visit: Visit,
-    failure: &'f mut Option<Failure>,
+    position: Option<usize>,
+    failure: Option<Failure>,
 }
 
-impl<'de, Visit, Failure> DeserializeSeed<'de> for Items<'_, Visit, Failure>
+impl<'de, Visit, Failure> DeserializeSeed<'de> for &mut Objects<Visit, Failure>
 where
-    Visit: FnMut(usize, &'de RawValue) -> Result<(), Failure>,
+    Visit: FnMut(usize, &RawFields<'de>) -> Result<(), Failure>,
 {
     type Value = ();
 
@@ -141,9 +150,9 @@ where
     }
 }
 
-impl<'de, Visit, Failure> Visitor<'de> for Items<'_, Visit, Failure>
+impl<'de, Visit, Failure> Visitor<'de> for &mut Objects<Visit, Failure>
 where
-    Visit: FnMut(usize, &'de RawValue) -> Result<(), Failure>,
+    Visit: FnMut(usize, &RawFields<'de>) -> Result<(), Failure>,
 {
     type Value = ();
 
@@ -151,14 +160,14 @@ where
         formatter.write_str("a list")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(mut self, mut items: A) -> Result<(), A::Error> {
-        let mut position = 0;
-        while let Some(item) = items.next_element()? {
-            if let Err(failure) = (self.visit)(position, item) {
-                *self.failure = Some(failure);
-                return Err(A::Error::custom("an item was refused"));
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
+        for position in 0.. {
+            self.position = Some(position);
+            let Some(fields) = items.next_element()? else { break };
+            if let Err(failure) = (self.visit)(position, &fields) {
+                self.failure = Some(failure);
+                return Err(A::Error::custom("an object was refused"));
             }
-            position += 1;
         }
         Ok(())
     }
