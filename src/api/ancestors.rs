@@ -155,7 +155,7 @@ impl Ancestor {
 }
 
 /// What the old cluster wrote into an object that was read from it. In another group it is a new object, which no
-/// API server takes with these in it, or which would wait for ever for a finalizer that nobody removes.
+/// API server takes with these in it, or which would wait for ever for a finalizer that no controller removes.
 const HISTORY: &[&[&str]] = &[
     &["status"],
     &["metadata", "uid"],

@@ -87,8 +87,8 @@ impl From<DnsConfig> for PodDNSConfig {
     }
 }
 
-/// A pod with the policy None and nobody to ask, as CEL of the struct that has both fields, and its message.
-pub const NOBODY_TO_ASK: (&str, &str) = (
+/// A pod with the policy None and no nameserver, as CEL of the struct that has both fields, and its message.
+pub const NO_NAMESERVER: (&str, &str) = (
     "!has(self.dnsPolicy) || self.dnsPolicy != 'None' \
      || has(self.dnsConfig) && has(self.dnsConfig.nameservers) && self.dnsConfig.nameservers.size() > 0",
     "dnsPolicy None needs a name server in dnsConfig.nameservers",
@@ -99,7 +99,7 @@ pub fn judge(policy: Option<DnsPolicy>, config: Option<&DnsConfig>, path: &Path,
     let config_path = path.at("dnsConfig");
     let nameservers = || config.into_iter().filter_map(|config| config.nameservers.as_ref()).flatten();
     if policy == Some(DnsPolicy::None) && nameservers().next().is_none() {
-        verdict.deny(Fault::required(path.at("dnsPolicy"), NOBODY_TO_ASK.1));
+        verdict.deny(Fault::required(path.at("dnsPolicy"), NO_NAMESERVER.1));
     }
     for (index, given) in nameservers().enumerate().filter(|(_, given)| !is_ip(given)) {
         let path = config_path.at("nameservers").index(index);
@@ -175,7 +175,7 @@ mod tests {
     fn without_the_policies_name_servers_there_have_to_be_others() {
         assert_eq!(judged(Some(DnsPolicy::None), &json!({"nameservers": ["10.96.0.10"]})), [""; 0]);
         for config in [json!({}), json!({"nameservers": []})] {
-            let expected = format!("spec.pod.dnsPolicy: Required value: {}", NOBODY_TO_ASK.1);
+            let expected = format!("spec.pod.dnsPolicy: Required value: {}", NO_NAMESERVER.1);
             assert_eq!(judged(Some(DnsPolicy::None), &config), [expected]);
             assert_eq!(judged(Some(DnsPolicy::Default), &config), [""; 0]);
         }

@@ -60,7 +60,7 @@ pub fn judge(kind: &dyn Kind, change: &Change) -> Verdict {
     verdict
 }
 
-/// More faults than these help nobody, and make an answer that is larger than the question.
+/// More faults than these do not help, and make an answer that is larger than the question.
 const MOST_FAULTS: usize = 100;
 
 /// Judges an object that is stored, as a change that changes nothing, but without forgiving what was there before: so
@@ -141,7 +141,7 @@ fn weight(value: &Value) -> usize {
     }
 }
 
-/// An earlier stage refused this field, or one below it: a second complaint about one value helps nobody.
+/// An earlier stage refused this field, or one below it: a second complaint about one value does not help.
 fn covered(faults: &[Fault], path: &Path) -> bool {
     faults.iter().any(|fault| fault.path.segments().starts_with(path.segments()))
 }

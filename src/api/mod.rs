@@ -43,7 +43,7 @@ use field::Verdict;
 /// The API group of every kind.
 pub const GROUP: &str = "gatehouse.dev";
 
-/// A served version. `v1` is the hub: the one that is stored, judged and worked on.
+/// A served version. `v1` is the hub: the one that is stored, validated and reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Version {
     /// The shape that the published ancestors have; served and deprecated.

@@ -1,8 +1,8 @@
 //! Makes keys and certificates: the authority and what it signs.
 //!
 //! Guarantees: P-256 keys; an authority can be issued again under the same key and name; no leaf outlives the
-//! authority that signed it; the gate's own authority can sign for the gate's names alone, so that its key, stolen,
-//! stands for nobody else; private keys are never printed.
+//! authority that signed it; the gate's own authority can sign for the gate's names alone, so a stolen key cannot
+//! impersonate any other server; private keys are never printed.
 //! Never: asks the time, reads or writes anything.
 
 use std::collections::BTreeSet;

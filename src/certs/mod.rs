@@ -251,8 +251,8 @@ impl Handle {
         self.state()
     }
 
-    /// From here on a task looks at the CA bundles in force: no leaf follows a new key before that was
-    /// seen to be trusted.
+    /// From here on a task looks at the CA bundles in force: no leaf follows a new key until an installed bundle trusts
+    /// that key.
     pub fn expect_in_force(&self) {
         self.asked.saw(Vec::new());
     }

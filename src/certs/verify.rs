@@ -19,7 +19,7 @@ use super::mint::Usage;
 /// Why a peer does not take a certificate.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// Nobody is trusted, or a certificate of those who are cannot be read.
+    /// No authority is trusted, or the certificate of one cannot be read.
     #[error("no authority is trusted")]
     NoAuthority,
     /// None of those that are trusted has signed it.

@@ -4,10 +4,9 @@
 //! published holds nothing up.
 //!
 //! On force. An object that was not there is applied *without* force: should another client have made one of the same
-//! name meanwhile, differing fields are a conflict and the object stays theirs. An object that was seen to be ours is
-//! applied with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field
-//! that another client has taken over there is taken back. What the manifest leaves out belongs to the client that
-//! wrote it.
+//! name meanwhile, differing fields are a conflict and the object stays theirs. An object known to be ours is applied
+//! with its uid and *with* force: the manifest holds only fields that follow from the owner's spec, and a field that
+//! another client has taken over there is taken back. What the manifest leaves out belongs to the client that wrote it.
 
 use std::sync::Arc;
 

@@ -41,7 +41,7 @@ where
         + 'static,
 {
     /// A cache, and the owners of what changes in it; it is filled while that stream is polled. `trim` takes out of
-    /// each object what nobody looks at.
+    /// each object what no controller reads.
     pub fn watch<Owner>(
         client: &Client,
         realm: &WatchScope,

@@ -1,7 +1,7 @@
 //! Objects of any type, as a watch last told of them: trimmed, and with a word on each that differs from before.
 //!
-//! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that went while
-//! nobody watched is missed when the list is read again.
+//! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that was deleted while
+//! there was no watch is missed when the list is read again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
@@ -49,8 +49,8 @@ where
     Object: Resource + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
 {
     /// A shelf of the objects of `api`, and each of them that comes, goes or changes, as it was and as it is; it is
-    /// kept while that stream is polled. `trim` takes out what nobody looks at, `same` says whether what is left is as
-    /// before, and `group` by what objects are looked for together.
+    /// kept while that stream is polled. `trim` takes out what no controller reads, `same` says whether what is left is
+    /// as before, and `group` by what objects are looked for together.
     pub fn watch(
         api: Api<Object>,
         trim: fn(&mut Object),

@@ -10,7 +10,7 @@
 //!
 //! Guarantees: one reconciliation at a time for an object; those of different objects run side by side, up to a limit;
 //! an object that no release can read holds up no other; a reconciliation that fails is tried again, later and later.
-//! Assumes: nobody else works on these objects; the election of [`crate::runtime::leader`] sees to that.
+//! Assumes: no other process reconciles these objects; the election of [`crate::runtime::leader`] guarantees that.
 //! Never: writes where nothing has changed; finds its work by polling; keeps anything that matters from one term to
 //! the next.
 //!

@@ -287,7 +287,7 @@ pub struct Progress {
     pub refused: Option<RefusedWrite>,
 }
 
-/// What a reconciliation has read and decided, and whoever acts.
+/// What a reconciliation has read and decided, and the executor of its actions.
 #[derive(Debug)]
 pub struct Execution<'a, Kind: Reconciler> {
     /// Who acts.

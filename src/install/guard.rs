@@ -73,7 +73,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
             }
         }
         pace.recover(corrected.elapsed());
-        // Our own news waits for nobody, and is no quarrel.
+        // Our own changes do not wait, and are no conflict with another client.
         let is_news = certificates.has_bundle_other_than(plan.bundle.as_ref());
         tokio::time::sleep(if is_news { GROUP } else { GROUP.max(pace.pause) }).await;
         while let Some(Some(())) = changes.next().now_or_never() {}

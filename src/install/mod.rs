@@ -74,7 +74,7 @@ pub struct Plan {
     pub namespaces: BTreeSet<String>,
     /// The versions by which our kinds are served.
     pub served: Served,
-    /// The ClusterRole that owns the webhook configurations, so that they go with it; none for nobody.
+    /// The ClusterRole that owns the webhook configurations, so that they go with it; none: they have no owner.
     pub cluster_role: Option<String>,
     /// Whether what a newer release wrote is written over at the start.
     pub replaces_newer: bool,

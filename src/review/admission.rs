@@ -26,7 +26,7 @@ use crate::api::judge::{self, Change, Written};
 use crate::api::{GROUP, Kind, Version, default};
 use crate::kinds;
 
-/// More warnings than these help nobody; the API server cuts them all when they get too many.
+/// More warnings than these do not help; the API server cuts them all when they get too many.
 const MOST_WARNINGS: usize = 16;
 
 /// What is done to objects, as far as rules distinguish.
@@ -133,7 +133,7 @@ fn read<'a>(request: &'a Request<'a>, now: Timestamp) -> Result<Admission<'a>, F
     Ok(Admission { request, kind, operation, sub_resource, version, author, now })
 }
 
-/// A pod in gatehouse's own namespace may use its ServiceAccount: nobody may have one made there.
+/// A pod in gatehouse's own namespace may use its ServiceAccount: no user may have one created there.
 fn refuse_own_namespace(admission: &Admission, own_namespace: Option<&str>) -> Result<(), Failure> {
     let Some(own) = own_namespace.filter(|_| admission.operation == Operation::Create) else { return Ok(()) };
     if admission.request.text("namespace").as_deref() != Some(own) {

@@ -31,7 +31,7 @@ type Objects = Vec<(&'static str, Value)>;
 const OBJECTS: [&str; 2] = ["object", "oldObject"];
 
 impl Request<'_> {
-    /// The object under `name`, read in full but for what nobody asks for.
+    /// The object under `name`, read in full but for what no handler needs.
     pub(super) fn object(&self, name: &str) -> Result<Option<Cow<'_, Value>>, Failure> {
         if let Some(objects) = &self.objects {
             let found = objects.iter().find(|(known, value)| *known == name && !value.is_null());

@@ -113,7 +113,7 @@ fn nonsense_in_one_object_fails_no_review() {
     }
 }
 
-/// What is told of a conversion to `to`.
+/// What is reported of a conversion to `to`.
 fn converted(to: Version, objects: &[Value]) -> Report {
     let review = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "ConversionReview",
         "request": {"uid": "u-1", "desiredAPIVersion": to.api_version(), "objects": objects}});

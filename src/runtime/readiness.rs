@@ -60,7 +60,7 @@ impl Ready {
 }
 
 impl Readiness {
-    /// Nobody registered: ready.
+    /// Nothing is registered: ready.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

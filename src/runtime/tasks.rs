@@ -136,7 +136,7 @@ mod tests {
             begun.send(()).unwrap();
             released.await.unwrap()
         });
-        // Nobody polls what is returned.
+        // The returned future is not polled.
         begins.await.unwrap();
         release.send(7).unwrap();
         assert_eq!(running.await, 7);

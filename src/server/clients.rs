@@ -35,8 +35,8 @@ struct Verifier(Arc<dyn ClientCertVerifier>);
 pub struct Unusable(String);
 
 impl TrustedClients {
-    /// Nobody until the first [`Self::swap`]. Each name is a common name or a DNS name of a certificate; with none of
-    /// them, any name will do.
+    /// No client until the first [`Self::swap`]. Each name is a common name or a DNS name of a certificate; with none
+    /// of them, any name will do.
     #[must_use]
     pub fn named(names: &[String]) -> Self {
         let provider = Arc::new(aws_lc_rs::default_provider());

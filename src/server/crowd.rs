@@ -92,7 +92,7 @@ impl Crowd {
 /// Whether there is room.
 enum Room {
     Found,
-    /// Not yet; when somebody who waits will have stood still, where somebody does.
+    /// Not yet; when a waiting answer will have stood still, where one waits.
     Later(Option<Instant>),
 }
 
@@ -115,7 +115,7 @@ impl State {
         Some(one)
     }
 
-    /// Cuts the first of all; false when nobody waits.
+    /// Cuts the first of all; false when none waits.
     fn cut_first(&mut self) -> bool {
         let firsts = [&self.empty, &self.holding].map(|line| line.keys().next().copied());
         let Some(turn) = firsts.into_iter().flatten().min() else { return false };
@@ -131,7 +131,7 @@ impl State {
     }
 
     /// Whether so many more bytes fit, at once or once those are cut who have waited since that moment or before;
-    /// nobody is cut where even all who wait would not do.
+    /// none is cut where even all that wait would not suffice.
     fn fit(&mut self, more: usize, limit: usize, since: Instant) -> bool {
         if self.held - self.idle + more > limit {
             return false;
@@ -185,7 +185,7 @@ impl Member {
     /// Grows where there is room, or where there will be without those who have waited since that moment or before.
     fn try_grow(&mut self, more: usize, spare: usize, since: Option<Instant>) -> Result<Room, GaveWay> {
         let mut state = self.crowd.lock();
-        // Out of the line meanwhile: nobody gives way to himself.
+        // Out of the line meanwhile: an answer does not give way to itself.
         if self.turn.take().is_some_and(|turn| state.leave(turn).is_none()) {
             self.bytes = 0;
             return Err(GaveWay);
@@ -327,7 +327,7 @@ mod tests {
         goes_on.go_on().unwrap();
         assert_eq!(next.grow(50, 0).await, Ok(()));
         assert_eq!([&still, &goes_on, &next].map(has_given_way), [true, false, false]);
-        // Nobody is there who has stood still, and it is waited for the one that ends.
+        // No answer has stood still, so the next one waits for the one that ends.
         let mut last = join(&crowd);
         let mut grows = std::pin::pin!(last.grow(50, 0));
         assert!(grows.as_mut().now_or_never().is_none());
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_nobody_takes_gives_way_and_nothing_is_left_behind() {
+    async fn an_unread_answer_gives_way_and_nothing_is_left_behind() {
         let crowd = Crowd::new(9, 100);
         let mut answer = join(&crowd);
         answer.grow(10, 0).await.unwrap();

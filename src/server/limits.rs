@@ -15,7 +15,7 @@ pub struct Limits {
     /// server honours.
     pub in_flight: usize,
     /// Bytes of a review that is judged where it was read. What is larger is judged on a thread of its own, and holds
-    /// up nobody there.
+    /// up no other review there.
     pub inline: usize,
     /// Reviews of more bytes than `inline` and not large judged at a time; more wait.
     pub medium_in_flight: usize,

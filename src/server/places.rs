@@ -135,7 +135,7 @@ mod tests {
         (activity, place)
     }
 
-    /// Which of them give way, one after the other, until nobody does.
+    /// Which of them give way, one after the other, until none does.
     fn go(places: &Places, all: &[&(Arc<Activity>, Place)]) -> Vec<usize> {
         let mut gone = Vec::new();
         for _ in all {

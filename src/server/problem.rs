@@ -56,7 +56,7 @@ pub(super) fn busy() -> Response<Vec<u8>> {
     response
 }
 
-/// 401: nobody knows who asks.
+/// 401: the client is not authenticated.
 pub(super) fn unauthorized() -> Response<Vec<u8>> {
     let message =
         "no client certificate was shown: admission reviews are answered to clients of --client-ca alone";

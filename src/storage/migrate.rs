@@ -116,7 +116,7 @@ pub struct Migration<'a> {
     pub options: Options,
     /// Ends it early, in good order.
     pub stop: CancellationToken,
-    /// Who is told.
+    /// The receiver of events.
     pub watch: &'a dyn Watch,
 }
 

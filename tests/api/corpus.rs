@@ -47,7 +47,7 @@ pub const TESTS: &[Test] = &[
 /// Who refuses an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// Nobody does.
+    /// No one does: it is accepted.
     Nobody,
     /// The definition, by structure or CEL; and the gate, for the same fields.
     Definition,
@@ -155,8 +155,8 @@ fn replace(namespace: &str, stored: &Value, object: &Value) -> Ask {
     Ask::put(format!("{}?dryRun=All", path(namespace, &object)), object)
 }
 
-/// What comes of all cases where an operator writes to the stored objects as well: one that it has changed meanwhile is
-/// told its status again, and tried again.
+/// What comes of all cases where an operator writes to the stored objects as well: one that it has changed meanwhile
+/// gets its status again, and is tried again.
 fn replace_all(
     objects: &Objects,
     namespace: &str,

@@ -1,4 +1,4 @@
-//! What an object asks for is read as it was written in one file of each kind: below it nobody gives an absent field
+//! What an object asks for is read as it was written in one file of each kind: below it nothing gives an absent field
 //! another meaning.
 
 use gatehouse::kinds::KINDS;

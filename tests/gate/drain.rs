@@ -1,4 +1,4 @@
-//! A server that goes loses nobody.
+//! A server that stops loses no request.
 
 use gatehouse::runtime::readiness::Weight;
 use gatehouse::server::{Health, Limits};

@@ -104,8 +104,8 @@ impl Cluster {
         options.mounted().unwrap_or_else(|| options.authority(self.client.clone(), self.names.clone()))
     }
 
-    /// Nobody is ready before our kinds can be used, by whichever way they are installed. Once they can, it stays so:
-    /// who takes them away does not take the gate away.
+    /// Not ready before the API server serves our kinds, whichever way they are installed. Once ready, it stays so: who
+    /// takes them away does not take the gate away.
     pub(super) fn await_definitions(&self, supervisor: &Supervisor) {
         let client = self.client.clone();
         // Which others there are those decide who install.

@@ -9,7 +9,7 @@
 //!   what runs, also when the ConfigMap that it came from was edited or deleted.
 //! - Of several objects with one series only the oldest starts runs that apply scripts.
 //! - An object that is being deleted waits for its run, unless that only reads. What is to be taken back is also what a run
-//!   may have applied whose Job nobody saw.
+//!   may have applied whose Job was never observed.
 //! - What was applied is looked for again each day, by a run that only reads. What is not there any more is applied again
 //!   only when a person asks for it.
 //!
@@ -62,7 +62,7 @@ pub struct Plan {
     pub status: DatabaseMigrationStatus,
     /// The events that go with it.
     pub events: Vec<Note>,
-    /// A run whose end is told now.
+    /// A run whose end is reported now.
     pub ended: Option<FinishedRun>,
     /// When to look again; never, where nothing can be done until a user changes the object.
     pub wake: Option<Timestamp>,

@@ -1,7 +1,7 @@
 //! How a run is, by its Job and the pods of it. Pure.
 //!
-//! Guarantees: what a run said is told apart from a run that said nothing; a run whose container has not started says
-//! why, as far as that can be seen without rights on Events and Secrets.
+//! Guarantees: the report of a run is distinguished from a run without a report; a run whose container has not started
+//! says why, as far as that can be seen without rights on Events and Secrets.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use super::names::CONTAINER;
 use super::observation::{Ending, RunState};
 use super::result::{Class, RunResult};
 
-/// How long a pod and its container may take to be made before that is told.
+/// How long the creation of a pod and its container may take before the delay is reported.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(30);
 
 /// The condition of a Job that has ended.

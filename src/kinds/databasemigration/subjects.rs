@@ -56,7 +56,7 @@ impl Subjects {
                     self.tell_writers(&namespace, &name, &[before, series]);
                 }
             }
-            // Nobody works one that cannot be read, and it holds up no other one.
+            // An object that cannot be read is not reconciled, and does not hold up others.
             (Err(_), Some(uid)) => self.forget(uid),
             (_, None) => {}
         }
@@ -103,7 +103,7 @@ impl Subjects {
 
     fn tell(&self, concerned: Vec<Reference>) {
         for one in concerned {
-            let _nobody_works = self.told.unbounded_send(one);
+            let _no_receiver = self.told.unbounded_send(one);
         }
     }
 

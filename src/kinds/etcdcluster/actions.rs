@@ -142,7 +142,7 @@ pub enum Action {
         pod: Handle,
         /// Where it is.
         ordinal: Ordinal,
-        /// What has to be so right then; none: the pod serves nobody, or with so few voters it cannot be helped.
+        /// What has to be so right then; none: the pod serves no client, or there are too few voters to avoid it.
         precondition: Option<Precondition>,
     },
     /// Write onto the claim of a volume that a recovery has set its member aside, or that it has not.
@@ -167,7 +167,7 @@ pub enum Action {
         volume: Handle,
         /// Where it is.
         ordinal: Ordinal,
-        /// The list of members in which nobody has data on it; none where the whole cluster goes, or never was.
+        /// The list of members, none of which has data on it; none where the whole cluster goes, or never was.
         membership: Option<MembershipGuard>,
         /// Whether its data have to outlive it.
         keeps_data: bool,
@@ -266,7 +266,7 @@ pub enum Action {
         /// The cluster that must answer.
         cluster_id: ClusterId,
     },
-    /// Make root known to etcd, and let etcd ask who is there.
+    /// Create root in etcd, and enable authentication.
     AuthEnable {
         /// The cluster that must answer.
         cluster_id: ClusterId,

@@ -77,7 +77,7 @@ impl object_metrics::Line for Line {
         gauge(READY, "Members that serve"),
         gauge(HAS_QUORUM, "1 where a majority of the voters has just confirmed the member list"),
         gauge(HAS_LEADER, "1 where a member leads"),
-        counter(LEADER_CHANGES, "Times that another member was seen to lead"),
+        counter(LEADER_CHANGES, "Observed changes of the leader"),
         gauge(CONDITION, "1 for the status that a condition has, 0 for the other two"),
         gauge(REASON, "1 for the reason that a condition has"),
         gauge(PROBLEM, "1 for each thing that needs attention, such as DatabaseQuotaExceeded"),
@@ -161,7 +161,7 @@ pub fn of(facts: &Facts) -> Line {
     let mut plain = |name, value: Option<i64>| rows.extend(value.map(|value| (name, Sample::plain(value))));
     let is_expected = seen.record.cluster_id.is_some() && desired.replicas > 0;
     plain(READY, count(plan.summary.ready_replicas));
-    // Without the list of pods nobody was asked.
+    // Without the list of pods no member was asked.
     let is_asked = is_expected && !seen.pods.is_unknown();
     plain(HAS_QUORUM, is_asked.then(|| seen.membership.known().is_some().into()));
     plain(HAS_LEADER, is_asked.then(|| plan.summary.leader.is_some().into()));

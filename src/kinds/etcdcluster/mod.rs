@@ -6,8 +6,8 @@
 //!   objects, members ─▶ observe ─┘
 //! ```
 //!
-//! Guarantees: who the members are is etcd's word, asked linearizably in the reconciliation that acts on it; what is
-//! intended is written into the status before it is done, so that the operator that works next goes on from there; a
+//! Guarantees: etcd's member list is the source of truth, read linearizably in the reconciliation that acts on it; an
+//! intent is written into the status before it is carried out, so that the next leader continues from there; a
 //! reconciliation has at most one action that cannot be taken back. Nothing is decided on a cache: watches only say
 //! when to look.
 //! Never: looks at a cluster at rest more often than every 30 seconds, changes of its objects aside.

@@ -61,7 +61,7 @@ pub struct Desired {
     pub is_in_memory: bool,
     /// Whether volumes go when the object is deleted.
     pub deletes_volumes: bool,
-    /// Whether etcd asks who is there.
+    /// Whether etcd has authentication enabled.
     pub authenticates: bool,
     /// Whether members may be brought one minor down.
     pub allows_downgrade: bool,
@@ -120,9 +120,9 @@ pub struct Observation {
     pub pods: Fact<BTreeMap<Ordinal, Pod>>,
     /// The volumes of the StatefulSet's names. Data in memory are listed as a volume with the uid of their pod.
     pub volumes: Fact<BTreeMap<Ordinal, Volume>>,
-    /// What the member at each ordinal answered. One that is missing here has nobody to ask.
+    /// What the member at each ordinal answered. A member that is missing here cannot be asked.
     pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
-    /// Etcd's linearizable MemberList. Never absent: nobody to ask is unknown.
+    /// Etcd's linearizable MemberList. Never absent: with no member to ask it is unknown.
     pub membership: Fact<Membership>,
     /// A serializable MemberList of any member, for diagnosis while there is no quorum. Never ground for a change.
     pub last_membership: Fact<Membership>,
@@ -132,7 +132,7 @@ pub struct Observation {
     pub keyspace: Fact<Keyspace>,
     /// The version that the members agreed on.
     pub cluster_version: Fact<Minor>,
-    /// Whether etcd asks who is there.
+    /// Whether etcd has authentication enabled.
     pub auth: Fact<bool>,
     /// Whether root has the password that it is to have. Absent where none is asked for.
     pub root_password: Fact<RootPassword>,
@@ -161,8 +161,8 @@ pub enum Audit {
     Different {
         /// The revision of the second look; 0: an earlier process had it.
         revision: u64,
-        /// Those that differ from a majority that agrees; none: there is no such majority, and nobody can tell whose
-        /// data are wrong.
+        /// Those that differ from a majority that agrees; none: there is no such majority, and it is unknown whose data
+        /// are wrong.
         minority: BTreeSet<Ordinal>,
     },
 }
@@ -246,7 +246,8 @@ impl Observation {
     }
 
     /// Whether fewer voters than a majority answer and follow a leader: of those that a member remembers, or else of those
-    /// that were told to run. Members that answer and elect none serve nobody. Not where nobody knows of any voter.
+    /// that were told to run. Members that answer without electing a leader serve no client. Not where no voter is
+    /// known.
     #[must_use]
     pub fn lacks_majority(&self) -> bool {
         let voters: Vec<(Ordinal, Option<MemberId>)> = match &self.last_membership {

@@ -10,7 +10,7 @@ use super::trace::{self, Pass, Trace};
 use crate::controllers::api_write::Note;
 use crate::controllers::named;
 
-/// The line of the trace with what was seen and is planned; none where nobody listens, or nothing is new.
+/// The line of the trace with what was seen and is planned; none where the trace is off, or nothing is new.
 pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileState) -> Option<u64> {
     if !trace::is_on() {
         return None;

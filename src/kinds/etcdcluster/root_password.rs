@@ -1,8 +1,8 @@
 //! The password of etcd's user root: read from the Secret that the spec names, and held against what etcd takes.
 //!
-//! Guarantees: the password is read again whenever it is needed, and sent to nobody but a member that has just answered
-//! as one of the recorded cluster, over TLS. Etcd is asked again only after its users or the Secret have changed, for
-//! to compare a password costs it a tenth of a second.
+//! Guarantees: the password is read again whenever it is needed, and sent only to a member that has just answered as
+//! one of the recorded cluster, over TLS. Etcd is asked again only after its users or the Secret have changed, for to
+//! compare a password costs it a tenth of a second.
 //! Never: keeps a password, or anything made of it, beyond the reconciliation; writes a Secret.
 
 pub mod decision;
@@ -44,7 +44,7 @@ pub struct Proven {
     found: RootPassword,
 }
 
-/// Reads the Secret, where etcd is to ask who is there.
+/// Reads the Secret, where authentication is wanted.
 pub async fn read(client: &Client, spec: &Spec) -> Offer {
     let is_due = spec.refused.is_empty() && spec.authenticates && spec.tls.is_some();
     let Some(name) = spec.root_secret.as_deref().filter(|_| is_due) else { return Offer::None };

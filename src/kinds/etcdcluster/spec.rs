@@ -58,7 +58,7 @@ pub struct Spec {
     pub storage: Storage,
     /// The certificates; none: members and clients speak plain HTTP.
     pub tls: Option<Tls>,
-    /// Whether etcd asks who is there.
+    /// Whether etcd has authentication enabled.
     pub authenticates: bool,
     /// The Secret with the password of etcd's user root.
     pub root_secret: Option<String>,
@@ -246,8 +246,8 @@ impl Spec {
         names::digest(said.to_string().as_bytes())
     }
 
-    /// What the plan has to know; `trust`: whom members are to trust, none where they speak plain HTTP, or nobody could
-    /// tell.
+    /// What the plan has to know; `trust`: whom members are to trust, none where they speak plain HTTP, or it is
+    /// unknown.
     #[must_use]
     pub fn desired(&self, trust: Option<Trust>) -> Desired {
         let asked = self.storage.size.bytes().unwrap_or(0);
@@ -280,8 +280,8 @@ impl Spec {
     }
 }
 
-/// The members that are asked for. Where nobody has asked, which the gate lets nobody do, those that there are; and
-/// before the first, as many as creation writes.
+/// The members that are asked for. Where no count is given, which the gate refuses, those that there are; and before
+/// the first, as many as creation writes.
 fn replicas(cluster: &EtcdCluster) -> u32 {
     let there_are = || cluster.status.as_ref().and_then(|status| status.replicas).filter(|count| *count > 0);
     let count = cluster.spec.replicas.or_else(there_are).unwrap_or(REPLICAS);
@@ -327,7 +327,7 @@ fn tls(cluster: &EtcdCluster) -> Option<Tls> {
     let (keeper, secrets) = match cluster.spec.tls_mode() {
         TlsMode::Disabled => return None,
         TlsMode::Automatic => (Keeper::Operator, TlsSecrets::default()),
-        // Without Secrets there is nobody who could keep them, and nothing is written.
+        // Without Secrets there is no place to keep them, and nothing is written.
         TlsMode::Secrets => (Keeper::Others, given.secrets.unwrap_or_default()),
     };
     let name = cluster.name_any();

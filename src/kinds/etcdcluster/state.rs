@@ -228,7 +228,8 @@ impl ReconcileState {
     }
 }
 
-/// Whether fewer voters than a majority answer and follow a leader. Not where nobody could be asked for want of the list of pods.
+/// Whether fewer voters than a majority answer and follow a leader. Not where no member could be asked, as the list of
+/// pods is missing.
 fn lacks_quorum(seen: &Observation) -> bool {
     if seen.record.cluster_id.is_none() || seen.pods.is_unknown() || seen.membership.known().is_some() {
         return false;
@@ -377,7 +378,7 @@ mod tests {
             recall.look(&mut seen, begun + Duration::from_secs(second));
             seen.status(Ordinal(2)).found().map(|status| status.falls_behind)
         };
-        assert_eq!(falls(0, 10_000, 6_000), Some(true), "nobody looked before");
+        assert_eq!(falls(0, 10_000, 6_000), Some(true), "the first look");
         assert_eq!(falls(2, 20_000, 16_000), Some(true), "as many");
         assert_eq!(falls(4, 30_000, 26_500), Some(false));
         assert_eq!(falls(6, 40_000, 36_000), Some(true));

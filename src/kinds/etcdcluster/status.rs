@@ -93,7 +93,7 @@ pub fn remember(
     }
 }
 
-/// URLs of those that vote; none where nobody knows who does.
+/// URLs of those that vote; none where the voters are unknown.
 fn endpoints(spec: &Spec, plan: &Plan) -> Option<Vec<String>> {
     plan.summary.replicas?;
     let voters = plan.summary.members.iter().filter(|member| member.role == Some(Role::Voter));

@@ -2,8 +2,8 @@
 //!
 //! Guarantees: a reconciliation is logged before its first action, so that one in which the process ends is logged too,
 //! and each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost
-//! on the way; a pass that does nothing and stands on the same facts as the one before is left out; while nobody
-//! listens, nothing is put into words.
+//! on the way; a pass that does nothing and stands on the same facts as the one before is left out; while the trace is
+//! off, nothing is formatted.
 //! Never: tells a secret. [`Desired`] and [`Observation`] have no place for one.
 
 use std::collections::hash_map::{DefaultHasher, RandomState};

@@ -2,7 +2,7 @@
 //!
 //! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and the
 //! queue knows no order among them and the counts still to be written. So an object that is not due gives way to one
-//! that is, for as long as counts are written. Nobody waits for nothing: where none was for [`PATIENCE`], or where one
+//! that is, for as long as counts are written. No object waits in vain: where none was for [`PATIENCE`], or where one
 //! was overtaken by that much, it has met with some obstacle. None waits for good: where the others take longer than
 //! that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes before them too.
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_count_could_not_be_written_waits_for_nobody() {
+    fn one_whose_count_could_not_be_written_does_not_wait() {
         let due_queue = DueQueue::default();
         due_queue.expect("failed", Some(second(100)));
         due_queue.expect("other", Some(second(100)));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_that_was_overtaken() {
+    fn none_waits_for_one_that_was_overtaken() {
         let due_queue = DueQueue::default();
         due_queue.expect("gone", Some(second(100)));
         for now in [110, 120, 130] {
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_one_that_never_comes() {
+    fn none_waits_for_one_that_never_comes() {
         let due_queue = DueQueue::default();
         due_queue.expect("gone", Some(second(100)));
         assert!(due_queue.gives_way("a", second(130)));

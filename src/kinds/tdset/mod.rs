@@ -347,7 +347,7 @@ fn subjects(autoscaler: &HorizontalPodAutoscaler) -> Vec<ObjectKey> {
     Bounds::scaled(autoscaler).into_iter().chain([own]).collect()
 }
 
-/// Takes out of a Deployment what nobody looks at: of its managed fields, all but who owns the count.
+/// Takes out of a Deployment what is never read: of its managed fields, all but the owner of the count.
 fn trim_deployment(deployment: &mut Deployment) {
     observation::trim(&mut deployment.metadata);
 }

@@ -182,9 +182,9 @@ impl Blocker {
 /// Who wrote a count last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Writer {
-    /// That was not asked, or nobody tells.
+    /// Not looked up, or the managed fields do not tell.
     Unknown,
-    /// We did, or nobody.
+    /// We did, or no client did.
     Ours,
     /// Another client.
     Other(FieldOwner),

@@ -58,7 +58,7 @@ pub struct Plan {
     pub is_timed: bool,
     /// The count of another client that this takes back.
     pub reverted: Option<Reverted>,
-    /// Whether another client has a hand in it who had none before.
+    /// Whether another client writes the count that did not before.
     pub conflict: bool,
     /// When the count is to be written next.
     pub due: Option<Timestamp>,
@@ -347,7 +347,7 @@ const fn is_going(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some()
 }
 
-/// Whether a status says that another client has a hand in it.
+/// Whether a status says that another client writes the count.
 fn conflicts(status: &TDSetStatus) -> bool {
     let conditions = status.conditions.as_deref().unwrap_or_default();
     condition::holds(conditions, ConditionType::Conflict.as_str())

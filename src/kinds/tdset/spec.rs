@@ -1,7 +1,7 @@
 //! What a TDSet asks for, resolved once. Pure.
 //!
-//! Guarantees: an absent field has its meaning here, and nothing below gives it another; a timetable that is here makes
-//! sense, and a TDSet with faults has none.
+//! Guarantees: an absent field has its meaning here, and nothing below gives it another; a timetable that is here is
+//! valid, and a TDSet with faults has none.
 //! Assumes: the faults are those that the gate finds, so that an object is valid for both or for neither.
 
 use std::collections::{BTreeSet, HashMap};

@@ -1,7 +1,7 @@
 //! What a process remembers of a TDSet between two reconciliations. Pure.
 //!
-//! Guarantees: nothing that matters is here alone. Without it a transition is told with another lateness, a status is
-//! written that stood there already, or another client's count is taken back some times more before that slows down.
+//! Guarantees: nothing that matters is here alone. Without it a transition is reported with another lateness, a status
+//! is written that stood there already, or another client's count is taken back some times more before that slows down.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ impl ReconcileState {
     ) {
         // Now, for what comes after it in this reconciliation may fail.
         self.carry(plan, now);
-        // Whoever has not seen what we wrote before takes the same count back once more, of which nothing is new.
+        // A client that has not seen our last write takes the same count back once more, which is nothing new.
         let is_stale = number(seen).zip(self.counted).is_some_and(|(seen, counted)| seen < counted);
         self.counted = number(written).or(self.counted);
         if let Some(reverted) = plan.reverted.as_ref().filter(|_| !is_stale) {
@@ -232,7 +232,7 @@ mod tests {
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
         state.begin();
-        assert!(state.defers_report(&Plan::default(), second(0)), "the transition is told by the next one");
+        assert!(state.defers_report(&Plan::default(), second(0)), "the next one reports the transition");
         // Which takes a count back and reports, and knew nothing of that count when it was planned.
         state.begin();
         state.wrote_count(&taken_back, (None, None), second(1));

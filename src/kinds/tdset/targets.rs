@@ -149,7 +149,7 @@ impl Targets {
         self.retain(|of, asks| asks || of != uid);
     }
 
-    /// Stops the watches that nobody asks for any more.
+    /// Stops the watches that no TDSet needs any more.
     fn retain(&self, asks: impl Fn(&str, bool) -> bool) {
         self.watched().retain(|_, one| {
             one.askers.retain(|uid, asked| asks(uid, *asked));
@@ -182,7 +182,7 @@ impl Targets {
             ObjectKey::new(&group, &kind, &object.namespace().unwrap_or_default(), &object.name_any())
         });
         let (subjects, end) = abortable(subjects);
-        let _nobody_works = self.begun.unbounded_send(subjects.boxed());
+        let _no_receiver = self.begun.unbounded_send(subjects.boxed());
         let askers = HashMap::from([(uid.to_owned(), true)]);
         watched.insert(resource.clone(), Watched { objects: objects.clone(), askers, end });
         objects
@@ -418,8 +418,8 @@ fn found(list: &APIResourceList, api_version: &str, kind: &str) -> Result<ApiRes
     })
 }
 
-/// Who wrote the count of a workload. Of the kinds of Kubernetes the field is known: where nobody owns it, nobody knows,
-/// and it is not the client that applied the rest.
+/// Who wrote the count of a workload. Of the kinds of Kubernetes the field is known: where no manager owns it, the
+/// writer is unknown, and is not the client that applied the rest.
 fn writer_of(resource: &ApiResource, metadata: &ObjectMeta) -> Writer {
     let is_known = resource.group == "apps";
     if is_known && !observation::is_owned(metadata) { Writer::Unknown } else { Writer::of(metadata) }
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(after(&object("8", 3), 2_000), None);
         assert_eq!(after(&object("8", 4), 500), None, "the spec has changed");
         let read = Read { generation: None, ..read.clone() };
-        assert_eq!(read.stands(&object("8", 3), at), None, "of which count that is nobody knows");
+        assert_eq!(read.stands(&object("8", 3), at), None, "it is unknown of which count that is");
     }
 
     #[test]

@@ -40,7 +40,7 @@ const LAST_WORK: Duration = Duration::from_secs(3);
 /// How long the release may take. Both together are less than tasks have that are asked to stop.
 const RELEASE: Duration = Duration::from_millis(1500);
 
-/// The work ended although nobody had told it to.
+/// The work ended without being stopped.
 #[derive(Debug, thiserror::Error)]
 #[error("the leader's work ended unexpectedly")]
 struct Ended {

@@ -6,11 +6,12 @@
 //!                                                      │◀──────── duration ────────▶│ another takes it
 //! ```
 //!
-//! Guarantees: a holder's term ends [`Pace::deadline`] after it *sent* the last renewal that succeeded, and nobody
-//! takes a lease before its duration has gone by since a change of it was *seen*. So there are no two holders while
+//! Guarantees: a holder's term ends [`Pace::deadline`] after it *sent* the last renewal that succeeded, and no
+//! candidate takes a lease before its duration has gone by since a change of it was *seen*. So there are no two holders
+//! while
 //! one clock runs less than half as fast again as another, whatever is lost, delayed or delivered late. Clocks are
 //! compared with themselves alone: what `renewTime` says is for people. Every write is of the version that was read.
-//! Assumes: nobody deletes the lease, and the clock runs while the process is halted (a machine that is suspended
+//! Assumes: no client deletes the lease, and the clock runs while the process is halted (a machine that is suspended
 //! stops it: such a holder goes on for the rest of its term).
 //!
 //! The rules are those of client-go, `tools/leaderelection`.
@@ -145,7 +146,7 @@ pub struct Term {
 }
 
 impl Term {
-    /// A candidate that knows nothing yet. `identity` is nobody else's, in no other process.
+    /// A candidate that knows nothing yet. `identity` is unique among all processes.
     #[must_use]
     pub const fn new(identity: String, pace: Pace) -> Self {
         Self { identity, pace, seen: None, version: None, fresh: false, next: Moment::ZERO, until: None }
@@ -157,7 +158,7 @@ impl Term {
         self.until
     }
 
-    /// Who holds the lease, as far as is known; empty where nobody does.
+    /// The holder of the lease, as far as is known; empty where there is none.
     #[must_use]
     pub fn holder(&self) -> &str {
         self.seen.as_ref().map_or("", |seen| &seen.record.holder)

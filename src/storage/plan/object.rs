@@ -69,7 +69,7 @@ pub enum Judgement {
     Again(Duration),
     /// The same, and there are too many requests.
     Throttled(Duration),
-    /// The same, and it does not count as a try: nobody has heard of it.
+    /// The same, and it does not count as a try: it never reached the server.
     Unheard(Duration),
 }
 

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 
 use super::super::observation::{Definition, ObjectMeta};
 
-/// How many managers are told apart.
+/// How many managers are distinguished.
 const MANAGERS: usize = 1000;
 
 /// A manager, and how it writes.

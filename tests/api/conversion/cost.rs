@@ -1,5 +1,5 @@
 //! What conversion costs: how often the API server asks for it, verb by verb, as docs/conversion.md says, and for how long
-//! at worst, which is printed. Nobody else is on the control plane, and no controllers work.
+//! at worst, which is printed. No other test uses the control plane, and no controllers run.
 
 use std::time::{Duration, Instant};
 
@@ -150,7 +150,7 @@ fn a_cold_list(counter: &Counter) {
     (object["apiVersion"], object["kind"]) =
         ("apiextensions.k8s.io/v1".into(), "CustomResourceDefinition".into());
     objects.must(Ask::apply(&object, "", ""));
-    // Whoever is answered by the new definition is the first one.
+    // The first client that is answered by the new definition.
     let took = within(PATIENCE, || {
         let begun = Instant::now();
         let (list, warnings) = objects.warned(Ask::get(&spoke));

@@ -1,4 +1,4 @@
-//! Etcd that asks who is there, and the password of its root.
+//! Etcd with authentication, and the password of its root.
 
 use std::time::Instant;
 

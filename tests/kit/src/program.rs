@@ -23,7 +23,7 @@ use crate::wait::{PATIENCE, patient};
 /// Between two looks at a log.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How many of the last lines of a log are told where a process does not do what is awaited.
+/// How many of the last lines of a log are reported where a process does not do what is awaited.
 const LAST_LINES: usize = 40;
 
 /// Runs its arguments, tells the id of that process, and kills it when what it reads from ends. It ends when that does,

@@ -104,7 +104,7 @@ reasons! {
     Reverting,
     /// A run is about to start.
     Starting,
-    /// Nothing moves.
+    /// No run is active.
     UpToDate,
     /// `spec.suspend` is true.
     Suspended,

@@ -47,7 +47,7 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Verdict {
     if let Some((before, status)) = &before {
         update::judge(&spec, before, status, &mut verdict);
     }
-    // Nobody wants to hear of scripts again when a label was set.
+    // A change of a label does not repeat the warnings about scripts.
     if before.as_ref().is_none_or(|(before, _)| *before != spec) {
         advice::advise(&spec, before.as_ref().map(|(before, _)| before), &mut verdict);
     }

@@ -47,7 +47,7 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
         let_go(spec, &mut status);
         return (status, Some(finished));
     }
-    // The Job of a run is gone before it was seen to end.
+    // The Job of a run is gone before its end was observed.
     let is_gone = |current: &CurrentRun| current.number > told;
     let Some(gone) = status.current_run.clone().filter(is_gone) else {
         unseen(&mut status, observed);
@@ -135,7 +135,7 @@ fn used(
     let may_be_used = match purpose {
         // What only reads settles nothing. Where it finds a doubt all the same, the answer is about another one.
         Some(Purpose::Plan | Purpose::Verify) => outcome == Outcome::InDoubt,
-        // Nor does what is rolled back; where another attempt follows by itself, the answer does not begin the count anew.
+        // Nor does what is rolled back; where another attempt follows by itself, the answer does not reset the count.
         Some(Purpose::Rehearse) => !matches!(outcome, Outcome::Done | Outcome::Failed | Outcome::Blocked),
         // A run that failed before it had read the history has not used it.
         Some(Purpose::Apply | Purpose::Revert) | None => {

@@ -201,7 +201,7 @@ pub fn in_own_namespace(message: String) -> Statement {
     ConditionType::Ready.is(false, Reason::NamespaceRefused, message)
 }
 
-/// Reasons of Ready that need nobody's attention.
+/// Reasons of Ready that need no attention.
 const QUIET: &[Reason] = &[
     Reason::Running,
     Reason::Planning,

@@ -155,7 +155,7 @@ impl View<'_> {
         }
     }
 
-    /// All is done; when it was last seen to be is some time ago, it is looked for again.
+    /// All is done; where the last check is some time ago, it is checked again.
     fn until_verified(&self, last: &FinishedRun, wanted: Wanted, texts: Vec<Texts>) -> Situation {
         let mut verdict = self.done(&wanted);
         let is_known = last.outcome == Outcome::Done;

@@ -35,7 +35,7 @@ impl Planned {
     /// The name of the Job, and of the ConfigMap.
     #[must_use]
     pub fn name(&self, spec: &Spec) -> String {
-        // What a run is told besides its key has another name, too: an old ConfigMap is not taken for it.
+        // A change of anything in a run's assignment changes the name, too: an old ConfigMap is not taken for it.
         match &self.resolve {
             Some(resolve) => names::run(
                 spec.name(),

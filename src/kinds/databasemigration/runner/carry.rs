@@ -215,7 +215,7 @@ impl Carrier<'_> {
         }
         let rows = self.run_all(task).await;
         let closed = self.connection.control(closing).await;
-        // How the check failed is told, whatever its end is.
+        // The failure of the check is reported, however the check ended.
         found_nothing(rows?)?;
         closed?;
         let entry = Entry { duration_ms: Some(milliseconds(begun)), ..task.entry(State::Applied) };

@@ -1,7 +1,7 @@
 //! What the Jobs of a DatabaseMigration run: scripts, once and in order.
 //!
-//! Guarantees: a script that runs in a transaction is applied exactly once, whatever dies and whoever else runs. One that
-//! cannot run in one is begun once; where nothing says how it ended, nothing runs until a person or its author's
+//! Guarantees: a script that runs in a transaction is applied exactly once, whatever dies and whatever else runs. One
+//! that cannot run in one is begun once; where nothing says how it ended, nothing runs until a person or its author's
 //! `idempotent` resolves that. The history in the database is the truth, and is read again once the lock is there.
 //! Assumes: connections are sessions of the server, not transactions of a pool.
 //! Never: asks Kubernetes for anything, or tells credentials, the text of a script or what rows contain.
@@ -44,7 +44,7 @@ use history::{Entry, Log};
 use lock::{Lock, Patience};
 use scripts::Loaded;
 
-/// How many of what is applied are told.
+/// How many of the applied scripts are reported.
 const TOLD: usize = 50;
 
 /// What a run is asked to do, and with what.
@@ -238,7 +238,7 @@ impl Course<'_> {
     }
 
     async fn apply(&mut self, patience: Patience<'_>) -> Result<Outcome, End> {
-        // What blocks is told before anything is written.
+        // What blocks is reported before anything is written.
         self.planned_after_others(patience).await?;
         self.take(patience).await?;
         let (work, rows) = self.planned().await?;

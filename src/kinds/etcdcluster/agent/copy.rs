@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a copy that has its name is whole, and on the disk; it is never made again, changed or deleted here.
 //! What an attempt that was given up has left is gone before the next one, and after one for which there was no room.
-//! Assumes: etcd does not run, and nobody else writes the volume, so that plain copies of its files are consistent.
+//! Assumes: etcd does not run, and nothing else writes the volume, so that plain copies of its files are consistent.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind};

@@ -7,7 +7,7 @@
 //!   voted and what it acknowledged.
 //! - A cluster is made of a member's data by a pod that is named for it: a pod that comes after it and reads late that
 //!   it is over does not drop the members that have come since.
-//! - Data of another member, volume or cluster are never started, nor data that nobody marked.
+//! - Data of another member, volume or cluster are never started, nor data without a marker.
 //!
 //! Assumes: the operator that writes an entry turns it to [`Purpose::Run`] as soon as the member serves, and before it
 //! votes.

@@ -11,7 +11,7 @@ use super::mark::Mark;
 use super::work::{self, Pass};
 use super::{Error, Refusal, config, copy, volume};
 
-/// Between two looks: a mounted ConfigMap tells nobody that it has changed.
+/// Between two looks: a mounted ConfigMap does not notify its readers of a change.
 const POLL: Duration = Duration::from_millis(200);
 
 /// Who is guarded, and where its things are.
@@ -69,7 +69,7 @@ impl Guard {
             (Decision::Wait(why), _) => Ok(Seen::Nothing(why.as_str().to_owned())),
             (Decision::Refuse(cause, words), _) => Ok(Seen::Refused(Refusal { cause, words })),
             (Decision::Start(mark), Some(told)) => Ok(Seen::Start(mark, Box::new(told))),
-            (Decision::Start(_), None) => Err(Error::NotLet), // nobody is let start untold
+            (Decision::Start(_), None) => Err(Error::NotLet), // no member starts without its entry
         }
     }
 

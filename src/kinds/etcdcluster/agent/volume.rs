@@ -1,7 +1,7 @@
 //! A member's volume: what is on it, and its mark.
 //!
 //! Guarantees: a mark is there as a whole or not at all, whenever the machine loses its power.
-//! Assumes: nobody else writes the volume meanwhile; one pod at a time mounts it.
+//! Assumes: nothing else writes the volume meanwhile; one pod at a time mounts it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write as _};

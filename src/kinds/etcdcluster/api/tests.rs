@@ -1,4 +1,4 @@
-//! The definition: what the API server is told of EtcdCluster.
+//! The definition of EtcdCluster that the API server gets.
 
 use std::collections::BTreeSet;
 

@@ -34,7 +34,7 @@ const STEP: usize = 1 << 20;
 pub struct Folder {
     path: PathBuf,
     uid: String,
-    /// Nobody else works here while it is there; none where the file system knows no locks.
+    /// No other backup runs here while it is held; none where the file system knows no locks.
     lock: Option<File>,
 }
 

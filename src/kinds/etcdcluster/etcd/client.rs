@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn where_nobody_listens_nothing_was_done() {
+    async fn where_nothing_listens_nothing_was_done() {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let client = Client::new(&format!("http://127.0.0.1:{port}"), None, Limits::default()).unwrap();
         for _ in 0..2 {

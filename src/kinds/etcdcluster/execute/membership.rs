@@ -1,4 +1,4 @@
-//! Who the members are: adding, promoting, removing, and who leads.
+//! Membership: adding, promoting and removing members, and moving the leader.
 //!
 //! Guarantees: before each change the list is read once more, linearizably, from the member that is then asked for the
 //! change, and has to be the very one that the change was decided on; nothing is sent twice. Of a change whose answer
@@ -247,7 +247,7 @@ pub async fn others_serve(
     serve_without(execution, &membership, member, quorum(membership.voters().count())).await
 }
 
-/// Whether still nobody has a majority's word on who the members are.
+/// Whether the member list can still not be read from a majority.
 pub async fn quorum_is_lost(execution: Execution<'_>) -> Result<(), Failure> {
     let clients = execution
         .observation()

@@ -169,7 +169,7 @@ pub struct Volume {
     pub owner: Owner,
     /// Bytes asked for.
     pub size: u64,
-    /// Bytes that it has; none: nobody has said.
+    /// Bytes that it has; none: not reported yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
     /// What keeps it from having what is asked for, as its claim says.

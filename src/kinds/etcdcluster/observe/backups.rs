@@ -25,12 +25,12 @@ const JOB: &str = "batch.kubernetes.io/job-name";
 pub struct Scheduled {
     /// [`Manifest::stamp`] of it.
     pub stamp: String,
-    /// The generation of what the API server made of it; none: nobody has looked since.
+    /// The generation of what the API server made of it; none: it was not read since.
     pub generation: Option<i64>,
 }
 
 impl Scheduled {
-    /// Whether this is what was applied last and nobody has touched since. A webhook may have made something else of
+    /// Whether this is what was applied last and has not been changed since. A webhook may have made something else of
     /// it: to apply it again would bring that about again.
     fn is_so_still(&mut self, wanted: &Manifest, found: &CronJob) -> bool {
         self.generation = self.generation.or(found.metadata.generation);

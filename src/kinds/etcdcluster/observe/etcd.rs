@@ -41,7 +41,7 @@ pub struct EtcdResponses {
     pub alarms: Fact<Vec<Alarm>>,
     /// The version that the members agreed on.
     pub cluster_version: Fact<Minor>,
-    /// Whether etcd asks who is there, and the revision of its users.
+    /// Whether etcd has authentication enabled, and the revision of its users.
     pub auth: Fact<etcd::AuthStatus>,
 }
 

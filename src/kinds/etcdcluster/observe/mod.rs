@@ -378,7 +378,7 @@ impl Reader {
     }
 }
 
-/// What is told of a read of objects of that type which failed, where it is a right that is missing.
+/// What is reported of a failed read of objects of that type, where a right is missing.
 fn lacking_right(resource: &str, error: &call::Error) -> Option<RefusedWrite> {
     let refused = RefusedWrite { action: format!("read {resource}"), why: error.to_string() };
     Some(refused).filter(RefusedWrite::lacks_right)

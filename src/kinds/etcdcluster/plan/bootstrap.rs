@@ -101,7 +101,7 @@ fn seed(cluster: &ClusterState, entry: ConfigEntry) -> Option<Action> {
 }
 
 /// Whether the seed serves and has never led. One that dies before the first entries of its log are written finds a log
-/// of nobody, and waits for a leader for ever.
+/// without members, and waits for a leader for ever.
 fn is_stillborn(cluster: &ClusterState) -> bool {
     let is_seed = cluster.seen.entry(SEED).is_known_and(|entry| entry.purpose == Purpose::Seed);
     let is_led = cluster.status(SEED).is_none_or(|status| status.leader.is_some());

@@ -30,7 +30,7 @@ pub fn labels_voters(desired: &Desired, seen: &Observation) -> bool {
 }
 
 /// Whether the data of the member at an ordinal are beyond use: its volume is another one or gone, or its pod says so.
-/// Nobody's data are while it answers.
+/// No data are lost while their member answers.
 #[must_use]
 pub fn has_lost_data(seen: &Observation, ordinal: Ordinal) -> bool {
     if seen.pods.is_unknown() || seen.status(ordinal).known().is_some() {
@@ -158,7 +158,7 @@ impl<'a> ClusterState<'a> {
         others.filter(|(ordinal, _)| self.is_healthy(*ordinal) && !self.lags(*ordinal)).count()
     }
 
-    /// Whether clients may come in: the cluster is recorded, and etcd asks who is there where it is to.
+    /// Whether clients may come in: the cluster is recorded, and authentication is enabled where it has to be.
     pub fn admits_clients(&self) -> bool {
         let asks = !self.desired.authenticates || self.seen.auth.is_known_and(|enabled| *enabled);
         self.cluster_id().is_some() && asks
@@ -169,7 +169,7 @@ impl<'a> ClusterState<'a> {
         self.stateful_set().is_some_and(|set| set.labels_voters) || self.admits_clients()
     }
 
-    /// Whether the other voters are a majority of what is left without `member`, and not nobody.
+    /// Whether the other voters are a majority of what is left without `member`, and at least one.
     pub fn can_spare(&self, member: &Member) -> bool {
         let left = self.voter_count().saturating_sub(usize::from(!member.is_learner));
         left > 0 && self.healthy_voters_but(Some(member.id)) >= quorum(left)
@@ -367,7 +367,7 @@ impl<'a> ClusterState<'a> {
         self.write_config(BTreeMap::from([(ordinal, entry)]))
     }
 
-    /// Sets count and template of the StatefulSet; nothing where both are so already, or nobody could tell.
+    /// Sets count and template of the StatefulSet; nothing where both are so already, or the set is unknown.
     pub fn apply_stateful_set(&self, replicas: u32, template: Template) -> Option<Action> {
         match &self.seen.stateful_set {
             Fact::Known(set)

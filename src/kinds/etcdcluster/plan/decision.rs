@@ -11,7 +11,7 @@ use crate::kinds::etcdcluster::observation::{Operation, OperationKind, Phase, Re
 pub enum Wake {
     /// Something moves: after a few seconds.
     Soon,
-    /// Nothing moves: after the usual interval.
+    /// No change is under way: after the usual interval.
     Later,
 }
 

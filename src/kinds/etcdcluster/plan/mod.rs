@@ -1,8 +1,8 @@
 //! What to do for an EtcdCluster, as data. Pure: whatever was read, the time too, is an argument.
 //!
 //! Guarantees: an answer to every observation, and always the same one; at most one irreversible action in a
-//! reconciliation; what is intended is recorded in a reconciliation before; nothing that depends on who the members are
-//! is planned unless etcd's linearizable list is known; at rest there are no actions.
+//! reconciliation; what is intended is recorded in a reconciliation before; nothing that depends on the membership is
+//! planned unless etcd's linearizable list is known; at rest there are no actions.
 //! Assumes: the one that carries an action out refuses it where its guards fail on a live read.
 //! Never: takes what is unknown for absent.
 
@@ -53,7 +53,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Whether nothing moves and a change might begin, so that members can be asked for what costs them time. That
+    /// Whether no change is under way and one might begin, so that members can be asked for what costs them time. That
     /// their data were found to differ does not count: it is what is asked; nor does what has backups taken, or what is
     /// asked last, which the API server may refuse for ever.
     #[must_use]

@@ -4,7 +4,7 @@
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;
 //! that a member is set aside is written onto its claim before the ConfigMap says so, and outlives that;
 //! which entry of the log was kept is recorded first; a survivor whose data end with its pod is left as it is; data of
-//! which a cluster may have been made are seen to be another member's before one is made of them again.
+//! which a cluster may have been made must be known to be another member's before one is made of them again.
 //! Assumes: the guard in the survivor's pod copies its data before etcd is started to make a cluster of them.
 
 use std::collections::BTreeMap;
@@ -165,7 +165,7 @@ fn is_past_return(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery
     }
 }
 
-/// Whether the request is no longer there. Another one is acted on after this one has come to nothing.
+/// Whether the request is no longer there. Another one is acted on after this one has been dropped.
 fn is_taken_back(cluster: &ClusterState, recovery: &Recovery) -> bool {
     cluster.desired.recovery.as_ref().is_none_or(|request| request.token != recovery.token)
 }
@@ -291,9 +291,9 @@ fn started_anew(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery, 
     }
 }
 
-/// Whether the pod that was named is gone before it was seen to serve. It may have made a cluster of the data, and have
-/// acknowledged writes since: etcd would drop the last ones if it made another one. Started as the member that it is, it
-/// shows whether it is alone.
+/// Whether the pod that was named is gone before it was known to serve. It may have made a cluster of the data, and
+/// have acknowledged writes since: etcd would drop the last ones if it made another one. Started as the member that it
+/// is, it shows whether it is alone.
 fn waits_after_another(entry: &ConfigEntry, pod: &Pod) -> bool {
     let is_other = entry.pod.as_ref().is_some_and(|named| *named != pod.handle.uid);
     entry.purpose == Purpose::Force && pod.phase == PodPhase::Waiting && is_other

@@ -49,7 +49,7 @@ pub struct MemberSummary {
     pub ordinal: Ordinal,
     /// Its identity.
     pub id: Option<MemberId>,
-    /// What it is; none: it is counted and has not started, or nobody could be asked.
+    /// What it is; none: it is counted and has not started, or no member could be asked.
     pub role: Option<Role>,
     /// Whether it has ever started, as far as that is known.
     pub is_started: bool,

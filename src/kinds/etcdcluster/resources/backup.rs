@@ -193,7 +193,7 @@ fn pod_spec(spec: &Spec, destination: &Destination, arguments: Vec<String>, imag
     }
 }
 
-/// The name of the Job, which only its pods are told.
+/// The name of the Job, which only its pods know.
 fn job_name() -> EnvVar {
     let field = ObjectFieldSelector {
         field_path: "metadata.labels['batch.kubernetes.io/job-name']".to_owned(),

@@ -43,7 +43,7 @@ pub const LEAF_TYPE: &str = "kubernetes.io/tls";
 /// The type of the Secret with the authority.
 pub const AUTHORITY_TYPE: &str = "Opaque";
 
-/// The user of etcd that may do everything: whom the operator is taken for where etcd asks who is there.
+/// The user of etcd that may do everything: as whom the operator authenticates where authentication is enabled.
 const ROOT: &str = "root";
 /// Members that a cluster can have.
 pub const MEMBERS: u32 = 7;

@@ -14,7 +14,7 @@ use crate::kinds::etcdcluster::names;
 use crate::kinds::etcdcluster::observation::{Alarm, Fact, Observation};
 
 /// Conditions and their reasons that need a user's attention. A member that is down is not among them, for each restart
-/// is one, and neither is a full database, whose alarm is told.
+/// is one, and neither is a full database, whose alarm is reported.
 const TOLD: [(&str, State, &[&str]); 5] = [
     (
         condition::DEGRADED,

@@ -67,7 +67,7 @@ const fn cause(cause: Cause) -> &'static str {
     }
 }
 
-/// Why root does not have the password in a Secret. `is_on`: whether etcd asks who is there.
+/// Why root does not have the password in a Secret. `is_on`: whether etcd has authentication enabled.
 pub fn root_password(secret: &str, found: &Fact<RootPassword>, is_on: bool) -> String {
     let password = format!("the password in secret {secret}");
     let why = match found {
@@ -103,7 +103,7 @@ pub fn terminating(cluster: &str, ordinal: Option<Ordinal>, plan: &Plan) -> Stri
     let way = match plan.summary.replicas {
         Some(0..=2) => "; with spec.replicas 3 the member is replaced",
         Some(_) => "",
-        // Nobody is replaced until a majority answers.
+        // No member is replaced until a majority answers.
         None => "; they stay where its PersistentVolume has the reclaim policy Retain",
     };
     format!(

@@ -9,7 +9,7 @@ pub enum ConditionType {
     Ready,
     /// The count or the workload is on its way: a ramp, a roll-out.
     Progressing,
-    /// The timetable makes sense, and the dates that it takes from elsewhere could be read.
+    /// The timetable is valid, and the dates that it takes from elsewhere could be read.
     ScheduleValid,
     /// `spec.suspend` holds replica writes back.
     Suspended,
@@ -85,9 +85,9 @@ reasons! {
     Ramping,
     /// The workload rolls out another template.
     RollingOut,
-    /// Nothing moves.
+    /// No transition is under way.
     UpToDate,
-    /// The timetable makes sense.
+    /// The timetable is valid.
     Valid,
     /// The timetable makes no sense; the message names the fields.
     InvalidSchedule,
@@ -133,7 +133,7 @@ reasons! {
     AutoscalerTargetMismatch,
     /// The scheduled count is outside of what the autoscaler allows.
     ReplicasOutOfRange,
-    /// Nobody else has a hand in it.
+    /// No other client writes the count.
     NoConflict,
     /// The API server refused a write that is not that of the count.
     ApplyFailed,

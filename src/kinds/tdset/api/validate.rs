@@ -47,7 +47,7 @@ pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict 
     }
     match Schedule::parse(&spec) {
         Err(faults) => verdict.faults.extend(faults),
-        // Nobody wants to hear about the timetable again when a label was set.
+        // A change of a label does not repeat the warnings about the timetable.
         Ok(schedule) if old_spec.as_ref() != Some(&spec) => {
             advice::advise(&spec, &schedule, old_spec.as_ref(), now, &mut verdict);
         }

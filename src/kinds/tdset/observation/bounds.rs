@@ -145,7 +145,7 @@ impl Bounds {
         i32::from(!self.goes_to_zero)
     }
 
-    /// Whether it leaves 0 by itself, whoever has brought the workload there.
+    /// Whether it leaves 0 by itself, whichever client scaled the workload to 0.
     #[must_use]
     pub fn leaves_zero(&self) -> bool {
         self.kind == AutoscalerKind::ScaledObject

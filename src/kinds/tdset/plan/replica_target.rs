@@ -1,7 +1,7 @@
 //! Where the count ought to be now, and who has the say. Pure.
 //!
 //! Guarantees: all of it follows from the timetable, the clock, and what the status and the workload say. So after a
-//! restart, after a change of the leader, or after boundaries that nobody saw, it is as if nothing had happened:
+//! restart, after a change of the leader, or after boundaries that no replica saw, it is as if nothing had happened:
 //!
 //! - a ramp is a line from the count that was found when it began; the status keeps both, and any step is reckoned
 //!   from them;
@@ -107,7 +107,7 @@ fn reverted(view: &ScheduleState, has: i32, wanted: i32, writer: Writer) -> Opti
         return None;
     }
     let manager = match writer {
-        // Bounds of before an autoscaler was named are nobody's answer to ours.
+        // Bounds from before an autoscaler was named do not answer ours.
         Writer::Other(_) if view.edited() && view.spec.autoscaler.is_some() => return None,
         Writer::Other(FieldOwner { manager, .. }) => Some(manager),
         Writer::Unknown if view.observed.status.ramp.is_none() && !view.edited() => None,

@@ -208,7 +208,7 @@ impl Cluster {
                 made.metadata.managed_fields =
                     before.and_then(|before| before.metadata.managed_fields.clone());
                 made.metadata.uid = Some("d".to_owned());
-                scale(&mut made, count, if given.is_some() { MANAGER } else { "nobody" });
+                scale(&mut made, count, if given.is_some() { MANAGER } else { "none" });
                 if given.is_none() && before.is_none() {
                     made.metadata.managed_fields = None;
                 }
@@ -266,7 +266,7 @@ fn scale(deployment: &mut Deployment, count: i32, manager: &str) {
         deployment.metadata.managed_fields = None;
     }
     spec.replicas = Some(count);
-    if manager != "nobody" {
+    if manager != "none" {
         let owner = ManagedFieldsEntry { manager: Some(manager.to_owned()), ..ManagedFieldsEntry::default() };
         deployment.metadata.managed_fields.get_or_insert_default().push(owner);
     }

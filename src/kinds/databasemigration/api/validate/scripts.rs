@@ -9,7 +9,7 @@ use crate::kinds::databasemigration::api::v1::{
     DatabaseMigrationSpec, Engine, KeyReference, Mode, Script, ScriptKind, Source, Transaction,
 };
 
-/// Bytes of all scripts that are written inline: they go into one ConfigMap, with what a run is told.
+/// Bytes of all scripts that are written inline: they go into one ConfigMap, with the run's assignment.
 const MOST_INLINE: usize = 900 * 1024;
 
 pub(super) fn judge(spec: &DatabaseMigrationSpec, namespace: Option<&str>, verdict: &mut Verdict) {

@@ -38,7 +38,7 @@ fn what_is_run_is_what_was_planned_whatever_becomes_of_the_source() {
     cluster.settle();
     assert!(cluster.created.len() == 1 && cluster.created[0] != old, "{:?}", cluster.created);
     cluster.end_as(|_| ());
-    assert!(!cluster.observed.snapshots.contains_key(&old), "nobody reads it");
+    assert!(!cluster.observed.snapshots.contains_key(&old), "no run reads it");
     // An edit while a run is under way is planned after it.
     cluster.edit(&json!({"metadata": {"annotations": {"gatehouse.dev/retry": "1"}}}));
     cluster.settle();

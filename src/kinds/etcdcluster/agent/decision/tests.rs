@@ -50,8 +50,13 @@ fn states() -> Vec<(&'static str, Volume, &'static str, &'static str)> {
         ("written", marked(Stage::Written, Data::Log), "start", "start"),
         ("written, log gone", marked(Stage::Written, Data::Folder), "DataLost", "DataLost"),
         ("written, all gone but the mark", marked(Stage::Written, Data::Empty), "DataLost", "DataLost"),
-        ("a folder of nobody", Volume { mark: None, data: Data::Folder }, "DataForeign", "DataForeign"),
-        ("data of nobody", Volume { mark: None, data: Data::Log }, "DataForeign", "DataForeign"),
+        (
+            "a folder without a marker",
+            Volume { mark: None, data: Data::Folder },
+            "DataForeign",
+            "DataForeign",
+        ),
+        ("data without a marker", Volume { mark: None, data: Data::Log }, "DataForeign", "DataForeign"),
         (
             "of another volume",
             altered(Stage::Written, Data::Log, |mark| mark.volume = "other".to_owned()),

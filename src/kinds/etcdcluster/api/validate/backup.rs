@@ -106,7 +106,7 @@ fn is_members(claim: &str, cluster: &str) -> bool {
     number.is_some_and(|text| text.parse::<u32>().is_ok_and(|number| number.to_string() == text))
 }
 
-/// What this release cannot do is refused, so that nobody waits for it.
+/// What this release cannot do is refused, so that users do not wait for it.
 fn unsupported(path: Path, verdict: &mut Verdict) {
     verdict.deny(Fault::forbidden(path, rules::UNSUPPORTED.1));
 }

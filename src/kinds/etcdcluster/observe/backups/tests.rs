@@ -170,7 +170,7 @@ fn what_takes_backups_is_made_put_right_and_taken_away_and_anothers_is_left() {
 }
 
 #[test]
-fn what_a_webhook_makes_of_it_is_left_until_somebody_writes_again() {
+fn what_a_webhook_makes_of_it_is_left_until_the_next_write() {
     let (third, another) = (wanted("third:1"), wanted("another:1"));
     let wanted = wanted(GUARD);
     let mut changed = made(&another);
@@ -183,7 +183,7 @@ fn what_a_webhook_makes_of_it_is_left_until_somebody_writes_again() {
     assert_eq!(of(&wanted, &changed), Fact::Known(Found::Current));
     assert_eq!(of(&third, &changed), Fact::Known(Found::Outdated), "something else is wanted");
     changed.metadata.generation = Some(5);
-    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Outdated), "somebody has written to it");
+    assert_eq!(of(&wanted, &changed), Fact::Known(Found::Outdated), "it was changed");
 }
 
 #[test]

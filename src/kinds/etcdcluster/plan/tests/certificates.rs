@@ -166,7 +166,7 @@ fn the_authority_before_is_forgotten_a_day_after_its_last_leaf() {
     let mut young = leaf(2, &[1, 2]);
     young.leaf.as_mut().unwrap().overlap_age = Age::Fresh;
     cluster.secrets().leaves.insert(Holder::Client, Fact::Known(young));
-    assert_eq!(cluster.actions(), [], "somebody may have a copy of the leaf before");
+    assert_eq!(cluster.actions(), [], "a client may have a copy of the previous leaf");
     let behind = Cluster::new(Some(authority(2, &[2])), Some(&leaf(2, &[1, 2])));
     assert_eq!(behind.leaves(), Cluster::all(LeafWrite::Trust));
 }

@@ -61,7 +61,7 @@ fn the_class_of_volumes_is_that_of_the_spec_and_memory_needs_none() {
 }
 
 #[test]
-fn what_nobody_may_change_stays_as_it_is() {
+fn immutable_fields_stay_as_they_are() {
     let before = manifest(&plain(), &TEMPLATE, 3, GUARD, false);
     let larger = cluster(&json!({
         "version": "3.6.16", "storage": {"size": "20Gi", "storageClassName": "other"}, "tls": {"mode": "Disabled"},

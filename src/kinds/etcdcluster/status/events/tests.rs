@@ -117,7 +117,7 @@ fn an_alarm_is_told_when_it_is_armed_and_when_it_is_disarmed() {
     let status = EtcdClusterStatus::default();
     let full = Alarm { member: id(1), kind: AlarmKind::NoSpace };
     let gone = Alarm { member: MemberId(0xbb), kind: AlarmKind::Corrupt };
-    let nobody = Alarm { member: MemberId(0), kind: AlarmKind::Corrupt };
+    let unnamed = Alarm { member: MemberId(0), kind: AlarmKind::Corrupt };
     let mut memory = None;
     let mut told = |armed: &[Alarm]| {
         let notes = alarms("c", &status, &with_alarms(armed), &mut memory);
@@ -127,7 +127,7 @@ fn an_alarm_is_told_when_it_is_armed_and_when_it_is_disarmed() {
     assert_eq!(told(&[full]), ["AlarmRaised: alarm NOSPACE of member c-1 is armed"]);
     assert_eq!(told(&[full]), [""; 0]);
     assert_eq!(
-        told(&[nobody, gone]),
+        told(&[unnamed, gone]),
         [
             "AlarmRaised: alarm CORRUPT of a member that is unknown is armed",
             "AlarmRaised: alarm CORRUPT of member bb, which is gone, is armed",

@@ -70,7 +70,7 @@ fn without_a_quorum(cluster: &Spec) -> Observation {
 }
 
 #[test]
-fn nobody_is_led_to_a_recovery_of_data_in_memory() {
+fn no_message_proposes_a_recovery_of_data_in_memory() {
     let mut cluster = cluster(&json!({
         "replicas": 3, "version": "3.6.16", "tls": {"mode": "Disabled"}, "storage": {"medium": "Memory"},
     }));

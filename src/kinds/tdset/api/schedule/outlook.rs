@@ -1,7 +1,7 @@
 //! What a timetable asks for and what comes next, and for how long that answer holds.
 //!
 //! Guarantees: at every instant at which an outlook [holds](Outlook::holds), it says what the timetable says that it was
-//! made of. So it is kept, and nobody reckons the same changes again and again.
+//! made of. So it is kept, and the same changes are not computed again and again.
 
 use jiff::{SignedDuration, Timestamp};
 

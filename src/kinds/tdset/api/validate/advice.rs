@@ -1,7 +1,7 @@
 //! What the author of a TDSet should know although it is accepted.
 //!
 //! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is
-//! told only of what it touches, so that a new image does not bring the timetable's warnings back.
+//! warned only about what it touches, so that a new image does not bring the timetable's warnings back.
 
 mod clocks;
 mod exceptions;
@@ -248,7 +248,7 @@ fn overlaps(used: &[Used<'_>], overlap: Overlap) -> Vec<String> {
     found
 }
 
-/// A Service that will have nobody behind it.
+/// A Service that will have no endpoints.
 fn without_endpoints(spec: &TDSetSpec, used: &[Used<'_>]) -> Option<String> {
     service_port(spec)?;
     let place = if spec.default_replicas == Some(0) {

@@ -233,7 +233,7 @@ fn an_upper_bound_that_another_client_writes_is_taken_back_and_told_of() {
     let note = "ReplicasReverted: maxReplicas of HorizontalPodAutoscaler web 10 → 30: taken back from argocd-controller";
     assert_eq!(verbs(&cluster.pass(&tdset).report), [note]);
 
-    // Each time anew it is a contest, which has its pace.
+    // Each time it is a new contest, which has its pace.
     cluster.bound(|found| found.written_max = Some(10), "argocd-controller");
     let until = at("2026-03-02T06:01:00Z");
     let over = at("2026-03-02T06:10:00Z");

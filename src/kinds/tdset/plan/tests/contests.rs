@@ -106,7 +106,7 @@ fn a_transition_does_not_wait_for_a_contest() {
 }
 
 #[test]
-fn a_tool_that_applies_a_repository_is_nobody_who_scales() {
+fn a_tool_that_applies_a_repository_does_not_scale() {
     let kept = web(&json!({"manualScalePolicy": "KeepUntilNextTransition"}));
     for (manager, stands) in
         [("kubectl", true), ("argocd-controller", false), ("kustomize-controller", false)]

@@ -1,4 +1,4 @@
-//! The day goes on while the API server refuses some of it, and what held a count back is told of when it ends.
+//! The day goes on while the API server refuses some of it, and what held a count back is reported when it ends.
 
 use super::workloads::{has, settled, web};
 use super::*;
@@ -215,8 +215,8 @@ fn what_the_api_server_does_not_say_is_told_of_and_nothing_is_made_meanwhile() {
     let (state, reason, message) = condition(&told.status, ConditionType::Ready);
     assert_eq!((state.as_str(), reason.as_str(), message.as_str()), ("False", "TargetNotReadable", why));
     assert_eq!(verbs(&told.report), [format!("TargetNotReadable: {why}"), "status".to_owned()]);
-    assert_eq!(told.wake, Some(at("2026-03-02T06:00:30Z")), "nobody tells when it may be read again");
-    // The transition that comes meanwhile is told of afterwards.
+    assert_eq!(told.wake, Some(at("2026-03-02T06:00:30Z")), "it is unknown when it may be read again");
+    // The transition that comes meanwhile is reported afterwards.
     let mut cluster = Cluster(Observed { now: at(OPENING), status: told.status, ..known });
     cluster.pass(&tdset);
     let note = "ReplicasScheduled: replicas 2 → 6: window office, nothing is in the way any more";

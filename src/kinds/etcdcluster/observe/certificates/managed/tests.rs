@@ -1,4 +1,4 @@
-//! What is told of certificates, with real ones; and that a TLS library takes them for what they are for.
+//! The status of certificates, with real ones; and that a TLS library accepts them for their purpose.
 
 use serde_json::json;
 
@@ -162,7 +162,7 @@ fn a_leaf_tells_how_much_of_its_life_is_over() {
 }
 
 #[test]
-fn a_leaf_that_nobody_would_take_is_told() {
+fn a_leaf_that_no_client_would_accept_is_reported() {
     let (ours, other) = (create(), create());
     let [server, peer, client] = leaves(&cluster(&json!({}))).unwrap();
     let put = |name: &str, pair: Pair| {
@@ -190,7 +190,7 @@ fn a_leaf_that_nobody_would_take_is_told() {
             "c-client-tls",
             Holder::Client,
             Pair { trusted: Vec::new(), ..signed(&ours, &client, NOW) },
-            "nobody trusted",
+            "no authority trusted",
         ),
     ] {
         let kept = put(name, pair);
@@ -251,7 +251,7 @@ fn a_leaf_is_for_the_names_that_are_asked_for_and_no_others() {
 }
 
 #[test]
-fn members_are_to_trust_nobody_yet_while_one_of_their_secrets_is_written_and_the_other_is_not() {
+fn members_trust_no_one_yet_while_one_of_their_secrets_is_written_and_the_other_is_not() {
     let (before, ours) = (create(), create());
     let both = [before.certificate_pem(), ours.certificate_pem()].concat();
     let sound = Kept::sound(&before);

@@ -114,8 +114,8 @@ fn a_use_and_a_name_that_are_not_granted_are_told() {
     let two = Profile { names: &two, ..server.profile() };
     let named = UserProvided { server: read("server", &authority, &two), ..sound(&authority) };
     is_refused(&named, &["shop/server", "not for the name c-2.c.shop.svc"]);
-    let somebody = Profile { common_name: "somebody", ..client.profile() };
-    let named = UserProvided { client: read("client", &authority, &somebody), ..sound(&authority) };
+    let stranger = Profile { common_name: "stranger", ..client.profile() };
+    let named = UserProvided { client: read("client", &authority, &stranger), ..sound(&authority) };
     is_refused(&named, &["shop/client", "not root"]);
 }
 

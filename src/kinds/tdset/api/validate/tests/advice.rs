@@ -1,4 +1,4 @@
-//! What the author of a sound object is told.
+//! The warnings for the author of a valid object.
 
 use super::*;
 
