@@ -1,4 +1,4 @@
-//! The API: what each kind looks like in each version, what its fields mean, and who judges them.
+//! The API: what each kind looks like in each version, what its fields mean, and how they are validated.
 //!
 //! Everything below this folder is pure: no client, no clock, no randomness, no file system, nothing
 //! asynchronous. Time, where a rule depends on it, is an argument.
@@ -6,7 +6,7 @@
 //! ```text
 //!            v1alpha1 ──lens──▶ v1 (hub, stored)
 //!   written by users   │            │
-//!                      └── schema ──┴── default ── validate ──▶ Verdict
+//!                      └── schema ──┴── default ── validate ──▶ Validation
 //! ```
 //!
 //! One folder a kind, with the same files in each: `v1alpha1` and `v1` (wire types), `convert` (the lens table),
@@ -22,7 +22,6 @@ pub mod definition;
 pub mod dns;
 pub mod duration;
 pub mod field;
-pub mod judge;
 pub mod lens;
 pub mod name;
 pub mod pod_hook;
@@ -30,6 +29,7 @@ pub mod policy;
 pub mod quantity;
 pub mod schema;
 pub mod time_zone;
+pub mod validation;
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ use jiff::Timestamp;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::Value;
 
-use field::Verdict;
+use field::Validation;
 
 /// The API group of every kind.
 pub const GROUP: &str = "gatehouse.dev";
@@ -138,7 +138,7 @@ pub trait Kind: Send + Sync {
     /// Made again each time: it is large, and seldom needed.
     fn definition(&self) -> CustomResourceDefinition;
 
-    /// What objects are judged by, in each version: the schemas of the definition.
+    /// What objects are validated by, in each version: the schemas of the definition.
     fn schemas(&self) -> &'static schema::Schemas;
 
     /// How its versions map on each other.
@@ -149,7 +149,7 @@ pub trait Kind: Send + Sync {
 
     /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
     /// are those of the hub.
-    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Verdict;
+    fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Validation;
 
     /// Which objects must not be deleted, where there are such.
     fn protection(&self) -> Option<policy::Protection> {
@@ -170,5 +170,5 @@ pub trait Kind: Send + Sync {
     }
 
     /// Judges a new replica count that comes by the scale subresource, where the kind has one.
-    fn validate_scale(&self, replicas: i64, old: i64) -> Verdict;
+    fn validate_scale(&self, replicas: i64, old: i64) -> Validation;
 }

@@ -49,14 +49,14 @@ pub fn is_taken(
     names: &[String],
     now: Timestamp,
 ) -> bool {
-    judge(std::slice::from_ref(leaf), roots, usages, names, now).is_ok()
+    check(std::slice::from_ref(leaf), roots, usages, names, now).is_ok()
 }
 
 /// The same of a leaf with what is sent behind it: `chain` begins with the leaf.
 ///
 /// # Errors
 /// Why it is not taken.
-pub fn judge(
+pub fn check(
     chain: &[Certificate],
     roots: &[Certificate],
     usages: &[Usage],

@@ -16,7 +16,7 @@ use super::ending::{FAILED, Failure, OK, USAGE};
 use super::input::{self, Document, Files, Subject};
 use super::output::{self, Format};
 use crate::api::ancestors::Note;
-use crate::api::field::{Fault, Path, Segment};
+use crate::api::field::{FieldError, Path, Segment};
 use crate::api::{Kind, Version, default};
 
 /// The options of `gatehouse convert`.
@@ -146,7 +146,7 @@ pub(super) fn below(place: &Path, path: &Path) -> Path {
 ///
 /// # Errors
 /// It is of our group, and of no kind or version that there is.
-pub fn convert(object: Value, to: Version, explicit: bool) -> Result<(Value, Vec<Note>), Fault> {
+pub fn convert(object: Value, to: Version, explicit: bool) -> Result<(Value, Vec<Note>), FieldError> {
     match input::subject(&object)? {
         Subject::Other => Ok((object, Vec::new())),
         Subject::Ours(kind, from) => Ok(between(kind, object, from, to, explicit)),
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn an_absence_that_means_something_else_is_told() {
+    fn an_absence_that_means_something_else_is_reported() {
         let (converted, notes) = notes(etcd(Version::V1Alpha1, &json!({ "version": "3.6.16" })), Version::V1);
         assert_eq!(converted["spec"], json!({ "version": "3.6.16" }), "nothing is defaulted");
         assert_eq!(

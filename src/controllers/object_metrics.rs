@@ -1,8 +1,8 @@
 //! Series of single objects, for the metrics page.
 //!
-//! Guarantees: an object that is gone is gone from the page, also where a pass over it ends later; so are all objects
-//! when another replica works them.
-//! Assumes: an object is admitted before any pass over it.
+//! Guarantees: an object that is gone is gone from the page, also where a reconciliation of it ends later; so are all
+//! objects when another replica works them.
+//! Assumes: an object is admitted before any reconciliation of it.
 
 use std::collections::HashSet;
 use std::fmt;

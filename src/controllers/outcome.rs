@@ -1,4 +1,4 @@
-//! How a pass over one object ended, and when the next one is.
+//! How a reconciliation of one object ended, and when the next one is due.
 //!
 //! Guarantees: an outcome is no error. What failed has a class, and the class alone decides how soon it is tried
 //! again: later and later where the API server is in trouble, at once where another client wrote first.

@@ -22,7 +22,7 @@ use super::status::{Change, Precondition};
 use super::{Settings, Triggers, Watched};
 use crate::api;
 use crate::api::condition::Statement;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::rbac::Rule;
 
 /// When the status is written.
@@ -142,7 +142,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// object has changed.
     fn resolve(
         object: &Self::Object,
-        faults: impl FnOnce() -> Vec<Fault>,
+        faults: impl FnOnce() -> Vec<FieldError>,
         state: &mut Self::State,
     ) -> Self::Spec;
 
@@ -226,7 +226,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     ) -> impl Future<Output = Outcome> + Send;
 
     /// The conditions of an object that cannot be decoded, for these faults.
-    fn undecodable(faults: &[Fault]) -> Vec<Statement>;
+    fn undecodable(faults: &[FieldError]) -> Vec<Statement>;
 
     /// The condition of an object in the namespace of gatehouse, with that message.
     fn in_own_namespace(message: String) -> Statement;

@@ -23,8 +23,8 @@ use super::outcome::{Error, Outcome};
 use super::reconciler::Reconciler;
 use crate::api::Version;
 use crate::api::condition::{self, Statement};
-use crate::api::field::{Fault, Path, Reason};
-use crate::api::judge::{self, Written};
+use crate::api::field::{FieldError, Path, Reason};
+use crate::api::validation::{self, Written};
 use crate::runtime::call::call;
 
 /// Why an object is not worked.
@@ -103,9 +103,9 @@ pub async fn report<Kind: Reconciler>(
 }
 
 /// What the gate has against the object as it is stored. Where it has nothing, the decoder still has.
-fn faults<Kind: Reconciler>(stored: &Value, now: Timestamp) -> Vec<Fault> {
-    let faults = judge::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).faults;
-    let unclear = || Fault::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
+fn faults<Kind: Reconciler>(stored: &Value, now: Timestamp) -> Vec<FieldError> {
+    let faults = validation::stored(Kind::KIND, Written { version: Version::V1, object: stored }, now).errors;
+    let unclear = || FieldError::new(Path::spec(), Reason::Invalid, "cannot be read by this release");
     if faults.is_empty() { vec![unclear()] } else { faults }
 }
 

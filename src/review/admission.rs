@@ -1,4 +1,4 @@
-//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, the verdict at `/validate`. What pods ask for is
+//! `AdmissionReview` in, `AdmissionReview` out: defaults at `/mutate`, validation at `/validate`. What pods ask for is
 //! read by [`super::pods`].
 //!
 //! Guarantees: all faults of an object in one answer, in the field paths of the version that its author wrote, also
@@ -21,8 +21,8 @@ use super::response::{
     API_VERSION, KIND, Response, describe_request, document, encoded, group_version_kind, refuse,
 };
 use super::{Answer, Endpoint, Failure, Report, Surroundings, pods};
-use crate::api::field::{Fault, Path, Reason, Verdict, Warning};
-use crate::api::judge::{self, Change, Written};
+use crate::api::field::{FieldError, Path, Reason, Validation, Warning};
+use crate::api::validation::{self, Change, Written};
 use crate::api::{GROUP, Kind, Version, default};
 use crate::kinds;
 
@@ -67,7 +67,7 @@ struct Admission<'a> {
 /// What is decided.
 #[derive(Default)]
 struct Decision {
-    verdict: Verdict,
+    validation: Validation,
     patch: Option<String>,
     kept: Vec<Path>,
     defaulted: Vec<Path>,
@@ -169,8 +169,8 @@ impl Admission<'_> {
         Change { new, old, author: self.author, now: self.now }
     }
 
-    fn judge(&self, version: Version, object: &Value, old: Option<&Value>) -> Verdict {
-        judge::judge(self.kind, &self.change(version, object, old))
+    fn validate(&self, version: Version, object: &Value, old: Option<&Value>) -> Validation {
+        validation::validate(self.kind, &self.change(version, object, old))
     }
 
     fn old(&self) -> Result<Option<Cow<'_, Value>>, Failure> {
@@ -189,68 +189,68 @@ fn mutate(admission: &Admission) -> Result<Decision, Failure> {
     let (kind, version) = (admission.kind, admission.version);
     let (hub, additions) = default::completed(kind, &admission.change(version, &object, old.as_deref()));
     let mended = kind.lens().convert(hub, Version::V1, version);
-    let mut verdict = admission.judge(version, &mended, old.as_deref());
-    if verdict.faults.iter().all(|fault| fault.reason == Reason::Required) {
+    let mut validation = admission.validate(version, &mended, old.as_deref());
+    if validation.errors.iter().all(|fault| fault.reason == Reason::Required) {
         // Left to the validating hook, which comes after all mutating ones, and warns as well.
-        verdict = Verdict { faults: Vec::new(), warnings: additions.warnings };
+        validation = Validation { errors: Vec::new(), warnings: additions.warnings };
     }
     // Mostly nothing was added, which is sooner seen than what.
     let patch =
         (*object != mended).then(|| json_patch::diff(&object, &mended)).filter(|patch| !patch.is_empty());
     let patch = patch.map(|patch| encoded(&patch));
-    Ok(Decision { verdict, patch, kept: additions.kept, defaulted: additions.defaulted })
+    Ok(Decision { validation, patch, kept: additions.kept, defaulted: additions.defaulted })
 }
 
 fn validate(admission: &Admission) -> Result<Decision, Failure> {
-    let verdict = match (admission.operation, admission.sub_resource.as_str()) {
+    let validation = match (admission.operation, admission.sub_resource.as_str()) {
         (Operation::Create | Operation::Update, "") => {
             let object = admission.object("object")?;
-            admission.judge(admission.version, &object, admission.old()?.as_deref())
+            admission.validate(admission.version, &object, admission.old()?.as_deref())
         }
         (Operation::Update, "scale") => scale(admission)?,
         // Nothing that a rule forbids. Deletions are asked about by configurations of older releases.
-        (Operation::Update, "status") | (Operation::Delete, "") => Verdict::default(),
+        (Operation::Update, "status") | (Operation::Delete, "") => Validation::default(),
         (operation, sub_resource) => {
             let what = format!("{} of sub-resource {sub_resource:?}", operation.name());
             return Err(bad_request(format!("unexpected {what}: no rule of this gate asks for it")));
         }
     };
-    Ok(Decision { verdict, ..Decision::default() })
+    Ok(Decision { validation, ..Decision::default() })
 }
 
 /// A new count by way of `/scale`, which shows nothing else of the object.
-fn scale(admission: &Admission) -> Result<Verdict, Failure> {
+fn scale(admission: &Admission) -> Result<Validation, Failure> {
     let replicas = |object: &Value| object.pointer("/spec/replicas").map_or(Some(0), Value::as_i64);
     let new = admission.object("object")?;
     let old = admission.object("oldObject")?;
     let Some(new) = replicas(&new) else {
-        let fault = Fault::new(Path::spec().at("replicas"), Reason::TypeInvalid, "must be an integer");
-        return Ok(Verdict { faults: vec![fault], warnings: Vec::new() });
+        let fault = FieldError::new(Path::spec().at("replicas"), Reason::TypeInvalid, "must be an integer");
+        return Ok(Validation { errors: vec![fault], warnings: Vec::new() });
     };
     Ok(admission.kind.validate_scale(new, replicas(&old).unwrap_or(new)))
 }
 
 fn respond(admission: &Admission, decision: Decision, report: Report) -> Answer {
-    let Decision { verdict, patch, kept, defaulted } = decision;
+    let Decision { validation, patch, kept, defaulted } = decision;
     let name = admission.request.text("name").unwrap_or_default();
     let mut warnings: Vec<String> = Vec::new();
-    for warning in verdict.warnings.iter().map(Warning::as_str) {
+    for warning in validation.warnings.iter().map(Warning::as_str) {
         if warnings.len() < MOST_WARNINGS && !warnings.iter().any(|known| known == warning) {
             warnings.push(warning.to_owned());
         }
     }
-    let status = (!verdict.accepted())
-        .then(|| Status::invalid(GROUP, admission.kind.names().kind, &name, &verdict.faults));
+    let status = (!validation.accepted())
+        .then(|| Status::invalid(GROUP, admission.kind.names().kind, &name, &validation.errors));
     let report = Report {
         code: status.as_ref().and_then(|status| status.code).unwrap_or(200),
-        faults: verdict.faults.iter().map(|fault| fault.path.to_string()).collect(),
+        faults: validation.errors.iter().map(|fault| fault.path.to_string()).collect(),
         ..report
     };
     let patch = patch.filter(|_| status.is_none());
     let written = audit::Written {
         is_allowed: status.is_none(),
         author: admission.author,
-        faults: &verdict.faults,
+        faults: &validation.errors,
         kept: &kept,
         defaulted: &defaulted,
     };

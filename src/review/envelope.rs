@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use super::Failure;
 use super::json::{self, RawFields, Text};
 use crate::api::bounded::{self, Budget, Twice, Unreadable};
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 
 /// A review's request, its fields still unread but for the objects.
 pub(super) struct Request<'a> {
@@ -254,7 +254,12 @@ impl Status {
     }
 
     /// All faults of an object, in the words of the API server's own `NewInvalid`.
-    pub(super) fn invalid(group: &'static str, kind: &'static str, name: &str, faults: &[Fault]) -> Self {
+    pub(super) fn invalid(
+        group: &'static str,
+        kind: &'static str,
+        name: &str,
+        faults: &[FieldError],
+    ) -> Self {
         let all = faults.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         let all = if faults.len() == 1 { all } else { format!("[{all}]") };
         let whole = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

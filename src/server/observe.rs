@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_sound_trace_is_told() {
+    fn only_a_valid_trace_is_passed_on() {
         let of = |value: &'static str| {
             let headers: HeaderMap =
                 [("traceparent".parse().unwrap(), value.parse().unwrap())].into_iter().collect();

@@ -320,8 +320,9 @@ fn until_looked_at(gate: &Gate, namespace: &str, name: &str) {
     let object = format!("{namespace}/{name}");
     let mut lines = Log::of(gate.log().path()).from_the_start();
     eventually(|| {
-        let is_it =
-            |line: &Value| line["message"] == "pass" && line["object"] == *object && line["result"] == "done";
+        let is_it = |line: &Value| {
+            line["message"] == "reconciled" && line["object"] == *object && line["result"] == "done"
+        };
         if lines().iter().any(is_it) { Ok(()) } else { Err(format!("no pass over {object}")) }
     });
 }

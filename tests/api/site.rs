@@ -246,7 +246,7 @@ impl Looks {
         let mut missed: Vec<_> = names.iter().map(|name| format!("{}/{name}", self.namespace)).collect();
         eventually(|| {
             for line in (self.lines)() {
-                let is_look = line["message"] == "pass" && line["result"] == "done";
+                let is_look = line["message"] == "reconciled" && line["result"] == "done";
                 missed.retain(|name| !is_look || line["object"] != **name);
             }
             if missed.is_empty() { Ok(()) } else { Err(format!("no look at {missed:?}")) }

@@ -165,7 +165,7 @@ pub fn a_stale_read_is_found() {
     );
 }
 
-pub fn a_write_that_came_before_one_that_had_been_told_is_found() {
+pub fn a_write_that_came_before_one_that_had_been_reported_is_found() {
     on_many(
         |told| {
             let (later, revision) = told.write();

@@ -124,7 +124,7 @@ fn pure() -> Vec<(&'static str, fn())> {
         a_history_that_lost_its_end_is_found,
         a_lost_deletion_is_found,
         a_stale_read_is_found,
-        a_write_that_came_before_one_that_had_been_told_is_found,
+        a_write_that_came_before_one_that_had_been_reported_is_found,
         a_doubled_write_is_found,
         an_unknown_write_that_happened_twice_is_found,
         two_calls_that_claim_one_change_are_found,

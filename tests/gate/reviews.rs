@@ -140,7 +140,7 @@ async fn a_panic_is_one_reviews_failure_and_the_connection_lives_on() {
 }
 
 #[tokio::test]
-async fn over_the_number_in_flight_a_client_is_told_to_come_again() {
+async fn over_the_number_in_flight_a_client_has_to_retry() {
     let barrier = Barrier::default();
     let held = barrier.clone();
     let one = Limits { in_flight: 1, ..limits() };

@@ -147,7 +147,7 @@ async fn review(gate: &Served, traceparent: &str) {
 }
 
 #[tokio::test]
-async fn a_collector_is_told_of_a_review_as_its_callers_child() {
+async fn a_collector_gets_a_review_as_its_callers_child() {
     let mut collector = Collector::start().await;
     let to = format!("http://{}", collector.address);
     let gate = Served::start(&["--otlp-endpoint", &to, "--drain-delay", "0s"]);

@@ -123,7 +123,7 @@ impl Memory {
     }
 
     /// Writes the annotations. Where there is no `room` for them, a marker stands in their place, so that the object
-    /// stays readable. The judge lets no such object be written ([`crate::api::judge`]).
+    /// stays readable. Validation refuses to write such an object ([`crate::api::validation`]).
     #[must_use]
     pub fn to_annotations(&self, room: &Room) -> Loss {
         let mut writer = Writer { loss: Loss::new(), size: 0 };

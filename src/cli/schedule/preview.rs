@@ -236,7 +236,7 @@ fn opinion(object: &Value, at: Timestamp) -> Opinion {
 
 fn preview(input: &Input, origin: Origin, hub: &Value, asked: &Asked) -> Result<Preview, String> {
     let spec = TDSetSpec::deserialize(&hub["spec"]).map_err(|error| error.to_string())?;
-    let told = |faults: Vec<crate::api::field::Fault>| {
+    let told = |faults: Vec<crate::api::field::FieldError>| {
         faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
     };
     let schedule = Schedule::parse(&spec).map_err(told)?;

@@ -71,7 +71,7 @@ pub struct Plan {
 /// How things are, and what follows.
 #[derive(Clone, Debug, PartialEq)]
 enum Situation {
-    /// The object does not pass the judge of the gate.
+    /// The object does not pass the gate's validation.
     Invalid,
     /// A run is under way.
     Running(Run),

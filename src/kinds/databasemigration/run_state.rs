@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_said_is_told_apart_from_silence() {
+    fn the_report_of_a_run_is_distinguished_from_silence() {
         let terminated = |message: &str| {
             pod(&json!({"terminated": {"exitCode": 2, "reason": "Error", "message": message}}))
         };

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::names::{RESOLVE, RETRY};
 use crate::api::duration;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::databasemigration::api::v1::{
     Database, DatabaseMigration, DeletionPolicy, KeyReference, Mode, OnFailure, OutOfOrder, Requirement,
     Runner, Script, Source, TlsMode,
@@ -29,7 +29,7 @@ pub struct Spec {
     /// Who asks.
     pub metadata: ObjectMeta,
     /// What the gate has against the object; then nothing is run.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FieldError>,
     /// The database.
     pub database: Database,
     /// How the connection is protected.
@@ -77,7 +77,7 @@ pub struct Spec {
 impl Spec {
     /// What `object` asks for, which has these faults.
     #[must_use]
-    pub fn resolve(object: &DatabaseMigration, faults: Vec<Fault>) -> Self {
+    pub fn resolve(object: &DatabaseMigration, faults: Vec<FieldError>) -> Self {
         let spec = object.spec.clone();
         let metadata = ObjectMeta { managed_fields: None, ..object.metadata.clone() };
         let annotation = |name: &str| {

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_of_a_series_are_told_of_who_comes_and_goes_and_of_nothing_else() {
+    fn the_others_of_a_series_are_triggered_when_one_comes_or_goes_and_by_nothing_else() {
         let (sender, mut receiver) = unbounded();
         let subjects = Subjects::new(sender);
         let seen = |object: &Watched<DatabaseMigration>| {

@@ -25,7 +25,7 @@ use super::spec::{Secrets as Named, Spec};
 use crate::kinds::etcdcluster::etcd::{self, Limits, Tls};
 use crate::runtime::call::call;
 
-/// How long members are waited for. A pass waits for the slowest of them.
+/// How long members are waited for. A reconciliation waits for the slowest of them.
 const LIMITS: Limits = Limits {
     connect: Duration::from_secs(2),
     read: Duration::from_secs(3),

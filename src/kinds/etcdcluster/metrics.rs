@@ -1,8 +1,8 @@
 //! The metrics of EtcdClusters: how each is. Pure.
 //!
-//! Guarantees: the numbers are what the same pass saw, planned and says; what could not be found out has no series
-//! rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which a cluster has
-//! few.
+//! Guarantees: the metrics are what the same reconciliation observed, planned and reports; what could not be found out
+//! has no series rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which
+//! a cluster has few.
 
 use std::collections::{BTreeMap, BTreeSet};
 

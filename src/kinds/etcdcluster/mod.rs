@@ -61,7 +61,7 @@ use tracing::{debug, warn};
 
 use crate::api::Kind;
 use crate::api::condition::Statement;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::controllers::action::{self, Executed, Failure};
 use crate::controllers::api_write::{ApiWriter, Note};
 use crate::controllers::cache::MANAGED_BY;
@@ -184,7 +184,11 @@ impl Reconciler for Operator {
         self.board.hide(metadata);
     }
 
-    fn resolve(cluster: &EtcdCluster, faults: impl FnOnce() -> Vec<Fault>, _state: &mut Self::State) -> Spec {
+    fn resolve(
+        cluster: &EtcdCluster,
+        faults: impl FnOnce() -> Vec<FieldError>,
+        _state: &mut Self::State,
+    ) -> Spec {
         let faults = faults();
         if let Some(fault) = faults.first() {
             debug!(object = named(cluster), path = %fault.path, "not valid");
@@ -241,7 +245,7 @@ impl Reconciler for Operator {
         status::news(&status(before), &status(after), &mut None)
     }
 
-    fn undecodable(faults: &[Fault]) -> Vec<Statement> {
+    fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
         status::undecodable(faults)
     }
 

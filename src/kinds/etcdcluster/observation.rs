@@ -43,7 +43,7 @@ pub use crate::controllers::action::RefusedWrite;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "switches of the spec, none of which rules out another")]
 pub struct Desired {
-    /// Whether the judge of the gate passes the spec. If not, nothing but restarts is planned.
+    /// Whether the spec passes the gate's validation. If not, only restarts are planned.
     pub is_valid: bool,
     /// Whether the object is being deleted and waits for us.
     pub is_deleting: bool,

@@ -6,7 +6,7 @@ use super::execute::Execution;
 use super::metrics::{self, Line};
 use super::state::ReconcileState;
 use super::status;
-use super::trace::{self, Pass, Trace};
+use super::trace::{self, Reconciliation, Trace};
 use crate::controllers::api_write::Note;
 use crate::controllers::named;
 
@@ -22,7 +22,7 @@ pub fn trace(trace: &Trace, execution: &Execution<'_>, state: &mut ReconcileStat
         return None;
     }
     let (object, plan) = (named(execution.object), execution.plan);
-    trace.pass(&Pass { object: &object, uid: execution.spec.uid(), desired, seen, plan })
+    trace.reconciliation(&Reconciliation { object: &object, uid: execution.spec.uid(), desired, seen, plan })
 }
 
 /// The metrics.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::names;
 use super::observation::{Desired, Ordinal, RecoveryRequest, Template, Trust, Version};
-use crate::api::field::{Fault, Path};
+use crate::api::field::{FieldError, Path};
 use crate::api::quantity::Quantity;
 use crate::kinds::etcdcluster::api::default::{REPLICAS, STORAGE_SIZE, TIME_ZONE};
 use crate::kinds::etcdcluster::api::recovery::{self, ANNOTATION, Survivor};
@@ -127,15 +127,15 @@ pub enum Keeper {
 /// The Secrets of a cluster that speaks TLS.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
-    /// With what members show to clients.
+    /// The Secret with the certificate that members show to clients.
     pub server: String,
-    /// With what members show to each other.
+    /// The Secret with the certificate that members show to each other.
     pub peer: String,
-    /// With what the operator shows.
+    /// The Secret with the operator's certificate.
     pub client: String,
-    /// With whom clients are judged by; none: with `server`.
+    /// The Secret with the authorities of clients; none: that of `server`.
     pub client_authority: Option<String>,
-    /// With whom peers are judged by; none: with `peer`.
+    /// The Secret with the authorities of peers; none: that of `peer`.
     pub peer_authority: Option<String>,
 }
 
@@ -168,7 +168,7 @@ pub struct Destination {
 impl Spec {
     /// What `cluster` asks for, which has these faults.
     #[must_use]
-    pub fn resolve(cluster: &EtcdCluster, faults: &[Fault]) -> Self {
+    pub fn resolve(cluster: &EtcdCluster, faults: &[FieldError]) -> Self {
         let spec = &cluster.spec;
         let maintenance = spec.maintenance.as_ref();
         let defragment = maintenance.and_then(|maintenance| maintenance.defragment.as_ref());

@@ -2,7 +2,7 @@
 //!
 //! Guarantees: a reconciliation is logged before its first action, so that one in which the process ends is logged too,
 //! and each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost
-//! on the way; a pass that does nothing and stands on the same facts as the one before is left out; while the trace is
+//! on the way; a reconciliation that does nothing on the same facts as the previous one is left out; while the trace is
 //! off, nothing is formatted.
 //! Never: tells a secret. [`Desired`] and [`Observation`] have no place for one.
 
@@ -16,10 +16,10 @@ use tracing::{Level, enabled, trace, warn};
 use super::observation::{Desired, Observation};
 use super::plan::Plan;
 
-/// The target under which passes are logged, at level trace.
-pub const TARGET: &str = "gatehouse::passes";
+/// The target of the log lines, which have the level trace.
+pub const TARGET: &str = "gatehouse::reconciles";
 
-/// Whether anybody listens.
+/// Whether the trace is on.
 #[must_use]
 pub fn is_on() -> bool {
     enabled!(target: TARGET, Level::TRACE)
@@ -33,9 +33,9 @@ pub fn digest(desired: &Desired, seen: &Observation) -> u64 {
     hasher.finish()
 }
 
-/// A pass, up to its first action.
+/// A reconciliation, up to its first action.
 #[derive(Debug, Serialize)]
-pub struct Pass<'a> {
+pub struct Reconciliation<'a> {
     /// Namespace and name of the EtcdCluster.
     pub object: &'a str,
     /// Its uid.
@@ -59,7 +59,8 @@ struct Action {
 
 #[derive(Debug, Serialize)]
 enum Event<'a> {
-    Pass(&'a Pass<'a>),
+    #[serde(rename = "Pass")]
+    Reconciliation(&'a Reconciliation<'a>),
     Action(Action),
 }
 
@@ -90,8 +91,8 @@ impl Default for Trace {
 
 impl Trace {
     /// Tells what a reconciliation has seen and plans; the number of the line.
-    pub fn pass(&self, pass: &Pass<'_>) -> Option<u64> {
-        self.write(Event::Pass(pass))
+    pub fn reconciliation(&self, reconciliation: &Reconciliation<'_>) -> Option<u64> {
+        self.write(Event::Reconciliation(reconciliation))
     }
 
     /// Tells what came of one of the actions of the reconciliation of that line.

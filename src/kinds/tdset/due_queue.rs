@@ -1,10 +1,11 @@
 //! Whose count is due, so that counts come before everything else.
 //!
-//! Where thousands of objects share a boundary, each count that is written starts passes that would tell of it, and the
-//! queue knows no order among them and the counts still to be written. So an object that is not due gives way to one
-//! that is, for as long as counts are written. No object waits in vain: where none was for [`PATIENCE`], or where one
-//! was overtaken by that much, it has met with some obstacle. None waits for good: where the others take longer than
-//! that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes before them too.
+//! Where thousands of objects share a boundary, each count that is written starts reconciliations that would report it,
+//! and the queue knows no order among them and the counts still to be written. So an object that is not due gives way
+//! to one that is, for as long as counts are written. No object waits in vain: where none was for [`PATIENCE`], or
+//! where one was overtaken by that much, it has met with some obstacle. None waits for good: where the others take
+//! longer than that, one in four reconciliations is of those that wait. An object whose reconciliation failed goes
+//! before them too.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,7 +81,8 @@ impl DueQueue {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).unsettled.remove(uid);
     }
 
-    /// Whether a pass over the object has to wait, for others are due and it is not. One that is due is so no more.
+    /// Whether a reconciliation of the object has to wait, for others are due and it is not. One that is due is so no
+    /// more.
     pub fn gives_way(&self, uid: &str, now: Timestamp) -> bool {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(due) = entries.times.get(uid).copied().filter(|due| *due <= now) {

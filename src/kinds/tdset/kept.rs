@@ -13,7 +13,7 @@ use super::observation::{Observed, Whole};
 use super::plan::Plan;
 use super::spec::Spec;
 use super::state::ReconcileState;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::tdset::api::schedule::Outlook;
 use crate::kinds::tdset::api::v1::TDSet;
 
@@ -39,7 +39,7 @@ pub struct Kept {
 
 impl Kept {
     /// What the TDSet asks for; `faults` says what the gate has against it.
-    pub fn spec(&mut self, tdset: &TDSet, faults: impl FnOnce() -> Vec<Fault>) -> Arc<Spec> {
+    pub fn spec(&mut self, tdset: &TDSet, faults: impl FnOnce() -> Vec<FieldError>) -> Arc<Spec> {
         let kept = self.spec.take().filter(|spec| spec.is_of(&tdset.metadata));
         let mut spec = kept.unwrap_or_else(|| {
             *self = Self::default();

@@ -12,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::ResourceExt as _;
 
 use super::observation::ObjectKey;
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::tdset::api::ramp::Ramp;
 use crate::kinds::tdset::api::schedule::{Schedule, Source};
 use crate::kinds::tdset::api::v1::{
@@ -48,7 +48,7 @@ pub struct Spec {
     /// Where dates of the timetable come from.
     pub dates: Vec<DatesSource>,
     /// Which count holds when; the faults of the object where it has some.
-    pub timetable: Result<Timetable, Vec<Fault>>,
+    pub timetable: Result<Timetable, Vec<FieldError>>,
 }
 
 /// The workload.
@@ -106,7 +106,7 @@ impl Timetable {
 impl Spec {
     /// What `tdset` asks for, which has these faults.
     #[must_use]
-    pub fn resolve(tdset: &TDSet, faults: Vec<Fault>) -> Self {
+    pub fn resolve(tdset: &TDSet, faults: Vec<FieldError>) -> Self {
         let spec = &tdset.spec;
         let timetable = if faults.is_empty() { timetable(spec) } else { Err(faults) };
         let minutes = spec.resync_minutes.and_then(|minutes| u64::try_from(minutes).ok());
@@ -287,7 +287,7 @@ fn dates(spec: &TDSetSpec) -> Vec<DatesSource> {
     sources.collect()
 }
 
-fn timetable(spec: &TDSetSpec) -> Result<Timetable, Vec<Fault>> {
+fn timetable(spec: &TDSetSpec) -> Result<Timetable, Vec<FieldError>> {
     let of_windows = spec
         .windows()
         .iter()
@@ -375,7 +375,7 @@ mod tests {
         let reference =
             json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "replicasOnDeletion": 0});
         let object = tdset(&json!({"defaultReplicas": 1, "target": {"ref": reference}}));
-        let fault = Fault::new(Path::spec().at("timeZone"), Reason::Required, "is missing");
+        let fault = FieldError::new(Path::spec().at("timeZone"), Reason::Required, "is missing");
         let spec = Spec::resolve(&object, vec![fault.clone()]);
         assert_eq!(spec.timetable.clone().unwrap_err(), [fault]);
         assert_eq!(spec.replicas_on_deletion(), Some(0));

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_taken_back_before_a_transition_was_told_is_told_of_next() {
+    fn a_count_that_is_taken_back_before_a_transition_was_reported_is_reported_next() {
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 6, is_max: false };
         let taken_back = Plan { reverted: Some(reverted.clone()), ..Plan::default() };
         let mut state = ReconcileState::default();
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_told_of_once() {
+    fn a_count_that_is_taken_back_twice_because_a_watch_lags_is_reported_once() {
         let reverted = Reverted { manager: Some("kubectl".to_owned()), from: 9, to: 2, is_max: false };
         let taken_back = Plan { reverted: Some(reverted), ..Plan::default() };
         let mut state = ReconcileState::default();

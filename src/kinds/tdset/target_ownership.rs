@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_holds_it_and_the_next_one_is_told_when_it_goes() {
+    fn the_oldest_holds_it_and_the_next_one_is_triggered_when_it_goes() {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         let subject = ObjectKey::referred("apps/v1beta1", "Deployment", "a", "web");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_on_one_workload_is_told_of_its_holder_alone() {
+    fn of_a_crowd_on_one_workload_only_the_holder_is_triggered() {
         let (told, mut heard) = mpsc::unbounded();
         let claims = TargetOwnership::new(told);
         for number in 0..100 {

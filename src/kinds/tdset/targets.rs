@@ -53,7 +53,7 @@ pub struct Targets {
 /// The objects of a resource.
 struct Watched {
     objects: DiffingStore<Metadata>,
-    /// Who asks for them, by uid, and whether the pass that is under way has done so already.
+    /// Which TDSets ask for them, by uid, and whether the running reconciliation has done so already.
     askers: HashMap<String, bool>,
     end: AbortHandle,
 }
@@ -135,7 +135,7 @@ impl Targets {
         (targets, watches.flatten_unordered(None).boxed())
     }
 
-    /// A pass over the object of that uid begins.
+    /// A reconciliation of the object of that uid begins.
     pub fn begins(&self, uid: &str) {
         for one in self.watched().values_mut() {
             if let Some(asks) = one.askers.get_mut(uid) {
@@ -144,7 +144,8 @@ impl Targets {
         }
     }
 
-    /// The pass has asked for all that the object refers to: what it watched before is watched for others alone.
+    /// The reconciliation has asked for all that the object refers to: what it watched before is watched for others
+    /// alone.
     pub fn ends(&self, uid: &str) {
         self.retain(|of, asks| asks || of != uid);
     }

@@ -30,8 +30,8 @@ pub const TESTS: &[Test] = &[
     ),
     ("nothing_holds_up_a_deletion_without_a_workload", nothing_holds_up_a_deletion_without_a_workload),
     (
-        "what_the_api_server_does_not_say_is_told_of_and_waited_for",
-        what_the_api_server_does_not_say_is_told_of_and_waited_for,
+        "what_the_api_server_does_not_say_is_reported_and_waited_for",
+        what_the_api_server_does_not_say_is_reported_and_waited_for,
     ),
     (
         "a_longer_name_than_a_label_takes_has_a_workload_too",
@@ -300,7 +300,7 @@ fn nothing_holds_up_a_deletion_without_a_workload(bed: &Bed) {
     delete(&namespace, "hours");
 }
 
-fn what_the_api_server_does_not_say_is_told_of_and_waited_for(bed: &Bed) {
+fn what_the_api_server_does_not_say_is_reported_and_waited_for(bed: &Bed) {
     const GROUP: &str = "unread.example.com";
     let namespace = bed.namespace();
     let mut object = definition(GROUP, true);

@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_without_a_word_is_told_with_its_log() {
+    fn what_ends_without_a_word_is_reported_with_its_log() {
         let folder = tempfile::tempdir().expect("a folder");
         let program =
             Program::start(&shell("sleep 0.1; echo no luck >&2; exit 3"), &folder.path().join("log"));

@@ -17,7 +17,7 @@ fn turns(count: usize) -> Vec<Action> {
 /// The volume goes once its data are reported to be there, and before the cluster is recorded. The next pod was told
 /// the same, and so for ever: its volume was deleted, and the entry stayed.
 #[test]
-fn a_seed_whose_volume_goes_once_it_is_told_to_be_there_begins_again() {
+fn a_seed_whose_volume_goes_once_it_is_reported_begins_again() {
     let seed = Ordinal(0);
     let prepare = [Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Node(seed, Make)];
     let start = [Pass(0), Step(0), Node(seed, Show), Node(seed, Start), Pass(0), Lose(seed)];
@@ -99,7 +99,7 @@ fn a_replacement_that_a_recovery_interrupted_is_not_called_settled() {
 /// A drain takes a pod between the look at which the next one was to be restarted, and that restart. What was told to
 /// go answers until it has ended, and counted as one that serves: one of three was left.
 #[test]
-fn a_pod_that_was_told_to_go_is_none_that_the_next_one_can_be_spared_for() {
+fn a_pod_that_is_being_deleted_is_none_that_the_next_one_can_be_spared_for() {
     let look = [Edit, Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0), Step(0), Pass(0)];
     slices::drain().holds_after(&[&look[..], &[Action::Evict(Ordinal(1)), Step(0)]].concat());
 }

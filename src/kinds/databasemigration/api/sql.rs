@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_transaction_and_what_needs_none_is_told() {
+    fn what_ends_a_transaction_and_what_needs_none_is_recognized() {
         for text in
             ["COMMIT", "begin", "BEGIN ISOLATION LEVEL SERIALIZABLE", "START TRANSACTION", "ROLLBACK", "end"]
         {
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_should_know_is_told() {
+    fn what_a_person_should_know_is_reported() {
         for (text, part) in [
             ("DROP TABLE a", "drops a table"),
             ("TRUNCATE a", "all rows"),

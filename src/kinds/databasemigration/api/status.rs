@@ -164,7 +164,7 @@ reasons! {
     DeletionWaits,
     /// What the object applied could not be taken back.
     RevertFailed,
-    /// The object does not pass the judge of the gate.
+    /// The object does not pass the gate's validation.
     SpecInvalid,
     /// The object is in the namespace of gatehouse, where nothing is made.
     NamespaceRefused,

@@ -6,7 +6,7 @@ use super::absorb::{newest, reaches};
 use super::decide::is_approved;
 use super::{Situation, Verdict};
 use crate::api::condition::{self, State, Statement};
-use crate::api::field::Fault;
+use crate::api::field::FieldError;
 use crate::kinds::databasemigration::api::status::{ConditionType, Reason};
 use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, FinishedRun, Outcome};
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
@@ -183,9 +183,9 @@ fn reachable(observed: &Observed, run: &FinishedRun) -> Option<Statement> {
 
 /// What the conditions of an object with these faults say.
 #[must_use]
-pub fn invalid_statements(faults: &[Fault]) -> [Statement; 3] {
+pub fn invalid_statements(faults: &[FieldError]) -> [Statement; 3] {
     // A fault without the value that it is about: scripts are in it.
-    let shown = |fault: &Fault| Fault { value: None, ..fault.clone() }.to_string();
+    let shown = |fault: &FieldError| FieldError { value: None, ..fault.clone() }.to_string();
     let message = faults.iter().map(shown).collect::<Vec<_>>().join("; ");
     let nothing = "gatehouse does nothing until the object is changed";
     [

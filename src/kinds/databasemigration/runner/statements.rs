@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_the_session_alone_is_told_from_what_does_more() {
+    fn what_changes_the_session_alone_is_distinguished_from_what_does_more() {
         let sets = |text: &str| split(Engine::MariaDB, text).unwrap()[0].sets_session();
         for text in [
             "USE shop",

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_volume_is_told_from_a_broken_one() {
+    fn a_full_volume_is_distinguished_from_a_broken_one() {
         // Of errno(3): ENOSPC, EDQUOT, EIO, EACCES, EROFS.
         for (code, is_full) in [(28, true), (122, true), (5, false), (13, false), (30, false)] {
             assert_eq!(is_lack_of_room(&io::Error::from_raw_os_error(code)), is_full, "{code}");

@@ -19,7 +19,7 @@ mod copy;
 pub mod decision;
 pub mod entry;
 pub mod guard;
-pub mod mark;
+pub mod marker;
 pub mod run;
 mod volume;
 mod work;

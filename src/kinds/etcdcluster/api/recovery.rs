@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_told_what_one_is() {
+    fn an_invalid_request_gets_the_valid_forms() {
         let long = format!("auto/{}", "x".repeat(LONGEST + 1));
         for text in [
             "",

@@ -160,7 +160,7 @@ mod tests {
     use crate::kinds::etcdcluster::observation::ClusterId;
 
     #[test]
-    fn a_defragmentation_that_failed_is_told_and_what_is_tried_again_is_not() {
+    fn a_defragmentation_that_failed_is_reported_and_what_is_tried_again_is_not() {
         let (cluster_id, member) = (ClusterId(1), MemberId(2));
         let failed =
             of_failure(&Action::Defragment { cluster_id, member, ordinal: Ordinal(1) }, "c", "no answer");

@@ -140,6 +140,6 @@ pub async fn look(client: &Client, spec: &Spec, now: Timestamp) -> CertificateSt
     });
     let found = Found { spec, secrets: join_all(read).await.into_iter().collect() };
     let standing =
-        if is_kept { managed::judge(&found, now) } else { user_provided::judge(&found, &tls.secrets, now) };
+        if is_kept { managed::status(&found, now) } else { user_provided::status(&found, &tls.secrets, now) };
     CertificateStatus { ends: found.ends(), ..standing }
 }

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_volume_has_is_told_beside_what_it_is_to_have() {
+    fn what_a_volume_has_is_reported_beside_what_it_is_to_have() {
         let claim: PersistentVolumeClaim = serde_json::from_value(json!({
             "spec": {"resources": {"requests": {"storage": "2Gi"}}}, "status": {"capacity": {"storage": "1Gi"}}
         }))

@@ -402,7 +402,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_right_to_read_that_is_missing_is_told_and_nothing_else_is() {
+    fn a_right_to_read_that_is_missing_is_reported_and_nothing_else_is() {
         let told = |code: u16, message: &str| {
             let status = Status::failure(message, "").with_code(code).boxed();
             lacking_right("configmaps", &call::Error::Refused(status)).map(|refused| refused.action)

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hinders_a_pod_is_told() {
+    fn what_hinders_a_pod_is_reported() {
         let unschedulable =
             json!({"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]});
         assert_eq!(phase(&unschedulable), PodPhase::Pending(Some(Cause::Unschedulable)));

@@ -68,7 +68,7 @@ impl Decision {
     }
 
     /// Nothing is under way, and nothing is to be done.
-    pub fn rest(cluster: &ClusterState) -> Self {
+    pub fn settled(cluster: &ClusterState) -> Self {
         let record = Record { operation: None, ..cluster.seen.record.clone() };
         Self { record, actions: Vec::new(), wake: Wake::Later }
     }

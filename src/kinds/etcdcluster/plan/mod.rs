@@ -88,7 +88,7 @@ pub fn plan(desired: &Desired, seen: &Observation) -> Plan {
     let template = upgrade::apply_again(&cluster).filter(|_| !actions.iter().any(sets));
     let refused = housekeeping::refused(&cluster).into_iter().chain(template);
     let refused = refused.filter(|_| !desired.is_paused && !desired.is_deleting);
-    let actions = [certificates::keep(&cluster), actions, refused.collect()].concat();
+    let actions = [certificates::actions(&cluster), actions, refused.collect()].concat();
     let wake = if actions.is_empty() { wake } else { Wake::Soon };
     Plan { actions: one_irreversible(actions), record, summary, wake }
 }
@@ -140,7 +140,7 @@ fn decide(cluster: &ClusterState) -> Decision {
         .or_else(|| Decision::act(cluster, housekeeping::schedule_backups(cluster)))
         .unwrap_or_else(|| {
             let rests = preconditions::blocked(cluster).is_none();
-            if rests { Decision::rest(cluster) } else { Decision::wait(cluster) }
+            if rests { Decision::settled(cluster) } else { Decision::wait(cluster) }
         })
 }
 

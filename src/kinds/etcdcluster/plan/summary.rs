@@ -305,7 +305,7 @@ fn certificates_ready(cluster: &ClusterState) -> Finding {
     let (state, reason) = match cluster.seen.certificates {
         Certificates::Disabled => (State::True, reason::TLS_DISABLED),
         Certificates::Valid => root_password(cluster),
-        _ if !certificates::keep(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
+        _ if !certificates::actions(cluster).is_empty() => (State::False, reason::CERTIFICATES_PENDING),
         Certificates::Expiring => (State::False, reason::CERTIFICATE_EXPIRING),
         Certificates::Missing => (State::False, reason::SECRET_UNREADABLE),
         Certificates::Unfit => (State::False, reason::CERTIFICATE_INVALID),

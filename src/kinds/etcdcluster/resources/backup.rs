@@ -119,7 +119,7 @@ fn labelled_pod(spec: &Spec) -> ObjectMeta {
     ObjectMeta { labels: Some(labels), annotations: given.annotations, ..ObjectMeta::default() }
 }
 
-/// What it takes to pass a snapshot on piece by piece. StatusInputs at all, for a quota admits no pod that does not.
+/// Resources for passing a snapshot on piece by piece. They are set at all because a quota admits no pod without them.
 fn resources() -> ResourceRequirements {
     let of = |cpu: &str, memory: &str| {
         let amounts = [("cpu", cpu), ("memory", memory)];

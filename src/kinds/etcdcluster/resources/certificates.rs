@@ -50,7 +50,7 @@ pub const MEMBERS: u32 = 7;
 /// The domain that most Kubernetes clusters have. In others, names that end in it are never asked for.
 const DOMAIN: &str = "cluster.local";
 
-/// Whom members are to trust: the authorities by which they judge clients, and those by which they judge each other;
+/// Whom members are to trust: the authorities by which they verify clients, and those by which they verify each other;
 /// none where there are none of either. The same for the same certificates, however they are written and ordered.
 #[must_use]
 pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {

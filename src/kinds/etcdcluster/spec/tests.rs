@@ -15,7 +15,7 @@ fn spec(given: &Value) -> Spec {
 }
 
 fn desired(cluster: &EtcdCluster, is_valid: bool) -> Desired {
-    let fault = || Fault::new(Path::spec(), Reason::Invalid, "is odd");
+    let fault = || FieldError::new(Path::spec(), Reason::Invalid, "is odd");
     let faults: Vec<_> = (!is_valid).then(fault).into_iter().collect();
     Spec::resolve(cluster, &faults).desired(None)
 }

@@ -113,7 +113,7 @@ reasons! {
     TargetNotReadable,
     /// gatehouse may not do what it takes; the message names verb and resource.
     Forbidden,
-    /// The object does not pass the judge of the gate.
+    /// The object does not pass the gate's validation.
     SpecInvalid,
     /// The object is in the namespace of gatehouse, where nothing is made.
     NamespaceRefused,

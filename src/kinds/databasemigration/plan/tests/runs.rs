@@ -113,7 +113,7 @@ fn what_is_missing_or_pinned_otherwise_is_named_and_nothing_is_run() {
     cluster.edit(&json!({"spec": {"scripts": [{"id": "1", "kind": "Schema", "up": {"inline": " ".repeat(1_000_001)}}]}}));
     is(&cluster.settle(), Phase::Blocked, "False", "ScriptsTooLarge");
     assert!(cluster.created.is_empty());
-    let faults = vec![Fault::required(Path::spec(), "x")];
+    let faults = vec![FieldError::required(Path::spec(), "x")];
     let invalid = Spec::resolve(&cluster.object, faults);
     let plan = super::plan(&invalid, &cluster.observed);
     is(&plan, Phase::Pending, "False", "SpecInvalid");

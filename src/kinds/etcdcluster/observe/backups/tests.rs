@@ -92,7 +92,7 @@ fn a_job_that_is_another_ones_or_on_its_way_out_is_no_backup_and_none_is_begun()
 }
 
 #[test]
-fn the_last_success_and_the_last_failure_are_told_with_what_their_pods_said() {
+fn the_last_success_and_the_last_failure_are_reported_with_what_their_pods_said() {
     let jobs = [
         job("one", CRON_JOB, &complete(10)),
         job("two", CRON_JOB, &complete(20)),

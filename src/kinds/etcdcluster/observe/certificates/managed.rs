@@ -42,7 +42,7 @@ pub fn names(spec: &Spec) -> Vec<String> {
 }
 
 /// How they are, and what a plan has to know of them.
-pub fn judge(found: &Found<'_>, now: Timestamp) -> CertificateStatus {
+pub fn status(found: &Found<'_>, now: Timestamp) -> CertificateStatus {
     let secrets = facts(found, now);
     let standing = match fault(found, &secrets) {
         Ok((trust, overdue)) => CertificateStatus::fit(Some(trust), overdue.as_ref()),

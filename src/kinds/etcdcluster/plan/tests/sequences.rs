@@ -38,7 +38,7 @@ fn a_cluster_grows_from_one_to_five_and_shrinks_back_to_one() {
 }
 
 #[test]
-fn facts_that_are_told_and_read_again_give_the_same_plan() {
+fn facts_that_are_written_and_read_again_give_the_same_plan() {
     let mut world = World::new(3, V3_6);
     for _ in 0..100 {
         let told = serde_json::to_string(&(&world.desired, world.observe())).unwrap();

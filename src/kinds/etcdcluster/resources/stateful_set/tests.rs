@@ -115,7 +115,7 @@ fn pods_that_come_back_have_the_label_of_a_voter_and_are_made_from_the_same() {
 }
 
 #[test]
-fn what_something_was_made_from_is_told_by_its_annotation() {
+fn an_annotation_names_the_template() {
     let set = live(&manifest(&plain(), &TEMPLATE, 3, GUARD, false));
     let pods = set.spec.unwrap().template.metadata.unwrap();
     assert_eq!(template_of(&pods), Some(TEMPLATE));

@@ -18,7 +18,7 @@ fn a_lost_quorum_is_named_and_how_it_comes_back() {
 }
 
 #[test]
-fn what_becomes_of_a_request_to_recover_is_told() {
+fn what_becomes_of_a_request_to_recover_is_reported() {
     let asked = |text: Option<&str>, change: fn(&mut Observation)| {
         let mut cluster = plain();
         cluster.recovery = text.map(str::to_owned);

@@ -60,7 +60,7 @@ fn nothing_but_the_count_of_a_workload_is_written_and_by_its_scale() {
 }
 
 #[test]
-fn a_window_that_ends_before_its_count_was_told_of_does_not_end_in_silence() {
+fn a_window_that_ends_before_its_count_was_reported_does_not_end_in_silence() {
     let tdset = web(&json!({}));
     let mut cluster = settled(&tdset, EARLY).at(OPENING);
     cluster.pass(&tdset);
@@ -78,7 +78,7 @@ fn a_window_that_ends_before_its_count_was_told_of_does_not_end_in_silence() {
 }
 
 #[test]
-fn an_edit_that_is_undone_before_its_count_was_told_of_does_not_end_in_silence() {
+fn an_edit_that_is_undone_before_its_count_was_reported_does_not_end_in_silence() {
     let mut edited = json!(web(&json!({})));
     let mut cluster = settled(&serde_json::from_value(edited.clone()).unwrap(), EARLY);
     let undone = [(2, 3), (3, 2)].map(|(generation, count)| -> TDSet {
@@ -140,7 +140,7 @@ fn what_stood_when_the_schedule_was_made_is_not_kept() {
 }
 
 #[test]
-fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_told() {
+fn a_count_of_an_unknown_time_stands_if_it_is_found_after_all_was_reported() {
     let untimed = || Writer::Other(FieldOwner { manager: "kubectl".to_owned(), time: None });
     let mut cluster = settled(&kept(), EARLY);
     cluster.scale(9, untimed());

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// Whose a volume is.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
-pub struct Mark {
+pub struct Marker {
     /// Uid of the volume, as the entry had it by which it was begun.
     pub volume: String,
     /// Uid of the EtcdCluster.
