@@ -39,11 +39,10 @@ pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Opti
     if let Some(run) = newest(observed).filter(|run| run.number > told) {
         let RunState::Ended(ending) = &run.state else { return (status, None) };
         let finished = finished(&status, run, ending, observed.now);
-        let is_unseen = observed.unseen_snapshots(&status).any(|name| *name != run.job);
         if report(ending).is_none() && run.purpose == Purpose::Apply {
             status.applied_snapshot.get_or_insert_with(|| run.job.clone());
         }
-        take(&mut status, run, ending, (&finished, is_unseen));
+        take(&mut status, observed, run, (ending, &finished));
         let_go(spec, &mut status);
         return (status, Some(finished));
     }
@@ -261,11 +260,12 @@ fn in_doubt(result: &RunResult) -> String {
 /// What the run says of the database.
 fn take(
     status: &mut DatabaseMigrationStatus,
+    observed: &Observed,
     run: &Run,
-    ending: &Ending,
-    (finished, follows_unseen): (&FinishedRun, bool),
+    (ending, finished): (&Ending, &FinishedRun),
 ) {
     let purpose = run.purpose;
+    let follows_unseen = observed.unseen_snapshots(status).any(|name| *name != run.job);
     // What an earlier run may have applied, this one finds applied.
     let follows_silence = before_is_unknown(status) || follows_unseen;
     status.last_run = Some(finished.clone());

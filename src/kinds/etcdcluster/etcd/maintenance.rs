@@ -1,6 +1,7 @@
 //! How a member is, and what keeps it so: etcd's service Maintenance. All of it is about the member that is asked, but
 //! alarms and downgrades, which are the cluster's.
 
+use super::auth::Done;
 use super::client::{Client, Rpc};
 use super::error::Error;
 use super::header::Header;
@@ -151,12 +152,6 @@ impl Rpc for AlarmRequest {
     type Answer = Alarms;
     const PATH: &'static str = "/etcdserverpb.Maintenance/Alarm";
     const DOING: &'static str = "read or change the alarms";
-}
-
-#[derive(Clone, Copy, PartialEq, prost::Message)]
-struct Done {
-    #[prost(message, required, tag = "1")]
-    header: Header,
 }
 
 #[derive(Clone, Copy, PartialEq, prost::Message)]

@@ -30,7 +30,7 @@ mod maintenance;
 mod snapshot;
 mod tls;
 
-pub use auth::{AuthStatus, Password};
+pub use auth::{AuthStatus, Done, Password, UserAdd, UserOptions};
 pub use client::{Answers, Client, InvalidEndpoint, Limits, Rpc};
 pub use cluster::{Added, Member, Members};
 pub use error::{Doubt, Error, Outcome, Reason, Refusal};
