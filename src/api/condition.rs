@@ -1,4 +1,4 @@
-//! Conditions of a status: how one is said, and when its time moves.
+//! Conditions of a status: how one is set, and when its transition time moves.
 //!
 //! Guarantees: `lastTransitionTime` moves exactly when `status` does, one condition per type, the order of the list
 //! stays. Never: removes a condition that another client wrote.

@@ -1,4 +1,4 @@
-//! What absent fields mean, written into objects, so that it shows and never changes by itself.
+//! Defaults of absent fields, written into objects, so that users see them and a later release does not change them.
 //!
 //! Guarantees: a new object gets what the version of its author promised; every later write that leaves such a field
 //! out keeps the value that is stored, with a warning. Adds only what is absent or null; a second pass adds nothing

@@ -1,4 +1,4 @@
-//! Where a fault lies and what it is, as values.
+//! Errors of fields as values: the path, the reason and the message.
 //!
 //! Guarantees: a [`FieldError`] prints exactly as the API server prints a built-in field error, and carries the
 //! `reason` that ends up in `Status.details.causes`; a [`Warning`] is never longer than the API server advises

@@ -1,4 +1,4 @@
-//! What a kind adds to pods that ask for it. Pure.
+//! The hook by which a kind adds containers to pods that ask for it. Pure.
 //!
 //! Guarantees: a pod is looked at only where it and its namespace carry the label of the hook, so that all other pods
 //! cost nothing and depend on nothing of ours.

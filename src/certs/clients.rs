@@ -1,4 +1,4 @@
-//! The authority of clients, in a file that others write.
+//! The CA certificates of clients, in a file that another program writes.
 //!
 //! Guarantees: what is trusted stays trusted until something better was read whole and taken; a failure is said once.
 //! Assumes, as [`super::files`] does, nothing about how the file changes. Never: writes.

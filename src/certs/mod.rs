@@ -1,4 +1,4 @@
-//! Certificates: where the served one comes from, and what others have to trust.
+//! Certificates: the source of the served one, and the CA bundle that clients have to trust.
 //!
 //! ```text
 //! Source ── refresh ──▶ sink (the server's certificate)

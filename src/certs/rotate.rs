@@ -1,5 +1,5 @@
-//! When the gate's certificates are renewed, and what is trusted meanwhile. What follows from that is in [`steps`],
-//! which the certificates of etcd clusters share.
+//! When the gate's certificates are renewed, and which CA certificates are trusted meanwhile. What follows from that is
+//! in [`steps`], which the certificates of etcd clusters share.
 //!
 //! Pure: the time and everything that was read are arguments, so that replicas which see the same decide the same.
 //!

@@ -1,4 +1,4 @@
-//! What a TLS peer makes of a certificate, by the code that one runs.
+//! Whether a TLS peer accepts a certificate, by the code that such a peer runs.
 //!
 //! Pure: time, roots and certificate are arguments.
 

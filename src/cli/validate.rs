@@ -1,4 +1,4 @@
-//! `gatehouse validate`: the verdict of the gate, without a cluster.
+//! `gatehouse validate`: the gate's validation, without a cluster.
 //!
 //! Guarantees: the same rules in the same order as at the gate, for a new object: unknown fields are faults (as
 //! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure

@@ -1,4 +1,4 @@
-//! What a plan may ask for, and what comes of it.
+//! The actions of a plan, and their results.
 //!
 //! Guarantees: an action without fail points does not compile; what has failed says whether to try again is of use.
 

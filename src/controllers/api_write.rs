@@ -1,4 +1,4 @@
-//! What a plan may ask for, and the one writer that does it.
+//! The API writes of a plan, and the writer that executes them.
 //!
 //! Guarantees: each call has a limit; nothing is written to an object that is not ours; an event that could not be
 //! published holds nothing up.

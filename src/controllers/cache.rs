@@ -1,4 +1,4 @@
-//! Objects that were made for others, kept up to date by a watch.
+//! A cache of the objects that our objects own, kept up to date by a watch.
 //!
 //! Guarantees: looking at an object that is there costs no call; one that is not in the cache is asked for, so that
 //! an object of another owner, which has no label of ours and is not watched, is not taken for none.

@@ -1,4 +1,4 @@
-//! Objects of any type, as a watch last told of them: trimmed, and with a word on each that differs from before.
+//! A store of objects of any type from a watch: it trims them, and reports each one that has changed.
 //!
 //! Guarantees: looking costs no call; a change of what was trimmed away is no change; an object that was deleted while
 //! there was no watch is missed when the list is read again.

@@ -1,4 +1,4 @@
-//! What is applied, as data: an object and where it belongs. Pure.
+//! An object to apply, as data, with its API resource, namespace and name. Pure.
 //!
 //! Guarantees: [`Manifest::missing_from`] is false for an object that this manifest was applied to and whose fields no
 //! other client has changed since; so what is settled is never written again. Two questions are asked:

@@ -1,4 +1,4 @@
-//! The operator: what works on the objects that the gate lets in.
+//! The operator: the controllers that reconcile the objects which the gate accepts.
 //!
 //! ```text
 //!  watch of the kind ──▶ store ─┐                      ┌▶ apply, delete ──▶ API server

@@ -1,4 +1,4 @@
-//! Series of single objects, for the metrics page.
+//! Metrics of single objects, for the metrics page.
 //!
 //! Guarantees: an object that is gone is gone from the page, also where a reconciliation of it ends later; so are all
 //! objects when another replica works them.

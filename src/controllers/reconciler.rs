@@ -1,4 +1,4 @@
-//! What a kind has to say for it to be reconciled.
+//! What a kind implements to be reconciled.
 //!
 //! Guarantees: what is decided about an object is pure; what has effects is `observe`, `execute` and `finish`.
 

@@ -1,4 +1,4 @@
-//! Where objects are worked: in all namespaces, or in some, and never in the one that gatehouse runs in.
+//! Which namespaces are reconciled: all, or some, and never the one in which gatehouse runs.
 //!
 //! Guarantees: what is outside is neither read nor written, so that rights in these namespaces are enough. In the own
 //! namespace objects are read, so that their conditions can say why nothing is made.

@@ -1,4 +1,4 @@
-//! An object that is not worked: its conditions say why, and nothing else is done.
+//! An object that is not reconciled: its conditions say why, and nothing else is done.
 //!
 //! One that this release cannot decode was stored before a rule existed, or while its definition was another one. One
 //! in the namespace of gatehouse came by the gate and the policies, which refuse it: its pods could use gatehouse's

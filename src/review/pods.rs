@@ -1,4 +1,4 @@
-//! What pods ask for by a label, at `/mutate`.
+//! Hooks that pods ask for by a label, at `/mutate`.
 //!
 //! Guarantees: a pod that asks for nothing is allowed as it is; one that asks for what cannot be read is refused with all
 //! that is wrong with it. A pod is looked at when it is created, and never again.

@@ -1,4 +1,4 @@
-//! The only place that asks the time.
+//! The only place that reads the time.
 //!
 //! Everything that depends on time takes it as an argument; what hands it in takes it from here.
 //!

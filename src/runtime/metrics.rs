@@ -1,4 +1,4 @@
-//! The numbers that `/metrics` shows.
+//! The metrics that `/metrics` shows.
 //!
 //! Guarantees: every label value is known at compile time or derived from the table of kinds, so that no caller
 //! can make series. The names of the first three are those of controller-runtime, so that its dashboards and

@@ -1,4 +1,4 @@
-//! Who is ready, and who is not and why.
+//! Which parts of the process are ready, and why others are not.
 //!
 //! ```text
 //!   register("certificates") ──▶ Ready ── set() / unset("no certificate yet")

@@ -1,4 +1,4 @@
-//! What is known of a connection's client: when it was last heard of, and what it has not taken.
+//! The activity of a connection's client: when it last sent something, and which answers it has not taken.
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

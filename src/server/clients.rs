@@ -1,4 +1,4 @@
-//! Who may ask for reviews: those who show a certificate of an authority that is trusted for it, under an allowed name.
+//! Which clients may ask for reviews: those with a certificate of a trusted authority, under an allowed name.
 //!
 //! Guarantees: a certificate of anyone else ends the handshake; the authority may change while the gate serves, and
 //! counts from the next handshake on; reading takes no lock. A client without a certificate gets through the

@@ -1,4 +1,4 @@
-//! Those whose next step is a client's: who has kept the gate waiting for longest gives way when room runs out.
+//! Connections that wait for their client: the one that has waited for longest is closed when room runs out.
 //!
 //! Guarantees: a client that goes on is never refused for the sake of one that has stopped; at most so many wait at a
 //! time; the bytes that members hold stay within the ration, whether they wait for their client or are worked on. Who

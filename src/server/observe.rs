@@ -1,4 +1,4 @@
-//! What is seen of a request: one span, the metrics, and a line for each refusal. A decorator: nothing here changes
+//! Observability of a request: one span, the metrics, and a line for each refusal. A decorator: nothing here changes
 //! an answer.
 //!
 //! Guarantees: no more than [`LONGEST`] characters of anything that a client has written get into one field of a line.

@@ -1,4 +1,4 @@
-//! The sentences for what goes wrong outside the rules: inside a review where there is one, as a `Status` elsewhere.
+//! The messages for failures outside of the rules: inside a review where there is one, as a `Status` elsewhere.
 
 use axum::http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use axum::http::{Method, StatusCode, Uri};

@@ -1,4 +1,4 @@
-//! What the gate speaks of TLS.
+//! The TLS settings of the gate.
 //!
 //! TLS 1.2 and 1.3, or 1.3 alone; HTTP/2 is offered beside HTTP/1.1 since the API server speaks HTTP/1.1 alone with
 //! webhooks (kubernetes/kubernetes#75791) and everybody else may have the better one. No session is kept for

@@ -1,4 +1,4 @@
-//! A migration, carried out.
+//! Runs a migration.
 
 mod event;
 mod kubernetes;

@@ -1,4 +1,4 @@
-//! What is shown of the migrations of the leader.
+//! The metrics of the leader's migrations.
 //!
 //! Guarantees: as many series as there are definitions of ours and ends of an object.
 

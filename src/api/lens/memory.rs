@@ -1,4 +1,4 @@
-//! What the spoke cannot say, as the annotations that carry it: one for each field.
+//! The annotations that carry what the spoke cannot express: one for each field.
 //!
 //! ```yaml
 //! conversion.gatehouse.dev/spec.timeZone: '"Europe/Berlin"'

@@ -1,4 +1,4 @@
-//! The objects of a cluster as manifests, for who keeps them in Git from now on, or has to write them as another version.
+//! The objects of a cluster as manifests, for users who move them to Git or to another version.
 //!
 //! Guarantees: what only a live object has is not in them: status, uid, managed fields, finalizers, owners, orders to
 //! the operator. What others make, and what is being deleted, is left out and named.

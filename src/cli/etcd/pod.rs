@@ -1,4 +1,4 @@
-//! The pod of a member, as what runs in it finds it.
+//! The pod of a member, as its containers see it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

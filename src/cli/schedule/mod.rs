@@ -1,4 +1,4 @@
-//! `gatehouse schedule preview`: the days to come of a timetable, before it is anywhere.
+//! `gatehouse schedule preview`: the coming days of a timetable, before it is applied to a cluster.
 //!
 //! Guarantees: what is shown is what the operator will do, by the same code; manifests are judged first, as
 //! `gatehouse validate` does it, and of one that is refused nothing is shown. The time comes from the command line or

@@ -1,4 +1,4 @@
-//! What there is to show of a manifest, whatever it is shown as.
+//! The preview of a manifest, independent of the output format.
 //!
 //! Guarantees: the same manifests and the same start give the same previews. Never: asks the time, or writes.
 

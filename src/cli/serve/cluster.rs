@@ -1,4 +1,4 @@
-//! The cluster that a gate stands before, and what is installed there.
+//! The cluster that a gate serves, and the installation in it.
 //!
 //! ```text
 //!   definitions served? ─▶ ready            install ─▶ guard

@@ -1,4 +1,4 @@
-//! What a migration shows on the way: a bar on a terminal, lines elsewhere; on standard error.
+//! The progress of a migration: a bar on a terminal, lines elsewhere; on standard error.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! What a run is asked to do, as it lies in a file beside the scripts.
+//! The assignment of a run: a file beside the scripts.
 //!
 //! Guarantees: a file that names an unknown field, or another version, is refused. The hash of a plan depends on what
 //! would run and on nothing else: not on the mode, and not on what has run already, so that it stays the same while a

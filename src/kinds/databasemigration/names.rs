@@ -1,4 +1,4 @@
-//! What things are called.
+//! Names of objects.
 //!
 //! Guarantees: the name of a run is that of no other run of any object, as long as the numbers of an object's runs rise;
 //! a label value is never longer than the API server takes, for the gate takes no longer name.

@@ -1,4 +1,4 @@
-//! Everything that is read for a reconciliation. Effects, and nothing decided.
+//! Reads everything that a reconciliation needs, and decides nothing.
 //!
 //! Never: reads a Secret. While a run is under way that may change the database, nothing is read but how it is.
 

@@ -1,4 +1,4 @@
-//! What reconciling DatabaseMigrations needs. Pure.
+//! The rights that reconciling DatabaseMigrations needs. Pure.
 //!
 //! Never: Secrets. The pods of a run mount them, and a user who names a Secret in an object must be allowed to read it.
 

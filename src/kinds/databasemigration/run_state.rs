@@ -1,4 +1,4 @@
-//! How a run is, by its Job and the pods of it. Pure.
+//! The state of a run, by its Job and pods. Pure.
 //!
 //! Guarantees: the report of a run is distinguished from a run without a report; a run whose container has not started
 //! says why, as far as that can be seen without rights on Events and Secrets.

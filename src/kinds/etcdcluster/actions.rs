@@ -1,4 +1,4 @@
-//! What a reconciliation does, as data, with the guards that each action is conditional on.
+//! The actions of a reconciliation as data, each with its preconditions.
 //!
 //! Guarantees: an action names the very object, member and cluster that it was decided on, so that its executor
 //! can read again, live, and refuse where anything has moved; each action names the points before and after it,

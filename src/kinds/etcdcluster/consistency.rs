@@ -1,4 +1,4 @@
-//! Comparing what the voters of a cluster hold.
+//! Compares the data of a cluster's voters.
 //!
 //! Guarantees: only what voters of one list told, of the same keys, is compared; a member that does not answer, or has
 //! dropped other revisions meanwhile, leaves the outcome unknown; voters are asked one after the other, for one that

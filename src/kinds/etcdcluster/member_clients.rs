@@ -1,4 +1,4 @@
-//! How the members of one cluster are reached in one reconciliation: a connection to each, and no other.
+//! The clients for the members of one cluster in one reconciliation: a connection to each, and no other.
 //!
 //! Guarantees: what is asked of an ordinal is asked of its pod, at the pod's own address; with TLS the certificate has
 //! to have the member's name.

@@ -1,4 +1,4 @@
-//! The metrics of EtcdClusters: how each is. Pure.
+//! The metrics of EtcdClusters. Pure.
 //!
 //! Guarantees: the metrics are what the same reconciliation observed, planned and reports; what could not be found out
 //! has no series rather than a wrong one. Labels are of closed sets, but for the names of members and Secrets, of which

@@ -1,4 +1,4 @@
-//! EtcdCluster: a real etcd, grown, shrunk, healed and upgraded.
+//! EtcdCluster: an etcd cluster that is scaled, repaired and upgraded.
 //!
 //! ```text
 //!   the object, live ─▶ desired ─┐

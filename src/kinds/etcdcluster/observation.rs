@@ -1,4 +1,4 @@
-//! What one reconciliation knows of an EtcdCluster: the whole of what the plan stands on.
+//! What a reconciliation has observed of an EtcdCluster: the complete input of the plan.
 //!
 //! Guarantees: small values that can be compared, ordered, hashed and copied, so that a reconciliation can be replayed
 //! and a checker can explore it; no clock (time enters as [`Age`]); no text that only serves messages.

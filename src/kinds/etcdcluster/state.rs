@@ -1,4 +1,4 @@
-//! What one process remembers of a cluster between two reconciliations: since when things are as they are.
+//! The state that a process keeps of a cluster between two reconciliations: since when conditions hold.
 //!
 //! Guarantees: time is an argument; what was not looked at for a while counts as new, so that a cluster is never
 //! changed, and its quorum never called lost, on the strength of two looks with a gap between them. A new leader starts

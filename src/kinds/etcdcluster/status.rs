@@ -1,4 +1,4 @@
-//! What is said of an EtcdCluster, and what the status remembers. Pure: the same facts give the same status.
+//! The status of an EtcdCluster. Pure: the same facts give the same status.
 //!
 //! Guarantees: something is said on every path, also when etcd does not answer; what was known and cannot be found out
 //! any more stays as it was, beside a condition that says so; between two reconciliations that see the same nothing is

@@ -1,4 +1,4 @@
-//! What a reconciliation saw, planned and did, as lines of the log by which it can be planned again.
+//! Log lines with the observation, plan and actions of a reconciliation, by which it can be planned again.
 //!
 //! Guarantees: a reconciliation is logged before its first action, so that one in which the process ends is logged too,
 //! and each action when it is known what came of it; lines are numbered without a gap, so that what is missing was lost

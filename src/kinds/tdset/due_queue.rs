@@ -1,4 +1,4 @@
-//! Whose count is due, so that counts come before everything else.
+//! The objects whose count is due, so that counts are written before everything else.
 //!
 //! Where thousands of objects share a boundary, each count that is written starts reconciliations that would report it,
 //! and the queue knows no order among them and the counts still to be written. So an object that is not due gives way

@@ -1,5 +1,4 @@
-//! What is derived of a TDSet and kept with it, so that a reconciliation in which nothing moved is a few comparisons.
-//! Pure.
+//! Values derived from a TDSet and cached, so that a reconciliation without changes is a few comparisons. Pure.
 //!
 //! Guarantees: what is kept is used only while that is as it was of which it was derived; so a reconciliation decides the
 //! same without it, as the first one of a process does.

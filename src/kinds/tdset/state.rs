@@ -1,4 +1,4 @@
-//! What a process remembers of a TDSet between two reconciliations. Pure.
+//! The state that a process keeps of a TDSet between two reconciliations. Pure.
 //!
 //! Guarantees: nothing that matters is here alone. Without it a transition is reported with another lateness, a status
 //! is written that stood there already, or another client's count is taken back some times more before that slows down.

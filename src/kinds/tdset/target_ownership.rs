@@ -1,4 +1,4 @@
-//! Which TDSet has to do with which object: its workload, its autoscaler, the ConfigMaps with its dates.
+//! Which TDSet refers to which object: its workload, its autoscaler, the ConfigMaps with its dates.
 //!
 //! Guarantees: of several TDSets with one workload or one autoscaler, exactly one holds it: the oldest, and of equally
 //! old ones that with the least uid. So all replicas and all restarts agree. When that changes, only its old and its

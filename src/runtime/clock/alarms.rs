@@ -1,4 +1,4 @@
-//! Who waits for a time of the wall clock by a timer, which counts another clock's time.
+//! Timers for times of the wall clock, although a timer counts another clock's time.
 //!
 //! Guarantees: a wait that is due by a jump of the wall clock forward, as when a clock is set or a machine comes back
 //! from sleep, ends within [`PAUSE`]; no wait ends because time passes, for that is what timers are for; no wait that

@@ -1,4 +1,4 @@
-//! Who leads, reckoned from what was seen of the lease, and when. Pure: each moment is an argument.
+//! The leader and its term, computed from observations of the lease. Pure: each moment is an argument.
 //!
 //! ```text
 //!   a renewal is sent ──▶ the lease changes ──▶ others see the change

@@ -1,4 +1,4 @@
-//! What happens on the way of a migration, for who shows it.
+//! The events of a migration, for progress displays and logs.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is asked of the API server about one object, and what its answer means.
+//! The request for one object, and the meaning of its answer.
 //!
 //! A patch that changes nothing is no write where the object is stored as it would be written, and has its resource
 //! version unchanged; where it is stored in another version the bytes differ, and it is written. So the answer tells

@@ -1,4 +1,4 @@
-//! How many requests are under way at a time.
+//! How many requests run at the same time.
 //!
 //! Guarantees: between one and a limit. Twice as many at each step in the beginning, then a few more at a time, while
 //! more of them get more done; what gains nothing is taken back. Where answers come slower, and no more is got done,

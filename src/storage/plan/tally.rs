@@ -1,4 +1,4 @@
-//! What a pass has done, in numbers, and the objects that it could not write, by name and reason up to a bound.
+//! The counts of a pass, and the objects that it could not write, by name and reason up to a bound.
 
 use std::fmt;
 

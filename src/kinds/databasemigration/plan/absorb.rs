@@ -1,4 +1,4 @@
-//! What a run that has ended tells, taken into the status. Pure.
+//! Takes the result of a run that has ended into the status. Pure.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;

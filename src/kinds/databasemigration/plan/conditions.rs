@@ -1,4 +1,4 @@
-//! What is said of a DatabaseMigration, condition by condition. Pure.
+//! The conditions of a DatabaseMigration. Pure.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 

@@ -1,4 +1,4 @@
-//! How things are, and what follows. Pure.
+//! Decides what to do next. Pure.
 
 mod leaving;
 

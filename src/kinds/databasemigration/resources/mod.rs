@@ -1,4 +1,4 @@
-//! What a DatabaseMigration is made into. Pure: each builder takes what is asked for and gives what is created.
+//! The objects that a DatabaseMigration creates. Pure: each builder takes the spec and returns the object.
 
 pub mod assignment;
 pub mod job;

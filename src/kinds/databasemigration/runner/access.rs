@@ -1,4 +1,4 @@
-//! How a database is reached: credentials, certificates, and the connection that follows from them.
+//! Access to a database: credentials, certificates, and the connection that follows from them.
 //!
 //! Guarantees: credentials are fields of the connection and never a URL, so that any character may be in them; what is
 //! printed for debugging has none of them. Statements are not logged.

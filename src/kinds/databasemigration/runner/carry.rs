@@ -1,4 +1,4 @@
-//! One text of a script, carried out with its row of the history.
+//! Executes one text of a script, and writes its row of the history.
 //!
 //! Guarantees, of a text that runs in a transaction: it and its row are committed together or not at all. Of one that runs
 //! statement by statement: the history has the statement before the server does, so that after a crash it is known which

@@ -1,4 +1,4 @@
-//! What failed, in words that give nothing away.
+//! Errors of a run, in messages that reveal no data.
 //!
 //! Guarantees: no text of a script, no value of a row, no user name and no password is in a message. What servers say is
 //! passed on where its words are about objects of the schema alone; where they may quote a value (data, constraints,

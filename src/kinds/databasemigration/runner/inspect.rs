@@ -1,4 +1,4 @@
-//! What a run looks at in a database besides its history.
+//! Reads what a run needs from a database besides its history.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is pending, run in one transaction that is rolled back.
+//! Runs the pending scripts in one transaction, and rolls it back.
 //!
 //! Guarantees: nothing that ran stays. What could not be rolled back, and a text in which an end of the transaction would
 //! not be seen, is refused before anything runs. Each script has the timeouts and the settings that it would have by itself,

@@ -1,4 +1,4 @@
-//! What was applied, taken back by the down scripts, the latest first.
+//! Rolls applied scripts back by their down scripts, the latest first.
 //!
 //! Guarantees: a script is taken back only where all that are to be taken back have a down script; of other
 //! DatabaseMigrations and of the baseline nothing is.

@@ -1,4 +1,4 @@
-//! A script as the statements that it consists of.
+//! Splits a script into its statements.
 //!
 //! Guarantees: statements are slices of the text, as their author wrote them; quoted text, comments, dollar quotes and the
 //! bodies of stored programs stay whole. A text that cannot be told apart is refused and not guessed at.

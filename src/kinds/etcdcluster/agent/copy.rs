@@ -1,4 +1,4 @@
-//! The copy of a member's data that is made before etcd makes a cluster of them for good.
+//! The copy of a member's data, made before etcd irrevocably makes a new cluster of them.
 //!
 //! Guarantees: a copy that has its name is whole, and on the disk; it is never made again, changed or deleted here.
 //! What an attempt that was given up has left is gone before the next one, and after one for which there was no room.

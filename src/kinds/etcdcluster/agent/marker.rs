@@ -1,4 +1,4 @@
-//! What a guard leaves on a volume: whose it is, and how far etcd has come on it. Pure.
+//! The marker that a guard writes on a volume: the volume's owner, and how far etcd has come on it. Pure.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Etcd's own container, at each of its starts: the last look before etcd takes over.
+//! Etcd's own container, at each of its starts: the last check before etcd starts.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! The folder that the containers of a pod share, and that ends with it: what the init container leaves to etcd's own.
+//! The folder that the containers of a pod share: what the init container leaves to the container of etcd.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};

@@ -1,4 +1,4 @@
-//! EtcdCluster: what it looks like in each version, what its fields mean, and who judges them.
+//! EtcdCluster: what it looks like in each version, what its fields mean, and how they are validated.
 
 pub mod convert;
 pub mod default;

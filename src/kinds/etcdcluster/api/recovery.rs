@@ -1,4 +1,4 @@
-//! The request to bring a cluster back from a lost quorum, as an annotation says it.
+//! The annotation that requests a recovery from a lost quorum.
 //!
 //! An annotation and no field: it is asked for once, by a person who has looked, and is not what the cluster should be.
 

@@ -1,4 +1,4 @@
-//! The versions of etcd that this release knows, and which of them lead to which.
+//! The versions of etcd that this release knows, and which upgrades are possible between them.
 //!
 //! Sources: etcd's CHANGELOG and its upgrade guides (etcd.io/docs, op-guide and upgrades).
 

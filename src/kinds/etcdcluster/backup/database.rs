@@ -1,4 +1,4 @@
-//! Whether a file is a database of etcd whose structure is sound. Reads, and never writes.
+//! Checks the structure of a database file of etcd. Reads, and never writes.
 //!
 //! Guarantees: every page of the last transaction was read, is what it says that it is, is part of one bucket, and has its
 //! keys in order; the buckets are there that etcd keeps its keys in, up to the revision that is asked for.

@@ -1,4 +1,4 @@
-//! Which member a backup is taken of, and which older ones go. Pure.
+//! Chooses the member to back up, and the older backups to delete. Pure.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;

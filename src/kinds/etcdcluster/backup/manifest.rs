@@ -1,4 +1,4 @@
-//! What is said of a backup: beside it, and by the Job that took it. Pure.
+//! The description of a backup: in a file beside it, and in the report of its Job. Pure.
 //!
 //! Guarantees: a report is one line that a kubelet takes as a termination message.
 

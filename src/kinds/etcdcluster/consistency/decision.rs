@@ -1,4 +1,4 @@
-//! When the voters' data are compared, and what that tells. Pure.
+//! When the voters' data are compared, and what follows from the result. Pure.
 //!
 //! ```text
 //! begun ──── within an hour ──▶

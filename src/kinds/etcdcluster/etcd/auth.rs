@@ -1,4 +1,4 @@
-//! Who may do what: etcd's service Auth, as far as turning it on, and giving a user a password, needs it.
+//! Etcd's service Auth, as far as enabling authentication and setting a password need it.
 //!
 //! A client that shows a certificate acts as the user that the certificate's common name says, whether or not that user
 //! has a password; so none ever has to exist.

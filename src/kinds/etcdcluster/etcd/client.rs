@@ -1,4 +1,4 @@
-//! The connection to one member, and how calls go over it.
+//! The connection to one member, and calls over it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Who is in the cluster: etcd's service Cluster.
+//! Etcd's service Cluster: the member list and its changes.
 
 use super::client::{Client, Rpc};
 use super::error::Error;

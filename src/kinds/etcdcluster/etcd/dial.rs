@@ -1,4 +1,4 @@
-//! How a member is dialled.
+//! Dials a member.
 //!
 //! Guarantees: a request dials once at most, and no longer than the limit, TLS included; so of what was not connected
 //! it is known that nothing was sent. What ended the latest connection is remembered.

@@ -1,4 +1,4 @@
-//! What a client trusts, and what it shows.
+//! The CA certificates that a client trusts, and its own certificate.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The care of the database and of versions.
+//! Maintenance of the database, and downgrades.
 //!
 //! Guarantees: the member that is asked has just answered as one of the cluster that is meant.
 

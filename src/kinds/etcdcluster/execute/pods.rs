@@ -1,4 +1,4 @@
-//! Pods: what they are labelled, and their restart.
+//! Labels pods, and restarts them.
 
 use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Etcd's users: root, by whose certificate we act, and its password.
+//! Etcd's users: root, as whom the operator authenticates, and its password.
 //!
 //! Guarantees: the member that is asked has just answered as one of the cluster that is meant; a password comes from
 //! the Secret as it was seen, and from no other state of it.

@@ -1,4 +1,4 @@
-//! What etcd says of itself.
+//! What the members report about themselves.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};

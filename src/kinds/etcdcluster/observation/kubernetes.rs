@@ -1,4 +1,4 @@
-//! What the API server has of a cluster.
+//! The objects of a cluster, as the API server has them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What became of backups, by the Jobs that take them and what their pods have said. Pure.
+//! The results of backups, from their Jobs and the reports of their pods. Pure.
 //!
 //! Guarantees: a Job's own word is what counts: one that is complete has verified its backup. What its pod says is
 //! reported beside it. A Job that another object than this EtcdCluster or its CronJob has made is not looked at, by

@@ -1,4 +1,4 @@
-//! The certificates of a cluster, as they are: in Secrets that the operator keeps, or in those that the spec names.
+//! Reads the certificates of a cluster: in Secrets that the operator manages, or in those that the spec names.
 //!
 //! Guarantees: Secrets are read live; nothing of a key leaves this module.
 //! Assumes: a pod that is recreated mounts its Secrets as they are by then.

@@ -1,4 +1,4 @@
-//! What the members of a cluster say of themselves and of each other. All are asked side by side.
+//! Asks the members of a cluster about themselves and each other, all at the same time.
 //!
 //! Guarantees: a list of members is known only where a majority agreed on it after this reconciliation began, and it
 //! was asked of the very member whose identity it carries; who does not answer is unknown. The list is asked for after

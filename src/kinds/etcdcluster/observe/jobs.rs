@@ -1,4 +1,4 @@
-//! Reading what takes backups, and what became of them.
+//! Reads the CronJob and Jobs of backups, and their results.
 //!
 //! Never: looks for a CronJob again in the same process that none is asked for and that was seen not to be there.
 

@@ -1,4 +1,4 @@
-//! What the API server has, in the words of an observation. Pure.
+//! Turns Kubernetes objects into facts of an observation. Pure.
 //!
 //! Guarantees: an object is taken for ours only by the uid that it names; a pod whose phase is unclear counts as
 //! [`PodPhase::Starting`], see [`super::phase`].

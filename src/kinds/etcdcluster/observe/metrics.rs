@@ -1,4 +1,4 @@
-//! What a member's metrics tell that its API does not. Pure.
+//! Facts that only a member's metrics have. Pure.
 //!
 //! Source of the names: `server/etcdserver/api/membership/metrics.go`, `server/etcdserver/api/snap/metrics.go` and
 //! `server/storage/metrics.go` of etcd; the same from 3.5 to 3.7.

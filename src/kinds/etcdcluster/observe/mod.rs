@@ -1,4 +1,4 @@
-//! Everything that is read for a reconciliation. Effects, and nothing decided.
+//! Reads everything that a reconciliation needs, and decides nothing.
 //!
 //! Guarantees: all of it is read live and in this reconciliation, nothing from a cache, for what is decided on it
 //! cannot be taken back; pods are read before volumes, so that the volume of a pod that is still there is the one that

@@ -1,4 +1,4 @@
-//! How far a pod has come, and why it comes no further. Pure.
+//! The phase of a pod, and why it makes no progress. Pure.
 //!
 //! Guarantees: a pod is called waiting only while its guard runs, and pending only before that: in both etcd does not
 //! run, and has not been let start. What is unclear is starting.

@@ -1,4 +1,4 @@
-//! The certificates that the operator keeps. Pure.
+//! The certificates that the operator manages. Pure.
 //!
 //! A member trusts what it read when it started, while it reads its own leaf again for each connection. Hence:
 //!

@@ -1,4 +1,4 @@
-//! What follows from one reconciliation's facts: the words that all concerns of the plan share. Pure.
+//! What follows from one reconciliation's facts: questions that all parts of the plan share. Pure.
 //!
 //! Guarantees: every question has an answer; one about the list of members says no unless the list is known, is
 //! linearizable and is of the recorded cluster.

@@ -1,4 +1,4 @@
-//! What a concern decides, before it becomes a plan. Pure.
+//! The decision of one part of the plan. Pure.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! Where work rests: what must not be touched, and what cannot be touched now. Pure.
+//! When nothing may be done: what must not be touched, and what cannot be touched now. Pure.
 
 use std::collections::BTreeMap;
 

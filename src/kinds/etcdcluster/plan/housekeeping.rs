@@ -1,4 +1,5 @@
-//! What is done when nothing else is: labels, the PodDisruptionBudget, volumes that grow, files that shrink. Pure.
+//! What is done when nothing more urgent is: labels, the PodDisruptionBudget, volumes that grow, files that shrink.
+//! Pure.
 
 use super::cluster_state::{ClusterState, quorum};
 use super::decision::Decision;

@@ -1,4 +1,4 @@
-//! The preconditions of every change that is not a repair: all is well, and has been for a while. Pure.
+//! The preconditions of every change that is not a repair: the cluster is healthy, and has been for a while. Pure.
 
 use serde::Serialize;
 

@@ -1,4 +1,4 @@
-//! A lost quorum, brought back from one member because a person asked for it. Pure.
+//! The recovery of a lost quorum from one member, at a user's request. Pure.
 //!
 //! Guarantees: nothing happens without a request; a request acts at most once, and not at all while there is a quorum;
 //! every other member is stopped, its volume kept, before the survivor makes a cluster of its own, and until it has;

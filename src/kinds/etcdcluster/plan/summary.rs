@@ -1,4 +1,4 @@
-//! What the status says of a cluster, as data: computed in every reconciliation, whatever could be read. Pure.
+//! The input of the status, as data: computed in every reconciliation, whatever could be read. Pure.
 //!
 //! Guarantees: the cluster is called available only where a linearizable list was read in this reconciliation; what
 //! could not be found out is called unknown; members that do not answer stay listed; that a spec is reached is said

@@ -1,4 +1,4 @@
-//! Another version or template: the pods are recreated, one at a time. Pure.
+//! Upgrades to another version or template: the pods are recreated, one at a time. Pure.
 //!
 //! Guarantees: the unready first, then followers by ordinal from the highest, the leader last and after a hand-over;
 //! the gate before each that is ready; the members' data are compared before the first; a pod in which etcd may run is

@@ -1,4 +1,4 @@
-//! What takes backups: a CronJob, and a Job before an upgrade, which run the same.
+//! The CronJob that takes backups, and the Job of a backup before an upgrade, which runs the same.
 //!
 //! Guarantees: `kubectl create job --from=cronjob/<name>-backup` takes one at any time, with a schedule or without; the
 //! pod has no token of the API server, and no right that it does not need.

@@ -1,4 +1,4 @@
-//! The certificates that the operator keeps for a cluster: which Secrets there are, and what their leaves are for.
+//! The certificates that the operator manages for a cluster: the Secrets, and the profiles of their leaves.
 //!
 //! Guarantees: a leaf has all names by which its holder is dialled, for every ordinal that a cluster can have, so that
 //! no change of the cluster's size touches a certificate.

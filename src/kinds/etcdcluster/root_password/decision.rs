@@ -1,4 +1,4 @@
-//! What a Secret has for root. Pure.
+//! Reads root's password from a Secret. Pure.
 
 use k8s_openapi::api::core::v1::Secret;
 

@@ -1,4 +1,4 @@
-//! Where the members of a cluster are found.
+//! The URLs of a cluster's members.
 //!
 //! Guarantees: a URL that is written here reads back. URLs are in etcd's list of members, so what is said here holds
 //! for good.

@@ -1,4 +1,4 @@
-//! The conditions of an EtcdCluster: what the plan found, in words for people. Pure.
+//! The conditions of an EtcdCluster: what the plan found. Pure.
 //!
 //! Never: shows what a Secret holds, or what a spec has in its environment.
 

@@ -1,4 +1,4 @@
-//! What is new in a status, as events: told when it begins, and not again while it lasts. Pure.
+//! Events about changes of a status: published when a problem begins, and not again while it lasts. Pure.
 //!
 //! Guarantees: what has been told stands in the status, so that the operator that works next does not tell it again.
 //! What comes and goes with every start of a pod is reported once by each process.

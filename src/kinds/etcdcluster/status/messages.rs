@@ -1,4 +1,4 @@
-//! The words in which conditions speak to people. Pure.
+//! The messages of conditions. Pure.
 
 use crate::api::field::Path;
 use crate::kinds::etcdcluster::api::v1::BackupStatus;

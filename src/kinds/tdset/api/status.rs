@@ -1,4 +1,4 @@
-//! What is said of a TDSet: its condition types and their reasons.
+//! The condition types of a TDSet, and their reasons.
 
 use crate::api::condition::{State, Statement};
 

@@ -1,4 +1,4 @@
-//! Judges a TDSet in the hub version, as far as the object alone shows what is wrong.
+//! Validates a TDSet in the hub version, as far as that needs only the object.
 //!
 //! Guarantees: every fault is named, not only the first; the same object, old object and instant give the same
 //! validation. Assumes that the structural schema has been checked. Never: looks at the cluster (whether a workload is

@@ -1,4 +1,4 @@
-//! What time it is, for a clock that is behind the one by which a count was written. Pure.
+//! The present, corrected where this clock is behind the one by which a count was written. Pure.
 //!
 //! Guarantees: a transition that another replica has carried out is not undone by one whose clock is behind: it waits at
 //! that transition until its clock has caught up. At a boundary that thousands share all counts are written before the

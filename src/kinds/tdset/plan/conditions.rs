@@ -1,4 +1,4 @@
-//! What is said of a TDSet, condition by condition. Pure.
+//! The conditions of a TDSet. Pure.
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
 

@@ -1,4 +1,4 @@
-//! Where the count ought to be now, and who has the say. Pure.
+//! The count that the workload should have now, and which client decides it. Pure.
 //!
 //! Guarantees: all of it follows from the timetable, the clock, and what the status and the workload say. So after a
 //! restart, after a change of the leader, or after boundaries that no replica saw, it is as if nothing had happened:

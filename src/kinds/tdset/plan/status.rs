@@ -1,4 +1,4 @@
-//! What is said of a TDSet. Pure: the same facts give the same status, so that between two boundaries nothing is
+//! The status of a TDSet. Pure: the same facts give the same status, so that between two boundaries nothing is
 //! written while nothing happens.
 
 use jiff::Timestamp;

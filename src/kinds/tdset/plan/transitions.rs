@@ -1,4 +1,4 @@
-//! Transitions: what came to be asked for since the status was written, and when. Pure.
+//! Transitions: which count is asked for since the last status, and since when. Pure.
 //!
 //! Guarantees: a count that follows from the timetable and was written is in a transition, once; also where the
 //! timetable went back, before that was told, to what the status says.

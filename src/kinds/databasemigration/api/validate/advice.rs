@@ -1,4 +1,4 @@
-//! What the author of a DatabaseMigration should know although it is accepted.
+//! Warnings about a DatabaseMigration that is accepted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Judges the database of a DatabaseMigration.
+//! Validates the database of a DatabaseMigration.
 
 use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::databasemigration::api::v1::{Database, DatabaseMigrationSpec, Engine, Mode, Tls, TlsMode};

@@ -1,4 +1,4 @@
-//! Judges the durations of a DatabaseMigration, each within its bounds.
+//! Validates the durations of a DatabaseMigration: each has bounds.
 
 use std::time::Duration;
 

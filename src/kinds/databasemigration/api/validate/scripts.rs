@@ -1,4 +1,4 @@
-//! Judges the scripts of a DatabaseMigration, one by one and in their order.
+//! Validates the scripts of a DatabaseMigration, one by one and their order.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What may become of a DatabaseMigration that is there, once it has applied something.
+//! Which changes of a DatabaseMigration are allowed once it has applied something.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

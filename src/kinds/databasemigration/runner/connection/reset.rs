@@ -1,4 +1,4 @@
-//! What a script leaves in its session, taken back.
+//! Resets what a script leaves in its session.
 //!
 //! Guarantees: the next script, and what gatehouse itself writes, find a session as the server gives it to any client. MySQL
 //! and MariaDB take nothing back by a statement (variables, the database that USE turned to, temporary tables), so that there

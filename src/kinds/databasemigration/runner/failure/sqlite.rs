@@ -1,4 +1,4 @@
-//! What SQLite says failed.
+//! Errors of SQLite.
 
 use sqlx::error::DatabaseError as _;
 use sqlx::sqlite::SqliteError;

@@ -1,4 +1,4 @@
-//! Backups, where they go, and what is not supported of them.
+//! Validates backups and their destinations.
 
 use super::super::rules;
 use super::super::v1::{Backup, Destination};

@@ -1,4 +1,4 @@
-//! Names: of the cluster, of what it refers to, and of what is laid over its pods.
+//! Validates names: of the cluster, of objects that it refers to, and in overrides of its pods.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,4 +1,4 @@
-//! How etcd itself is set up.
+//! Validates the options of etcd.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How many members.
+//! Validates the number of members.
 
 use super::super::v1::{EtcdClusterSpec, Medium};
 use crate::api::field::{FieldError, Path, Validation};

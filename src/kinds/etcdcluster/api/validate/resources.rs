@@ -1,4 +1,4 @@
-//! What members ask of their nodes.
+//! Validates the resources of members.
 
 use super::super::v1::EtcdClusterSpec;
 use crate::api::field::Validation;

@@ -1,4 +1,4 @@
-//! Where data lie, and how much room they have.
+//! Validates the storage of members.
 
 use super::super::v1::{EtcdClusterSpec, Medium};
 use crate::api::field::{FieldError, Path, Validation};

@@ -1,4 +1,4 @@
-//! Certificates, users and roles.
+//! Validates certificates and authentication.
 
 use core::net::IpAddr;
 

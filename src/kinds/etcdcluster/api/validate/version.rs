@@ -1,4 +1,4 @@
-//! Which version of etcd.
+//! Validates the version of etcd.
 
 use super::super::v1::EtcdClusterSpec;
 use super::super::versions::{self, SUPPORTED};

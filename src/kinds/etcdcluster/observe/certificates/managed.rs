@@ -1,4 +1,4 @@
-//! The certificates that the operator keeps, as facts. Pure.
+//! The certificates that the operator manages, as facts. Pure.
 //!
 //! ```text
 //! authority  |----------------------------- 10 years ------------------------------|

@@ -1,4 +1,5 @@
-//! Certificates that another client keeps, in Secrets that the spec names: looked at as members and the operator will.
+//! Certificates that the user manages, in Secrets that the spec names: checked as members and the operator will check
+//! them.
 //!
 //! Guarantees: a certificate that no peer would take is reported, with its Secret and key, before a member meets it.
 //! Never: writes a Secret.

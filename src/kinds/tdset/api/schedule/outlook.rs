@@ -1,4 +1,4 @@
-//! What a timetable asks for and what comes next, and for how long that answer holds.
+//! What a timetable asks for now and next, and for how long that answer holds.
 //!
 //! Guarantees: at every instant at which an outlook [holds](Outlook::holds), it says what the timetable says that it was
 //! made of. So it is kept, and the same changes are not computed again and again.

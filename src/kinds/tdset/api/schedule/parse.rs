@@ -1,4 +1,4 @@
-//! Reads a timetable from a spec, naming everything that makes none.
+//! Parses a timetable from a spec, and reports all errors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The workload of a TDSet: one to create, or one that is there.
+//! The workload of a TDSet: one to create, or an existing one.
 
 use std::collections::BTreeMap;
 

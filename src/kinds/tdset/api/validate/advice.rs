@@ -1,4 +1,4 @@
-//! What the author of a TDSet should know although it is accepted.
+//! Warnings about a TDSet that is accepted.
 //!
 //! Guarantees: few warnings, the most telling one first; each fits into what the API server passes on; an update is
 //! warned only about what it touches, so that a new image does not bring the timetable's warnings back.

@@ -1,4 +1,4 @@
-//! Judges the bounds of an autoscaler.
+//! Validates the bounds of an autoscaler.
 
 use crate::api::field::{FieldError, Path, Validation};
 use crate::kinds::tdset::api::v1::{Autoscaler, MOST_REPLICAS, TDSetSpec};

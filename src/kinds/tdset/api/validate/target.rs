@@ -1,4 +1,4 @@
-//! Judges the workload of a TDSet.
+//! Validates the workload of a TDSet.
 
 use crate::api::field::{FieldError, Path, Validation};
 use crate::api::{GROUP, dns};
