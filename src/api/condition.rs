@@ -42,7 +42,7 @@ impl From<bool> for State {
     }
 }
 
-/// One thing that is said of an object.
+/// A statement about an object: one condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The condition's type, such as `Ready`.

@@ -147,7 +147,7 @@ pub trait Kind: Send + Sync {
     /// The fields of the hub version that objects have once they are stored, in the order in which they are written.
     fn defaults(&self) -> &'static [default::Field];
 
-    /// Judges an object in the hub version whose structure is sound. `old` is there on update. Paths of faults
+    /// Validates an object in the hub version whose structure is valid. `old` is there on update. Paths of faults
     /// are those of the hub.
     fn validate(&self, object: &Value, old: Option<&Value>, now: Timestamp) -> Validation;
 
@@ -169,6 +169,6 @@ pub trait Kind: Send + Sync {
         None
     }
 
-    /// Judges a new replica count that comes by the scale subresource, where the kind has one.
+    /// Validates a new replica count that comes by the scale subresource, where the kind has one.
     fn validate_scale(&self, replicas: i64, old: i64) -> Validation;
 }

@@ -180,7 +180,7 @@ fn remove(value: &mut Value, path: &[Segment]) -> bool {
     }
 }
 
-/// A fault of the hub, told to an author of that version.
+/// An error of the hub version, in the terms of the author's version.
 fn in_authors_paths(kind: &dyn Kind, fault: FieldError, author: Version) -> FieldError {
     let Some(table) = kind.lens().table(author) else { return fault };
     let missing = || table.path_into(&fault.path).filter(|_| fault.reason == Reason::Required);

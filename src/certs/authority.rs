@@ -116,8 +116,8 @@ impl SharedAuthority {
         }
     }
 
-    /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due. `in_force` tells of an
-    /// authority whether the CA bundles in force have it.
+    /// Reads the Secret, puts it right if it has to be, and serves a new leaf when one is due. `in_force`: whether the
+    /// CA bundles in force have an authority.
     ///
     /// # Errors
     /// When the Secret could not be read or written, or a certificate not made or served. The leaf is renewed

@@ -42,7 +42,7 @@ pub const OVERLAP: SignedDuration = SignedDuration::from_hours(8 * 24);
 /// Whether the CA bundles in force have the authority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InForce {
-    /// Another client tells them: time has to do.
+    /// Other clients store them: waiting has to suffice.
     Unseen,
     /// They were, when last looked at.
     Trusted,

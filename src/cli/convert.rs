@@ -1,6 +1,6 @@
 //! `gatehouse convert`: manifests in another version, by the gate's own tables.
 //!
-//! Guarantees: every document comes out in its place, those of other kinds unchanged; nothing is judged, and nothing
+//! Guarantees: every document comes out in its place, those of other kinds unchanged; nothing is validated, and nothing
 //! defaulted unless that is asked for; what is left out, kept although no version knows it, or means something else
 //! afterwards is a warning.
 //! All or nothing: where an object cannot be converted or a file not be read, nothing is written.
@@ -141,7 +141,7 @@ pub(super) fn below(place: &Path, path: &Path) -> Path {
     place.segments().iter().chain(path.segments()).cloned().collect::<Vec<_>>().into()
 }
 
-/// Converts an object, and tells what its author should know. `explicit` writes down what absent fields mean in the
+/// Converts an object, and returns warnings for its author. `explicit` writes down what absent fields mean in the
 /// version that they are absent from, where that differs.
 ///
 /// # Errors

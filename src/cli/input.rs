@@ -1,7 +1,7 @@
 //! The documents in the files that `-f` names.
 //!
-//! Guarantees: files come in the order in which they were named, those of a folder by path; each is read whole, or
-//! told of as unreadable. Hidden files and folders, and links to folders, are not followed.
+//! Guarantees: files come in the order in which they were named, those of a folder by path; each is read completely, or
+//! reported as unreadable. Hidden files and folders, and links to folders, are not followed.
 
 mod yaml;
 

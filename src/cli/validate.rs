@@ -1,8 +1,8 @@
 //! `gatehouse validate`: the gate's validation, without a cluster.
 //!
 //! Guarantees: the same rules in the same order as at the gate, for a new object: unknown fields are faults (as
-//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure
-//! and meaning are judged, all faults at once, in the paths of the version that is written there.
+//! `kubectl` asks for, `fieldValidation=Strict`), absent fields are given what creation gives them, then structure and
+//! meaning are validated, all errors at once, in the paths of the version that is written there.
 //! Assumes: an empty cluster. What depends on other objects, or on a stored one, only the gate can say.
 
 use std::process::ExitCode;
@@ -99,7 +99,7 @@ struct ObjectReport {
     line: u64,
     object: String,
     verdict: Outcome,
-    /// The version that a manifest of an ancestor is judged as.
+    /// The version that a manifest of an ancestor is validated as.
     #[serde(skip_serializing_if = "Option::is_none")]
     judged_as: Option<&'static str>,
     faults: Vec<Cause>,
@@ -239,7 +239,7 @@ pub(super) struct Opinion {
     pub(super) hub: Value,
 }
 
-/// Judges a new object as of `now`.
+/// Validates a new object as of `now`.
 pub(super) fn opinion(object: &Value, now: Timestamp) -> Opinion {
     match input::subject(object) {
         Err(fault) => Opinion { faults: vec![fault], ..Opinion::default() },

@@ -82,7 +82,7 @@ pub struct Merge {
     pub seen: Option<String>,
 }
 
-/// An event of the object that is worked on.
+/// An event of the object that is reconciled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Whether it is a warning.
@@ -106,7 +106,7 @@ impl Note {
 /// Longest note that the API server takes, in bytes.
 const LONGEST_NOTE: usize = 1024;
 
-/// What became of a step.
+/// The result of a write.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WriteOutcome {
     /// Whether it changed anything.

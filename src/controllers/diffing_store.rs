@@ -146,10 +146,10 @@ where
     }
 }
 
-/// How long a watch may fail until what it told last is no longer taken for what is.
+/// How long a watch may fail until its last state is no longer trusted.
 const TOLERATED: Duration = Duration::from_mins(1);
 
-/// A watch that fails. One that begins again tells nothing while nothing changes, so failures far apart are not one
+/// A watch that fails. A watch that begins again sends nothing while nothing changes, so failures far apart are not one
 /// outage; it is tried again after half a minute at most.
 #[derive(Debug, Default)]
 struct Outage {
@@ -173,7 +173,7 @@ impl Outage {
         self.is_lasting
     }
 
-    /// The watch tells something: whether a lasting outage ends thereby.
+    /// The watch has sent something: whether that ends a lasting outage.
     fn ends(&mut self) -> bool {
         std::mem::take(self).is_lasting
     }

@@ -104,7 +104,7 @@ impl Manifest {
         Self { place, object }
     }
 
-    /// With the annotation that tells it from the one applied before.
+    /// With the annotation that distinguishes it from the one applied before.
     #[must_use]
     pub fn stamped(mut self) -> Self {
         let hash = hash(&self.object.to_string(), HASH_LENGTH);

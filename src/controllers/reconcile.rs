@@ -38,7 +38,7 @@ use crate::runtime::clock;
 /// When to look again where something is seen otherwise than the status says.
 const AT_ONCE: Duration = Duration::from_millis(200);
 
-/// When to look again where others went first, or where a watch should have told before.
+/// When to look again where others went first, or where a watch should have fired before.
 const SOON: Duration = Duration::from_secs(1);
 
 /// The longest time until what was refused is tried again.

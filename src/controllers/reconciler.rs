@@ -28,10 +28,10 @@ use crate::rbac::Rule;
 /// When the status is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Report {
-    /// Before the actions: it says what is intended, and the operator that works next goes on from there.
+    /// Before the actions: it records the intent, and the next leader continues from there.
     First,
-    /// After the actions, and not while they change something: what comes of it is seen by the next reconciliation. The
-    /// events come before the status, so that one may be published twice and none is lost.
+    /// After the actions, and not while they change something: the next reconciliation sees the effect. The events come
+    /// before the status, so that one may be published twice and none is lost.
     Last,
     /// By one of the actions.
     InActions,
@@ -121,7 +121,7 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     /// Does what plans ask for.
     fn writer(&self) -> &ApiWriter;
 
-    /// The object is as it is now. Told before any reconciliation of it.
+    /// The object is as it is now. Called before any reconciliation of it.
     fn seen(&self, object: &Watched<Self::Object>);
 
     /// The object of that uid is gone.
@@ -276,7 +276,7 @@ impl<Kind: Reconciler> Default for State<Kind> {
     }
 }
 
-/// What became of the actions.
+/// The results of the actions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Whether something is otherwise now.

@@ -60,7 +60,7 @@ impl Scope {
         Self { own: Some(own.to_owned()), ..self }
     }
 
-    /// Whether objects of that namespace are worked where it is watched.
+    /// Whether objects of that namespace are reconciled where it is watched.
     #[must_use]
     pub fn works(&self, namespace: &str) -> bool {
         self.own.as_deref() != Some(namespace)

@@ -27,7 +27,7 @@ use crate::api::field::{FieldError, Path, Reason};
 use crate::api::validation::{self, Written};
 use crate::runtime::call::call;
 
-/// Why an object is not worked.
+/// Why an object is not reconciled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// This release cannot decode it.
@@ -51,8 +51,8 @@ impl Why {
     }
 }
 
-/// Says why an object is not worked, where that is new. `is_status_refused`: whether the API server refused the status
-/// before. An event says so once.
+/// Reports why an object is not reconciled, where that is new. `is_status_refused`: whether the API server refused the
+/// status before. An event says so once.
 ///
 /// # Errors
 /// When the API server does not answer, or refuses the status.

@@ -91,7 +91,7 @@ pub async fn run_drift_guard(client: Client, mut plan: Plan, mut certificates: H
     }
 }
 
-/// Corrects, and tells the certificates of a bundle that was not `seen` in force yet; whether anything differed.
+/// Corrects, and reports a bundle that was not `seen` in force yet to the certificates; whether anything differed.
 async fn restore_and_look(
     client: &Client,
     plan: &Plan,

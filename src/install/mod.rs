@@ -70,7 +70,7 @@ const ESTABLISHED: Duration = Duration::from_secs(30);
 pub struct Plan {
     /// Where the API server finds it.
     pub address: Address,
-    /// The namespaces whose objects it judges; none for all.
+    /// The namespaces whose objects it validates; none for all.
     pub namespaces: BTreeSet<String>,
     /// The versions by which our kinds are served.
     pub served: Served,

@@ -5,9 +5,9 @@
 //! where the API server has converted it on the way (`requestKind`); a patch adds what is absent, and puts back what
 //! the author's version cannot say; what is not understood is refused.
 //!
-//! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would tell the
-//! author only what *they* found; what no other mutating hook can be expected to mend (anything but a missing
-//! field) is therefore told here, all at once.
+//! `/mutate` refuses as well. The API server checks structure and CEL between the two hooks, and would report only what
+//! *they* found; what no other mutating hook can be expected to mend (anything but a missing
+//! field) is therefore reported here, all at once.
 
 use std::borrow::Cow;
 

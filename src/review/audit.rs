@@ -30,7 +30,7 @@ const KEPT: &str = "kept";
 const DEFAULTED: &str = "defaulted";
 const WRITTEN_AS: &str = "written-as";
 
-/// What became of an object.
+/// The result for an object.
 pub(super) struct Written<'a> {
     pub(super) is_allowed: bool,
     /// The version that its author used.
@@ -62,7 +62,7 @@ impl Written<'_> {
     }
 }
 
-/// Of a request that was not worked on.
+/// For a request that was not processed.
 pub(super) fn of_refusal() -> Audit {
     Audit::from([(VERDICT, "denied".to_owned())])
 }
@@ -91,7 +91,7 @@ fn listed(key: &'static str, paths: &[&Path]) -> Option<(&'static str, String)> 
     Some((key, text))
 }
 
-/// Stands for the paths that are not told.
+/// Stands for the paths that are left out.
 const REST: &str = ", ...";
 
 #[cfg(test)]

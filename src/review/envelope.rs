@@ -81,7 +81,7 @@ enum Asked<'a> {
 enum Reading {
     /// With its objects, each as a tree: its text is read once. What is wrong with one ends the reading.
     Objects,
-    /// Without them: what is wrong with one is said when it is asked for.
+    /// Without them: an error in one is reported when it is read.
     Envelope,
 }
 

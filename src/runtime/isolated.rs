@@ -64,7 +64,7 @@ mod tests {
     use super::super::Tasks;
     use super::*;
 
-    /// Tells when it is dropped.
+    /// Sends when it is dropped.
     struct Told(mpsc::Sender<()>);
 
     impl Drop for Told {

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Guarantees: writing a line never waits for the output; lines come out whole and in their order; what was
-//! dropped is counted, and told in a line of its own once the output has taken what waited; nothing is lost where
+//! dropped is counted, and reported in a line of its own once the output has taken what waited; nothing is lost where
 //! [`Flush`] is dropped and the output moves, and one that stands still holds up the end for [`PATIENCE`] at most.
 //! Assumes: one call writes one line.
 
@@ -63,7 +63,7 @@ struct Waiting {
     lines: VecDeque<Box<[u8]>>,
     /// Of these lines, and of the one that is being written.
     bytes: usize,
-    /// Dropped lines that no line has told of.
+    /// Dropped lines that no line has reported.
     untold: u64,
 }
 

@@ -130,7 +130,7 @@ pub struct Metrics {
     pub requests: Family<Request, Counter>,
     /// Seconds from the head of a request to its answer.
     pub latency: Latency,
-    /// Requests that are being worked on.
+    /// Requests that are being processed.
     pub in_flight: Family<Webhook, Gauge>,
     /// Reviews by what was answered.
     pub reviews: Family<Review, Counter>,

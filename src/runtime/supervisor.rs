@@ -261,7 +261,7 @@ impl Supervisor {
     }
 }
 
-/// The task panicked; what it said is in the log.
+/// The task panicked; its message is in the log.
 #[derive(Debug, thiserror::Error)]
 #[error("it panicked")]
 struct Panicked;

@@ -110,7 +110,7 @@ where
     tokio::task::spawn_blocking(work).await.map_err(|_: JoinError| Panicked)
 }
 
-/// What a panic said, as far as it is known at compile time: a formatted message may hold what a user wrote.
+/// The message of a panic, as far as it is known at compile time: a formatted message may hold what a user wrote.
 pub(crate) struct PanicMessage<'a>(pub(crate) &'a (dyn std::any::Any + Send));
 
 impl fmt::Display for PanicMessage<'_> {

@@ -169,7 +169,7 @@ impl Activity {
 }
 
 impl Heard {
-    /// When the client will have been silent for too long, as things are, and what will be said of it then.
+    /// When the client will have been silent for too long, as things are, and the reason that is reported then.
     fn due(&self, limits: &Limits, now: Instant) -> (Instant, &'static str, bool) {
         let untaken = (self.taken + limits.answer, "unread");
         let asked = self.asked > Asked::Nothing;

@@ -56,7 +56,7 @@ pub(super) enum Phase {
 }
 
 /// Requests that one connection of HTTP/2 may have open: what RFC 9113 advises at least. Clients open as many before
-/// they have heard of a limit, and would be refused the rest.
+/// they know the limit, and would be refused the rest.
 const STREAMS: u32 = 100;
 
 /// Bytes that a connection keeps of a head of HTTP/1.1 that has not ended, of a body that is not read yet, or of an

@@ -1,10 +1,10 @@
 //! Connections that wait for their client: the one that has waited for longest is closed when room runs out.
 //!
 //! Guarantees: a client that goes on is never refused for the sake of one that has stopped; at most so many wait at a
-//! time; the bytes that members hold stay within the ration, whether they wait for their client or are worked on. Who
-//! needs room waits for it for a while, so that a burst is taken one after the other: until then only those give way
-//! that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does: clients
-//! that hold room and send little do not shut others out.
+//! time; the bytes that members hold stay within the ration, whether they wait for their client or are being processed.
+//! Who needs room waits for it for a while, so that a burst is taken one after the other: until then only those give
+//! way that have stood still. After it the one that has kept the gate waiting for longest does, whatever it does:
+//! clients that hold room and send little do not shut others out.
 //! Never: cuts one whose next step is the gate's own.
 //!
 //! ```text
@@ -158,8 +158,8 @@ impl Member {
     }
 
     /// Has room for so many bytes more, which its client has sent or is about to send. What holds no more than `spare`
-    /// bytes also finds room where all of the ration is being worked on, up to a quarter more than that: small reviews
-    /// do not wait for large ones.
+    /// bytes also finds room where all of the ration is in use, up to a quarter more than that: small reviews do not
+    /// wait for large ones.
     ///
     /// # Errors
     /// [`GaveWay`].

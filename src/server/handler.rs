@@ -34,7 +34,7 @@ pub trait Reviewer: Send + Sync + 'static {
     /// Reads one review and answers it.
     fn answer(&self, endpoint: Endpoint, body: &[u8], now: Timestamp) -> Answer;
 
-    /// The answer to a review that could not be worked on.
+    /// The answer to a review that could not be processed.
     fn failure(&self, endpoint: Endpoint, body: &[u8], failure: &Failure) -> Answer;
 }
 
@@ -82,7 +82,7 @@ pub(super) struct Gate {
     discarding: Tasks,
 }
 
-/// What came of a request's body.
+/// The result of reading a request's body.
 struct Received {
     bytes: Bytes,
     fault: Option<Failure>,

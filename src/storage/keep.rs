@@ -31,7 +31,7 @@ use super::requests::Requests;
 use crate::runtime::call::call;
 use crate::runtime::supervisor::chain;
 
-/// Who tells of what happened.
+/// The reporter of what happened.
 const REPORTER: &str = "gatehouse-storage";
 
 /// The first pause before a migration that did not come to its end is made again, and the longest.
@@ -103,7 +103,7 @@ fn version(definition: &Definition) -> Option<u128> {
 }
 
 impl Keeper {
-    /// Works until it is stopped. What is under way then is answered first.
+    /// Runs until it is stopped. What is under way then is answered first.
     pub async fn run(&self, stop: &CancellationToken) {
         let _shown = Shown(&self.numbers);
         join_all(self.definitions.iter().map(|name| self.keep(name, stop))).await;
@@ -188,7 +188,7 @@ impl Keeper {
         }
     }
 
-    /// Tells of the outcome; whether the definition is as it should be.
+    /// Reports the outcome; whether the definition is as it should be.
     async fn tell(&self, definition: &Definition, outcome: Result<Outcome, Error>) -> bool {
         let name = definition.name.as_str();
         let to = definition.storage_version();

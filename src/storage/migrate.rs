@@ -344,7 +344,7 @@ impl Migration<'_> {
         Ok(Outcome::Kept { why: Kept::Changed, last })
     }
 
-    /// Looks at all objects, and tells who has written them in which version.
+    /// Reads all objects, and reports which managers have written them in which version.
     ///
     /// # Errors
     /// The API server does not list them.

@@ -134,7 +134,7 @@ fn left_out(object: &Value) -> Option<String> {
     Some(format!("{} {} makes it", text("kind"), text("name")))
 }
 
-/// Without what was said once to the operator of the live object, such as to try again.
+/// Without one-time requests to the operator, such as to try again.
 fn without_orders(mut object: Value) -> Value {
     if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
         let own = format!("{GROUP}/");

@@ -22,7 +22,7 @@ use crate::kinds::tdset::api::schedule::timeline::{Day, Piece, Span, Timeline};
 use crate::kinds::tdset::api::schedule::{Effective, HolidayDates, Schedule, Source, Transition};
 use crate::kinds::tdset::api::v1::{AutoscalerKind, RampStep, TDSetSpec};
 
-/// What came of the manifests.
+/// The results for the manifests.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The timetables, in order.
@@ -183,7 +183,7 @@ fn name(zone: &TimeZone) -> &str {
     zone.iana_name().unwrap_or("UTC")
 }
 
-/// Judges all TDSets of the input, and reckons their days.
+/// Validates all TDSets of the input, and computes their days.
 #[must_use]
 pub(super) fn previews(input: &Input, asked: &Asked) -> Found {
     let mut found = Found::default();

@@ -44,7 +44,7 @@ struct Installation {
     certificates: Handle,
 }
 
-/// What has to be so before anything is worked. Clones see the same.
+/// The conditions for starting the controllers. Clones see the same.
 #[derive(Clone)]
 pub(super) struct Installed {
     once: watch::Receiver<bool>,
@@ -151,7 +151,7 @@ impl Cluster {
     }
 
     /// Has gates without controllers elect one of them, which installs again: as a leader with controllers does before
-    /// it works, and for the same reason.
+    /// they start, and for the same reason.
     pub(super) fn elect_installer(&self, supervisor: &Supervisor, options: &Options, installed: &Installed) {
         if self.installation.is_none() {
             return;

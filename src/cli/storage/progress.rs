@@ -29,9 +29,9 @@ struct State {
     shown: Instant,
     has_bar: bool,
     is_forgetful: bool,
-    /// Whether it is said that the API server cannot be reached.
+    /// Whether an unreachable API server was reported.
     is_unreached: bool,
-    /// What was said last of Kubernetes' own migrator.
+    /// What was reported last of Kubernetes' own migrator.
     delegated: String,
 }
 

@@ -75,7 +75,7 @@ const AT_ONCE: Duration = Duration::from_millis(200);
 /// When to look again where something was not done.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Works on DatabaseMigrations.
+/// Reconciles DatabaseMigrations.
 pub struct Operator {
     client: Client,
     writer: ApiWriter,

@@ -120,7 +120,7 @@ struct Start {
     applied: Option<String>,
 }
 
-/// What is said of it.
+/// The phase, reason and message of a situation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Verdict {
     phase: Phase,

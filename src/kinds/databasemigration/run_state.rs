@@ -119,13 +119,13 @@ fn mounted(pod: &Pod) -> String {
     }
 }
 
-/// What the container said at its end.
+/// The container's report at its end.
 fn said(pod: &Pod) -> Option<RunResult> {
     let message = state(pod)?.terminated.as_ref()?.message.as_deref()?;
     serde_json::from_str(message.trim()).ok()
 }
 
-/// How a container ended that said nothing.
+/// How a container ended without a report.
 fn silence(pod: &Pod) -> Option<String> {
     if let Some(terminated) = state(pod).and_then(|state| state.terminated.as_ref()) {
         let reason = terminated.reason.clone().unwrap_or_else(|| "Error".to_owned());

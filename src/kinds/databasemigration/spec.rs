@@ -20,7 +20,7 @@ use crate::kinds::databasemigration::api::v1::{
 
 pub use series::{History, Series};
 
-/// The table of the history, where nothing else is said.
+/// The table of the history, unless the spec says otherwise.
 const TABLE: &str = "gatehouse_migrations";
 
 /// A DatabaseMigration, as far as it asks for something.
@@ -58,7 +58,7 @@ pub struct Spec {
     pub accept_checksums: BTreeMap<String, String>,
     /// What has to be applied first.
     pub requires: Vec<Requirement>,
-    /// What becomes of the database when the object is deleted.
+    /// What happens to the database when the object is deleted.
     pub deletion_policy: DeletionPolicy,
     /// Whether no run is started.
     pub is_suspended: bool,
@@ -70,7 +70,7 @@ pub struct Spec {
     pub ttl: Duration,
     /// The value of the annotation that asks for another run.
     pub retry: Option<String>,
-    /// The value of the annotation that says what became of a script in doubt.
+    /// The value of the annotation with the outcome of a script in doubt.
     pub resolve: Option<String>,
 }
 

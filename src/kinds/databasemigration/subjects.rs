@@ -1,5 +1,6 @@
 //! Which DatabaseMigrations an object concerns that another owner changes: ConfigMaps with scripts, migrations that
-//! others require, and migrations with the same series. Kept in memory: what is asked for is in the objects, and they are all seen before any is worked.
+//! others require, and migrations with the same series. Kept in memory: what is asked for is in the objects, and they
+//! are all seen before any is reconciled.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

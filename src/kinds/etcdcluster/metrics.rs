@@ -103,7 +103,7 @@ impl object_metrics::Line for Line {
     }
 }
 
-/// What is counted of a cluster by the process that works it.
+/// The counters of a cluster, by the process that reconciles it.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     leader: Option<MemberId>,
@@ -125,14 +125,14 @@ impl Tally {
         }
     }
 
-    /// Counts an action and what came of it.
+    /// Counts an action and its result.
     pub fn count(&mut self, action: &'static str, outcome: &'static str) {
         let counted = self.actions.entry((action, outcome)).or_default();
         *counted = counted.saturating_add(1);
     }
 }
 
-/// What the numbers are taken from.
+/// The source of the metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
     /// The cluster's name.

@@ -101,7 +101,7 @@ const PATIENCE: u32 = 10;
 /// When to look again while nothing does.
 const LATER: Duration = Duration::from_secs(30);
 
-/// Works on EtcdClusters.
+/// Reconciles EtcdClusters.
 pub struct Operator {
     client: Client,
     writer: ApiWriter,

@@ -76,7 +76,7 @@ pub struct Desired {
 /// A person's request to bring a cluster without a quorum back from one member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RecoveryRequest {
-    /// What tells this request from another. It is consumed once.
+    /// The token that distinguishes this request from another one. It is consumed once.
     pub token: String,
     /// The member whose data are kept; none: the one with the highest committed index.
     pub survivor: Option<Ordinal>,
@@ -152,7 +152,7 @@ pub struct Observation {
     pub refusals: Refusals,
 }
 
-/// What comparing HashKV of all voters told.
+/// The result of comparing HashKV of all voters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Audit {
     /// Same revision, same hash.
@@ -180,7 +180,7 @@ pub enum Backup {
     Foreign,
 }
 
-/// Where nothing is said of a comparison, none is waited for.
+/// Where a trace has no comparison, none is waited for.
 const fn compared() -> Age {
     Age::Fresh
 }
@@ -245,9 +245,9 @@ impl Observation {
         told.filter(|told| member.is_none_or(|member| told.member_id == member))
     }
 
-    /// Whether fewer voters than a majority answer and follow a leader: of those that a member remembers, or else of those
-    /// that were told to run. Members that answer without electing a leader serve no client. Not where no voter is
-    /// known.
+    /// Whether fewer voters than a majority answer and follow a leader: of those that a member remembers, or else of
+    /// those whose entry lets them run. Members that answer without electing a leader serve no client. Not where no
+    /// voter is known.
     #[must_use]
     pub fn lacks_majority(&self) -> bool {
         let voters: Vec<(Ordinal, Option<MemberId>)> = match &self.last_membership {

@@ -33,14 +33,14 @@ pub enum Offer {
     Fit(Handle, Password),
 }
 
-/// What etcd said of a password.
+/// Etcd's answer to a password.
 #[derive(Clone, Debug)]
 pub struct Proven {
     /// The Secret that had it.
     secret: Handle,
     /// Revision of etcd's users and roles.
     revision: u64,
-    /// What it said.
+    /// Its answer.
     found: RootPassword,
 }
 
@@ -62,7 +62,8 @@ pub async fn read(client: &Client, spec: &Spec) -> Offer {
     }
 }
 
-/// How it compares with the one that root has. `recorded`: the cluster that may be told; `known`: what was found last.
+/// How it compares with the one that root has. `recorded`: the cluster that may get the password; `known`: what was
+/// found last.
 pub async fn look(
     offer: Offer,
     (said, reach, recorded): (&EtcdResponses, &MemberClients, Option<ClusterId>),

@@ -85,7 +85,7 @@ pub struct Image {
     pub repository: String,
     /// When it is pulled.
     pub pull_policy: PullPolicy,
-    /// Secrets that it is pulled with; none are said where the spec says none.
+    /// Secrets that it is pulled with; none where the spec has none.
     pub pull_secrets: Option<Vec<String>>,
 }
 

@@ -66,7 +66,7 @@ pub struct ReconcileState {
     snapshots: BTreeMap<MemberId, u64>,
     /// Revisions of its key space, while that is full, and when they were asked for.
     pub keyspace: Option<(Instant, Keyspace)>,
-    /// What was said last of its certificates.
+    /// What was reported last of its certificates.
     pub certificates: Option<String>,
     /// What the API server has refused of what is tried again after everything else.
     pub refusals: Refusals,
@@ -76,9 +76,9 @@ pub struct ReconcileState {
     pub scheduled: Option<Scheduled>,
     /// Reconciliations in a row that had nothing to do.
     pub idle: u32,
-    /// What etcd said of root's password.
+    /// Etcd's answer to root's password.
     pub password: Option<Proven>,
-    /// When the members' data were compared, and what that told.
+    /// When the members' data were compared, and the result.
     pub audit: ConsistencyCheckState,
     /// What is counted for the metrics page.
     pub tally: Tally,
@@ -88,7 +88,7 @@ pub struct ReconcileState {
     pub traced: Option<u64>,
     /// The number of the line of this reconciliation, where it is traced.
     pub line: Option<u64>,
-    /// The alarms that have been told of; none: none have been looked at.
+    /// The alarms that have been reported; none: they have not been looked at.
     pub alarms: Option<Vec<Alarm>>,
 }
 

@@ -62,7 +62,7 @@ pub struct Calendar {
     read: tokio::sync::Mutex<Option<Read>>,
 }
 
-/// What the API server said.
+/// The API server's message.
 #[derive(Debug)]
 struct Read {
     /// Which of all reads it was, from 1 on.

@@ -72,7 +72,7 @@ use spec::Spec;
 use target_ownership::TargetOwnership;
 use targets::Targets;
 
-/// Works on TDSets.
+/// Reconciles TDSets.
 pub struct Operator {
     client: Client,
     deployments: Cache<Deployment>,
@@ -328,7 +328,7 @@ fn uid(metadata: &ObjectMeta) -> &str {
     metadata.uid.as_deref().unwrap_or_default()
 }
 
-/// Time from now until `wake`. Reckoned at a reconciliation's end, so that the reconciliation does not delay the next
+/// Time from now until `wake`. Computed at a reconciliation's end, so that the reconciliation does not delay the next
 /// one.
 fn until(wake: Option<Timestamp>) -> Duration {
     let wake = wake.unwrap_or(Timestamp::MAX);

@@ -48,13 +48,13 @@ const UNWATCHED_SLEEP: Duration = Duration::from_secs(30);
 pub struct Plan {
     /// To bring things about, in this order.
     pub actions: Vec<Action>,
-    /// The transition that this carries out, or of which is still to be told.
+    /// The transition that this carries out, or that is still to be reported.
     pub transition: Option<PastTransition>,
     /// What the status says.
     pub status: TDSetStatus,
     /// The events that go with it.
     pub events: Vec<Note>,
-    /// Whether that transition came by the clock, so that its lateness tells something.
+    /// Whether that transition came by the clock, so that its lateness means something.
     pub is_timed: bool,
     /// The count of another client that this takes back.
     pub reverted: Option<Reverted>,
@@ -70,7 +70,7 @@ pub struct Plan {
     pub outlook: Option<Arc<Outlook>>,
 }
 
-/// What to do. Where some of it was refused, the status says so, and tells of the day all the same.
+/// What to do. Where some of it was refused, the status says so, and reports the schedule all the same.
 #[must_use]
 pub fn plan(spec: &Spec, observed: &Observed) -> Plan {
     match &spec.timetable {

@@ -29,7 +29,7 @@ const LONGEST_SLEEP: Duration = Duration::from_mins(10);
 pub struct Spec {
     /// Who asks: without labels and annotations.
     pub metadata: ObjectMeta,
-    /// What tells its annotations from others. They have to do with its faults.
+    /// The digest of its annotations. They have to do with its faults.
     annotations: u64,
     /// The workload.
     pub target: Target,
@@ -37,9 +37,9 @@ pub struct Spec {
     pub autoscaler: Option<Autoscaler>,
     /// Whether the count is left alone.
     pub is_suspended: bool,
-    /// What becomes of a count that another client wrote.
+    /// What happens to a count that another client wrote.
     pub manual_scale_policy: ManualScalePolicy,
-    /// What becomes of what another controller owns.
+    /// What happens to objects that another controller owns.
     pub controller_policy: ControllerPolicy,
     /// What dates are that cannot be read.
     pub on_unreadable_dates: UnreadableDates,
@@ -219,7 +219,7 @@ impl Spec {
     }
 }
 
-/// What tells an object from others, and which state of it.
+/// The identity of an object and of its state.
 fn identity(metadata: &ObjectMeta) -> ObjectMeta {
     ObjectMeta {
         name: metadata.name.clone(),
@@ -240,7 +240,7 @@ fn annotations(metadata: &ObjectMeta) -> u64 {
     hasher.finish()
 }
 
-/// Everything that a TDSet has to do with: the workload, the autoscaler, the ConfigMaps with its dates.
+/// Everything that a TDSet refers to: the workload, the autoscaler, the ConfigMaps with its dates.
 #[must_use]
 pub fn subjects(tdset: &TDSet) -> BTreeSet<ObjectKey> {
     let (namespace, name) = (tdset.namespace().unwrap_or_default(), tdset.name_any());

@@ -34,17 +34,17 @@ pub struct ReconcileState {
     said: Option<(String, TDSetStatus)>,
     /// When that was.
     said_at: Option<Timestamp>,
-    /// What was carried out and not yet told of.
+    /// What was carried out and not yet reported.
     pub carried: Unreported,
-    /// Something was changed and not yet told of.
+    /// Something was changed and not yet reported.
     pub unreported: bool,
     /// The resource version that the last write of the count made.
     counted: Option<u128>,
-    /// A count was taken back in this very reconciliation: the next one tells of it.
+    /// A count was taken back in this very reconciliation: the next one reports it.
     is_fresh: bool,
     /// Counts that were taken back lately.
     pub reverts: Reverts,
-    /// How often a count was taken back from which client, since this process works the object.
+    /// How often a count was taken back from which client, since this process reconciles the object.
     pub reverted: BTreeMap<String, u64>,
 }
 
@@ -129,7 +129,7 @@ impl ReconcileState {
         !std::mem::replace(&mut self.unreported, true)
     }
 
-    /// What the plan carries out and is still to be told of.
+    /// What the plan carries out and is still to be reported.
     fn carry(&mut self, plan: &Plan, now: Timestamp) {
         if let Some(transition) = &plan.transition
             && self.carried.transition.as_ref().is_none_or(|carried| carried.to != transition.to)
@@ -140,9 +140,9 @@ impl ReconcileState {
         self.carried.ramp.clone_from(&plan.status.ramp);
     }
 
-    /// Whether the status `after` waits: it says nothing else than `before` but in numbers, such as that of the pods
-    /// that are ready, and a status was written just now. A workload of a hundred pods takes one write a moment then,
-    /// and not one for each pod.
+    /// Whether the status `after` waits: it differs from `before` only in numbers, such as that of the pods that are
+    /// ready, and a status was written just now. A workload of a hundred pods takes one write a moment then, and not
+    /// one for each pod.
     #[must_use]
     pub fn paces(&self, before: &TDSetStatus, after: &TDSetStatus, now: Timestamp) -> bool {
         let is_recent =
@@ -150,7 +150,8 @@ impl ReconcileState {
         is_recent && before != after && words(before) == words(after)
     }
 
-    /// All of that was told, by a status that made the resource version `written`, if there was something new to say.
+    /// All of that was reported, by a status that made the resource version `written`, if there was something new to
+    /// say.
     pub fn told(&mut self, written: Option<String>, status: TDSetStatus, now: Timestamp) {
         let reverted = self.carried.reverted.take().filter(|_| self.is_fresh);
         (self.carried, self.unreported) = (Unreported { reverted, ..Unreported::default() }, false);

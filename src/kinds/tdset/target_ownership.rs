@@ -99,7 +99,7 @@ impl TargetOwnership {
         Self { entries: Mutex::default(), told }
     }
 
-    /// The object is as it is now, and has to do with that; nothing is known of it where it cannot be decoded.
+    /// The object as it is now, and what it refers to; nothing where it cannot be decoded.
     pub fn seen(&self, object: &Watched<TDSet>, subjects: Option<BTreeSet<ObjectKey>>) {
         let meta = object.meta();
         let (Some(uid), Some(name)) = (&meta.uid, &meta.name) else { return };
@@ -173,7 +173,7 @@ mod tests {
 
     use super::*;
 
-    /// A TDSet is there that has to do with the Deployment `target`.
+    /// There is a TDSet that refers to the Deployment `target`.
     fn see(claims: &TargetOwnership, [name, uid, created, target]: [&str; 4]) {
         let object = json!({
             "apiVersion": "gatehouse.dev/v1", "kind": "TDSet",

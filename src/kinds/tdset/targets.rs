@@ -189,8 +189,8 @@ impl Targets {
         objects
     }
 
-    /// The workload, as its scale subresource tells; `asks_writer` says of which counts it matters who wrote them, also
-    /// where that takes another call.
+    /// The workload, as its scale subresource shows it; `asks_writer`: the counts whose writer matters, also where that
+    /// takes another call.
     ///
     /// # Errors
     /// When the API server does not say.
@@ -376,7 +376,7 @@ impl Targets {
         }
     }
 
-    /// The resource version of an object, as its watch tells, which begins with that if the object of that uid is the
+    /// The resource version of an object, as its watch sent it, which begins with that if the object of that uid is the
     /// first one that asks.
     pub fn version(&self, uid: &str, resource: &ApiResource, namespace: &str, name: &str) -> Option<String> {
         known(&self.watch(uid, resource), namespace, name)?.resource_version()
@@ -426,7 +426,7 @@ fn writer_of(resource: &ApiResource, metadata: &ObjectMeta) -> Writer {
     if is_known && !observation::is_owned(metadata) { Writer::Unknown } else { Writer::of(metadata) }
 }
 
-/// What the watch tells of an object, while it goes on.
+/// What the watch sends of an object, while it runs.
 fn known(objects: &DiffingStore<Metadata>, namespace: &str, name: &str) -> Option<Arc<Metadata>> {
     objects.get(namespace, name).filter(|_| objects.is_filled())
 }

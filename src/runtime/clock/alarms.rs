@@ -54,7 +54,7 @@ struct Waiting<Key> {
     due: HashMap<Key, Shown>,
     /// What the clocks showed when they were looked at last.
     looked: Shown,
-    /// A wait was reckoned on the other side of a jump.
+    /// A wait was computed on the other side of a jump.
     is_unsure: bool,
 }
 

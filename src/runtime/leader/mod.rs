@@ -47,7 +47,7 @@ struct Ended {
     source: Option<super::supervisor::Failure>,
 }
 
-/// Tells work to end in good order: what runs may end, nothing new is begun.
+/// Stops work in good order: what runs may end, nothing new is begun.
 #[derive(Clone, Debug, Default)]
 pub struct Stop {
     asked: CancellationToken,
@@ -73,7 +73,7 @@ impl Stop {
     }
 }
 
-/// Stands for election until `draining` resolves, and does `work` whenever this replica leads. `ready` tells whether it
+/// Stands for election until `draining` resolves, and does `work` whenever this replica leads. `ready`: whether it
 /// does.
 ///
 /// # Errors
@@ -257,7 +257,7 @@ impl<'a> Election<'a> {
         }
     }
 
-    /// Tells whom this replica follows, once.
+    /// Logs once which replica this one follows.
     fn tell_of_others(&mut self) {
         let holder = self.term.holder();
         let others = self.term.until().is_none() && !holder.is_empty() && holder != self.lease.identity();

@@ -98,7 +98,7 @@ pub enum Answer {
     Written(Record, String),
     /// Another client wrote first.
     LostRace,
-    /// None that tells anything: whether a write was done is not known.
+    /// None that is conclusive: whether a write was done is unknown.
     Silence,
 }
 
@@ -135,7 +135,7 @@ pub struct Term {
     identity: String,
     pace: Pace,
     seen: Option<Seen>,
-    /// The version that was heard of last; none where there is no lease.
+    /// The version that was read last; none where there is no lease.
     version: Option<String>,
     /// Whether what is known may be acted upon without reading first.
     fresh: bool,
@@ -176,7 +176,7 @@ impl Term {
         Action::Write(self.claim())
     }
 
-    /// What came of an action that was begun at `sent`.
+    /// The result of an action that was begun at `sent`.
     pub fn heard(&mut self, answer: Answer, sent: Moment, now: Moment) -> Option<Change> {
         match answer {
             Answer::Written(record, version) => return self.written(record, version, sent, now),
@@ -263,7 +263,7 @@ impl Term {
         Some(seen.at + if said.is_zero() { self.pace.duration } else { said })
     }
 
-    /// A record counts from when it was first seen; one that is as it was tells of no life.
+    /// A record counts from when it was first seen; one that is unchanged is no sign of life.
     fn note(&mut self, record: Record, now: Moment) {
         if self.seen.as_ref().is_none_or(|seen| seen.record != record) {
             self.seen = Some(Seen { record, at: now });

@@ -1,6 +1,6 @@
 //! Batches of spans, on their way to the collector.
 //!
-//! Guarantees: one request at a time, each with a limit; the log tells once that the collector takes nothing, and once
+//! Guarantees: one request at a time, each with a limit; the log says once that the collector takes nothing, and once
 //! that it does again.
 
 use std::env;
@@ -128,7 +128,7 @@ impl Exporter {
         Self { endpoint, told, numbers, batch: Vec::new(), is_taken: true }
     }
 
-    /// Sends until `stopping` resolves, and then what has been told until then.
+    /// Sends until `stopping` resolves, and then the spans recorded until then.
     pub async fn run(mut self, stopping: impl Future<Output = ()>) {
         let (client, target) = match self.target().and_then(|target| Ok((client(&target)?, target))) {
             Ok(found) => found,

@@ -90,7 +90,7 @@ impl Traces {
         self.0.is_some() && parent.is_none_or(|parent| parent.is_sampled)
     }
 
-    /// Tells of a review that has been answered.
+    /// Records a review that has been answered.
     pub fn tell(&self, span: Span) {
         let Some(sink) = &self.0 else { return };
         if sink.spans.try_send(span).is_err() {

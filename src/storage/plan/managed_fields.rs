@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 /// managers, and the next apply would share all of its fields with a manager `before-first-apply`.
 pub use super::checkpoint::MANAGER;
 
-/// What becomes of entries of other versions.
+/// What happens to entries of other versions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
     /// They stay.

@@ -46,7 +46,7 @@ pub struct Goal {
     pub is_forced: bool,
     /// Whether nothing is to be written: every object is asked about.
     pub is_dry: bool,
-    /// What becomes of managed fields of other versions.
+    /// What happens to managed fields of other versions.
     pub managed_fields: Policy,
     /// How long ago the definition has to have been written.
     pub grace: Duration,

@@ -1,7 +1,7 @@
 //! The request for one object, and the meaning of its answer.
 //!
 //! A patch that changes nothing is no write where the object is stored as it would be written, and has its resource
-//! version unchanged; where it is stored in another version the bytes differ, and it is written. So the answer tells
+//! version unchanged; where it is stored in another version the bytes differ, and it is written. So the answer shows
 //! which of both it was.
 
 use std::time::Duration;

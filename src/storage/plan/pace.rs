@@ -188,7 +188,7 @@ impl Pace {
         }
     }
 
-    /// The API server said that it has too many requests.
+    /// The API server answered that it has too many requests.
     pub fn throttled(&mut self) {
         if self.old > 0 {
             self.old -= 1;

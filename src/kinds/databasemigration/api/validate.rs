@@ -24,7 +24,7 @@ use crate::api::name;
 /// Longest name: the Jobs are named after the object, and the label of their pods has 63 characters at most.
 pub const LONGEST_NAME: usize = 44;
 
-/// Judges `object`; `old` is there on update.
+/// Validates `object`; `old` is there on update.
 #[must_use]
 pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
     let mut validation = Validation::default();

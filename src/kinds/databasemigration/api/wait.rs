@@ -104,12 +104,12 @@ fn read(text: &str, path: &Path) -> Result<Awaited, Vec<FieldError>> {
             let script = scripts.into_iter().next().map(|script| script.id).unwrap_or_default();
             Ok(Awaited { database, history, script, timeout })
         }
-        // The schema has said why.
+        // The schema has reported why.
         _ => Err(faults),
     }
 }
 
-/// A DatabaseMigration with that database and that history, and nothing else to be told of.
+/// A DatabaseMigration with that database and that history, and no other errors.
 fn migration(given: &Map<String, Value>) -> Value {
     let mut script = json!({"kind": "Schema", "up": {"inline": "SELECT 1"}});
     let mut spec = Map::new();

@@ -28,7 +28,7 @@ pub fn newest(observed: &Observed) -> Option<&Run> {
     observed.runs.iter().max_by_key(|run| run.number)
 }
 
-/// The status with what the newest run has ended with, where it has and that is not told yet; and that run.
+/// The status with the result of the newest run, where it has ended and is not reported yet; and that run.
 pub fn ended(spec: &Spec, observed: &Observed) -> (DatabaseMigrationStatus, Option<FinishedRun>) {
     let mut status = observed.status.clone();
     // An answer that was used counts again once the annotation has been without it.
@@ -165,7 +165,7 @@ fn before_is_unknown(before: &DatabaseMigrationStatus) -> bool {
     before.last_run.as_ref().is_some_and(|last| last.unknown_changes == Some(true))
 }
 
-/// What a run said.
+/// The report of a run.
 const fn report(ending: &Ending) -> Option<&RunResult> {
     match ending {
         Ending::Said(result) | Ending::Late(Some(result)) => Some(&**result),
@@ -281,7 +281,7 @@ fn take(
         status.server_version = Some(cut(&server.version));
         status.applied_count = i32::try_from(result.applied_count).ok();
         status.applied = Some(applied(result)).filter(|applied| !applied.is_empty());
-        // A run that only reads leaves a doubt as it is, whatever it was told of it.
+        // A run that only reads leaves a doubt as it is, whatever its assignment says of it.
         let is_sure = finished.outcome == Outcome::Done && run.resolved.is_none();
         status.applied_snapshot.take_if(|_| is_sure && result.applied_count == 0);
     }

@@ -12,7 +12,7 @@ use crate::kinds::databasemigration::api::v1::{DatabaseMigrationStatus, Finished
 use crate::kinds::databasemigration::observation::{Ending, Observed, Purpose, Run, RunState};
 use crate::kinds::databasemigration::spec::Spec;
 
-/// What is said now. Of the database only what a run has told now, or that none has yet.
+/// The conditions. About the database only what a run has reported now, or that none has yet.
 pub fn statements(
     spec: &Spec,
     observed: &Observed,
@@ -195,7 +195,7 @@ pub fn invalid_statements(faults: &[FieldError]) -> [Statement; 3] {
     ]
 }
 
-/// What is said of an object in the namespace of gatehouse.
+/// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
     ConditionType::Ready.is(false, Reason::NamespaceRefused, message)

@@ -126,7 +126,7 @@ impl View<'_> {
         }
     }
 
-    /// What is said while this run looks whether what is wanted now is still applied; none where it does not.
+    /// The situation while this run checks whether what is wanted now is still applied; none where it does not.
     fn verifying(&self, run: &Run) -> Option<Situation> {
         if run.purpose != Purpose::Verify || self.spec.is_deleting() || !self.spec.faults.is_empty() {
             return None;

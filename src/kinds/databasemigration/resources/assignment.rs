@@ -135,7 +135,7 @@ fn each(texts: &[Texts]) -> impl Iterator<Item = (String, &Text)> {
     })
 }
 
-/// The hash of the plan; none where a text is in a Secret: then the run tells it.
+/// The hash of the plan; none where a text is in a Secret: then the run reports it.
 #[must_use]
 pub fn hash_of_plan(spec: &Spec, texts: &[Texts]) -> Option<String> {
     let known = |text: &Text| match text {

@@ -178,7 +178,7 @@ impl Access {
     }
 
     fn sqlite(&self) -> SqliteConnectOptions {
-        // Foreign keys are as SQLite has them where nothing is said: not enforced, unless a script says so.
+        // Foreign keys are as SQLite has them by default: not enforced, unless a script says so.
         let options = SqliteConnectOptions::new();
         let options = if self.only_reads && !Path::new(&self.database.name).exists() {
             options.in_memory(true)

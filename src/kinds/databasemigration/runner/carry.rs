@@ -349,7 +349,7 @@ impl Carrier<'_> {
         self.connection.control(&format!("SET statement_timeout = '{limit}'")).await
     }
 
-    /// The transaction that is open, where the engine tells.
+    /// The open transaction, where the engine reports it.
     pub(super) async fn transaction(&mut self) -> Result<Option<String>, Failure> {
         if self.engine() != Engine::PostgreSQL {
             return Ok(None);
@@ -369,7 +369,7 @@ impl Carrier<'_> {
     }
 }
 
-/// Nothing says what became of a statement: that is in doubt, unless the script may run again.
+/// The outcome of a statement is unknown: it is in doubt, unless the script may run again.
 fn in_doubt(task: Task<'_>, statement: u32, failure: Failure) -> End {
     let failure = failure.of(task.id()).at(statement);
     if task.script().idempotent && !task.is_down {

@@ -1,7 +1,7 @@
 //! Splits a script into its statements.
 //!
 //! Guarantees: statements are slices of the text, as their author wrote them; quoted text, comments, dollar quotes and the
-//! bodies of stored programs stay whole. A text that cannot be told apart is refused and not guessed at.
+//! bodies of stored programs stay whole. A text that cannot be split is refused and not guessed at.
 
 use sqlparser::dialect::{Dialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
@@ -62,7 +62,7 @@ impl Statement {
 /// The statements of a script.
 ///
 /// # Errors
-/// Where the text cannot be told apart.
+/// Where the text cannot be split.
 pub fn split(engine: Engine, text: &str) -> Result<Vec<Statement>, String> {
     let dialect: &dyn Dialect = match engine {
         Engine::PostgreSQL => &PostgreSqlDialect {},

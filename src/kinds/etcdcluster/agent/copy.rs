@@ -20,7 +20,7 @@ const COPIES: &str = "before-recovery";
 /// The folder of a member within what etcd takes for its data.
 const IN_COPY: &str = "member";
 
-/// Bytes after which a signal is heard.
+/// Bytes after which the copy checks for a signal.
 const STEP: u64 = 16 << 20;
 
 /// Copies the data on the volume that is mounted at `root`, unless that was done. To stop is to drop this.

@@ -33,7 +33,7 @@ pub struct PodIdentity<'a> {
 /// What is on a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
-    /// Whose it is, as far as that has been said.
+    /// Its owner, as far as that is known.
     pub marker: Option<Marker>,
     /// What etcd has there.
     pub data: Data,

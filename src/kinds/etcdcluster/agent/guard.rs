@@ -39,8 +39,8 @@ impl Guard {
     /// Waits until etcd may start, and leaves what it starts by. To stop is to drop this.
     ///
     /// # Errors
-    /// Something could not be read or written. What the operator said and could not be understood is waited for: it
-    /// will say something else.
+    /// Something could not be read or written. An entry that cannot be parsed is waited for: the operator will write
+    /// another one.
     pub async fn stand(&self) -> Result<Result<(), Refusal>, Error> {
         work::copy_program(&self.work)?;
         let mut said = String::new();

@@ -8,10 +8,10 @@ pub const ANNOTATION: &str = "gatehouse.dev/recover-quorum";
 /// The request that leaves the choice of the member.
 const ANY: &str = "auto";
 
-/// What stands between the member and what tells one request from another.
+/// The separator between the member and the token of a request.
 const SEPARATOR: char = '/';
 
-/// Longest part that tells one request from another.
+/// The longest token of a request.
 const LONGEST: usize = 63;
 
 /// Whose data are to be kept.
@@ -23,8 +23,8 @@ pub enum Survivor {
     Member(u32),
 }
 
-/// Reads a request to recover the cluster of that name: `auto`, or the name of a member, and then, after a slash,
-/// whatever tells it from a request before.
+/// Reads a request to recover the cluster of that name: `auto`, or the name of a member, and then, after a slash, a
+/// token that distinguishes it from an earlier request.
 ///
 /// # Errors
 /// Says what is allowed.

@@ -65,7 +65,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Judges a creation, or an update where `old` is there.
+/// Validates a creation, or an update where `old` is there.
 #[must_use]
 pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
     let mut validation = Validation::default();
@@ -92,7 +92,7 @@ pub fn validate(object: &Value, old: Option<&Value>) -> Validation {
     validation
 }
 
-/// Judges a number of members that comes by the scale subresource.
+/// Validates a number of members that comes by the scale subresource.
 #[must_use]
 pub fn validate_scale(replicas: i64, old: i64) -> Validation {
     let mut validation = Validation::default();

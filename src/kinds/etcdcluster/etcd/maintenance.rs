@@ -276,8 +276,8 @@ impl Client {
     /// members have agreed on.
     ///
     /// # Errors
-    /// See [`Error`]. 3.5 begins and ends one without ever saying so: the outcome is unknown each time, and
-    /// [`Downgrade::Validate`] tells, by [`super::Refusal::DowngradeInProcess`].
+    /// See [`Error`]. 3.5 begins and ends one without an answer: the outcome is unknown each time, and
+    /// [`Downgrade::Validate`] shows it, by [`super::Refusal::DowngradeInProcess`].
     pub async fn downgrade(&self, action: Downgrade, target: &str) -> Result<String, Error> {
         let request = DowngradeRequest { action: action.into(), version: target.to_owned() };
         Ok(self.call(request, self.limits.change).await?.version)

@@ -30,7 +30,7 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// What tells this list from another, within one process.
+    /// The fingerprint of this list, within one process.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();

@@ -98,7 +98,7 @@ pub fn written(metadata: &ObjectMeta) -> Option<Timestamp> {
     last.or_else(|| metadata.creation_timestamp.as_ref().map(|time| time.0))
 }
 
-/// Whether a Job has ended since that was said last, so that its pods have something to tell.
+/// Whether a Job has ended since the last report, so that its pods have a new one.
 pub fn is_news(job: &Job, said: Option<&BackupStatus>) -> bool {
     let success = said.and_then(|said| said.last_success.as_ref()?.time.as_ref());
     let failure = said.and_then(|said| said.last_failure.as_ref()?.time.as_ref());
@@ -167,7 +167,7 @@ fn condition<'a>(job: &'a Job, about: &str) -> Option<&'a JobCondition> {
     conditions.iter().find(|one| one.type_ == about && one.status == "True")
 }
 
-/// What the last pod of a Job has said.
+/// The report of the last pod of a Job.
 fn report(job: &Job, pods: &[Pod]) -> Option<Report> {
     let name = job.metadata.name.as_ref()?;
     let of_job = |pod: &&Pod| pod.metadata.labels.as_ref().and_then(|labels| labels.get(JOB)) == Some(name);

@@ -23,13 +23,13 @@ use crate::kinds::etcdcluster::spec::Spec;
 /// Members that are asked for the list, one after the other, before it counts as unknown.
 const ASKED: usize = 3;
 
-/// The quota of etcd where it tells none: 2 GiB.
+/// The quota of etcd where it reports none: 2 GiB.
 const DEFAULT_QUOTA: u64 = 2 << 30;
 
-/// What was said.
+/// The answers.
 #[derive(Debug)]
 pub struct EtcdResponses {
-    /// What each member said of itself.
+    /// What each member reported about itself.
     pub statuses: BTreeMap<Ordinal, Fact<MemberStatus>>,
     /// Snapshots that the process of each member has saved.
     pub snapshots: BTreeMap<MemberId, u64>,
@@ -105,7 +105,7 @@ async fn statuses(reach: &MemberClients) -> (Statuses, BTreeMap<MemberId, u64>, 
     (statuses.collect(), snapshots, agreed.map_or(Fact::Unknown, Fact::Known))
 }
 
-/// A status; nothing where it is none of an etcd that can be worked.
+/// A status; nothing where it is not from a supported etcd.
 fn read(status: &etcd::Status, metrics: Metrics) -> Option<MemberStatus> {
     // An image that was built again reports one with a suffix.
     let version = versions::parse_reported(&status.version)?;

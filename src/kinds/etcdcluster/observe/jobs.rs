@@ -27,7 +27,7 @@ pub struct Read {
 }
 
 impl Reader {
-    /// What takes backups, and what became of them.
+    /// What takes backups, and their results.
     pub async fn backups(
         &self,
         operator: &Operator,

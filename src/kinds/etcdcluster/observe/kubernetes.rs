@@ -88,7 +88,7 @@ pub fn pod(pod: &core::Pod, set: &Fact<StatefulSet>) -> Pod {
     }
 }
 
-/// What a pod's label tells Service and PodDisruptionBudget of its member.
+/// The role of a member in its pod's label, by which Service and PodDisruptionBudget select.
 pub fn role(pod: &core::Pod) -> Option<Role> {
     names::role_of(pod.metadata.labels.as_ref()?.get(names::ROLE)?)
 }

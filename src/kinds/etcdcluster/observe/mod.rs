@@ -63,7 +63,7 @@ pub struct Snapshot {
     pub observation: Observation,
     /// How the certificates are.
     pub certificates: CertificateStatus,
-    /// What became of backups.
+    /// The results of backups.
     pub backups: Backups,
     /// The members.
     pub reach: MemberClients,
@@ -162,7 +162,7 @@ fn state_of(certificates: &CertificateStatus, keys: &ClientTls) -> Certificates 
     if is_unknown { Certificates::Missing } else { certificates.state }
 }
 
-/// Pods whose etcd answered run it, whatever the kubelet has told of them yet.
+/// Pods whose etcd answered run it, whatever the kubelet has reported of them yet.
 fn apply_probe_results(
     mut pods: BTreeMap<Ordinal, seen::Pod>,
     said: &EtcdResponses,

@@ -108,7 +108,7 @@ fn is_stillborn(cluster: &ClusterState) -> bool {
     is_seed && !is_led && cluster.seen.operation_age.is_past() && cluster.seen.health_age.is_past()
 }
 
-/// A seed whose data are beyond use, before anybody knew of its cluster: it begins again.
+/// A seed whose data are beyond use, before its cluster was recorded: it begins again.
 fn wipe(cluster: &ClusterState) -> Option<Action> {
     let volume = cluster.seen.volume(SEED).found();
     if volume.is_some_and(|volume| volume.is_set_aside) {

@@ -100,7 +100,7 @@ impl<'a> ClusterState<'a> {
     }
 
     /// Whether its deletion has to wait for us and does not. It has to where volumes go with it, or where it is
-    /// refused; else what was made for it goes by its owner, and a namespace goes whether or not anybody works here.
+    /// refused; else what was made for it goes by its owner, and a namespace goes whether or not an operator runs.
     pub const fn needs_finalizer(&self) -> bool {
         let takes_volumes = self.desired.deletes_volumes && !self.desired.is_in_memory;
         (takes_volumes || self.desired.is_protected) && !self.seen.has_finalizer
@@ -304,7 +304,7 @@ impl<'a> ClusterState<'a> {
         if is_needed { &self.seen.remembered } else { &NONE }
     }
 
-    /// Whether nothing is left of what the ConfigMap has said.
+    /// Whether all entries of the ConfigMap are lost.
     pub fn has_lost_config(&self) -> bool {
         let is_empty = |config: &Config| config.entries.is_empty();
         self.seen.config.is_absent() || self.seen.config.is_known_and(is_empty)
@@ -315,8 +315,8 @@ impl<'a> ClusterState<'a> {
         self.occupied().last().map_or(0, |ordinal| ordinal.0.saturating_add(1))
     }
 
-    /// What pods are made from while nothing is being rolled: what the StatefulSet has, and without one what the
-    /// members were told last, or in a recovery the one whose data are kept.
+    /// What pods are made from while nothing is being rolled: what the StatefulSet has, and without one the members'
+    /// last entries, or in a recovery the one whose data are kept.
     pub fn template(&self) -> Template {
         if let Some(set) = self.stateful_set() {
             return set.template;

@@ -158,8 +158,8 @@ pub fn apply_services(cluster: &ClusterState) -> Option<Action> {
     cluster.seen.services.is_known_and(|found| *found == Found::Outdated).then_some(Action::ApplyServices)
 }
 
-/// Lets the volume of a member grow whose class allows it. That takes nothing from anybody, and a full volume is what
-/// members may be down for: neither a quorum nor the gate is asked for.
+/// Lets the volume of a member grow whose class allows it. That takes nothing from any member, and a full volume is
+/// what members may be down for: neither a quorum nor the gate is asked for.
 pub fn grow_volume(cluster: &ClusterState) -> Option<Action> {
     if cluster.desired.is_in_memory || !cluster.desired.is_valid {
         return None;

@@ -150,7 +150,7 @@ fn advance(cluster: &ClusterState, recovery: &Recovery) -> Decision {
     }
 }
 
-/// Whether a pod was told to make a cluster of the survivor's data, or may have been.
+/// Whether a pod had, or may have had, the entry to make a cluster of the survivor's data.
 fn is_past_return(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> bool {
     match recovery.phase {
         RecoveryPhase::Fencing => false,
@@ -200,7 +200,7 @@ fn fence(cluster: &ClusterState, survivor: Ordinal, recovery: &Recovery) -> Fenc
     let mut running: Vec<_> = running.collect();
     running.sort_by_key(|(ordinal, pod)| (pod.is_deleting, *ordinal));
     if let Some((ordinal, pod)) = running.first() {
-        // Once the survivor was told to go on alone it may be the quorum that there is.
+        // Once the survivor had the entry to go on alone it may be the remaining quorum.
         let precondition = (!is_past_return(cluster, survivor, recovery)).then_some(Precondition::QuorumLost);
         let delete = cluster.delete_pod(*ordinal, pod, precondition);
         return Fence::Incomplete(Vec::from_iter(delete.filter(|_| !pod.is_deleting)));
@@ -240,7 +240,7 @@ enum Anew {
     Incomplete(Vec<Action>),
 }
 
-/// Whether the survivor has come up as the member that it was and stays so: it was told late what it is to be.
+/// Whether the survivor has come up as the member that it was and stays so: it read its entry late.
 fn is_not_alone(cluster: &ClusterState, survivor: Ordinal) -> bool {
     cluster.membership().is_none()
         && cluster.status(survivor).is_some()

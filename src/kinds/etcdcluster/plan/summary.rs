@@ -1,8 +1,8 @@
 //! The input of the status, as data: computed in every reconciliation, whatever could be read. Pure.
 //!
 //! Guarantees: the cluster is called available only where a linearizable list was read in this reconciliation; what
-//! could not be found out is called unknown; members that do not answer stay listed; that a spec is reached is said
-//! only after its action was seen.
+//! could not be found out is called unknown; members that do not answer stay listed; a spec is reported as reached only
+//! after its actions were observed.
 
 use std::collections::BTreeSet;
 

@@ -62,13 +62,13 @@ pub fn trust(clients: &[Certificate], peers: &[Certificate]) -> Option<Trust> {
     Some(Trust(names::digest(&both)))
 }
 
-/// What tells a certificate from another.
+/// The identity of a certificate.
 #[must_use]
 pub fn id(certificate: &Certificate) -> CertificateId {
     CertificateId(names::digest(certificate.der()))
 }
 
-/// What tells one who signs from another: the name and the key.
+/// The identity of a signer: its name and key.
 #[must_use]
 pub fn identity(certificate: &Certificate) -> u64 {
     names::digest(&certificate.identity().bytes())

@@ -43,8 +43,8 @@ pub fn of(
     conditions
 }
 
-/// What is said of an object that this release cannot read, whose faults these are: where they lie, for a value may be
-/// a secret.
+/// The conditions of an object that this release cannot read, with the paths of its faults, for a value may be a
+/// secret.
 #[must_use]
 pub fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
     let paths: Vec<_> = faults.iter().map(|fault| fault.path.clone()).collect();
@@ -55,7 +55,7 @@ pub fn undecodable(faults: &[FieldError]) -> Vec<Statement> {
     [about::READY, about::SPEC_VALID].map(of).into()
 }
 
-/// What is said of an object in the namespace of gatehouse.
+/// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
     Statement { about: about::READY, state: State::False, reason: reason::NAMESPACE_REFUSED, message }

@@ -25,14 +25,14 @@ pub fn fields(paths: &[Path]) -> Option<String> {
     (!names.is_empty()).then(|| listed(&names))
 }
 
-/// What is said of a spec with faults in these fields.
+/// The message about a spec with faults in these fields.
 pub fn refused(paths: &[Path]) -> String {
     let fields = fields(paths).unwrap_or_else(|| "the spec".to_owned());
     format!("the webhook would refuse {fields}: members are left as they are")
 }
 
-/// Why a pod does not come up; none where it is on its way, or nothing is known. `named` is what the pod was told to do
-/// by its uid.
+/// Why a pod does not come up; none where it is on its way, or nothing is known. `named`: what an entry with the pod's
+/// uid lets it do.
 pub const fn hindrance(phase: PodPhase, named: Option<Purpose>) -> Option<&'static str> {
     match phase {
         PodPhase::Pending(Some(cause)) | PodPhase::Failing(cause) | PodPhase::Terminal(cause) => {
@@ -96,7 +96,7 @@ const fn unreadable(why: Unreadable) -> &'static str {
     }
 }
 
-/// What is said of the claim of a member that is being deleted.
+/// The message about the claim of a member that is being deleted.
 pub fn terminating(cluster: &str, ordinal: Option<Ordinal>, plan: &Plan) -> String {
     let Some(ordinal) = ordinal else { return String::new() };
     let (claim, member) = (names::claim(cluster, ordinal), names::member(cluster, ordinal));

@@ -20,7 +20,7 @@ use super::v1::{self, MOST_REPLICAS, TDSetSpec};
 use crate::api::field::{FieldError, Path, Reason, Validation};
 use crate::api::name;
 
-/// Judges `object`; `old` is there on update.
+/// Validates `object`; `old` is there on update.
 #[must_use]
 pub fn validate(object: &Value, old: Option<&Value>, now: Timestamp) -> Validation {
     let mut validation = Validation::default();

@@ -151,7 +151,7 @@ impl Bounds {
         self.kind == AutoscalerKind::ScaledObject
     }
 
-    /// Whether a HorizontalPodAutoscaler has a metric that tells something of a workload of no replicas.
+    /// Whether a HorizontalPodAutoscaler has a metric that exists for a workload of no replicas.
     #[must_use]
     pub fn measures_none(found: &HorizontalPodAutoscaler) -> bool {
         let metrics = found.spec.iter().filter_map(|spec| spec.metrics.as_ref()).flatten();
@@ -165,7 +165,7 @@ impl Bounds {
     }
 }
 
-/// Whether a metric tells something of a workload of no replicas: it is not one of its pods.
+/// Whether a metric exists for a workload of no replicas: it is not one of its pods.
 #[must_use]
 pub fn tells_of_none(metric: &MetricSpec) -> bool {
     ["Object", "External"].contains(&metric.type_.as_str())

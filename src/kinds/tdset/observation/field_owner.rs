@@ -1,6 +1,6 @@
 //! Who wrote the count of an object last, and when: read from its managed fields. Pure.
 //!
-//! Guarantees: what is said follows from the object alone, so it survives restarts and changes of the leader.
+//! Guarantees: the result follows from the object alone, so it survives restarts and changes of the leader.
 //! Assumes: the API server's clock and ours agree to a second, which is all that managed fields tell, where they tell
 //! a time at all.
 

@@ -20,7 +20,7 @@ const TIMETABLE: [&str; 5] = ["timeZone", "defaultReplicas", "overlap", "windows
 /// Fields whose values may be secrets: of a fault there or above, nothing is repeated.
 const SECRET: [&str; 4] = ["spec", "target", "create", "env"];
 
-/// The status of an object that is worked on.
+/// The status of an object that is reconciled.
 #[must_use]
 pub fn of(view: &ScheduleState, transition: Option<PastTransition>) -> TDSetStatus {
     let previous = &view.observed.status;
@@ -52,7 +52,7 @@ fn ramp(view: &ScheduleState) -> Option<RampStatus> {
     (is_begun || !view.is_count_refused()).then_some(ramp)
 }
 
-/// What is said of the workload.
+/// The conditions about the workload.
 #[derive(Default)]
 struct Workload {
     replicas: Option<i32>,
@@ -112,7 +112,7 @@ pub fn invalid_statements(faults: &[FieldError]) -> [Statement; 3] {
     ]
 }
 
-/// What is said of an object in the namespace of gatehouse.
+/// The condition of an object in the namespace of gatehouse.
 #[must_use]
 pub fn in_own_namespace(message: String) -> Statement {
     ConditionType::Ready.is(false, Reason::NamespaceRefused, message)

@@ -84,7 +84,7 @@ fn validate_applied(
     }
 }
 
-/// Whether an applied text is another one now, as far as the object tells.
+/// Whether an applied text has changed, as far as the object shows.
 fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
     match (&now.inline, applied) {
         (Some(inline), Some(applied)) => checksum(inline.as_bytes()) != applied,
@@ -93,7 +93,7 @@ fn is_edited(now: &Source, before: &Source, applied: Option<&str>) -> bool {
     }
 }
 
-/// What is applied, as far as the status tells: it lists the newest, with their checksums.
+/// What is applied, as far as the status shows: it lists the newest, with their checksums.
 struct Applied<'a> {
     listed: HashMap<&'a str, Option<&'a str>>,
     others: HashSet<&'a str>,

@@ -54,7 +54,7 @@ pub fn heal(cluster: &ClusterState) -> Option<Decision> {
     operate(Phase::Rolling, action)
 }
 
-/// How likely a pod that is silent votes all the same, and is what is left of a quorum that is not heard.
+/// How likely a pod that does not answer votes all the same, and is part of a quorum that cannot be reached.
 const fn may_vote(pod: &Pod) -> u8 {
     match pod.phase {
         PodPhase::Up => 2,

@@ -15,7 +15,7 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24);
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
-    /// The dates that it was reckoned with.
+    /// The dates that it was computed with.
     dates: HolidayDates,
     since: Timestamp,
     /// Itself no longer part.

@@ -63,7 +63,7 @@ fn ceiling(spec: &TDSetSpec, autoscaler: &Autoscaler, validation: &mut Validatio
     }
 }
 
-/// What is left behind is said in one place.
+/// What is left behind is given in one place.
 fn on_deletion(spec: &TDSetSpec, autoscaler: &Autoscaler, validation: &mut Validation) {
     let path = Path::spec();
     if spec.target.reference.as_ref().is_some_and(|reference| reference.replicas_on_deletion.is_some()) {
