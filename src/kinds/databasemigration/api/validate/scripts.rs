@@ -66,7 +66,7 @@ fn order(path: &Path, scripts: &[Script], validation: &mut Validation) {
             match places.get(other.as_str()) {
                 _ if !seen.insert(other) => validation.reject(FieldError::duplicate(path, other)),
                 None => {
-                    validation.reject(FieldError::invalid(path, other, "must be the id of another script"))
+                    validation.reject(FieldError::invalid(path, other, "must be the id of another script"));
                 }
                 Some(place) if *place >= at => {
                     let detail = "must come before this script: scripts run in the order of the list";

@@ -30,7 +30,7 @@ fn validate_backup(backup: &Backup, cluster: &str, path: &Path, validation: &mut
             }
             Ok(_) => {}
             Err(error) => {
-                validation.reject(FieldError::invalid(path.at("schedule"), text, error.to_string()))
+                validation.reject(FieldError::invalid(path.at("schedule"), text, error.to_string()));
             }
         }
     }

@@ -125,7 +125,7 @@ fn validate_flag(flag: &str, minor: u64, path: Path, validation: &mut Validation
     match flags::standing(flag, minor) {
         Standing::Free => {}
         Standing::Owned => {
-            validation.reject(FieldError::forbidden(path, "the operator sets this flag itself"))
+            validation.reject(FieldError::forbidden(path, "the operator sets this flag itself"));
         }
         Standing::Field(field) => {
             validation

@@ -13,7 +13,7 @@ pub(super) fn validate(target: &Target, validation: &mut Validation) {
     let path = Path::spec().at("target");
     match (&target.create, &target.reference) {
         (None, None) => {
-            validation.reject(FieldError::required(path, "exactly one of create and ref is required"))
+            validation.reject(FieldError::required(path, "exactly one of create and ref is required"));
         }
         (Some(_), Some(_)) => {
             validation.reject(FieldError::forbidden(path, "exactly one of create and ref may be given"));
