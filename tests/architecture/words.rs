@@ -138,7 +138,8 @@ fn texts_and_comments_are_in_plain_words() {
     let sources = below(&["src"]);
     let messages = sources.iter().filter(|file| !file.is_unit_test());
     found.extend(messages.map(|file| (file.path.display().to_string(), quoted(file))));
-    let commented = below(&["src", "tests", "benches"]);
+    let mut commented = below(&["src", "tests", "benches"]);
+    commented.retain(|file| !file.path.ends_with("words.rs"));
     found.extend(commented.iter().map(|file| (file.path.display().to_string(), comments(file))));
     let broken: Vec<_> = found.iter().filter_map(|(place, text)| violation(place, text)).collect();
     assert!(broken.is_empty(), "{broken:#?}");
